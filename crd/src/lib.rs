@@ -1,1 +1,40 @@
-//! Placeholder.
+//! The `Workload` custom resource: its Rust types, their merge markers, validation rules and conditions.
+//!
+//! This crate says what a Workload *is*. It refuses to know what is done with one: no client, no runtime, no
+//! opinion on children beyond the fields that describe them. The controller and the tests build on it; it
+//! builds on nobody.
+//!
+//! One file holds one part of the resource. [`crd`] puts them together with the schemas of the built-in types
+//! ([`builtin`]) into the `CustomResourceDefinition` that a cluster installs.
+
+#![expect(unreachable_pub, reason = "`KubeSchema` expands to public structs inside of functions")]
+
+mod autoscaling;
+mod builtin;
+mod disruption_budget;
+mod rollout;
+mod service;
+mod spec;
+mod status;
+
+pub mod condition;
+pub mod labels;
+
+pub use autoscaling::{Autoscaling, ExternalAutoscaler};
+pub use disruption_budget::{DisruptionBudget, UnhealthyPodEvictionPolicy};
+pub use rollout::{RollingUpdate, Rollout, RolloutStrategy, RolloutType};
+pub use service::{
+    IpFamily, IpFamilyPolicy, Protocol, ServicePort, ServiceSpec, ServiceType, SessionAffinity,
+    TrafficDistribution, TrafficPolicy,
+};
+pub use spec::{Adoption, Mode, Workload, WorkloadSpec};
+pub use status::{
+    ChildState, ChildStatus, HandoverPhase, PlannedAction, PlannedChild, ReplicaOwnership, Takeover,
+    WorkloadStatus,
+};
+
+/// The API group of the Workload resource.
+pub const GROUP: &str = "baton.rs";
+
+/// The API version of the Workload resource within [`GROUP`].
+pub const VERSION: &str = "v1alpha1";

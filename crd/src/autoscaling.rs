@@ -1,0 +1,44 @@
+//! Who decides the number of pods: a `HorizontalPodAutoscaler` of Baton's, or an autoscaler of somebody else's.
+
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerBehavior, MetricSpec};
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who decides the number of pods: either the fields of a HorizontalPodAutoscaler that Baton makes, or `external`
+/// alone.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Autoscaling {
+    /// The least number of pods that the autoscaler may choose. Default 1. Baton starts a new Workload with this
+    /// number, unless `spec.replicas` says another. 0 needs a cluster that can scale to zero, and a metric of type
+    /// `Object` or `External`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub min_replicas: Option<i32>,
+
+    /// The greatest number of pods that the autoscaler may choose. Needed, unless `external` is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_replicas: Option<i32>,
+
+    /// What the autoscaler measures; the metric that asks for most pods wins. Left out, the API server's default
+    /// applies: 80 percent of the CPU that the pods request. The list belongs to one team as a whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "crate::builtin::metrics")]
+    pub metrics: Vec<MetricSpec>,
+
+    /// How fast the autoscaler may go up and down. Left out, the API server's defaults apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::builtin::behavior")]
+    pub behavior: Option<HorizontalPodAutoscalerBehavior>,
+
+    /// Says that somebody else scales this Workload's Deployment: a HorizontalPodAutoscaler of your own, KEDA,
+    /// `kubectl scale`. Written as `external: {}`, with nothing beside it. Baton makes no autoscaler and hands the
+    /// number over to whoever writes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalAutoscaler>,
+}
+
+/// An autoscaler that Baton doesn't manage. There is nothing to say about it yet: `{}`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, KubeSchema, PartialEq, Serialize)]
+pub struct ExternalAutoscaler {}

@@ -1,0 +1,35 @@
+//! How many pods voluntary disruptions must leave running.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How many pods voluntary disruptions, such as draining a node, must leave running: exactly one of `minAvailable` and
+/// `maxUnavailable`.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DisruptionBudget {
+    /// How many pods must stay available: a number such as `2`, or a percentage such as `50%`, rounded up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_available: Option<IntOrString>,
+
+    /// How many pods may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<IntOrString>,
+
+    /// When a pod that runs but isn't ready may be evicted: `IfHealthyBudget` (default) only while enough others are
+    /// healthy, `AlwaysAllow` any time, so that a broken application doesn't block a node's drain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unhealthy_pod_eviction_policy: Option<UnhealthyPodEvictionPolicy>,
+}
+
+/// When a pod that runs but isn't ready may be evicted.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum UnhealthyPodEvictionPolicy {
+    /// Only while enough others are healthy.
+    #[default]
+    IfHealthyBudget,
+    /// Any time.
+    AlwaysAllow,
+}

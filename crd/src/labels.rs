@@ -1,0 +1,16 @@
+//! The labels that Baton puts on a Workload's children: who manages them, and whose they are.
+//!
+//! Which child carries which label is the controller's business.
+
+/// The well-known label that names the tool managing an object; Baton sets it to [`MANAGED_BY_BATON`].
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// The value of [`MANAGED_BY`] on everything that Baton creates.
+pub const MANAGED_BY_BATON: &str = "baton";
+
+/// The well-known label that names the application; Baton sets it to the Workload's name.
+pub const NAME: &str = "app.kubernetes.io/name";
+
+/// The label that ties pods to their Workload: the selector of the Deployment, the Service and the
+/// `PodDisruptionBudget`. Its value is the Workload's name.
+pub const WORKLOAD: &str = "baton.rs/workload";

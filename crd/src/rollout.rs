@@ -1,0 +1,73 @@
+//! How a change of the template replaces running pods: the part of a Deployment's spec that is neither the template
+//! nor the number.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a change of the template replaces running pods.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rollout {
+    /// The way in which old pods give way to new ones. Left out, pods are replaced a few at a time
+    /// (`RollingUpdate`, a quarter of them).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<RolloutStrategy>,
+
+    /// How long a new pod must be ready without a crash before it counts as available, in seconds. Default 0: as
+    /// soon as it is ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub min_ready_seconds: Option<i32>,
+
+    /// How many old ReplicaSets to keep for a rollback. Default 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub revision_history_limit: Option<i32>,
+
+    /// How long a rollout may go without progress before it is reported as stuck, in seconds. It must be more than
+    /// `minReadySeconds`. Default 600.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub progress_deadline_seconds: Option<i32>,
+}
+
+/// The way in which old pods give way to new ones.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutStrategy {
+    /// `RollingUpdate` (default) replaces pods a few at a time; `Recreate` stops all old pods before it starts new
+    /// ones, for applications of which two versions can't run at once.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<RolloutType>,
+
+    /// How many pods a rolling update replaces at a time. Only with the type `RollingUpdate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rolling_update: Option<RollingUpdate>,
+}
+
+/// The kinds of rollout.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum RolloutType {
+    /// Replace pods a few at a time.
+    #[default]
+    RollingUpdate,
+    /// Stop all old pods, then start new ones.
+    Recreate,
+}
+
+/// How many pods a rolling update replaces at a time.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RollingUpdate {
+    /// How many pods there may be above the wanted number: a number such as `2`, or a percentage such as `25%`,
+    /// rounded up. Default `25%`. It can't be 0 when `maxUnavailable` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_surge: Option<IntOrString>,
+
+    /// How many of the wanted pods may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded
+    /// down. Default `25%`. It can't be 0 when `maxSurge` is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_unavailable: Option<IntOrString>,
+}

@@ -1,0 +1,223 @@
+//! The Service in front of a Workload's pods.
+//!
+//! Only what people need to set: the selector is Baton's, addresses are the cluster's.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The Service in front of a Workload's pods. It has the Workload's name and selects the Workload's pods.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceSpec {
+    /// From where the Service can be reached: `ClusterIP` from inside the cluster, `NodePort` also at a port of
+    /// every node, `LoadBalancer` also through a load balancer of the platform. Left out, the API server's default
+    /// applies: `ClusterIP`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<ServiceType>,
+
+    /// The ports that the Service offers. One entry for each port number and protocol; several teams may each apply
+    /// their own. At least one is needed, unless the Service is headless.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["port".into(), "protocol".into()]))]
+    #[schemars(length(max = 100))]
+    pub ports: Vec<ServicePort>,
+
+    /// Labels for the Service object itself, beside those that Baton sets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(merge_strategy = MapMerge::Granular)]
+    pub labels: BTreeMap<String, String>,
+
+    /// Annotations for the Service object itself, such as the settings that a platform's load balancer reads.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(merge_strategy = MapMerge::Granular)]
+    pub annotations: BTreeMap<String, String>,
+
+    /// Whether to give the Service no address of its own, so that its name resolves to the pods' addresses. Only
+    /// with the type `ClusterIP`. Default false. It can't be changed while the Service exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headless: Option<bool>,
+
+    /// Whether the Service's name also resolves to pods that aren't ready yet. For headless Services of which the
+    /// members find each other while they start. Default false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish_not_ready_addresses: Option<bool>,
+
+    /// The address ranges from which clients may reach the load balancer, in CIDR notation such as `10.0.0.0/8`.
+    /// Left out, any. Several teams may each apply their own. Only with the type `LoadBalancer`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[schemars(length(max = 500))]
+    pub load_balancer_source_ranges: Vec<String>,
+
+    /// The implementation that provides the load balancer, such as `example.com/internal`. Left out, the platform's
+    /// default. Only with the type `LoadBalancer`, and it can't be changed later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub load_balancer_class: Option<String>,
+
+    /// Where traffic from outside the cluster may go: `Cluster` (default) to any pod, `Local` only to pods on the
+    /// node that it arrives at, which keeps the client's address. Only with the types `NodePort` and
+    /// `LoadBalancer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_traffic_policy: Option<TrafficPolicy>,
+
+    /// Where traffic from inside the cluster may go: `Cluster` (default) to any pod, `Local` only to pods on the
+    /// client's own node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub internal_traffic_policy: Option<TrafficPolicy>,
+
+    /// Which pods to prefer, as long as they are ready: `PreferSameZone` those in the client's zone,
+    /// `PreferSameNode` those on the client's node; `PreferClose` is the older name of `PreferSameZone`. Left out,
+    /// none is preferred.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traffic_distribution: Option<TrafficDistribution>,
+
+    /// Whether a client's connections all go to the same pod: `ClientIP` ties them to the client's address, `None`
+    /// (default) spreads them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_affinity: Option<SessionAffinity>,
+
+    /// How long a client stays tied to its pod, in seconds, from 1 to 86400 (a day). Default 10800 (three hours).
+    /// Only with `sessionAffinity: ClientIP`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86400))]
+    pub session_affinity_timeout_seconds: Option<i32>,
+
+    /// The port of every node at which the load balancer asks whether the node has pods of this Service. Left out,
+    /// the API server picks one. Only with the type `LoadBalancer` and `externalTrafficPolicy: Local`, and it can't
+    /// be changed later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub health_check_node_port: Option<i32>,
+
+    /// How many IP families the Service uses: `SingleStack` (default), `PreferDualStack` both where the cluster has
+    /// both, `RequireDualStack` both or not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_family_policy: Option<IpFamilyPolicy>,
+
+    /// The IP families in order of preference. The first can't be changed later. Left out, the cluster's own order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[schemars(length(max = 2))]
+    pub ip_families: Vec<IpFamily>,
+}
+
+/// A port that a Service offers.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServicePort {
+    /// A name for the port, such as `http`: lower case letters, digits and `-`. Needed, and different for each, when
+    /// there is more than one port.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub name: Option<String>,
+
+    /// The port number at which the Service is reached. Together with `protocol` it identifies the entry.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+
+    /// The protocol: `TCP` (default), `UDP` or `SCTP`. Together with `port` it identifies the entry.
+    #[serde(default)]
+    pub protocol: Protocol,
+
+    /// The port of the pods, by number or by its name in the template. Left out, the same number as `port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_port: Option<IntOrString>,
+
+    /// The port of every node that leads here. Left out, the API server picks one. Only with the types `NodePort`
+    /// and `LoadBalancer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub node_port: Option<i32>,
+
+    /// What is spoken at this port, for load balancers and meshes that care: an IANA service name such as `https`,
+    /// `kubernetes.io/h2c`, `kubernetes.io/ws` or `kubernetes.io/wss`, or a prefixed name of an implementation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub app_protocol: Option<String>,
+}
+
+/// From where a Service can be reached.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum ServiceType {
+    /// From inside the cluster.
+    #[default]
+    #[serde(rename = "ClusterIP")]
+    ClusterIp,
+    /// Also at a port of every node.
+    NodePort,
+    /// Also through a load balancer of the platform.
+    LoadBalancer,
+}
+
+/// The protocol of a Service's port.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Protocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+}
+
+/// Where traffic of a Service may go.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum TrafficPolicy {
+    /// To any pod.
+    #[default]
+    Cluster,
+    /// Only to pods on the same node.
+    Local,
+}
+
+/// Which pods a Service prefers.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum TrafficDistribution {
+    /// Those in the client's zone.
+    PreferSameZone,
+    /// Those on the client's node.
+    PreferSameNode,
+    /// The older name of [`PreferSameZone`](Self::PreferSameZone).
+    PreferClose,
+}
+
+/// Whether a client's connections all go to the same pod.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum SessionAffinity {
+    /// They are spread.
+    #[default]
+    None,
+    /// They are tied to the client's address.
+    #[serde(rename = "ClientIP")]
+    ClientIp,
+}
+
+/// How many IP families a Service uses.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum IpFamilyPolicy {
+    /// One.
+    #[default]
+    SingleStack,
+    /// Both, where the cluster has both.
+    PreferDualStack,
+    /// Both, or not at all.
+    RequireDualStack,
+}
+
+/// An IP family.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum IpFamily {
+    /// IPv4.
+    #[serde(rename = "IPv4")]
+    Ipv4,
+    /// IPv6.
+    #[serde(rename = "IPv6")]
+    Ipv6,
+}

@@ -1,0 +1,95 @@
+//! The Workload itself and the top of its spec.
+//!
+//! The rules here are those that need to see more than one part at once, or the name; each part brings its own.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Autoscaling, DisruptionBudget, Rollout, ServiceSpec, WorkloadStatus};
+
+/// What a Workload asks for.
+#[derive(CustomResource, Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[kube(
+    group = "baton.rs",
+    version = "v1alpha1",
+    kind = "Workload",
+    plural = "workloads",
+    shortname = "wl",
+    category = "baton",
+    namespaced,
+    derive = "Default",
+    derive = "PartialEq",
+    status = "WorkloadStatus",
+    doc = "An application that Baton runs as a Deployment, with a Service, an autoscaler and a disruption budget \
+           where asked for. Baton owns exactly the fields of these children that the spec sets, and no others.",
+    scale(
+        spec_replicas_path = ".spec.replicas",
+        status_replicas_path = ".status.replicas",
+        label_selector_path = ".status.selector"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadSpec {
+    /// How many pods to run while nobody else decides. With `autoscaling` it is only the number to start with.
+    /// Left out, Baton leaves the Deployment's number alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub replicas: Option<i32>,
+
+    /// The pods to run: the very pod template of a Deployment, with the same merge rules, so that several teams
+    /// can each apply their part of it. Baton adds the labels by which it selects the pods.
+    #[schemars(schema_with = "crate::builtin::pod_template")]
+    pub template: PodTemplateSpec,
+
+    /// How a change of the template replaces running pods. Left out, the Deployment's defaults apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+
+    /// The Service in front of the pods. Left out, there is none; taken out later, Baton deletes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceSpec>,
+
+    /// Who decides the number of pods instead of `replicas`: a HorizontalPodAutoscaler that Baton makes, or an
+    /// autoscaler of your own. The number passes from one to the other without dropping.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autoscaling: Option<Autoscaling>,
+
+    /// How many pods voluntary disruptions, such as draining a node, must leave running. Left out, there is no
+    /// PodDisruptionBudget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disruption_budget: Option<DisruptionBudget>,
+
+    /// What to do with an object that has a child's name and isn't Baton's: `Refuse` (default) leaves it alone and
+    /// says so in the status, `Adopt` makes it a child of this Workload.
+    #[serde(default)]
+    pub adoption: Adoption,
+
+    /// How far Baton goes: `Enforce` (default) writes the children, `Preview` writes none and reports in
+    /// `status.plan` what it would do, `Paused` does nothing at all.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+/// What to do with an object that has a child's name and isn't Baton's.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum Adoption {
+    /// Leave it alone and say so in the status.
+    #[default]
+    Refuse,
+    /// Make it a child of the Workload.
+    Adopt,
+}
+
+/// How far Baton goes with a Workload.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum Mode {
+    /// Write the children and keep them as the spec says.
+    #[default]
+    Enforce,
+    /// Write no child; report in the status what a write would do.
+    Preview,
+    /// Do nothing.
+    Paused,
+}

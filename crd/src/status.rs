@@ -1,0 +1,219 @@
+//! What Baton reports about a Workload: what it saw, what it did, and what it would do.
+//!
+//! The types only; the controller decides what goes in. Types that carry a time have no `Default`: a time that nobody
+//! set would be a lie.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What Baton reports about a Workload.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadStatus {
+    /// The `metadata.generation` of the spec that this status is about. While it is less than the current one, the
+    /// status is out of date.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// The state in terms that programs can wait for: `Ready`, `Progressing`, `Applied`, and with autoscaling
+    /// `HandedOver`, `HandoverPending`, `AutoscalerMissing`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+
+    /// How many pods the Deployment has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+
+    /// How many of the pods are ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_replicas: Option<i32>,
+
+    /// The label selector of the pods as text, for the scale subresource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
+
+    /// Who decides the Deployment's number of pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replica_ownership: Option<ReplicaOwnership>,
+
+    /// The objects that Baton keeps for this Workload, and how each of them stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into()]))]
+    pub children: Vec<ChildStatus>,
+
+    /// Fields of children that Baton took from another field manager, because the spec sets them: the latest, at most
+    /// 50. The same manager again and again means that two tools fight about a field.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into(), "path".into(), "manager".into()]))]
+    #[schemars(length(max = 50))]
+    pub takeovers: Vec<Takeover>,
+
+    /// What Baton would do with each child if it were let. Filled in the mode `Preview`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into()]))]
+    pub plan: Vec<PlannedChild>,
+}
+
+/// Who decides the Deployment's number of pods.
+#[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplicaOwnership {
+    /// The field manager that holds the Deployment's `spec.replicas`, such as `baton`, `handover-to-hpa` or
+    /// `kube-controller-manager`. Empty if nobody does.
+    pub holder: String,
+
+    /// Where the number stands on its way between Baton and an autoscaler.
+    pub phase: HandoverPhase,
+
+    /// The Deployment's `spec.replicas`.
+    pub value: i32,
+
+    /// Since when the phase and the holder are what they are.
+    pub since: Time,
+
+    /// What has to happen for the phase to change, in a sentence. Absent if nothing is awaited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<String>,
+}
+
+/// Where a Deployment's number of pods stands on its way between Baton and an autoscaler.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum HandoverPhase {
+    /// Baton holds the number that `spec.replicas` says.
+    Fixed,
+    /// Neither Baton nor an autoscaler is asked to decide: the number is left alone.
+    Unmanaged,
+    /// The temporary manager holds the number until the autoscaler writes one.
+    HandoverPending,
+    /// The autoscaler holds the number.
+    HandedOver,
+    /// Somebody who is neither Baton nor an autoscaler holds the number.
+    OwnedByOther,
+    /// The autoscaler that held the number is gone; the number stays.
+    AutoscalerMissing,
+    /// Autoscaling is no longer wanted, and Baton is taking the number back.
+    TakingBack,
+}
+
+/// How one of a Workload's children stands.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildStatus {
+    /// The child's kind, such as `Deployment`.
+    pub kind: String,
+
+    /// The child's name, in the Workload's namespace.
+    pub name: String,
+
+    /// The API group and version in which Baton writes the child, such as `apps/v1`.
+    pub api_version: String,
+
+    /// How the child stands.
+    pub state: ChildState,
+
+    /// Why it stands so, in a sentence: the API server's own words where it rejected the child.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// How a child stands.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum ChildState {
+    /// Not written yet.
+    #[default]
+    Pending,
+    /// It is as the spec says.
+    Applied,
+    /// The API server rejected it.
+    Rejected,
+    /// It exists and isn't Baton's, and the Workload doesn't adopt.
+    Refused,
+    /// The spec no longer wants it, and it is being deleted.
+    Deleting,
+}
+
+/// A field of a child that Baton took from another field manager.
+#[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Takeover {
+    /// The child's kind, such as `Deployment`.
+    pub kind: String,
+
+    /// The child's name, in the Workload's namespace.
+    pub name: String,
+
+    /// The field's path, such as `.spec.template.spec.containers[name="app"].image`.
+    pub path: String,
+
+    /// The field manager that held the field before.
+    pub manager: String,
+
+    /// The value before, as JSON, shortened where it is long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_value: Option<String>,
+
+    /// The value that Baton wrote, as JSON, shortened where it is long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_value: Option<String>,
+
+    /// How often Baton took this field from this manager.
+    #[schemars(range(min = 1))]
+    pub count: i32,
+
+    /// When it happened first.
+    pub first_time: Time,
+
+    /// When it happened last.
+    pub last_time: Time,
+}
+
+/// What Baton would do with a child. Paths are those of single fields, such as `.spec.replicas`.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedChild {
+    /// The child's kind, such as `Deployment`.
+    pub kind: String,
+
+    /// The child's name, in the Workload's namespace.
+    pub name: String,
+
+    /// What Baton would do: `Create`, `Update` or `Delete` the child, or `Nothing`.
+    pub action: PlannedAction,
+
+    /// The fields that would get another value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub sets: Vec<String>,
+
+    /// The fields that Baton would take from another field manager.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub takes: Vec<String>,
+
+    /// The fields that Baton would no longer own, and that stay because somebody else owns them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub releases: Vec<String>,
+
+    /// The fields that would go, because Baton owned them alone and the spec no longer sets them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub removes: Vec<String>,
+}
+
+/// What Baton would do with a child.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum PlannedAction {
+    /// It is as the spec says.
+    #[default]
+    Nothing,
+    /// Make it.
+    Create,
+    /// Change it.
+    Update,
+    /// Delete it.
+    Delete,
+}
