@@ -7,6 +7,26 @@ use serde::{Deserialize, Serialize};
 /// Who decides the number of pods: either the fields of a HorizontalPodAutoscaler that Baton makes, or `external`
 /// alone.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[x_kube(
+    validation = Rule::new("has(self.external) || has(self.maxReplicas)")
+        .message("say how many pods the autoscaler may run at most: set maxReplicas, or external if somebody else scales")
+        .field_path(".maxReplicas")
+        .reason(Reason::FieldValueRequired),
+    validation = Rule::new(
+        "!has(self.external) \
+         || !(has(self.minReplicas) || has(self.maxReplicas) || has(self.metrics) || has(self.behavior))"
+    )
+        .message(
+            "external means that somebody else scales, with limits and metrics of their own: drop every other field of \
+             autoscaling, or drop external"
+        )
+        .field_path(".external"),
+    validation = Rule::new(
+        "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas"
+    )
+        .message("minReplicas is greater than maxReplicas: lower it, or raise maxReplicas")
+        .field_path(".minReplicas"),
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Autoscaling {
     /// The least number of pods that the autoscaler may choose. Default 1. Baton starts a new Workload with this
@@ -24,12 +44,13 @@ pub struct Autoscaling {
     /// What the autoscaler measures; the metric that asks for most pods wins. Left out, the API server's default
     /// applies: 80 percent of the CPU that the pods request. The list belongs to one team as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "crate::builtin::metrics")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[schemars(schema_with = "crate::schema::builtin_objects")]
     pub metrics: Vec<MetricSpec>,
 
     /// How fast the autoscaler may go up and down. Left out, the API server's defaults apply.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "crate::builtin::behavior")]
+    #[schemars(schema_with = "crate::schema::builtin_object")]
     pub behavior: Option<HorizontalPodAutoscalerBehavior>,
 
     /// Says that somebody else scales this Workload's Deployment: a HorizontalPodAutoscaler of your own, KEDA,

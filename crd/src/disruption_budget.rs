@@ -5,17 +5,27 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::schema::{SHARE_MESSAGE, SHARE_RULE};
+
 /// How many pods voluntary disruptions, such as draining a node, must leave running: exactly one of `minAvailable` and
 /// `maxUnavailable`.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[x_kube(
+    validation = Rule::new("has(self.minAvailable) != has(self.maxUnavailable)")
+        .message("set exactly one of minAvailable and maxUnavailable"),
+)]
 #[serde(rename_all = "camelCase")]
 pub struct DisruptionBudget {
     /// How many pods must stay available: a number such as `2`, or a percentage such as `50%`, rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::count_or_percent")]
+    #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub min_available: Option<IntOrString>,
 
     /// How many pods may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded up.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::count_or_percent")]
+    #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,
 
     /// When a pod that runs but isn't ready may be evicted: `IfHealthyBudget` (default) only while enough others are

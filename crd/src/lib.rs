@@ -10,17 +10,22 @@
 #![expect(unreachable_pub, reason = "`KubeSchema` expands to public structs inside of functions")]
 
 mod autoscaling;
-mod builtin;
+mod crd;
 mod disruption_budget;
 mod rollout;
+mod schema;
 mod service;
 mod spec;
 mod status;
 
+pub mod builtin;
 pub mod condition;
 pub mod labels;
+pub mod manifest;
 
 pub use autoscaling::{Autoscaling, ExternalAutoscaler};
+pub use builtin::pod_template_schema;
+pub use crd::{workload_crd, workload_crd_yaml};
 pub use disruption_budget::{DisruptionBudget, UnhealthyPodEvictionPolicy};
 pub use rollout::{RollingUpdate, Rollout, RolloutStrategy, RolloutType};
 pub use service::{

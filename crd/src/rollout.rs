@@ -6,8 +6,21 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::schema::{PERCENT_MESSAGE, PERCENT_RULE, SHARE_MESSAGE, SHARE_RULE};
+
 /// How a change of the template replaces running pods.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[x_kube(
+    validation = Rule::new(
+        "(has(self.progressDeadlineSeconds) ? self.progressDeadlineSeconds : 600) \
+         > (has(self.minReadySeconds) ? self.minReadySeconds : 0)"
+    )
+        .message(
+            "a rollout would be stuck before its first pod is available: make progressDeadlineSeconds (600 if left out) \
+             greater than minReadySeconds"
+        )
+        .field_path(".progressDeadlineSeconds"),
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
     /// The way in which old pods give way to new ones. Left out, pods are replaced a few at a time
@@ -35,6 +48,11 @@ pub struct Rollout {
 
 /// The way in which old pods give way to new ones.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[x_kube(
+    validation = Rule::new("!has(self.rollingUpdate) || !has(self.type) || self.type == 'RollingUpdate'")
+        .message("rollingUpdate has no meaning for the type Recreate: drop it, or set the type to RollingUpdate")
+        .field_path(".rollingUpdate"),
+)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
     /// `RollingUpdate` (default) replaces pods a few at a time; `Recreate` stops all old pods before it starts new
@@ -59,15 +77,26 @@ pub enum RolloutType {
 
 /// How many pods a rolling update replaces at a time.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[x_kube(
+    validation = Rule::new(
+        "!(has(self.maxSurge) && has(self.maxUnavailable) \
+         && self.maxSurge in [dyn(0), dyn('0%')] && self.maxUnavailable in [dyn(0), dyn('0%')])"
+    )
+        .message("with neither maxSurge nor maxUnavailable no pod could ever be replaced: make one of them more than 0"),
+)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdate {
     /// How many pods there may be above the wanted number: a number such as `2`, or a percentage such as `25%`,
     /// rounded up. Default `25%`. It can't be 0 when `maxUnavailable` is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::count_or_percent")]
+    #[x_kube(validation = Rule::new(PERCENT_RULE).message(PERCENT_MESSAGE))]
     pub max_surge: Option<IntOrString>,
 
     /// How many of the wanted pods may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded
     /// down. Default `25%`. It can't be 0 when `maxSurge` is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::count_or_percent")]
+    #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,
 }

@@ -9,6 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Autoscaling, DisruptionBudget, Rollout, ServiceSpec, WorkloadStatus};
 
+/// The template may leave Baton's label out, or name the Workload. The template reads `null` as absent, so the rule does.
+const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
+    || dyn(self.spec.template.metadata) == null \
+    || !has(self.spec.template.metadata.labels) \
+    || dyn(self.spec.template.metadata.labels) == null \
+    || !('baton.rs/workload' in self.spec.template.metadata.labels) \
+    || self.spec.template.metadata.labels['baton.rs/workload'] == self.metadata.name";
+
 /// What a Workload asks for.
 #[derive(CustomResource, Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(
@@ -24,6 +32,57 @@ use crate::{Autoscaling, DisruptionBudget, Rollout, ServiceSpec, WorkloadStatus}
     status = "WorkloadStatus",
     doc = "An application that Baton runs as a Deployment, with a Service, an autoscaler and a disruption budget \
            where asked for. Baton owns exactly the fields of these children that the spec sets, and no others.",
+    validation = Rule::new("size(self.metadata.name) <= 63")
+        .message("the name is also a label's value on every child: choose one of at most 63 characters"),
+    validation = Rule::new("!has(self.spec.service) || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
+        .message(
+            "a Workload with a service gives it its name: choose one of lower case letters, digits and '-' that starts \
+             with a letter, or drop spec.service"
+        ),
+    validation = Rule::new(TEMPLATE_LABEL_RULE)
+        .message(
+            "the template's label baton.rs/workload is Baton's own: drop it, or set it to the Workload's name"
+        )
+        .field_path(".spec.template"),
+    printcolumn(
+        name = "Ready",
+        type_ = "integer",
+        json_path = ".status.readyReplicas",
+        description = "How many pods are ready"
+    ),
+    printcolumn(
+        name = "Replicas",
+        type_ = "integer",
+        json_path = ".status.replicas",
+        description = "How many pods there are"
+    ),
+    printcolumn(
+        name = "Scaled By",
+        type_ = "string",
+        json_path = ".status.replicaOwnership.holder",
+        description = "The field manager that decides the number of pods"
+    ),
+    printcolumn(
+        name = "Status",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why the Workload is ready, or isn't"
+    ),
+    printcolumn(
+        name = "Phase",
+        type_ = "string",
+        json_path = ".status.replicaOwnership.phase",
+        description = "Where the number of pods stands on its way between Baton and an autoscaler",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Mode",
+        type_ = "string",
+        json_path = ".spec.mode",
+        description = "How far Baton goes",
+        priority = 1
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     scale(
         spec_replicas_path = ".spec.replicas",
         status_replicas_path = ".status.replicas",
@@ -40,7 +99,7 @@ pub struct WorkloadSpec {
 
     /// The pods to run: the very pod template of a Deployment, with the same merge rules, so that several teams
     /// can each apply their part of it. Baton adds the labels by which it selects the pods.
-    #[schemars(schema_with = "crate::builtin::pod_template")]
+    #[schemars(schema_with = "crate::schema::builtin_object")]
     pub template: PodTemplateSpec,
 
     /// How a change of the template replaces running pods. Left out, the Deployment's defaults apply.

@@ -1,0 +1,250 @@
+//! From a schema of the API server's document to a structural schema, as a `CustomResourceDefinition` wants it.
+//!
+//! The two differ in what they allow, not in what they mean; each function below is one of these differences. The
+//! rule for all of them: an object inside a Workload merges exactly as the same object does inside a built-in kind.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use serde_json::{Map, Value};
+
+use super::Document;
+
+/// What a quantity such as `500m` or `1.5Gi` looks like: a number and a decimal, binary or exponent suffix.
+const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
+
+/// Why a schema of the document can't be compiled.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CompileError {
+    /// A name that the document lacks.
+    #[error("`{path}` refers to the schema `{name}`, which the document lacks: refresh the document")]
+    Missing {
+        /// Where the reference is.
+        path: String,
+        /// What it refers to.
+        name: String,
+    },
+    /// A type that contains itself. A structural schema has no references, so it would never end.
+    #[error("`{path}` contains the schema `{name}` inside of itself, which a CRD has no way to say")]
+    Recursive {
+        /// Where the inner reference is.
+        path: String,
+        /// The schema that contains itself.
+        name: String,
+    },
+    /// A construct that no rule here covers.
+    #[error(
+        "`{path}` has a schema that the compiler doesn't know ({what}): teach it to `builtin/compile.rs`"
+    )]
+    Unsupported {
+        /// Where the construct is.
+        path: String,
+        /// What it is.
+        what: String,
+    },
+}
+
+/// Compiles the schema `name` of the document and everything that it refers to into one structural schema.
+pub fn compile(document: &Document, name: &str) -> Result<JSONSchemaProps, CompileError> {
+    let root = Map::from_iter([("$ref".to_owned(), format!("#/components/schemas/{name}").into())]);
+    let mut compiler = Compiler { document, inside: Vec::new() };
+    compiler.schema(&root, name)
+}
+
+/// Walks the document; `inside` are the names of the schemas that it is in the middle of.
+struct Compiler<'a> {
+    document: &'a Document,
+    inside: Vec<String>,
+}
+
+impl Compiler<'_> {
+    /// Follows references, then compiles what is found.
+    fn schema(&mut self, schema: &Map<String, Value>, path: &str) -> Result<JSONSchemaProps, CompileError> {
+        let Some(name) = Document::reference(schema) else { return self.resolved(schema, path) };
+        if self.inside.iter().any(|outer| outer == name) {
+            return Err(CompileError::Recursive { path: path.to_owned(), name: name.to_owned() });
+        }
+        let whole = self.dereference(schema, path)?;
+        self.inside.push(name.to_owned());
+        let compiled = self.schema(&whole, path);
+        self.inside.pop();
+        compiled
+    }
+
+    /// The schema that a reference stands for. What is written beside the reference wins.
+    fn dereference(
+        &self,
+        schema: &Map<String, Value>,
+        path: &str,
+    ) -> Result<Map<String, Value>, CompileError> {
+        let Some(name) = Document::reference(schema) else { return Ok(schema.clone()) };
+        let missing = || CompileError::Missing { path: path.to_owned(), name: name.to_owned() };
+        let mut whole = self.document.schemas.get(name).ok_or_else(missing)?.clone();
+        let siblings = schema.iter().filter(|(key, _)| !matches!(key.as_str(), "$ref" | "allOf"));
+        whole.extend(siblings.map(|(key, value)| (key.clone(), value.clone())));
+        Ok(whole)
+    }
+
+    /// Compiles a schema that is no reference.
+    fn resolved(&mut self, schema: &Map<String, Value>, path: &str) -> Result<JSONSchemaProps, CompileError> {
+        let compiled = match text(schema, "type") {
+            Some("object") => self.object(schema, path)?,
+            Some("array") => self.list(schema, path)?,
+            Some(scalar @ ("string" | "integer" | "number" | "boolean")) => JSONSchemaProps {
+                type_: Some(scalar.to_owned()),
+                format: text(schema, "format").map(str::to_owned),
+                ..JSONSchemaProps::default()
+            },
+            None => int_or_string(schema)
+                .ok_or_else(|| unsupported(path, "neither a type nor one of number and string"))?,
+            Some(other) => return Err(unsupported(path, &format!("type {other}"))),
+        };
+        Ok(JSONSchemaProps { description: text(schema, "description").map(str::to_owned), ..compiled })
+    }
+
+    /// A struct, a map, or an object of which nothing is known.
+    fn object(&mut self, schema: &Map<String, Value>, path: &str) -> Result<JSONSchemaProps, CompileError> {
+        let mut compiled = JSONSchemaProps {
+            type_: Some("object".to_owned()),
+            x_kubernetes_map_type: Some(
+                text(schema, "x-kubernetes-map-type").unwrap_or("granular").to_owned(),
+            ),
+            ..JSONSchemaProps::default()
+        };
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+            let required = schema.get("required").and_then(texts);
+            let mut fields = BTreeMap::new();
+            for (name, property) in properties {
+                let path = format!("{path}.{name}");
+                let mut field = self.schema(member(property, &path)?, &path)?;
+                // Built-in kinds read `null` as absent, and charts are full of it.
+                let optional = !required.as_ref().is_some_and(|names| names.contains(name));
+                field.nullable = optional.then_some(true);
+                fields.insert(name.clone(), field);
+            }
+            compiled.properties = Some(fields);
+            compiled.required = required;
+        } else if let Some(value) = schema.get("additionalProperties") {
+            let path = format!("{path}[*]");
+            let value = self.schema(member(value, &path)?, &path)?;
+            compiled.additional_properties = Some(JSONSchemaPropsOrBool::Schema(Box::new(value)));
+        } else {
+            // Nothing is known of what is inside, so the server merges it as one value.
+            compiled.x_kubernetes_preserve_unknown_fields = Some(true);
+            compiled.x_kubernetes_map_type = Some("atomic".to_owned());
+        }
+        Ok(compiled)
+    }
+
+    /// A list, and the way it merges.
+    fn list(&mut self, schema: &Map<String, Value>, path: &str) -> Result<JSONSchemaProps, CompileError> {
+        let path = format!("{path}[]");
+        let items = schema.get("items").ok_or_else(|| unsupported(&path, "a list without items"))?;
+        let items = member(items, &path)?;
+        let mut item = self.schema(items, &path)?;
+        let (list_type, keys) = list_type(schema);
+        if let Some(keys) = &keys {
+            let fields = self.dereference(items, &path)?;
+            for key in keys {
+                self.map_key(&mut item, &fields, key, &path)?;
+            }
+        }
+        Ok(JSONSchemaProps {
+            type_: Some("array".to_owned()),
+            items: Some(JSONSchemaPropsOrArray::Schema(Box::new(item))),
+            x_kubernetes_list_type: Some(list_type),
+            x_kubernetes_list_map_keys: keys,
+            ..JSONSchemaProps::default()
+        })
+    }
+
+    /// Makes a field of a list's item fit to be a key of the list.
+    ///
+    /// A CRD wants a key to be required or to have a default. Built-in kinds have both: the merge gives a key that is
+    /// left out its default, be it the empty string or zero, and validation then refuses the empty key. So the default
+    /// stays, or the merge would differ, and the refusal is written beside the key instead of into its schema, since
+    /// there it would refuse the default.
+    fn map_key(
+        &self,
+        item: &mut JSONSchemaProps,
+        fields: &Map<String, Value>,
+        key: &str,
+        path: &str,
+    ) -> Result<(), CompileError> {
+        let no_field = || unsupported(path, &format!("its key `{key}` is no field of its items"));
+        let source = fields.get("properties").and_then(|all| all.get(key)).ok_or_else(no_field)?;
+        let default = self.dereference(member(source, path)?, path)?.get("default").cloned();
+        let field = item.properties.as_mut().and_then(|all| all.get_mut(key)).ok_or_else(no_field)?;
+        field.nullable = None;
+        field.default = default.clone().map(JSON);
+
+        let required = item.required.as_ref().is_some_and(|names| names.iter().any(|name| name == key));
+        let refusal = match default {
+            Some(Value::String(empty)) if required && empty.is_empty() => {
+                JSONSchemaProps { min_length: Some(1), ..JSONSchemaProps::default() }
+            }
+            Some(Value::Number(zero)) if required && zero.as_i64() == Some(0) => {
+                JSONSchemaProps { minimum: Some(1.0), ..JSONSchemaProps::default() }
+            }
+            _ => return Ok(()),
+        };
+        item.all_of.get_or_insert_default().push(JSONSchemaProps {
+            properties: Some([(key.to_owned(), refusal)].into()),
+            ..JSONSchemaProps::default()
+        });
+        Ok(())
+    }
+}
+
+/// How a list merges, and by which keys. An explicit list type wins; the older patch strategy says the same in other
+/// words; a list without either is replaced as a whole.
+fn list_type(schema: &Map<String, Value>) -> (String, Option<Vec<String>>) {
+    if let Some(list_type) = text(schema, "x-kubernetes-list-type") {
+        return (list_type.to_owned(), schema.get("x-kubernetes-list-map-keys").and_then(texts));
+    }
+    let merges = text(schema, "x-kubernetes-patch-strategy")
+        .is_some_and(|strategies| strategies.split(',').any(|strategy| strategy == "merge"));
+    match text(schema, "x-kubernetes-patch-merge-key") {
+        Some(key) if merges => ("map".to_owned(), Some(vec![key.to_owned()])),
+        None if merges => ("set".to_owned(), None),
+        _ => ("atomic".to_owned(), None),
+    }
+}
+
+/// A value that is a string or a number: an `IntOrString` with an integer of 32 bits, as the server's own type has it, or
+/// a quantity.
+fn int_or_string(schema: &Map<String, Value>) -> Option<JSONSchemaProps> {
+    let mut types: Vec<_> =
+        schema.get("oneOf")?.as_array()?.iter().map(|one| one.get("type")?.as_str()).collect();
+    types.sort_unstable();
+    let mut compiled =
+        JSONSchemaProps { x_kubernetes_int_or_string: Some(true), ..JSONSchemaProps::default() };
+    match types.as_slice() {
+        [Some("integer"), Some("string")] => {
+            compiled.minimum = Some(i32::MIN.into());
+            compiled.maximum = Some(i32::MAX.into());
+        }
+        [Some("number"), Some("string")] => compiled.pattern = Some(QUANTITY.to_owned()),
+        _ => return None,
+    }
+    Some(compiled)
+}
+
+/// The schema in a place where only an object makes one.
+fn member<'v>(value: &'v Value, path: &str) -> Result<&'v Map<String, Value>, CompileError> {
+    value.as_object().ok_or_else(|| unsupported(path, &format!("the schema `{value}`")))
+}
+
+fn text<'v>(schema: &'v Map<String, Value>, key: &str) -> Option<&'v str> {
+    schema.get(key)?.as_str()
+}
+
+fn texts(value: &Value) -> Option<Vec<String>> {
+    value.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+fn unsupported(path: &str, what: &str) -> CompileError {
+    CompileError::Unsupported { path: path.to_owned(), what: what.to_owned() }
+}

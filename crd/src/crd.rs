@@ -1,0 +1,77 @@
+//! The `CustomResourceDefinition` of the Workload, as a cluster installs it.
+//!
+//! The derived schema knows our own types. Here it gets what a derive can't know: the schemas of the built-in types, and
+//! a merge rule on every map and struct that doesn't say one.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use kube::CustomResourceExt;
+
+use crate::{Workload, builtin};
+
+/// The complete `CustomResourceDefinition` of the Workload.
+///
+/// It is large (the pod template with all its descriptions): install it by server-side apply, since client-side apply
+/// would copy it into an annotation that is too small for it. [`Workload::crd`] is not complete; don't install that.
+pub fn workload_crd() -> CustomResourceDefinition {
+    let mut crd = Workload::crd();
+    for version in &mut crd.spec.versions {
+        if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
+            complete_own(schema);
+            embed(schema, &["spec", "template"], builtin::pod_template_schema());
+            embed(schema, &["spec", "autoscaling", "metrics", "[]"], builtin::metric_schema());
+            embed(schema, &["spec", "autoscaling", "behavior"], builtin::behavior_schema());
+        }
+    }
+    crd
+}
+
+/// [`workload_crd`] as YAML: what `cargo crdgen` writes and `baton crd` prints.
+///
+/// # Errors
+///
+/// Fails only if the YAML library can't write the definition, which would be a bug here.
+pub fn workload_crd_yaml() -> Result<String, serde_norway::Error> {
+    serde_norway::to_string(&workload_crd())
+}
+
+/// Completes the schema of our own types: a struct or map merges field by field unless its field says otherwise, and an
+/// optional field is left out rather than `null`. (The derive allows `null` wherever there is an `Option`; the rules would
+/// have to ask for it everywhere, and a server-side apply that sets it owns a field that has no value.) The line breaks
+/// of our comments go, so that `kubectl explain` can set its own.
+fn complete_own(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    if let Some(description) = &mut schema.description {
+        *description = description
+            .split("\n\n")
+            .map(|paragraph| paragraph.replace('\n', " "))
+            .collect::<Vec<_>>()
+            .join("\n\n");
+    }
+    if schema.type_.as_deref() == Some("object") {
+        schema.x_kubernetes_map_type.get_or_insert_with(|| "granular".to_owned());
+    }
+    for property in schema.properties.iter_mut().flat_map(|all| all.values_mut()) {
+        complete_own(property);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(value)) = schema.additional_properties.as_mut() {
+        complete_own(value);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(item)) = schema.items.as_mut() {
+        complete_own(item);
+    }
+}
+
+/// Puts the schema of a built-in type at a path, under the description that our field has. `[]` is a list's item.
+fn embed(schema: &mut JSONSchemaProps, path: &[&str], builtin: &JSONSchemaProps) {
+    let place = path.iter().fold(schema, |schema, step| {
+        let child = match (*step, schema.items.as_mut()) {
+            ("[]", Some(JSONSchemaPropsOrArray::Schema(item))) => Some(&mut **item),
+            (name, _) => schema.properties.as_mut().and_then(|all| all.get_mut(name)),
+        };
+        child.expect("the path is one of the Workload's own fields")
+    });
+    let description = place.description.take().or_else(|| builtin.description.clone());
+    *place = JSONSchemaProps { description, ..builtin.clone() };
+}
