@@ -1,1 +1,36 @@
-//! Placeholder.
+//! The Baton operator: turns a `Workload` into its children by server-side apply, and owns exactly what it set.
+//!
+//! The loop is *observe → plan → act → report*:
+//!
+//! - [`observe`] gathers what is there: the Workload and its live children, from caches that watches feed;
+//! - [`plan`] decides, as a pure function, which [`plan::Step`]s come next; [`handover`] is its part about `spec.replicas`
+//!   and [`intent`] its part about what a child should look like;
+//! - [`act`] sends the steps to the API server and says how each ended;
+//! - [`report`] puts the outcome into the Workload's status and into Events.
+//!
+//! Nothing is remembered between two passes that a decision depends on: who holds a field is read from `managedFields`
+//! every time, so a crash anywhere loses nothing.
+
+pub mod act;
+pub mod backoff;
+pub mod child;
+pub mod cli;
+pub mod handover;
+mod health;
+pub mod intent;
+pub mod live;
+pub mod observe;
+pub mod plan;
+mod reconcile;
+pub mod report;
+mod run;
+mod watches;
+
+pub use run::{RunError, run};
+
+/// Baton's field manager, for children and for status, always.
+pub const FIELD_MANAGER: &str = "baton";
+
+/// The temporary field manager that carries `spec.replicas` from Baton to an autoscaler. The Kubernetes documentation
+/// of server-side apply uses the same name.
+pub const HANDOVER_MANAGER: &str = "handover-to-hpa";

@@ -1,0 +1,285 @@
+//! Sends the plan's steps to the API server and says how each ended.
+//!
+//! Every request has a time limit. A step that fails is an [`Outcome`], not an error: the caller goes on with the other
+//! children. This module decides nothing.
+
+use std::time::Duration;
+
+use baton_crd::Workload;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    core::{DynamicObject, Status},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    FIELD_MANAGER, HANDOVER_MANAGER,
+    child::ChildKind,
+    live::{Live, Revision, ScaleEntry},
+    plan::{Guard, Step},
+};
+
+/// How a step ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Done; the child as the server returned it, absent where it is gone.
+    Done(Option<Live>),
+    /// The live object isn't what the plan saw: read it again and plan anew.
+    Stale(ActError),
+    /// The server refuses the step and will go on refusing it until something is mended.
+    Rejected(ActError),
+    /// The request didn't get through; worth trying again as it is.
+    Failed(ActError),
+}
+
+/// A request that didn't do what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum ActError {
+    /// The API server answered with a failure; its message is passed on as it is.
+    #[error("{}", .0.message)]
+    Answer(#[source] Box<Status>),
+    /// No answer within the time limit.
+    #[error("the API server did not answer within {0:?}")]
+    Timeout(Duration),
+    /// The request could not be sent or its answer not be read.
+    #[error("the request to the API server failed")]
+    Client(#[source] kube::Error),
+}
+
+/// The rim of the operator towards the API server.
+#[derive(Clone)]
+pub struct Actor {
+    client: Client,
+    request_timeout: Duration,
+}
+
+impl Actor {
+    /// An actor that gives each request this long.
+    pub fn new(client: Client, request_timeout: Duration) -> Self {
+        Self { client, request_timeout }
+    }
+
+    /// Reads a child from the API server, past every cache; absent where there is none.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn read(&self, workload: &Workload, kind: ChildKind) -> Result<Option<Live>, ActError> {
+        let api = self.children(workload, kind);
+        let found = self.bounded(api.get_opt(&workload.name_any())).await?;
+        Ok(found.map(Live::from))
+    }
+
+    /// Sends one step.
+    pub async fn act(&self, workload: &Workload, step: Step) -> Outcome {
+        let result = match step {
+            Step::Apply { child, intent, guard } => {
+                let body = guarded(intent.into_value(), &guard);
+                self.apply(workload, child, &body, &PatchParams::apply(FIELD_MANAGER).force()).await
+            }
+            Step::HandOver { replicas, revision } => {
+                let mut body = temporary_intent(workload);
+                body["spec"] = json!({"replicas": replicas});
+                self.apply_temporary(workload, body, revision).await
+            }
+            Step::ReleaseTemporary { revision } => {
+                self.apply_temporary(workload, temporary_intent(workload), revision).await
+            }
+            Step::ReleaseScale { entries, revision } => {
+                self.release_scale(workload, &entries, &revision).await
+            }
+            Step::Delete { child, revision } => self.delete(workload, child, revision).await,
+        };
+        match result {
+            Ok(live) => Outcome::Done(live),
+            Err(error) => classify(error),
+        }
+    }
+
+    /// Applies the Workload's status as `baton`.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn apply_status(&self, workload: &Workload, status: &Value) -> Result<(), ActError> {
+        let api: Api<Workload> = namespaced(&self.client, workload);
+        let body = json!({
+            "apiVersion": Workload::api_version(&()),
+            "kind": Workload::kind(&()),
+            "metadata": {"name": workload.name_any(), "uid": workload.uid()},
+            "status": status,
+        });
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        self.bounded(api.patch_status(&workload.name_any(), &params, &Patch::Apply(&body))).await?;
+        Ok(())
+    }
+
+    async fn apply(
+        &self,
+        workload: &Workload,
+        child: ChildKind,
+        body: &Value,
+        params: &PatchParams,
+    ) -> Result<Option<Live>, ActError> {
+        let api = self.children(workload, child);
+        let live = self.bounded(api.patch(&workload.name_any(), params, &Patch::Apply(body))).await?;
+        Ok(Some(live.into()))
+    }
+
+    /// Never forced: force would steal the number from an autoscaler that has just written it.
+    async fn apply_temporary(
+        &self,
+        workload: &Workload,
+        body: Value,
+        revision: Revision,
+    ) -> Result<Option<Live>, ActError> {
+        let body = guarded(body, &Guard::Unchanged(revision));
+        self.apply(workload, ChildKind::Deployment, &body, &PatchParams::apply(HANDOVER_MANAGER)).await
+    }
+
+    async fn release_scale(
+        &self,
+        workload: &Workload,
+        entries: &[ScaleEntry],
+        revision: &Revision,
+    ) -> Result<Option<Live>, ActError> {
+        let patch: json_patch::Patch = serde_json::from_value(release_patch(entries, revision))
+            .map_err(|error| ActError::Client(kube::Error::SerdeError(error)))?;
+        let api = self.children(workload, ChildKind::Deployment);
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let live = self.bounded(api.patch(&workload.name_any(), &params, &Patch::Json::<()>(patch))).await?;
+        Ok(Some(live.into()))
+    }
+
+    async fn delete(
+        &self,
+        workload: &Workload,
+        child: ChildKind,
+        revision: Revision,
+    ) -> Result<Option<Live>, ActError> {
+        let api = self.children(workload, child);
+        let params = DeleteParams::background().preconditions(Preconditions {
+            uid: Some(revision.uid),
+            resource_version: Some(revision.resource_version),
+        });
+        match self.bounded(api.delete(&workload.name_any(), &params)).await {
+            // What is returned still exists only if a finalizer keeps it.
+            Ok(deleted) => {
+                Ok(deleted.left().map(Live::from).filter(|live| !live.object().finalizers().is_empty()))
+            }
+            Err(ActError::Answer(status)) if status.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn children(&self, workload: &Workload, kind: ChildKind) -> Api<DynamicObject> {
+        let namespace = workload.namespace().unwrap_or_default();
+        Api::namespaced_with(self.client.clone(), &namespace, &kind.api_resource())
+    }
+
+    async fn bounded<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, ActError> {
+        match tokio::time::timeout(self.request_timeout, request).await {
+            Err(_) => Err(ActError::Timeout(self.request_timeout)),
+            Ok(Err(kube::Error::Api(status))) => Err(ActError::Answer(status)),
+            Ok(Err(error)) => Err(ActError::Client(error)),
+            Ok(Ok(answer)) => Ok(answer),
+        }
+    }
+}
+
+fn namespaced(client: &Client, workload: &Workload) -> Api<Workload> {
+    Api::namespaced(client.clone(), &workload.namespace().unwrap_or_default())
+}
+
+fn temporary_intent(workload: &Workload) -> Value {
+    json!({
+        "apiVersion": Deployment::api_version(&()),
+        "kind": Deployment::kind(&()),
+        "metadata": {"name": workload.name_any()},
+    })
+}
+
+/// Puts the guard where the server checks it: in the applied object's metadata, of which it never becomes an owned field.
+fn guarded(mut body: Value, guard: &Guard) -> Value {
+    match guard {
+        Guard::Create => {}
+        Guard::SameObject(uid) => body["metadata"]["uid"] = uid.as_str().into(),
+        Guard::Unchanged(revision) => {
+            body["metadata"]["uid"] = revision.uid.as_str().into();
+            body["metadata"]["resourceVersion"] = revision.resource_version.as_str().into();
+        }
+    }
+    body
+}
+
+/// A JSON patch of `managedFields`: the only way to take a field from a manager without writing the field.
+fn release_patch(entries: &[ScaleEntry], revision: &Revision) -> Value {
+    let mut operations = vec![json!({
+        "op": "test", "path": "/metadata/resourceVersion", "value": revision.resource_version,
+    })];
+    // From the last to the first, so that a removal doesn't move those still to come.
+    for entry in entries.iter().rev() {
+        let path = format!("/metadata/managedFields/{}", entry.position);
+        operations.push(match &entry.rest {
+            None => json!({"op": "remove", "path": path}),
+            Some(rest) => json!({"op": "replace", "path": format!("{path}/fieldsV1"), "value": rest}),
+        });
+    }
+    Value::Array(operations)
+}
+
+fn classify(error: ActError) -> Outcome {
+    let ActError::Answer(status) = &error else { return Outcome::Failed(error) };
+    match status.code {
+        // A conflict of field owners, a resourceVersion that moved on, or another object under the name: whichever it
+        // is, the object isn't what the plan saw. A failed `test` of a JSON patch is a 422 that says so.
+        409 => Outcome::Stale(error),
+        422 if status.message.contains("testing path") || status.message.contains("testing value") => {
+            Outcome::Stale(error)
+        }
+        429 | 501..=599 => Outcome::Failed(error),
+        // What an object's schema refuses in an apply is a 500.
+        400..=500 => Outcome::Rejected(error),
+        _ => Outcome::Failed(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(code: u16) -> ActError {
+        ActError::Answer(Status::failure("no", "Because").with_code(code).boxed())
+    }
+
+    #[test]
+    fn a_conflict_means_looking_again_whatever_its_cause() {
+        assert!(matches!(classify(answer(409)), Outcome::Stale(_)));
+    }
+
+    #[test]
+    fn what_the_server_will_go_on_refusing_is_rejected_and_the_rest_is_tried_again() {
+        for code in [400, 403, 404, 422, 500] {
+            assert!(matches!(classify(answer(code)), Outcome::Rejected(_)), "{code}");
+        }
+        for code in [429, 503, 504] {
+            assert!(matches!(classify(answer(code)), Outcome::Failed(_)), "{code}");
+        }
+        assert!(matches!(classify(ActError::Timeout(Duration::from_secs(1))), Outcome::Failed(_)));
+    }
+
+    #[test]
+    fn entries_are_released_from_the_last_to_the_first_behind_a_test_of_the_resource_version() {
+        let revision = Revision { uid: "u".into(), resource_version: "42".into() };
+        let entries = [
+            ScaleEntry { manager: "a".into(), position: 1, rest: None },
+            ScaleEntry { manager: "b".into(), position: 3, rest: Some(json!({"f:status": {}})) },
+        ];
+        let expected = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "42"},
+            {"op": "replace", "path": "/metadata/managedFields/3/fieldsV1", "value": {"f:status": {}}},
+            {"op": "remove", "path": "/metadata/managedFields/1"},
+        ]);
+        assert_eq!(release_patch(&entries, &revision), expected);
+    }
+}

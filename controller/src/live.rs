@@ -1,0 +1,234 @@
+//! A live child as the API server returned it, and the questions the plan asks of it.
+//!
+//! Knows `metadata`, `managedFields` and a few numbers. Refuses to know what the child should look like.
+
+use std::sync::{Arc, LazyLock};
+
+use baton_merge::fieldpath::{FieldSet, Path};
+use kube::{ResourceExt, core::DynamicObject};
+use serde_json::Value;
+
+use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
+
+static REPLICAS: LazyLock<Path> = LazyLock::new(|| Path::of_fields(["spec", "replicas"]));
+
+/// A live child.
+#[derive(Clone, Debug)]
+pub struct Live(Arc<DynamicObject>);
+
+/// The identity of a live object at one moment: what a write is guarded by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// `metadata.uid`: another object of the same name has another.
+    pub uid: String,
+    /// `metadata.resourceVersion`: any stored write changes it.
+    pub resource_version: String,
+}
+
+impl Live {
+    /// The object as returned.
+    pub fn object(&self) -> &DynamicObject {
+        &self.0
+    }
+
+    /// Its uid and resourceVersion.
+    pub fn revision(&self) -> Revision {
+        Revision {
+            uid: self.0.uid().unwrap_or_default(),
+            resource_version: self.0.resource_version().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the object with this uid is its controller.
+    pub fn is_controlled_by(&self, uid: &str) -> bool {
+        self.0.owner_references().iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
+    }
+
+    /// Its controller as `Kind/name`, if it has one.
+    pub fn controller(&self) -> Option<String> {
+        let owners = self.0.owner_references();
+        let controller = owners.iter().find(|owner| owner.controller == Some(true))?;
+        Some(format!("{}/{}", controller.kind, controller.name))
+    }
+
+    /// The managers in its `managedFields`, each once, in order.
+    pub fn managers(&self) -> Vec<String> {
+        let mut managers: Vec<String> =
+            self.0.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect();
+        managers.dedup();
+        managers
+    }
+
+    /// Whether it is on its way out and only finalizers keep it.
+    pub fn is_terminating(&self) -> bool {
+        self.0.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The value at a path of plain fields, such as `["spec", "replicas"]`.
+    pub fn get(&self, fields: &[&str]) -> Option<&Value> {
+        fields.iter().try_fold(&self.0.data, |value, field| value.get(field))
+    }
+
+    /// The number at a path of plain fields.
+    pub fn number(&self, fields: &[&str]) -> Option<i32> {
+        self.get(fields)?.as_i64().and_then(|number| i32::try_from(number).ok())
+    }
+
+    /// `spec.replicas`; the API server fills it in on every Deployment.
+    pub fn replicas(&self) -> i32 {
+        self.number(&["spec", "replicas"]).unwrap_or(1)
+    }
+
+    /// Who owns `.spec.replicas`, by its `managedFields`.
+    pub fn replica_holders(&self) -> ReplicaHolders {
+        let mut holders = ReplicaHolders::default();
+        for (position, entry) in self.0.managed_fields().iter().enumerate() {
+            let Some(fields) =
+                entry.fields_v1.as_ref().and_then(|fields| FieldSet::from_fields_v1(&fields.0).ok())
+            else {
+                // What can't be read can't be Baton's: an entry that Baton or an autoscaler wrote always can.
+                continue;
+            };
+            if !fields.contains(&REPLICAS) {
+                continue;
+            }
+            let manager = entry.manager.clone().unwrap_or_default();
+            let applied = entry.operation.as_deref() == Some("Apply");
+            match (entry.subresource.as_deref(), applied, manager.as_str()) {
+                (Some("scale"), _, _) => {
+                    let rest = without_replicas(&fields);
+                    holders.scale.push(ScaleEntry { manager, position, rest });
+                }
+                (None, true, FIELD_MANAGER) => holders.baton = true,
+                (None, true, HANDOVER_MANAGER) => holders.temporary = true,
+                _ => holders.others.push(manager),
+            }
+        }
+        holders
+    }
+}
+
+impl From<DynamicObject> for Live {
+    fn from(object: DynamicObject) -> Self {
+        Self(Arc::new(object))
+    }
+}
+
+impl From<Arc<DynamicObject>> for Live {
+    fn from(object: Arc<DynamicObject>) -> Self {
+        Self(object)
+    }
+}
+
+fn without_replicas(fields: &FieldSet) -> Option<Value> {
+    let mut rest = fields.clone();
+    rest.remove(&REPLICAS);
+    (!rest.is_empty()).then(|| rest.to_fields_v1())
+}
+
+/// Who owns a Deployment's `.spec.replicas`. Several may, as long as they agree on the number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaHolders {
+    /// Baton itself.
+    pub baton: bool,
+    /// The temporary manager.
+    pub temporary: bool,
+    /// Whoever wrote through the `scale` subresource: an autoscaler or `kubectl scale`.
+    pub scale: Vec<ScaleEntry>,
+    /// Any other manager, by name.
+    pub others: Vec<String>,
+}
+
+impl ReplicaHolders {
+    /// Whether somebody other than Baton owns the number too, so that it stays when Baton lets go.
+    pub fn shared(&self) -> bool {
+        self.temporary || !self.scale.is_empty() || !self.others.is_empty()
+    }
+
+    /// Their names, for people; `nobody` where the number is only the server's default.
+    pub fn describe(&self) -> String {
+        let mut names: Vec<String> =
+            self.scale.iter().map(|entry| format!("{} (scale)", entry.manager)).collect();
+        names.extend(self.others.iter().cloned());
+        names.extend(self.temporary.then(|| HANDOVER_MANAGER.to_owned()));
+        names.extend(self.baton.then(|| FIELD_MANAGER.to_owned()));
+        if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+    }
+}
+
+/// A `managedFields` entry of the `scale` subresource that owns `.spec.replicas`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaleEntry {
+    /// The manager's name, `kube-controller-manager` for most autoscalers.
+    pub manager: String,
+    /// Where it stands in `metadata.managedFields`.
+    pub position: usize,
+    /// The entry's FieldsV1 without `.spec.replicas`; absent where it owned nothing else.
+    pub rest: Option<Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn deployment(managed_fields: &Value) -> Live {
+        let object = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "uid": "u", "resourceVersion": "7", "managedFields": managed_fields},
+            "spec": {"replicas": 3},
+        });
+        Live::from(serde_json::from_value::<DynamicObject>(object).unwrap())
+    }
+
+    fn entry(manager: &str, operation: &str, subresource: Option<&str>, fields: &Value) -> Value {
+        let mut entry = json!({
+            "manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+            "fieldsV1": fields,
+        });
+        if let Some(subresource) = subresource {
+            entry["subresource"] = json!(subresource);
+        }
+        entry
+    }
+
+    fn replicas() -> Value {
+        json!({"f:spec": {"f:replicas": {}}})
+    }
+
+    #[test]
+    fn a_scale_entry_is_known_by_its_subresource_whatever_its_manager() {
+        let live = deployment(&json!([entry("somebody", "Update", Some("scale"), &replicas())]));
+        let expected = ScaleEntry { manager: "somebody".into(), position: 0, rest: None };
+        assert_eq!(live.replica_holders(), ReplicaHolders { scale: vec![expected], ..Default::default() });
+    }
+
+    #[test]
+    fn an_update_under_batons_name_is_another_manager() {
+        let live = deployment(&json!([entry("baton", "Update", None, &replicas())]));
+        assert_eq!(
+            live.replica_holders(),
+            ReplicaHolders { others: vec!["baton".into()], ..Default::default() }
+        );
+    }
+
+    #[test]
+    fn owning_something_else_in_spec_is_not_owning_replicas() {
+        let live = deployment(&json!([entry("baton", "Apply", None, &json!({"f:spec": {"f:paused": {}}}))]));
+        assert_eq!(live.replica_holders(), ReplicaHolders::default());
+        assert_eq!(live.replica_holders().describe(), "nobody");
+    }
+
+    #[test]
+    fn the_temporary_manager_and_baton_share_the_number_during_the_handover() {
+        let live = deployment(&json!([
+            entry("baton", "Apply", None, &replicas()),
+            entry("handover-to-hpa", "Apply", None, &replicas()),
+        ]));
+        let holders = live.replica_holders();
+        assert!(holders.baton && holders.temporary && holders.shared());
+        assert_eq!(holders.describe(), "handover-to-hpa, baton");
+    }
+}

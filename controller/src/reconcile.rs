@@ -1,0 +1,268 @@
+//! One pass of the loop for one Workload: observe → plan → act → report.
+//!
+//! Wires the parts together and decides only how often to look again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use baton_crd::Workload;
+use kube::{
+    Client, Resource, ResourceExt,
+    core::error_boundary::InvalidObject,
+    runtime::{
+        controller::Action,
+        events::{Recorder, Reporter},
+    },
+};
+use tracing::{debug, info, warn};
+
+use crate::{
+    FIELD_MANAGER,
+    act::{ActError, Actor, Outcome},
+    backoff::Backoff,
+    child::ChildKind,
+    intent::IntentError,
+    observe::{Observed, wants},
+    plan::{Guard, Plan, Step, Then, plan},
+    report::{self, ChildResult, Pass},
+    watches::{Stores, WatchedWorkload},
+};
+
+/// The longest way through the handover takes five plans (create, hand over, let go; or delete the autoscaler, take
+/// back, release twice, rest). Beyond that somebody else is writing at the same time; the next pass goes on.
+const MOST_LOOKS: usize = 8;
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
+const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
+
+/// What every pass shares.
+pub(crate) struct Context {
+    actor: Actor,
+    stores: Stores,
+    recorder: Recorder,
+    backoff: Mutex<Backoff>,
+    /// The generation at which each Workload that can't be read was reported, by uid: its own status can't be read
+    /// either, so that it would be written again and again.
+    undecodable: Mutex<HashMap<String, i64>>,
+}
+
+impl Context {
+    pub(crate) fn new(client: Client, actor: Actor, stores: Stores) -> Self {
+        let instance = std::env::var("HOSTNAME").ok();
+        let recorder = Recorder::new(client, Reporter { controller: "baton.rs/baton".to_owned(), instance });
+        Self { actor, stores, recorder, backoff: Mutex::default(), undecodable: Mutex::default() }
+    }
+
+    fn backoff<T>(&self, with: impl FnOnce(&mut Backoff) -> T) -> T {
+        // Pace is all that is in there; a panic elsewhere can't leave it wrong.
+        with(&mut self.backoff.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_news(&self, undecodable: &InvalidObject) -> bool {
+        let uid = undecodable.metadata.uid.clone().unwrap_or_default();
+        let generation = undecodable.metadata.generation.unwrap_or_default();
+        let mut reported = self.undecodable.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.insert(uid, generation) != Some(generation)
+    }
+}
+
+/// Why a pass ended early. The controller tries again after a pause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReconcileError {
+    /// A child could not be read.
+    #[error("can't read the {child}")]
+    Read {
+        /// The child.
+        child: ChildKind,
+        /// Why.
+        #[source]
+        source: ActError,
+    },
+    /// The Workload can't be written as intents.
+    #[error(transparent)]
+    Intent(#[from] IntentError),
+    /// The status could not be written.
+    #[error("can't write the status")]
+    Status(#[source] ActError),
+}
+
+pub(crate) fn on_error(_: Arc<WatchedWorkload>, _: &ReconcileError, _: Arc<Context>) -> Action {
+    Action::requeue(PAUSE_AFTER_FAILURE)
+}
+
+pub(crate) async fn reconcile(
+    watched: Arc<WatchedWorkload>,
+    context: Arc<Context>,
+) -> Result<Action, ReconcileError> {
+    context.stores.ready().await;
+    match &watched.0 {
+        Ok(workload) => reconcile_workload(Arc::new(workload.clone()), &context).await,
+        Err(invalid) => {
+            report_undecodable(invalid, &context).await;
+            Ok(Action::await_change())
+        }
+    }
+}
+
+async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Action, ReconcileError> {
+    if workload.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    let seen = observe(workload, context).await?;
+    let (uid, generation) = (seen.uid(), seen.workload.metadata.generation.unwrap_or_default());
+    let pass = run(seen, &uid, generation, context).await?;
+    report(&pass, context).await?;
+
+    let (_, pause) = context.backoff(|backoff| backoff.held_back(&uid, generation, Instant::now()));
+    let pause = pause.into_iter().chain((!pass.settled).then_some(PAUSE_WHEN_UNSETTLED)).min();
+    Ok(pause.map_or_else(Action::await_change, Action::requeue))
+}
+
+/// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
+/// an object of somebody else's is never overwritten.
+async fn observe(workload: Arc<Workload>, context: &Context) -> Result<Observed, ReconcileError> {
+    let mut children = context.stores.children_of(&workload);
+    for kind in ChildKind::ALL {
+        if wants(&workload, kind) && !children.contains_key(&kind) {
+            let found = context.actor.read(&workload, kind).await;
+            if let Some(live) = found.map_err(|source| ReconcileError::Read { child: kind, source })? {
+                children.insert(kind, live);
+            }
+        }
+    }
+    Ok(Observed { workload, children })
+}
+
+async fn run(seen: Observed, uid: &str, generation: i64, context: &Context) -> Result<Pass, ReconcileError> {
+    let mut pass = Pass { seen, results: BTreeMap::new(), refused: Vec::new(), settled: false };
+    let (mut held_back, _) = context.backoff(|backoff| backoff.held_back(uid, generation, Instant::now()));
+    for child in &held_back {
+        pass.results.insert(*child, ChildResult::HeldBack);
+    }
+    for _ in 0..MOST_LOOKS {
+        let Plan { steps, refused, then } = plan(&pass.seen, &held_back)?;
+        for refusal in &refused {
+            held_back.insert(refusal.child);
+            context.backoff(|backoff| backoff.failed(uid, refusal.child, generation, Instant::now()));
+        }
+        pass.refused.extend(refused);
+        let mut stale = BTreeSet::new();
+        for step in steps {
+            let child = step.child();
+            match act(&mut pass, step, context).await {
+                Next::Well => context.backoff(|backoff| backoff.succeeded(uid, child)),
+                Next::LookAgain => {
+                    stale.insert(child);
+                }
+                Next::HoldBack => {
+                    held_back.insert(child);
+                    context.backoff(|backoff| backoff.failed(uid, child, generation, Instant::now()));
+                }
+            }
+        }
+        for child in &stale {
+            let live = context.actor.read(&pass.seen.workload, *child).await;
+            match live.map_err(|source| ReconcileError::Read { child: *child, source })? {
+                Some(live) => pass.seen.children.insert(*child, live),
+                None => pass.seen.children.remove(child),
+            };
+        }
+        if stale.is_empty() && then == Then::Rest {
+            pass.settled = true;
+            break;
+        }
+    }
+    Ok(pass)
+}
+
+enum Next {
+    Well,
+    LookAgain,
+    HoldBack,
+}
+
+async fn act(pass: &mut Pass, step: Step, context: &Context) -> Next {
+    let child = step.child();
+    let workload = pass.seen.workload.clone();
+    let name = workload.name_any();
+    let namespace = workload.namespace().unwrap_or_default();
+    let kind_of_step = step.describe();
+    let created = matches!(&step, Step::Apply { guard: Guard::Create, .. });
+    match context.actor.act(&workload, step).await {
+        Outcome::Done(Some(live)) => {
+            debug!(%child, name, namespace, "{kind_of_step}: done");
+            pass.seen.children.insert(child, live);
+            let created = created || matches!(pass.results.get(&child), Some(ChildResult::Created));
+            pass.results.insert(child, if created { ChildResult::Created } else { ChildResult::Applied });
+            Next::Well
+        }
+        Outcome::Done(None) => {
+            info!(%child, name, namespace, "{kind_of_step}: done");
+            pass.seen.children.remove(&child);
+            pass.results.insert(child, ChildResult::Deleted);
+            Next::Well
+        }
+        Outcome::Stale(error) => {
+            debug!(%child, name, namespace, %error, "{kind_of_step}: the live object changed; looking again");
+            Next::LookAgain
+        }
+        Outcome::Rejected(error) => {
+            warn!(%child, name, namespace, %error, "{kind_of_step}: rejected");
+            pass.results.insert(child, ChildResult::Rejected(error.to_string()));
+            Next::HoldBack
+        }
+        Outcome::Failed(error) => {
+            warn!(%child, name, namespace, error = &error as &dyn std::error::Error, "{kind_of_step}: failed");
+            pass.results.insert(child, ChildResult::Failed(error.to_string()));
+            Next::HoldBack
+        }
+    }
+}
+
+async fn report(pass: &Pass, context: &Context) -> Result<(), ReconcileError> {
+    let workload = &pass.seen.workload;
+    let now = jiff::Timestamp::now();
+    let previous = workload.status.clone().unwrap_or_default();
+    let status = report::status(pass, &previous, now);
+    for event in report::events(pass, &previous, &status) {
+        // An Event that is lost is lost; the condition says the same.
+        if let Err(error) = context.recorder.publish(&event, &workload.object_ref(&())).await {
+            warn!(workload = workload.name_any(), %error, "can't write an Event");
+        }
+    }
+    if status == previous {
+        return Ok(());
+    }
+    let body = serde_json::to_value(&status)
+        .map_err(|source| ReconcileError::Status(ActError::Client(kube::Error::SerdeError(source))))?;
+    match context.actor.apply_status(workload, &body).await {
+        // The Workload was deleted in the meantime, or made anew: that one has its own turn.
+        Err(ActError::Answer(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
+        result => result.map_err(ReconcileError::Status),
+    }
+}
+
+/// A Workload that this version can't read: its children stay as they are, and people are told.
+async fn report_undecodable(invalid: &InvalidObject, context: &Context) {
+    if !context.is_news(invalid) {
+        return;
+    }
+    let mut workload =
+        Workload::new(&invalid.metadata.name.clone().unwrap_or_default(), baton_crd::WorkloadSpec::default());
+    workload.metadata = invalid.metadata.clone();
+    warn!(
+        workload = workload.name_any(),
+        error = invalid.error,
+        "can't read the Workload; its children stay"
+    );
+    let status = report::undecodable(&workload, &invalid.error, jiff::Timestamp::now());
+    if let Err(error) = context.actor.apply_status(&workload, &status).await {
+        warn!(workload = workload.name_any(), %error, "can't write the status, applying as {FIELD_MANAGER}");
+    }
+    let event = report::undecodable_event(&invalid.error);
+    if let Err(error) = context.recorder.publish(&event, &workload.object_ref(&())).await {
+        warn!(workload = workload.name_any(), %error, "can't write an Event");
+    }
+}

@@ -1,0 +1,252 @@
+//! The conditions of a Workload.
+
+use baton_crd::{ChildState, ChildStatus, HandoverPhase, Mode, ReplicaOwnership, condition};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+use super::Pass;
+use crate::{child::ChildKind, live::Live};
+
+/// What a condition says, before it is known since when.
+struct Verdict {
+    type_: &'static str,
+    status: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+impl Verdict {
+    fn new(type_: &'static str, status: bool, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { type_, status: if status { "True" } else { "False" }, reason, message: message.into() }
+    }
+
+    fn unknown(type_: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { type_, status: "Unknown", reason, message: message.into() }
+    }
+}
+
+/// All conditions, in a fixed order. The time of one that keeps its status stays what it was.
+pub(super) fn conditions(
+    pass: &Pass,
+    children: &[ChildStatus],
+    ownership: Option<&ReplicaOwnership>,
+    previous: &[Condition],
+    now: Timestamp,
+) -> Vec<Condition> {
+    let generation = pass.seen.workload.metadata.generation;
+    let deployment = pass.seen.own(ChildKind::Deployment);
+    let applied = applied(pass, children);
+    let rollout = Rollout::of(deployment);
+    let deployment_applied = children
+        .iter()
+        .any(|child| child.kind == ChildKind::Deployment.name() && child.state == ChildState::Applied);
+
+    let mut verdicts = vec![ready(&rollout, deployment_applied), progressing(&rollout), applied];
+    if let Some(before) = still_ready(&rollout, deployment_applied, previous, generation) {
+        verdicts[0] = Verdict::new(condition::READY, true, "Available", before.message.clone());
+    }
+    verdicts.extend(ownership.into_iter().flat_map(handover));
+    verdicts.into_iter().map(|verdict| dated(verdict, generation, previous, now)).collect()
+}
+
+/// A Deployment that was ready stays so until its controller has looked at a change that isn't the Workload's, such as
+/// another number from the autoscaler: nothing is known to be worse yet.
+fn still_ready<'a>(
+    rollout: &Rollout,
+    applied: bool,
+    previous: &'a [Condition],
+    generation: Option<i64>,
+) -> Option<&'a Condition> {
+    let unseen = applied && matches!(rollout, Rollout::Unseen);
+    let was_ready = |before: &&Condition| {
+        before.type_ == condition::READY
+            && before.status == "True"
+            && before.observed_generation == generation
+    };
+    previous.iter().find(was_ready).filter(|_| unseen)
+}
+
+/// The one condition of a Workload that can't be read.
+pub(super) fn undecodable(error: &str, generation: Option<i64>, now: Timestamp) -> Condition {
+    let message = format!(
+        "this version of Baton can't read the Workload, so its children stay as they are: {error}. Compare the \
+         installed CRD with the one that `baton crd` prints"
+    );
+    dated(Verdict::new(condition::APPLIED, false, "Undecodable", message), generation, &[], now)
+}
+
+fn dated(verdict: Verdict, generation: Option<i64>, previous: &[Condition], now: Timestamp) -> Condition {
+    let Verdict { type_, status, reason, message } = verdict;
+    let unchanged = previous.iter().find(|before| before.type_ == type_ && before.status == status);
+    Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        observed_generation: generation,
+        last_transition_time: unchanged
+            .map_or_else(|| seconds(now), |before| before.last_transition_time.clone()),
+    }
+}
+
+/// Times in status have whole seconds, as everywhere in the API: what is written comes back equal.
+pub(super) fn seconds(now: Timestamp) -> Time {
+    Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
+}
+
+fn applied(pass: &Pass, children: &[ChildStatus]) -> Verdict {
+    match pass.seen.workload.spec.mode {
+        Mode::Enforce => {}
+        Mode::Paused => {
+            let message = "spec.mode is Paused: no child is written until it is Enforce again";
+            return Verdict::unknown(condition::APPLIED, "Paused", message);
+        }
+        Mode::Preview => {
+            let message = "spec.mode is Preview: no child is written. This release can't show the plan yet";
+            return Verdict::unknown(condition::APPLIED, "Preview", message);
+        }
+    }
+    let in_state = |state| children.iter().filter(move |child| child.state == state);
+    let told = |state| -> String {
+        let messages: Vec<String> = in_state(state)
+            .map(|child| format!("{}: {}", child.kind, child.message.as_deref().unwrap_or("no reason given")))
+            .collect();
+        messages.join("; ")
+    };
+    for (state, reason) in [(ChildState::Rejected, "Rejected"), (ChildState::Refused, "NotOwned")] {
+        if in_state(state).next().is_some() {
+            return Verdict::new(condition::APPLIED, false, reason, told(state));
+        }
+    }
+    if in_state(ChildState::Pending).next().is_some() {
+        return Verdict::new(condition::APPLIED, false, "Pending", told(ChildState::Pending));
+    }
+    let kinds: Vec<&str> = in_state(ChildState::Applied).map(|child| child.kind.as_str()).collect();
+    Verdict::new(condition::APPLIED, true, "Applied", format!("as the spec says: {}", kinds.join(", ")))
+}
+
+/// How far the Deployment's rollout is.
+enum Rollout {
+    Missing,
+    /// The Deployment controller hasn't looked at the latest spec.
+    Unseen,
+    Stuck(String),
+    Underway {
+        updated: i32,
+        wanted: i32,
+        available: i32,
+        enough: bool,
+    },
+    Complete {
+        available: i32,
+        enough: bool,
+    },
+}
+
+impl Rollout {
+    fn of(deployment: Option<&Live>) -> Self {
+        let Some(live) = deployment else { return Self::Missing };
+        let generation = live.object().metadata.generation.unwrap_or_default();
+        let status = |field| live.number(&["status", field]).unwrap_or_default();
+        if i64::from(status("observedGeneration")) < generation {
+            return Self::Unseen;
+        }
+        if let Some(stuck) = deployment_condition(live, "Progressing", "False") {
+            return Self::Stuck(stuck);
+        }
+        let wanted = live.replicas();
+        let (updated, available) = (status("updatedReplicas"), status("availableReplicas"));
+        let enough = deployment_condition(live, "Available", "True").is_some();
+        if updated == wanted && status("replicas") == updated && available == updated {
+            Self::Complete { available, enough }
+        } else {
+            Self::Underway { updated, wanted, available, enough: enough && status("replicas") == updated }
+        }
+    }
+}
+
+/// The message of the Deployment's condition, if it has this status.
+fn deployment_condition(live: &Live, type_: &str, status: &str) -> Option<String> {
+    let conditions = live.get(&["status", "conditions"])?.as_array()?;
+    let condition =
+        conditions.iter().find(|condition| condition["type"] == type_ && condition["status"] == status)?;
+    Some(condition["message"].as_str().unwrap_or_default().to_owned())
+}
+
+fn ready(rollout: &Rollout, applied: bool) -> Verdict {
+    let type_ = condition::READY;
+    if !applied {
+        return Verdict::new(
+            type_,
+            false,
+            "NotApplied",
+            "the Deployment isn't as the spec says; see Applied",
+        );
+    }
+    match rollout {
+        Rollout::Missing | Rollout::Unseen => Verdict::new(
+            type_,
+            false,
+            "RollingOut",
+            "the Deployment controller has not seen the latest spec yet",
+        ),
+        Rollout::Stuck(message) => Verdict::new(type_, false, "Stuck", message.clone()),
+        Rollout::Complete { available, enough: true } => {
+            Verdict::new(type_, true, "Available", format!("all {available} pods are available"))
+        }
+        Rollout::Underway { wanted, available, enough: true, .. } => Verdict::new(
+            type_,
+            true,
+            "Available",
+            format!("{available} of {wanted} pods are available, enough"),
+        ),
+        Rollout::Complete { available: wanted, .. } | Rollout::Underway { wanted, .. } => Verdict::new(
+            type_,
+            false,
+            "RollingOut",
+            format!("not enough of the {wanted} pods are available yet"),
+        ),
+    }
+}
+
+fn progressing(rollout: &Rollout) -> Verdict {
+    let type_ = condition::PROGRESSING;
+    match rollout {
+        Rollout::Missing => Verdict::new(type_, false, "NoDeployment", "there is no Deployment"),
+        Rollout::Unseen => {
+            Verdict::new(type_, true, "RollingOut", "the Deployment controller has the spec to look at")
+        }
+        Rollout::Stuck(message) => Verdict::new(type_, false, "Stuck", message.clone()),
+        Rollout::Underway { updated, wanted, available, .. } => {
+            let message = format!("{updated} of {wanted} pods are updated, {available} are available");
+            Verdict::new(type_, true, "RollingOut", message)
+        }
+        Rollout::Complete { available, .. } => {
+            Verdict::new(type_, false, "Complete", format!("all {available} pods are updated and available"))
+        }
+    }
+}
+
+/// With autoscaling, `HandedOver` tells whether the autoscaler holds the number; what is unusual is told by a condition
+/// of its own, which goes away with its cause.
+fn handover(ownership: &ReplicaOwnership) -> Vec<Verdict> {
+    let ReplicaOwnership { holder, value, waiting_for, .. } = ownership;
+    let waiting = waiting_for.as_deref().unwrap_or("nothing");
+    let held = format!("{holder} holds {value} replicas; waiting for {waiting}");
+    let not_yet = |reason, unusual| {
+        let mut verdicts = vec![Verdict::new(condition::HANDED_OVER, false, reason, held.clone())];
+        verdicts.extend(Option::map(unusual, |type_| Verdict::new(type_, true, reason, held.clone())));
+        verdicts
+    };
+    match ownership.phase {
+        HandoverPhase::Fixed | HandoverPhase::Unmanaged => Vec::new(),
+        HandoverPhase::HandedOver => {
+            let message = format!("the autoscaler decides: {holder} holds {value} replicas");
+            vec![Verdict::new(condition::HANDED_OVER, true, "HandedOver", message)]
+        }
+        HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),
+        HandoverPhase::AutoscalerMissing => not_yet("AutoscalerMissing", Some(condition::AUTOSCALER_MISSING)),
+        HandoverPhase::OwnedByOther => not_yet("OwnedByOther", None),
+        HandoverPhase::TakingBack => not_yet("TakingBack", None),
+    }
+}

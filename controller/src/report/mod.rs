@@ -1,0 +1,44 @@
+//! What people are told: status, conditions and Events, as pure functions of what a pass saw and did.
+//!
+//! Refuses to do I/O; the caller writes.
+
+mod conditions;
+mod events;
+mod status;
+
+use std::collections::BTreeMap;
+
+pub use events::{events, undecodable_event};
+pub use status::{status, undecodable};
+
+use crate::{child::ChildKind, observe::Observed, plan::Refusal};
+
+/// What one pass of the loop saw and did.
+#[derive(Debug)]
+pub struct Pass {
+    /// The Workload and its children as they are after the pass.
+    pub seen: Observed,
+    /// How the writes of each child ended; no entry where there was nothing to write.
+    pub results: BTreeMap<ChildKind, ChildResult>,
+    /// Children left alone because they aren't this Workload's.
+    pub refused: Vec<Refusal>,
+    /// Whether the last plan had nothing left to do.
+    pub settled: bool,
+}
+
+/// How the writes of one child ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChildResult {
+    /// It was made.
+    Created,
+    /// It was applied.
+    Applied,
+    /// It was deleted.
+    Deleted,
+    /// The server rejected it, in these words.
+    Rejected(String),
+    /// The request didn't get through.
+    Failed(String),
+    /// It failed a moment ago and wasn't tried; what was said then still holds.
+    HeldBack,
+}

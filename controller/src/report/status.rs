@@ -1,0 +1,125 @@
+//! The status of a Workload.
+
+use baton_crd::{ChildState, ChildStatus, Mode, ReplicaOwnership, Workload, WorkloadStatus, labels};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use super::{
+    ChildResult, Pass,
+    conditions::{self, conditions, seconds},
+};
+use crate::{
+    child::ChildKind,
+    handover,
+    observe::{wanted_replicas, wants},
+};
+
+/// The complete status after a pass. Equal to the previous one where nothing that people see has changed.
+pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> WorkloadStatus {
+    let workload = &pass.seen.workload;
+    let deployment = pass.seen.own(ChildKind::Deployment);
+    let number = |field| deployment.map(|live| live.number(&["status", field]).unwrap_or_default());
+    let children = children(pass, previous);
+    let ownership = ownership(pass, previous, now);
+    WorkloadStatus {
+        observed_generation: workload.metadata.generation,
+        conditions: conditions(pass, &children, ownership.as_ref(), &previous.conditions, now),
+        replicas: number("replicas"),
+        ready_replicas: number("readyReplicas"),
+        selector: Some(format!("{}={}", labels::WORKLOAD, workload.name_any())),
+        replica_ownership: ownership,
+        children,
+        takeovers: Vec::new(),
+        plan: Vec::new(),
+    }
+}
+
+/// The status of a Workload that can't be read, as JSON.
+pub fn undecodable(workload: &Workload, error: &str, now: Timestamp) -> Value {
+    let generation = workload.metadata.generation;
+    json!({
+        "observedGeneration": generation,
+        "conditions": [conditions::undecodable(error, generation, now)],
+    })
+}
+
+fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
+    let workload = &pass.seen.workload;
+    let enforced = workload.spec.mode == Mode::Enforce;
+    let status = |kind: ChildKind| {
+        let live = pass.seen.own(kind);
+        let wanted = wants(workload, kind);
+        let (state, message) = match (wanted, live) {
+            (false, None) => return None,
+            (false, Some(_)) if enforced => (ChildState::Deleting, failure(pass, kind)),
+            (false, Some(_)) => (ChildState::Applied, Some("no longer wanted by the spec".to_owned())),
+            (true, live) => written(pass, kind, live.is_some(), previous),
+        };
+        Some(ChildStatus {
+            kind: kind.name().to_owned(),
+            name: workload.name_any(),
+            api_version: kind.api_version().to_owned(),
+            state,
+            message,
+        })
+    };
+    ChildKind::ALL.into_iter().filter_map(status).collect()
+}
+
+fn written(
+    pass: &Pass,
+    kind: ChildKind,
+    exists: bool,
+    previous: &WorkloadStatus,
+) -> (ChildState, Option<String>) {
+    if let Some(refusal) = pass.refused.iter().find(|refusal| refusal.child == kind) {
+        return (ChildState::Refused, Some(refusal.message.clone()));
+    }
+    match pass.results.get(&kind) {
+        Some(ChildResult::Created | ChildResult::Applied) => (ChildState::Applied, None),
+        Some(ChildResult::Rejected(words)) => (ChildState::Rejected, Some(words.clone())),
+        Some(ChildResult::Failed(words)) => (ChildState::Pending, Some(words.clone())),
+        Some(ChildResult::HeldBack) => previous
+            .children
+            .iter()
+            .find(|child| child.kind == kind.name())
+            .map_or((ChildState::Pending, None), |child| (child.state, child.message.clone())),
+        Some(ChildResult::Deleted) | None if exists => (ChildState::Applied, None),
+        Some(ChildResult::Deleted) | None => {
+            let reason = match (pass.seen.workload.spec.mode, kind) {
+                (Mode::Paused | Mode::Preview, _) => "spec.mode keeps Baton from writing it",
+                (Mode::Enforce, ChildKind::Autoscaler) => {
+                    "waits until the Deployment's replicas are handed over"
+                }
+                (Mode::Enforce, _) => "not written yet",
+            };
+            (ChildState::Pending, Some(reason.to_owned()))
+        }
+    }
+}
+
+fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
+    match pass.results.get(&kind)? {
+        ChildResult::Rejected(words) | ChildResult::Failed(words) => Some(words.clone()),
+        _ => None,
+    }
+}
+
+/// Who holds the number, as the handover's state machine sees it after the pass.
+fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
+    let deployment = pass.seen.own(ChildKind::Deployment)?;
+    let decision = handover::decide(wanted_replicas(&pass.seen.workload), &pass.seen.replicas());
+    let holder = deployment.replica_holders().describe();
+    let before = previous
+        .replica_ownership
+        .as_ref()
+        .filter(|before| before.holder == holder && before.phase == decision.phase);
+    Some(ReplicaOwnership {
+        phase: decision.phase,
+        value: deployment.replicas(),
+        since: before.map_or_else(|| seconds(now), |before| before.since.clone()),
+        waiting_for: decision.waiting_for.map(str::to_owned),
+        holder,
+    })
+}

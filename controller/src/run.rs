@@ -1,0 +1,131 @@
+//! `baton run`: wires client, watches, controller, health endpoint and shutdown together.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use futures::{FutureExt, StreamExt};
+use kube::{
+    Client, Config,
+    runtime::{
+        Controller,
+        controller::{self, Error as ControllerError},
+        watcher,
+    },
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::{
+    act::Actor,
+    cli::RunArgs,
+    health::{self, Readiness},
+    reconcile::{Context, ReconcileError, on_error, reconcile},
+    watches::{Scope, watch_children, workload_of},
+};
+
+/// Why the operator could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No cluster was found.
+    #[error("found no cluster to connect to: run inside a pod, or point KUBECONFIG at a kubeconfig")]
+    Config(#[from] kube::config::InferConfigError),
+    /// The client could not be made, mostly because of the kubeconfig's certificates.
+    #[error("can't make a client from the cluster's configuration")]
+    Client(#[from] kube::Error),
+    /// The health endpoint could not listen.
+    #[error("can't serve health checks on {address}; choose another --health-addr")]
+    Health {
+        /// The address asked for.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The signal handlers could not be installed.
+    #[error("can't listen for SIGTERM")]
+    Signals(#[source] io::Error),
+}
+
+/// Runs the operator until SIGTERM or Ctrl-C; passes under way are finished first.
+///
+/// # Errors
+/// When it can't start. Once it runs, what goes wrong is logged and tried again.
+pub async fn run(args: RunArgs) -> Result<(), RunError> {
+    let mut config = Config::infer().await?;
+    // The client's own retries may take many minutes; the loop retries by itself, with a pause that people can see.
+    config.default_retry = false;
+    config.connect_timeout = Some(Duration::from_secs(10));
+    let client = Client::try_from(config)?;
+
+    let readiness = Readiness::default();
+    let address = args.health_addr;
+    let health = health::serve(address, readiness.clone())
+        .await
+        .map_err(|source| RunError::Health { address, source })?;
+    let health = tokio::spawn(health);
+
+    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Signals)?;
+    let not_ready = readiness.clone();
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        info!("stopping: passes under way are finished");
+        not_ready.set(false);
+    };
+
+    let scope = args.namespace.clone().map_or(Scope::Cluster, Scope::Namespace);
+    info!(version = env!("CARGO_PKG_VERSION"), ?scope, concurrency = args.concurrency, "starting");
+    let (stores, children) = watch_children(&client, &scope);
+    let mut controller = Controller::new(scope.workloads(&client), watcher::Config::default())
+        .with_config(controller::Config::default().concurrency(args.concurrency.get()))
+        .graceful_shutdown_on(stop);
+    let workloads = controller.store();
+    for (kind, touched) in children {
+        controller =
+            controller.watches_stream_with(touched, |child| workload_of(&child), kind.api_resource());
+    }
+
+    let caches = stores.clone();
+    let ready = tokio::spawn(async move {
+        caches.ready().await;
+        if workloads.wait_until_ready().await.is_ok() {
+            readiness.set(true);
+            info!("ready: every cache is filled");
+        }
+    });
+
+    let actor = Actor::new(client.clone(), args.request_timeout.0);
+    let context = Arc::new(Context::new(client, actor, stores));
+    controller
+        .run(reconcile, on_error, context)
+        .for_each(|result| {
+            if let Err(error) = result {
+                log(&error);
+            }
+            std::future::ready(())
+        })
+        .map(|()| {
+            ready.abort();
+            health.abort();
+        })
+        .await;
+    info!("stopped");
+    Ok(())
+}
+
+fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
+    match error {
+        // The Workload went away between its change and its turn.
+        ControllerError::ObjectNotFound(_) => {}
+        ControllerError::ReconcilerFailed(error, workload) => {
+            warn!(%workload, error = error as &dyn std::error::Error, "reconcile failed; it is tried again");
+        }
+        error => warn!(
+            error = error as &dyn std::error::Error,
+            "a watch failed; it is tried again. If this goes on: is the Workload CRD installed, and may Baton list and \
+             watch in its scope?"
+        ),
+    }
+}

@@ -1,0 +1,100 @@
+//! Workloads and children for tests of the pure parts.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
+
+use std::sync::Arc;
+
+use baton_controller::{child::ChildKind, live::Live, observe::Observed};
+use baton_crd::Workload;
+use kube::core::DynamicObject;
+use serde_json::{Value, json};
+
+pub const UID: &str = "5f0f2c4e-0000-4000-8000-000000000001";
+
+/// A Workload `web` with one container and this on top of its spec.
+pub fn workload(spec: &Value) -> Workload {
+    let mut object = json!({
+        "apiVersion": "baton.rs/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": "web", "namespace": "shop", "uid": UID, "generation": 1},
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
+    });
+    for (field, value) in spec.as_object().unwrap() {
+        object["spec"][field] = value.clone();
+    }
+    serde_json::from_value(object).unwrap()
+}
+
+/// The Workload with these live children, all its own.
+pub fn seen(workload: &Workload, children: impl IntoIterator<Item = (ChildKind, Value)>) -> Observed {
+    let children = children.into_iter().map(|(kind, object)| (kind, live(object))).collect();
+    Observed { workload: Arc::new(workload.clone()), children }
+}
+
+/// A live child as a server would return it.
+pub fn child(kind: ChildKind) -> (ChildKind, Value) {
+    let object = json!({
+        "apiVersion": kind.api_version(),
+        "kind": kind.name(),
+        "metadata": {
+            "name": "web",
+            "namespace": "shop",
+            "uid": format!("uid-of-{kind}"),
+            "resourceVersion": "7",
+            "ownerReferences": [
+                {"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "name": "web", "uid": UID, "controller": true},
+            ],
+        },
+        "spec": {},
+    });
+    (kind, object)
+}
+
+/// The Deployment with this many replicas, held by these managers: `b` for Baton, `t` for the temporary one, `s` for an
+/// autoscaler's entry, `o` for somebody else.
+pub fn deployment_held_by(managers: &str, replicas: i32) -> (ChildKind, Value) {
+    let entries: Vec<Value> = managers
+        .chars()
+        .map(|letter| {
+            let (manager, operation, subresource) = match letter {
+                'b' => ("baton", "Apply", None),
+                't' => ("handover-to-hpa", "Apply", None),
+                's' => ("kube-controller-manager", "Update", Some("scale")),
+                _ => ("kubectl", "Update", None),
+            };
+            let mut entry = json!({
+                "manager": manager, "operation": operation, "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+                "fieldsV1": {"f:spec": {"f:replicas": {}}},
+            });
+            if let Some(subresource) = subresource {
+                entry["subresource"] = json!(subresource);
+            }
+            entry
+        })
+        .collect();
+    let (kind, mut object) = child(ChildKind::Deployment);
+    object["metadata"]["managedFields"] = json!(entries);
+    object["spec"]["replicas"] = json!(replicas);
+    (kind, object)
+}
+
+/// Makes a child somebody else's.
+pub fn disown(seen: &mut Observed, kind: ChildKind) {
+    change(seen, kind, |object| object.metadata.owner_references = None);
+}
+
+/// Marks a child as being deleted.
+pub fn terminate(seen: &mut Observed, kind: ChildKind) {
+    change(seen, kind, |object| {
+        object.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-02T03:04:05Z")).unwrap();
+    });
+}
+
+fn change(seen: &mut Observed, kind: ChildKind, with: impl FnOnce(&mut DynamicObject)) {
+    let mut object = seen.children[&kind].object().clone();
+    with(&mut object);
+    seen.children.insert(kind, object.into());
+}
+
+fn live(object: Value) -> Live {
+    serde_json::from_value::<DynamicObject>(object).unwrap().into()
+}

@@ -1,0 +1,150 @@
+//! The intents, whole: what Baton would own of each child, for Workloads from the least to the fullest.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use baton_controller::{
+    child::ChildKind,
+    intent::{child, deployment},
+};
+use common::{UID, workload};
+use serde_json::{Value, json};
+
+/// What every child's metadata is, whatever its kind.
+fn metadata() -> Value {
+    json!({
+        "name": "web",
+        "namespace": "shop",
+        "labels": {
+            "app.kubernetes.io/managed-by": "baton",
+            "app.kubernetes.io/name": "web",
+            "baton.rs/workload": "web",
+        },
+        "ownerReferences": [
+            {"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "name": "web", "uid": UID, "controller": true},
+        ],
+    })
+}
+
+fn of(spec: &Value, kind: ChildKind) -> Value {
+    child(&workload(spec), kind).unwrap().unwrap().into_value()
+}
+
+#[test]
+fn the_least_deployment_says_what_the_template_says_and_how_its_pods_are_found() {
+    let expected = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(),
+        "spec": {
+            "selector": {"matchLabels": {"baton.rs/workload": "web"}},
+            "template": {
+                "metadata": {"labels": {"baton.rs/workload": "web"}},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+            },
+        },
+    });
+    assert_eq!(deployment(&workload(&json!({})), None).unwrap().into_value(), expected);
+}
+
+#[test]
+fn replicas_are_in_the_intent_only_where_baton_decides_them() {
+    let workload = workload(&json!({"replicas": 3}));
+    assert_eq!(deployment(&workload, Some(3)).unwrap().as_value()["spec"]["replicas"], 3);
+    assert_eq!(deployment(&workload, None).unwrap().as_value()["spec"].get("replicas"), None);
+}
+
+#[test]
+fn the_rollout_becomes_fields_of_the_deployment() {
+    let rollout = json!({
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "50%", "maxUnavailable": 0}},
+        "minReadySeconds": 5,
+        "revisionHistoryLimit": 2,
+        "progressDeadlineSeconds": 60,
+    });
+    let deployment = of(&json!({"rollout": rollout}), ChildKind::Deployment);
+    for (field, value) in rollout.as_object().unwrap() {
+        assert_eq!(&deployment["spec"][field], value, "{field}");
+    }
+}
+
+#[test]
+fn the_templates_own_labels_stay_beside_the_selectors() {
+    let template = json!({
+        "metadata": {"labels": {"team": "a"}, "annotations": {"note": "x"}},
+        "spec": {"containers": [{"name": "app"}]},
+    });
+    let deployment = of(&json!({"template": template}), ChildKind::Deployment);
+    let expected = json!({"labels": {"team": "a", "baton.rs/workload": "web"}, "annotations": {"note": "x"}});
+    assert_eq!(deployment["spec"]["template"]["metadata"], expected);
+}
+
+#[test]
+fn a_service_selects_the_pods_and_carries_its_own_labels_and_annotations() {
+    let service = of(
+        &json!({"service": {
+            "ports": [{"port": 80, "protocol": "TCP", "targetPort": "http"}],
+            "labels": {"team": "a", "baton.rs/workload": "somebody-else"},
+            "annotations": {"note": "x"},
+            "sessionAffinity": "ClientIP",
+            "sessionAffinityTimeoutSeconds": 60,
+        }}),
+        ChildKind::Service,
+    );
+    let mut metadata = metadata();
+    metadata["labels"]["team"] = json!("a");
+    metadata["annotations"] = json!({"note": "x"});
+    let expected = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "ports": [{"port": 80, "protocol": "TCP", "targetPort": "http"}],
+            "selector": {"baton.rs/workload": "web"},
+            "sessionAffinity": "ClientIP",
+            "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}},
+        },
+    });
+    assert_eq!(service, expected);
+}
+
+#[test]
+fn a_headless_service_has_no_cluster_ip() {
+    let service = of(&json!({"service": {"headless": true, "ports": [{"port": 80}]}}), ChildKind::Service);
+    assert_eq!(service["spec"]["clusterIP"], "None");
+    assert_eq!(service["spec"].get("headless"), None);
+}
+
+#[test]
+fn an_autoscaler_scales_the_deployment_of_the_same_name() {
+    let autoscaler = of(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}), ChildKind::Autoscaler);
+    let expected = json!({
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": metadata(),
+        "spec": {
+            "minReplicas": 2,
+            "maxReplicas": 5,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        },
+    });
+    assert_eq!(autoscaler, expected);
+}
+
+#[test]
+fn a_disruption_budget_selects_the_pods() {
+    let budget = of(&json!({"disruptionBudget": {"maxUnavailable": "25%"}}), ChildKind::DisruptionBudget);
+    let expected =
+        json!({"maxUnavailable": "25%", "selector": {"matchLabels": {"baton.rs/workload": "web"}}});
+    assert_eq!(budget["spec"], expected);
+}
+
+#[test]
+fn what_the_workload_does_not_ask_for_has_no_intent() {
+    let plain = workload(&json!({}));
+    let external = workload(&json!({"autoscaling": {"external": {}}}));
+    for kind in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
+        assert_eq!(child(&plain, kind).unwrap(), None);
+        assert_eq!(child(&external, kind).unwrap(), None);
+    }
+}
