@@ -49,7 +49,7 @@ pub struct Autoscaling {
     pub metrics: Vec<MetricSpec>,
 
     /// How fast the autoscaler may go up and down. Left out, the API server's defaults apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::builtin_object")]
     pub behavior: Option<HorizontalPodAutoscalerBehavior>,
 

@@ -17,13 +17,13 @@ use crate::schema::{SHARE_MESSAGE, SHARE_RULE};
 #[serde(rename_all = "camelCase")]
 pub struct DisruptionBudget {
     /// How many pods must stay available: a number such as `2`, or a percentage such as `50%`, rounded up.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::count_or_percent")]
     #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub min_available: Option<IntOrString>,
 
     /// How many pods may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded up.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::count_or_percent")]
     #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,

@@ -88,14 +88,14 @@ pub enum RolloutType {
 pub struct RollingUpdate {
     /// How many pods there may be above the wanted number: a number such as `2`, or a percentage such as `25%`,
     /// rounded up. Default `25%`. It can't be 0 when `maxUnavailable` is 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::count_or_percent")]
     #[x_kube(validation = Rule::new(PERCENT_RULE).message(PERCENT_MESSAGE))]
     pub max_surge: Option<IntOrString>,
 
     /// How many of the wanted pods may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded
     /// down. Default `25%`. It can't be 0 when `maxSurge` is 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::count_or_percent")]
     #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,

@@ -1,4 +1,6 @@
 //! Schemas of fields for which the one that is derived says too little, and the rules they share.
+//!
+//! An optional field that takes its schema from here needs `#[serde(default)]`, or the derive calls it required.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 

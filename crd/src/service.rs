@@ -161,7 +161,7 @@ pub struct ServicePort {
     pub protocol: Protocol,
 
     /// The port of the pods, by number or by its name in the template. Left out, the same number as `port`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::port_or_name")]
     pub target_port: Option<IntOrString>,
 

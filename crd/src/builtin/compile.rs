@@ -15,6 +15,9 @@ use super::Document;
 /// What a quantity such as `500m` or `1.5Gi` looks like: a number and a decimal, binary or exponent suffix.
 const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
+/// The one object of unknown content that the server merges as a single value; it knows it by its name.
+const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
+
 /// Why a schema of the document can't be compiled.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CompileError {
@@ -131,9 +134,10 @@ impl Compiler<'_> {
             let value = self.schema(member(value, &path)?, &path)?;
             compiled.additional_properties = Some(JSONSchemaPropsOrBool::Schema(Box::new(value)));
         } else {
-            // Nothing is known of what is inside, so the server merges it as one value.
             compiled.x_kubernetes_preserve_unknown_fields = Some(true);
-            compiled.x_kubernetes_map_type = Some("atomic".to_owned());
+            if self.inside.last().is_some_and(|name| name == RAW_EXTENSION) {
+                compiled.x_kubernetes_map_type = Some("atomic".to_owned());
+            }
         }
         Ok(compiled)
     }
@@ -247,4 +251,117 @@ fn texts(value: &Value) -> Option<Vec<String>> {
 
 fn unsupported(path: &str, what: &str) -> CompileError {
     CompileError::Unsupported { path: path.to_owned(), what: what.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+    use serde_json::{Value, json};
+
+    use super::{CompileError, compile};
+    use crate::builtin::Document;
+
+    /// Compiles the schema `Root` of a document with these schemas.
+    fn compiled(schemas: Value) -> Result<JSONSchemaProps, CompileError> {
+        let document = json!({"release": "v0", "documents": [], "schemas": schemas});
+        compile(&serde_json::from_value::<Document>(document).unwrap(), "Root")
+    }
+
+    /// The compiled schema of the only property `field` of `Root`, as JSON.
+    fn field(property: Value, others: Value) -> Value {
+        let mut schemas = json!({"Root": {"type": "object", "properties": {"field": property}}});
+        schemas.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
+        serde_json::to_value(compiled(schemas).unwrap()).unwrap()["properties"]["field"].take()
+    }
+
+    #[test]
+    fn what_stands_beside_a_reference_wins() {
+        let reference = json!({"allOf": [{"$ref": "#/components/schemas/Inner"}], "description": "outer",
+            "x-kubernetes-map-type": "atomic", "default": {}});
+        let inner = json!({"Inner": {"type": "object", "description": "inner",
+            "properties": {"a": {"type": "string"}}}});
+        let got = field(reference, inner);
+        assert_eq!(got["description"], "outer");
+        assert_eq!(got["x-kubernetes-map-type"], "atomic");
+        assert_eq!(got["properties"]["a"]["type"], "string");
+        assert_eq!(got.get("default"), None, "a default that is no list key would be written into Workloads");
+    }
+
+    #[test]
+    fn a_patch_strategy_speaks_for_a_list_without_a_type() {
+        let list = |extensions: Value| {
+            let mut list = json!({"type": "array", "items": {"type": "object", "required": ["id"],
+                "properties": {"id": {"type": "string"}}}});
+            list.as_object_mut().unwrap().extend(extensions.as_object().unwrap().clone());
+            let got = field(list, json!({}));
+            (got["x-kubernetes-list-type"].clone(), got["x-kubernetes-list-map-keys"].clone())
+        };
+        let merge =
+            json!({"x-kubernetes-patch-strategy": "merge,retainKeys", "x-kubernetes-patch-merge-key": "id"});
+        assert_eq!(list(merge), (json!("map"), json!(["id"])));
+        assert_eq!(list(json!({"x-kubernetes-patch-strategy": "merge"})), (json!("set"), Value::Null));
+        assert_eq!(
+            list(json!({"x-kubernetes-patch-strategy": "retainKeys"})),
+            (json!("atomic"), Value::Null)
+        );
+        assert_eq!(list(json!({})), (json!("atomic"), Value::Null));
+    }
+
+    #[test]
+    fn a_required_key_keeps_its_empty_default_and_refuses_it() {
+        let got = field(
+            json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port", "name"],
+                "items": {"type": "object", "required": ["port"], "properties": {
+                    "port": {"type": "integer", "default": 0}, "name": {"type": "string", "default": ""}}}}),
+            json!({}),
+        );
+        let item = &got["items"];
+        assert_eq!(item["properties"]["port"], json!({"type": "integer", "default": 0}));
+        assert_eq!(item["properties"]["name"], json!({"type": "string", "default": ""}));
+        assert_eq!(
+            item["allOf"],
+            json!([{"properties": {"port": {"minimum": 1.0}}}]),
+            "only the required one"
+        );
+    }
+
+    #[test]
+    fn null_is_absent_where_a_field_is_optional() {
+        let schemas = json!({"Root": {"type": "object", "required": ["a"],
+            "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}});
+        let got = serde_json::to_value(compiled(schemas).unwrap()).unwrap();
+        assert_eq!(got["properties"]["a"].get("nullable"), None);
+        assert_eq!(got["properties"]["b"]["nullable"], true);
+    }
+
+    #[test]
+    fn objects_of_unknown_content_keep_it() {
+        let got = field(json!({"type": "object"}), json!({}));
+        assert_eq!(got["x-kubernetes-preserve-unknown-fields"], true);
+        assert_eq!(got["x-kubernetes-map-type"], "granular");
+
+        let raw = "io.k8s.apimachinery.pkg.runtime.RawExtension";
+        let got =
+            field(json!({"$ref": format!("#/components/schemas/{raw}")}), json!({raw: {"type": "object"}}));
+        assert_eq!(got["x-kubernetes-map-type"], "atomic");
+    }
+
+    #[test]
+    fn a_document_that_is_incomplete_or_recursive_is_refused() {
+        let to = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+        let root = |inner: Value| json!({"Root": {"type": "object", "properties": {"a": inner}}});
+        let path = "Root.a".to_owned();
+        assert_eq!(
+            compiled(root(to("Gone"))),
+            Err(CompileError::Missing { path: path.clone(), name: "Gone".to_owned() })
+        );
+        assert_eq!(
+            compiled(root(to("Root"))),
+            Err(CompileError::Recursive { path: path.clone(), name: "Root".to_owned() })
+        );
+        assert!(matches!(
+            compiled(root(json!({"anyOf": []}))),
+            Err(CompileError::Unsupported { path: at, .. }) if at == path
+        ));
+    }
 }

@@ -1,0 +1,63 @@
+//! The files in `manifests/` are what this crate says they are.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use baton_crd::{Workload, manifest, workload_crd, workload_crd_yaml};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+#[test]
+fn the_generated_file_is_up_to_date() {
+    let found = fs::read_to_string(repository(manifest::PATH)).unwrap();
+    assert!(found == manifest::render().unwrap(), "{} is stale: run `cargo crdgen`", manifest::PATH);
+}
+
+#[test]
+fn the_yaml_reads_back_as_the_definition() {
+    let read: CustomResourceDefinition = serde_norway::from_str(&workload_crd_yaml().unwrap()).unwrap();
+    assert!(read == workload_crd());
+}
+
+#[test]
+fn the_definition_has_the_names_that_people_type() {
+    let crd = workload_crd();
+    assert_eq!(crd.metadata.name.as_deref(), Some("workloads.baton.rs"));
+    assert_eq!(crd.spec.group, baton_crd::GROUP);
+    assert_eq!(crd.spec.versions[0].name, baton_crd::VERSION);
+    assert_eq!(crd.spec.names.short_names.as_deref(), Some(["wl".to_owned()].as_slice()));
+    assert_eq!(crd.spec.names.categories.as_deref(), Some(["baton".to_owned()].as_slice()));
+    let subresources = crd.spec.versions[0].subresources.as_ref().unwrap();
+    let scale = subresources.scale.as_ref().unwrap();
+    assert!(subresources.status.is_some());
+    assert_eq!(scale.spec_replicas_path, ".spec.replicas");
+    assert_eq!(scale.status_replicas_path, ".status.replicas");
+    assert_eq!(scale.label_selector_path.as_deref(), Some(".status.selector"));
+}
+
+#[test]
+fn the_definition_fits_into_a_request_with_room_to_spare() {
+    let size = serde_json::to_vec(&workload_crd()).unwrap().len();
+    assert!(size < 512 * 1024, "{size} bytes; etcd takes 1.5 MiB, and a list of CRDs holds them all");
+}
+
+#[test]
+fn the_samples_are_workloads() {
+    let mut samples = 0;
+    for entry in fs::read_dir(repository("manifests/samples")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with('#'), "{} doesn't say what it shows", path.display());
+        let workload: Workload = serde_norway::from_str(&text).unwrap();
+        let written = serde_json::to_value(&workload).unwrap();
+        let read: Workload = serde_json::from_value(written).unwrap();
+        assert_eq!(read, workload, "{}", path.display());
+        samples += 1;
+    }
+    assert!(samples >= 6, "only {samples} samples");
+}

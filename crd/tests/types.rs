@@ -1,0 +1,124 @@
+//! What the Rust types write is what the schema wants: no nulls, nothing that nobody set.
+
+#![allow(clippy::unwrap_used)]
+
+use baton_crd::{
+    Adoption, Autoscaling, ChildState, ChildStatus, DisruptionBudget, ExternalAutoscaler, HandoverPhase,
+    Mode, PlannedAction, PlannedChild, Protocol, ReplicaOwnership, Rollout, ServicePort, ServiceSpec,
+    Takeover, Workload, WorkloadSpec, WorkloadStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::json;
+
+fn time(second: i64) -> Time {
+    Time(Timestamp::from_second(second).unwrap())
+}
+
+#[test]
+fn what_nobody_set_is_not_written() {
+    assert_eq!(serde_json::to_value(WorkloadStatus::default()).unwrap(), json!({}));
+    assert_eq!(serde_json::to_value(ServiceSpec::default()).unwrap(), json!({}));
+    assert_eq!(serde_json::to_value(Autoscaling::default()).unwrap(), json!({}));
+    assert_eq!(serde_json::to_value(Rollout::default()).unwrap(), json!({}));
+    assert_eq!(serde_json::to_value(DisruptionBudget::default()).unwrap(), json!({}));
+    assert_eq!(
+        serde_json::to_value(WorkloadSpec::default()).unwrap(),
+        json!({"template": {}, "adoption": "Refuse", "mode": "Enforce"})
+    );
+}
+
+#[test]
+fn what_is_left_out_takes_its_default() {
+    let spec: WorkloadSpec = serde_json::from_value(json!({
+        "template": {}, "service": {"ports": [{"port": 80}]}, "autoscaling": {"external": {}}
+    }))
+    .unwrap();
+    assert_eq!((spec.adoption, spec.mode, spec.replicas), (Adoption::Refuse, Mode::Enforce, None));
+    assert_eq!(spec.service.unwrap().ports[0].protocol, Protocol::Tcp);
+    assert_eq!(spec.autoscaling.unwrap().external, Some(ExternalAutoscaler {}));
+}
+
+#[test]
+fn a_template_with_nulls_reads_as_one_without() {
+    // What older Go clients and many charts write.
+    let nulls = json!({"template": {
+        "metadata": {"creationTimestamp": null, "annotations": null},
+        "spec": {"affinity": null, "containers": [{"name": "app", "env": null, "resources": null}]}
+    }});
+    let without = json!({"template": {"metadata": {}, "spec": {"containers": [{"name": "app"}]}}});
+    let read = |value| serde_json::from_value::<WorkloadSpec>(value).unwrap();
+    assert_eq!(read(nulls), read(without));
+}
+
+#[test]
+fn a_quantity_may_be_a_number() {
+    let spec: WorkloadSpec = serde_json::from_value(json!({"template": {"spec": {"containers": [
+        {"name": "app", "resources": {"limits": {"cpu": 2}}}
+    ]}}}))
+    .unwrap();
+    let container = &spec.template.spec.unwrap().containers[0];
+    assert_eq!(container.resources.as_ref().unwrap().limits.as_ref().unwrap()["cpu"].0, "2");
+}
+
+#[test]
+fn a_workload_survives_the_wire() {
+    let port = ServicePort {
+        name: Some("http".to_owned()),
+        port: 80,
+        target_port: Some(IntOrString::String("web".to_owned())),
+        ..ServicePort::default()
+    };
+    let mut workload = Workload::new(
+        "shop",
+        WorkloadSpec {
+            replicas: Some(3),
+            service: Some(ServiceSpec { ports: vec![port], ..ServiceSpec::default() }),
+            disruption_budget: Some(DisruptionBudget {
+                min_available: Some(IntOrString::String("50%".to_owned())),
+                ..DisruptionBudget::default()
+            }),
+            ..WorkloadSpec::default()
+        },
+    );
+    workload.status = Some(WorkloadStatus {
+        observed_generation: Some(2),
+        replica_ownership: Some(ReplicaOwnership {
+            holder: "handover-to-hpa".to_owned(),
+            phase: HandoverPhase::HandoverPending,
+            value: 3,
+            since: time(1_000),
+            waiting_for: Some("the autoscaler to write a number".to_owned()),
+        }),
+        children: vec![ChildStatus {
+            kind: "Service".to_owned(),
+            name: "shop".to_owned(),
+            api_version: "v1".to_owned(),
+            state: ChildState::Rejected,
+            message: Some("port 80 is taken".to_owned()),
+        }],
+        takeovers: vec![Takeover {
+            kind: "Deployment".to_owned(),
+            name: "shop".to_owned(),
+            path: ".spec.replicas".to_owned(),
+            manager: "kubectl".to_owned(),
+            old_value: Some("1".to_owned()),
+            new_value: Some("3".to_owned()),
+            count: 2,
+            first_time: time(1_000),
+            last_time: time(2_000),
+        }],
+        plan: vec![PlannedChild {
+            kind: "Deployment".to_owned(),
+            name: "shop".to_owned(),
+            action: PlannedAction::Update,
+            sets: vec![".spec.replicas".to_owned()],
+            ..PlannedChild::default()
+        }],
+        ..WorkloadStatus::default()
+    });
+    let text = serde_json::to_string(&workload).unwrap();
+    assert!(!text.contains("null"), "{text}");
+    assert_eq!(serde_json::from_str::<Workload>(&text).unwrap(), workload);
+}
