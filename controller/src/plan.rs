@@ -132,7 +132,7 @@ pub fn plan(seen: &Observed, held_back: &BTreeSet<ChildKind>) -> Result<Plan, In
     }
     let refused: Vec<Refusal> = ChildKind::ALL
         .into_iter()
-        .filter(|kind| wants(workload, *kind))
+        .filter(|kind| wants(workload, *kind) && !held_back.contains(kind))
         .filter_map(|kind| seen.foreign(kind).map(|live| refusal(kind, live, workload.spec.adoption)))
         .collect();
     let untouched: BTreeSet<ChildKind> =

@@ -3,7 +3,7 @@
 //! Wires the parts together and decides only how often to look again.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -110,9 +110,11 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
     if workload.metadata.deletion_timestamp.is_some() {
         return Ok(Action::await_change());
     }
-    let seen = observe(workload, context).await?;
-    let (uid, generation) = (seen.uid(), seen.workload.metadata.generation.unwrap_or_default());
-    let pass = run(seen, &uid, generation, context).await?;
+    let uid = workload.uid().unwrap_or_default();
+    let generation = workload.metadata.generation.unwrap_or_default();
+    let (held_back, _) = context.backoff(|backoff| backoff.held_back(&uid, generation, Instant::now()));
+    let seen = observe(workload, &held_back, context).await?;
+    let pass = run(seen, held_back, context).await?;
     report(&pass, context).await?;
 
     let (_, pause) = context.backoff(|backoff| backoff.held_back(&uid, generation, Instant::now()));
@@ -122,10 +124,14 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
 
 /// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
 /// an object of somebody else's is never overwritten.
-async fn observe(workload: Arc<Workload>, context: &Context) -> Result<Observed, ReconcileError> {
+async fn observe(
+    workload: Arc<Workload>,
+    held_back: &BTreeSet<ChildKind>,
+    context: &Context,
+) -> Result<Observed, ReconcileError> {
     let mut children = context.stores.children_of(&workload);
     for kind in ChildKind::ALL {
-        if wants(&workload, kind) && !children.contains_key(&kind) {
+        if wants(&workload, kind) && !children.contains_key(&kind) && !held_back.contains(&kind) {
             let found = context.actor.read(&workload, kind).await;
             if let Some(live) = found.map_err(|source| ReconcileError::Read { child: kind, source })? {
                 children.insert(kind, live);
@@ -135,30 +141,34 @@ async fn observe(workload: Arc<Workload>, context: &Context) -> Result<Observed,
     Ok(Observed { workload, children })
 }
 
-async fn run(seen: Observed, uid: &str, generation: i64, context: &Context) -> Result<Pass, ReconcileError> {
-    let mut pass = Pass { seen, results: BTreeMap::new(), refused: Vec::new(), settled: false };
-    let (mut held_back, _) = context.backoff(|backoff| backoff.held_back(uid, generation, Instant::now()));
-    for child in &held_back {
-        pass.results.insert(*child, ChildResult::HeldBack);
-    }
+async fn run(
+    seen: Observed,
+    mut held_back: BTreeSet<ChildKind>,
+    context: &Context,
+) -> Result<Pass, ReconcileError> {
+    let uid = seen.uid();
+    let generation = seen.workload.metadata.generation.unwrap_or_default();
+    let failed = |child| context.backoff(|backoff| backoff.failed(&uid, child, generation, Instant::now()));
+    let results = held_back.iter().map(|child| (*child, ChildResult::HeldBack)).collect();
+    let mut pass = Pass { seen, results, refused: Vec::new(), settled: false };
     for _ in 0..MOST_LOOKS {
         let Plan { steps, refused, then } = plan(&pass.seen, &held_back)?;
         for refusal in &refused {
             held_back.insert(refusal.child);
-            context.backoff(|backoff| backoff.failed(uid, refusal.child, generation, Instant::now()));
+            failed(refusal.child);
         }
         pass.refused.extend(refused);
         let mut stale = BTreeSet::new();
         for step in steps {
             let child = step.child();
             match act(&mut pass, step, context).await {
-                Next::Well => context.backoff(|backoff| backoff.succeeded(uid, child)),
+                Next::Well => context.backoff(|backoff| backoff.succeeded(&uid, child)),
                 Next::LookAgain => {
                     stale.insert(child);
                 }
                 Next::HoldBack => {
                     held_back.insert(child);
-                    context.backoff(|backoff| backoff.failed(uid, child, generation, Instant::now()));
+                    failed(child);
                 }
             }
         }
