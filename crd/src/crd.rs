@@ -19,6 +19,8 @@ pub fn workload_crd() -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
             complete_own(schema);
+            // With a status subresource the API server allows no merge rule at the root, and needs none.
+            schema.x_kubernetes_map_type = None;
             embed(schema, &["spec", "template"], builtin::pod_template_schema());
             embed(schema, &["spec", "autoscaling", "metrics", "[]"], builtin::metric_schema());
             embed(schema, &["spec", "autoscaling", "behavior"], builtin::behavior_schema());

@@ -39,7 +39,8 @@ fn every_list_says_how_it_merges() {
 
 #[test]
 fn every_struct_and_map_says_how_it_merges() {
-    for (path, schema) in schemas().iter().filter(|(_, schema)| schema["type"] == "object") {
+    // The root can't: with a status subresource the API server allows no merge rule there.
+    for (path, schema) in schemas().iter().skip(1).filter(|(_, schema)| schema["type"] == "object") {
         let map_type = schema["x-kubernetes-map-type"].as_str();
         assert!(matches!(map_type, Some("atomic" | "granular")), "{path}: {map_type:?}");
     }

@@ -254,6 +254,7 @@ fn unsupported(path: &str, what: &str) -> CompileError {
 }
 
 #[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "`json!` reads better without a `&` before it")]
 mod tests {
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
     use serde_json::{Value, json};
