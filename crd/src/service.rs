@@ -16,35 +16,68 @@ use serde::{Deserialize, Serialize};
         .message("a Service needs at least one port: add one to ports, or set headless")
         .field_path(".ports")
         .reason(Reason::FieldValueRequired),
-    validation = Rule::new("!has(self.ports) || size(self.ports) <= 1 || self.ports.all(port, has(port.name))")
+    validation = Rule::new(
+        "!has(self.ports) || size(self.ports) <= 1 || self.ports.all(port, has(port.name))"
+    )
         .message("with more than one port each needs a name: set ports[].name")
         .field_path(".ports"),
-    validation = Rule::new("!has(self.ports) || self.ports.all(a, !has(a.name) || self.ports.exists_one(b, has(b.name) && a.name == b.name))")
+    validation = Rule::new(
+        "!has(self.ports) || self.ports.all(a, !has(a.name) \
+         || self.ports.exists_one(b, has(b.name) && a.name == b.name))"
+    )
         .message("two ports have the same name: give each of ports[].name another")
         .field_path(".ports"),
-    validation = Rule::new("(has(self.type) && self.type in ['NodePort', 'LoadBalancer']) || !has(self.ports) || self.ports.all(port, !has(port.nodePort))")
+    validation = Rule::new(
+        "(has(self.type) && self.type in ['NodePort', 'LoadBalancer']) || !has(self.ports) \
+         || self.ports.all(port, !has(port.nodePort))"
+    )
         .message("nodePort needs the type NodePort or LoadBalancer: drop ports[].nodePort, or set the type")
         .field_path(".ports"),
-    validation = Rule::new("!(has(self.headless) && self.headless) || !has(self.type) || self.type == 'ClusterIP'")
-        .message("a headless Service has no address to lead to from outside: set the type to ClusterIP, or drop headless")
+    validation = Rule::new(
+        "!(has(self.headless) && self.headless) || !has(self.type) || self.type == 'ClusterIP'"
+    )
+        .message(
+            "a headless Service has no address to lead to from outside: set the type to ClusterIP, or \
+             drop headless"
+        )
         .field_path(".headless"),
-    validation = Rule::new("(has(self.type) && self.type in ['NodePort', 'LoadBalancer']) || !has(self.externalTrafficPolicy)")
+    validation = Rule::new(
+        "(has(self.type) && self.type in ['NodePort', 'LoadBalancer']) \
+         || !has(self.externalTrafficPolicy)"
+    )
         .message("externalTrafficPolicy needs the type NodePort or LoadBalancer: drop it, or set the type")
         .field_path(".externalTrafficPolicy"),
     validation = Rule::new("(has(self.type) && self.type == 'LoadBalancer') || !has(self.loadBalancerClass)")
         .message("loadBalancerClass needs the type LoadBalancer: drop it, or set the type")
         .field_path(".loadBalancerClass"),
-    validation = Rule::new("(has(self.type) && self.type == 'LoadBalancer') || !has(self.loadBalancerSourceRanges)")
+    validation = Rule::new(
+        "(has(self.type) && self.type == 'LoadBalancer') || !has(self.loadBalancerSourceRanges)"
+    )
         .message("loadBalancerSourceRanges needs the type LoadBalancer: drop it, or set the type")
         .field_path(".loadBalancerSourceRanges"),
-    validation = Rule::new("!has(self.healthCheckNodePort) || (has(self.type) && self.type == 'LoadBalancer') && has(self.externalTrafficPolicy) && self.externalTrafficPolicy == 'Local'")
-        .message("healthCheckNodePort needs the type LoadBalancer and externalTrafficPolicy Local: drop it, or set both")
+    validation = Rule::new(
+        "!has(self.healthCheckNodePort) || (has(self.type) && self.type == 'LoadBalancer') \
+         && has(self.externalTrafficPolicy) && self.externalTrafficPolicy == 'Local'"
+    )
+        .message(
+            "healthCheckNodePort needs the type LoadBalancer and externalTrafficPolicy Local: drop it, \
+             or set both"
+        )
         .field_path(".healthCheckNodePort"),
-    validation = Rule::new("!has(self.sessionAffinityTimeoutSeconds) || has(self.sessionAffinity) && self.sessionAffinity == 'ClientIP'")
+    validation = Rule::new(
+        "!has(self.sessionAffinityTimeoutSeconds) \
+         || has(self.sessionAffinity) && self.sessionAffinity == 'ClientIP'"
+    )
         .message("sessionAffinityTimeoutSeconds needs sessionAffinity ClientIP: drop it, or set that")
         .field_path(".sessionAffinityTimeoutSeconds"),
-    validation = Rule::new("!has(self.ipFamilies) || size(self.ipFamilies) <= 1 || has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack'")
-        .message("two ipFamilies need ipFamilyPolicy PreferDualStack or RequireDualStack: set it, or drop one family")
+    validation = Rule::new(
+        "!has(self.ipFamilies) || size(self.ipFamilies) <= 1 \
+         || has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack'"
+    )
+        .message(
+            "two ipFamilies need ipFamilyPolicy PreferDualStack or RequireDualStack: set it, or drop one \
+             family"
+        )
         .field_path(".ipFamilies"),
 )]
 #[serde(rename_all = "camelCase")]

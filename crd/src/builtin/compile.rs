@@ -122,7 +122,8 @@ impl Compiler<'_> {
             for (name, property) in properties {
                 let path = format!("{path}.{name}");
                 let mut field = self.schema(member(property, &path)?, &path)?;
-                // Built-in kinds read `null` as absent, and charts are full of it.
+                // Built-in kinds read `null` as absent, and charts are full of it. A custom resource drops it from
+                // what is created, but refuses it in a server-side apply, unless the schema allows it.
                 let optional = !required.as_ref().is_some_and(|names| names.contains(name));
                 field.nullable = optional.then_some(true);
                 fields.insert(name.clone(), field);
