@@ -12,7 +12,7 @@ import (
 func kubectl() {
 	// As upstream: the verbosity counts from the construction of the command on, which already logs.
 	// What isn't a number is reported by the command's own parsing.
-	_ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
+	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 		util.CheckErr(err)
 	}

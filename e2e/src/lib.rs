@@ -1,1 +1,31 @@
-//! Placeholder.
+//! A real Kubernetes control plane on this machine, for tests and the demo, and the operator beside it.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), baton_e2e::Error> {
+//! let cluster = baton_e2e::ControlPlane::shared().await;
+//! let namespace = cluster.namespace("example").await?;
+//! println!("{}", cluster.kubectl(["get", "pods", "--namespace", namespace.name()]).await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! This crate knows everything of this workspace, and nothing of it knows this crate.
+
+pub mod assets;
+mod audit;
+mod control_plane;
+mod error;
+mod folder;
+mod kubeconfig;
+mod kubectl;
+mod namespace;
+mod net;
+mod pki;
+mod process;
+
+pub use audit::{AuditLog, Mark, ObjectRef, Request, Requests, Status, User};
+pub use control_plane::{ControlPlane, GIVEN_KUBECONFIG, Kept, Options};
+pub use error::Error;
+pub use kubectl::{Kubectl, Output};
+pub use namespace::Namespace;
+pub use process::Process;

@@ -1,0 +1,127 @@
+//! Builds the Go modules into the cache, once for each content. It doesn't know what the programs are good for.
+//!
+//! A finished build is a folder named by its key; it is made under another name and renamed as the last step, so that
+//! one that exists is complete. A lock on a file makes processes take turns.
+
+use std::{
+    fs::{self, File, TryLockError},
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use super::{
+    Program,
+    go::{Build, Go, required},
+    key::key,
+};
+use crate::Error;
+
+/// The binary that is etcd, the control plane and kubectl, each of which is a link to it.
+const MULTI_CALL: &str = "controlplane";
+
+/// The folder with a build of `source` in the cache at `cache`, made now if it isn't there.
+pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
+    let go = Go::find(source)?;
+    let release = required(source, "k8s.io/kubernetes")?;
+    let builds = [
+        Build {
+            title: "etcd and Kubernetes",
+            module: source.to_owned(),
+            package: ".",
+            output: MULTI_CALL,
+            linker_flags: format!("-s -w {}", version_flags(&release)),
+            packages: 1_900,
+        },
+        Build {
+            title: "KWOK",
+            module: source.join("kwok"),
+            package: "sigs.k8s.io/kwok/cmd/kwok",
+            output: Program::Kwok.name(),
+            linker_flags: "-s -w".to_owned(),
+            packages: 500,
+        },
+    ];
+    let mut recipe = vec![go.version.as_str(), go.platform.as_str()];
+    recipe.extend(Build::FLAGS);
+    recipe.extend(builds.iter().flat_map(|build| [build.package, build.output, build.linker_flags.as_str()]));
+
+    let cache = cache.join("control-plane");
+    let done = cache.join(key(source, &recipe)?);
+    if done.is_dir() {
+        return Ok(done);
+    }
+    fs::create_dir_all(&cache).map_err(Error::file("create", &cache))?;
+    // Held until the end of this function.
+    let _lock = lock(&cache.join("lock"))?;
+    // It may have been built while we waited.
+    if done.is_dir() {
+        return Ok(done);
+    }
+    eprintln!(
+        "baton-e2e: building etcd and Kubernetes {release} with {}, once; that takes five to ten minutes on two cores",
+        go.version
+    );
+    let began = Instant::now();
+    let partial = done.with_extension("partial");
+    if partial.exists() {
+        fs::remove_dir_all(&partial).map_err(Error::file("remove", &partial))?;
+    }
+    fs::create_dir_all(&partial).map_err(Error::file("create", &partial))?;
+    for build in builds {
+        go.build(&build, &partial, began)?;
+    }
+    for program in Program::ALL.into_iter().filter(|program| *program != Program::Kwok) {
+        let link = partial.join(program.name());
+        symlink(MULTI_CALL, &link).map_err(Error::file("create", &link))?;
+    }
+    fs::rename(&partial, &done).map_err(Error::file("create", &done))?;
+    eprintln!("baton-e2e: built in {} s, kept in {}", began.elapsed().as_secs(), done.display());
+    Ok(done)
+}
+
+/// Waits until this process is the only one that builds; the lock goes with the file.
+fn lock(path: &Path) -> Result<File, Error> {
+    let file = File::create(path).map_err(Error::file("create", path))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            eprintln!("baton-e2e: waiting for another process that builds the control plane");
+            file.lock().map_err(Error::file("lock", path))?;
+        }
+        Err(TryLockError::Error(source)) => return Err(Error::file("lock", path)(source)),
+    }
+    Ok(file)
+}
+
+/// What makes the programs report the release that they are built from: upstream's build sets it likewise, and modules
+/// don't carry it.
+fn version_flags(release: &str) -> String {
+    let mut numbers = release.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let values = [
+        ("gitVersion", release),
+        ("gitMajor", major),
+        ("gitMinor", minor),
+        ("gitCommit", "unknown"),
+        ("gitTreeState", "clean"),
+    ];
+    let mut flags = Vec::new();
+    for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
+        flags.extend(values.map(|(name, value)| format!("-X {package}.{name}={value}")));
+    }
+    flags.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_are_told_the_release_that_the_module_requires() {
+        let flags = version_flags(&required(&super::super::source(), "k8s.io/kubernetes").unwrap());
+        for expected in ["component-base/version.gitVersion=v1.", "component-base/version.gitMajor=1 "] {
+            assert!(flags.contains(expected), "{flags}");
+        }
+    }
+}

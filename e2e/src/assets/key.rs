@@ -1,0 +1,78 @@
+//! The name of a build: the same sources, Go and platform give the same name, anything else another one.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+
+/// A key of 16 hexadecimal digits over every Go source and module file below `source`, and over `recipe`: whatever else
+/// the result depends on.
+pub(super) fn key(source: &Path, recipe: &[&str]) -> Result<String, Error> {
+    let mut files = Vec::new();
+    collect(source, &mut files)?;
+    files.sort();
+    let mut hash = Sha256::new();
+    // Each part is preceded by its length, so that no two different lists of parts read the same.
+    let mut add = |part: &[u8]| {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    };
+    for part in recipe {
+        add(part.as_bytes());
+    }
+    for file in files {
+        let content = fs::read(&file).map_err(Error::file("read", &file))?;
+        add(file.strip_prefix(source).unwrap_or(&file).as_os_str().as_encoded_bytes());
+        add(&content);
+    }
+    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(Error::file("read", folder))? {
+        let entry = entry.map_err(Error::file("read", folder))?;
+        let path = entry.path();
+        if entry.file_type().map_err(Error::file("read", &path))?.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "go" || extension == "mod" || extension == "sum")
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_changes_with_every_source_and_with_the_recipe_and_with_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        };
+        let now = |recipe: &[&str]| key(folder.path(), recipe).unwrap();
+        write("go.mod", "module x");
+        write("inner/main.go", "package main");
+        let first = now(&["go1.26", "linux"]);
+        assert_eq!(first.len(), 16);
+
+        write("inner/config/stage.yaml", "kind: Stage");
+        assert_eq!(now(&["go1.26", "linux"]), first);
+
+        assert_ne!(now(&["go1.27", "linux"]), first);
+        assert_ne!(now(&["go1.26l", "inux"]), first);
+        write("inner/main.go", "package main // changed");
+        let second = now(&["go1.26", "linux"]);
+        assert_ne!(second, first);
+        write("inner/go.sum", "");
+        assert_ne!(now(&["go1.26", "linux"]), second);
+    }
+}

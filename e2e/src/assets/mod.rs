@@ -1,0 +1,100 @@
+//! Where the programs of the control plane are: in the folder that `KUBEBUILDER_ASSETS` names, or else in the cache,
+//! after a build if need be. It knows their names and sources, and nothing of how they are run.
+
+mod build;
+mod go;
+mod key;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use crate::Error;
+
+/// A program of the test cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Program {
+    /// The store.
+    Etcd,
+    /// The API server.
+    ApiServer,
+    /// The controllers: Deployments, autoscalers, garbage collection…
+    ControllerManager,
+    /// Assigns pods to nodes.
+    Scheduler,
+    /// The command line client.
+    Kubectl,
+    /// Plays the nodes.
+    Kwok,
+}
+
+impl Program {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler, Self::Kubectl, Self::Kwok];
+
+    /// The name of its binary, the one that upstream gives it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::ApiServer => "kube-apiserver",
+            Self::ControllerManager => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+            Self::Kubectl => "kubectl",
+            Self::Kwok => "kwok",
+        }
+    }
+}
+
+/// The folder with the Go modules that the programs are built from; the one for KWOK lies within.
+pub(crate) fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("controlplane")
+}
+
+/// The programs, found or built.
+#[derive(Clone, Debug)]
+pub struct Assets {
+    given: Option<PathBuf>,
+    /// Absent when everything was given.
+    built: Option<PathBuf>,
+}
+
+impl Assets {
+    /// Finds `programs`, and builds them first if one is neither in `KUBEBUILDER_ASSETS` nor in the cache. A build takes
+    /// minutes, says so on standard error, and blocks the thread; of several processes that need it, one builds and the
+    /// others wait.
+    pub fn locate(programs: &[Program]) -> Result<Self, Error> {
+        let given = env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()).map(PathBuf::from);
+        let assets = Self { given, built: None };
+        if programs.iter().all(|program| assets.given(*program).is_some()) {
+            return Ok(assets);
+        }
+        Ok(Self { built: Some(build::ensure(&source(), &cache_dir()?)?), ..assets })
+    }
+
+    /// Where a program is. Those that [`locate`](Self::locate) wasn't asked for may be missing there.
+    pub fn path(&self, program: Program) -> PathBuf {
+        self.given(program)
+            .or_else(|| self.built.as_ref().map(|folder| folder.join(program.name())))
+            .unwrap_or_else(|| PathBuf::from(program.name()))
+    }
+
+    fn given(&self, program: Program) -> Option<PathBuf> {
+        let path = self.given.as_ref()?.join(program.name());
+        path.is_file().then_some(path)
+    }
+}
+
+/// `BATON_CACHE_DIR`, or `baton` in the user's cache folder as XDG defines that.
+fn cache_dir() -> Result<PathBuf, Error> {
+    let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("BATON_CACHE_DIR")
+        .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("baton")))
+        .or_else(|| variable("HOME").map(|folder| folder.join(".cache/baton")))
+        .ok_or_else(|| {
+            let nowhere = std::io::Error::other("none of BATON_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+            Error::file("find", "the cache folder")(nowhere)
+        })
+}

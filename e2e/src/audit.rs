@@ -1,0 +1,409 @@
+//! The API server's audit log, read as a list of requests that can be narrowed down. It doesn't judge what is in it.
+//!
+//! What is recorded is said in `control_plane/audit-policy.yaml`: every request but health checks and node leases, with
+//! the body where it writes.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{Read as _, Seek as _, SeekFrom},
+    ops::Deref,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::Error;
+
+/// How often the log is read again while something is waited for.
+const POLL: Duration = Duration::from_millis(50);
+
+/// The audit log of a control plane.
+///
+/// A line is written when a request ends, which may be a moment after its client has seen the answer: use
+/// [`wait_for`](Self::wait_for) to look for a request that was just made.
+#[derive(Clone, Debug)]
+pub struct AuditLog {
+    path: PathBuf,
+}
+
+/// A place in the log, to tell what came later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mark(u64);
+
+/// One request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Request {
+    /// Unique.
+    #[serde(rename = "auditID")]
+    pub audit_id: String,
+    /// `ResponseComplete`, or `ResponseStarted` of a watch that still runs, or `Panic`.
+    pub stage: String,
+    /// When the server got it.
+    #[serde(rename = "requestReceivedTimestamp")]
+    pub received: Timestamp,
+    /// The Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`…
+    pub verb: String,
+    /// Who asked.
+    pub user: User,
+    /// The client program, as it names itself.
+    #[serde(default)]
+    pub user_agent: String,
+    /// The path with its query.
+    #[serde(rename = "requestURI")]
+    pub uri: String,
+    /// What it was about; absent for paths such as `/version`.
+    #[serde(rename = "objectRef", default)]
+    pub object: ObjectRef,
+    /// The answer's status.
+    #[serde(rename = "responseStatus", default)]
+    pub status: Status,
+    /// What was sent, of writes.
+    #[serde(default)]
+    pub request_object: Option<Value>,
+    /// What came of it, of writes in the groups that the operator works on.
+    #[serde(default)]
+    pub response_object: Option<Value>,
+}
+
+/// Who asked.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[non_exhaustive]
+pub struct User {
+    /// Such as `system:serviceaccount:ns:name`.
+    #[serde(default)]
+    pub username: String,
+}
+
+/// What a request was about. What doesn't apply is empty.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[non_exhaustive]
+pub struct ObjectRef {
+    /// The API group; empty for the core group.
+    pub api_group: String,
+    /// The version of the API group.
+    pub api_version: String,
+    /// The plural, such as `deployments`.
+    pub resource: String,
+    /// Such as `status` or `scale`.
+    pub subresource: String,
+    /// The namespace.
+    pub namespace: String,
+    /// The object's name; empty for lists, and for objects that were created with a generated one.
+    pub name: String,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Status {
+    /// The HTTP status code; 0 if there was none.
+    pub code: u16,
+    /// The machine-readable reason of a failure, such as `Conflict`.
+    pub reason: String,
+    /// The server's words about a failure.
+    pub message: String,
+}
+
+impl Request {
+    /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
+    pub fn query(&self, key: &str) -> Option<String> {
+        let (_, query) = self.uri.split_once('?')?;
+        query.split('&').find_map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (unescape(name) == key).then(|| unescape(value))
+        })
+    }
+
+    /// Whether it could change something.
+    pub fn is_write(&self) -> bool {
+        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    }
+
+    /// Whether it was a forced server-side apply.
+    pub fn is_forced(&self) -> bool {
+        self.query("force").as_deref() == Some("true")
+    }
+
+    /// Whether it was only a trial.
+    pub fn is_dry_run(&self) -> bool {
+        self.query("dryRun").is_some()
+    }
+}
+
+/// One line, with what tells requests apart.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { received, verb, uri, status, user, .. } = self;
+        write!(f, "{received:.3} {} {verb:<6} {uri} by {}", status.code, user.username)?;
+        if status.message.is_empty() { Ok(()) } else { write!(f, ": {}", status.message) }
+    }
+}
+
+/// Requests in the order in which they ended, to be narrowed down: each method keeps those that fit.
+///
+/// ```
+/// # fn example(log: &baton_e2e::AuditLog) -> Result<(), baton_e2e::Error> {
+/// let applied = log.requests()?.by("system:serviceaccount:demo:baton").verb("patch").resource("deployments");
+/// assert!(applied.iter().all(|request| request.query("fieldManager").as_deref() == Some("baton")), "{applied}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Requests(Vec<Request>);
+
+impl Requests {
+    /// Those of a user.
+    #[must_use]
+    pub fn by(self, username: &str) -> Self {
+        self.that(|request| request.user.username == username)
+    }
+
+    /// Those with this verb.
+    #[must_use]
+    pub fn verb(self, verb: &str) -> Self {
+        self.that(|request| request.verb == verb)
+    }
+
+    /// Those that could change something.
+    #[must_use]
+    pub fn writes(self) -> Self {
+        self.that(Request::is_write)
+    }
+
+    /// Those about this resource, its subresources included.
+    #[must_use]
+    pub fn resource(self, plural: &str) -> Self {
+        self.that(|request| request.object.resource == plural)
+    }
+
+    /// Those about this subresource; `""` means the object itself.
+    #[must_use]
+    pub fn subresource(self, name: &str) -> Self {
+        self.that(|request| request.object.subresource == name)
+    }
+
+    /// Those in this namespace.
+    #[must_use]
+    pub fn namespace(self, name: &str) -> Self {
+        self.that(|request| request.object.namespace == name)
+    }
+
+    /// Those about the object of this name.
+    #[must_use]
+    pub fn name(self, name: &str) -> Self {
+        self.that(|request| request.object.name == name)
+    }
+
+    /// Those that were answered with this status code.
+    #[must_use]
+    pub fn code(self, code: u16) -> Self {
+        self.that(|request| request.status.code == code)
+    }
+
+    /// Those that have this parameter in their query, with this value.
+    #[must_use]
+    pub fn query(self, key: &str, value: &str) -> Self {
+        self.that(|request| request.query(key).as_deref() == Some(value))
+    }
+
+    /// Those for which `keep` says so.
+    #[must_use]
+    pub fn that(mut self, keep: impl FnMut(&Request) -> bool) -> Self {
+        self.0.retain(keep);
+        self
+    }
+}
+
+impl Deref for Requests {
+    type Target = [Request];
+
+    fn deref(&self) -> &[Request] {
+        &self.0
+    }
+}
+
+impl IntoIterator for Requests {
+    type Item = Request;
+    type IntoIter = std::vec::IntoIter<Request>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// A line each, for the messages of tests.
+impl fmt::Display for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("(no requests)");
+        }
+        self.0.iter().try_for_each(|request| writeln!(f, "{request}"))
+    }
+}
+
+impl AuditLog {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// All requests so far.
+    pub fn requests(&self) -> Result<Requests, Error> {
+        self.since(Mark::default())
+    }
+
+    /// The end of the log now.
+    pub fn mark(&self) -> Result<Mark, Error> {
+        let metadata = self.path.metadata().map_err(Error::file("read", &self.path))?;
+        Ok(Mark(metadata.len()))
+    }
+
+    /// The requests that ended after `mark` was made.
+    pub fn since(&self, mark: Mark) -> Result<Requests, Error> {
+        let failed = || Error::file("read", &self.path);
+        let mut file = File::open(&self.path).map_err(failed())?;
+        file.seek(SeekFrom::Start(mark.0)).map_err(failed())?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed())?;
+        parse(&bytes).map_err(Error::parse(format!("the audit log {}", self.path.display())))
+    }
+
+    /// Waits until `select` leaves at least one request, and returns what it leaves.
+    ///
+    /// # Errors
+    /// When there is none within `limit`.
+    pub async fn wait_for(
+        &self,
+        limit: Duration,
+        select: impl Fn(Requests) -> Requests,
+    ) -> Result<Requests, Error> {
+        let end = Instant::now() + limit;
+        loop {
+            let found = select(self.requests()?);
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            if Instant::now() >= end {
+                let what = "a request of the kind that was waited for".to_owned();
+                let state = format!("{} has none", self.path.display());
+                return Err(Error::Timeout { what, limit, state });
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+/// The last line may be half written, and a mark may be in the middle of one: only whole lines count. Of a watch, which
+/// has a line at its start and one at its end, the later one stays.
+fn parse(bytes: &[u8]) -> Result<Requests, serde_json::Error> {
+    let mut requests: Vec<Request> = Vec::new();
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"kind\"")) {
+        let request: Request = serde_json::from_slice(line)?;
+        requests.push(request);
+    }
+    let mut seen = std::collections::HashSet::new();
+    let mut latest: Vec<Request> =
+        requests.into_iter().rev().filter(|request| seen.insert(request.audit_id.clone())).collect();
+    latest.reverse();
+    Ok(Requests(latest))
+}
+
+/// Resolves `%2F` and `+` of a query. What isn't well-formed stays as it is.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)).map(|(high, low)| high * 16 + low),
+            _ => None,
+        };
+        if let Some(byte) = escaped {
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(if *first == b'+' { b' ' } else { *first });
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: &str, stage: &str, verb: &str, uri: &str, rest: &str) -> String {
+        format!(
+            r#"{{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Request","auditID":"{id}","stage":"{stage}","requestURI":"{uri}","verb":"{verb}","user":{{"username":"system:serviceaccount:ns:baton"}},"requestReceivedTimestamp":"2025-01-02T03:04:05.678901Z"{rest}}}"#
+        )
+    }
+
+    fn log() -> String {
+        let about = r#","objectRef":{"resource":"deployments","namespace":"ns","name":"web","apiGroup":"apps","apiVersion":"v1"},"responseStatus":{"metadata":{},"code":200},"requestObject":{"spec":{"replicas":3}}"#;
+        let scale = r#","objectRef":{"resource":"deployments","namespace":"ns","name":"web","apiGroup":"apps","apiVersion":"v1","subresource":"scale"},"responseStatus":{"metadata":{},"status":"Failure","message":"no","reason":"Conflict","code":409}"#;
+        [
+            line("1", "ResponseStarted", "watch", "/apis/apps/v1/deployments?watch=true", ""),
+            line("2", "ResponseComplete", "patch", "/x?fieldManager=a%2Fb+c&force=true", about),
+            line("3", "ResponseComplete", "update", "/x/scale", scale),
+            line("1", "ResponseComplete", "watch", "/apis/apps/v1/deployments?watch=true", ""),
+            line("4", "ResponseComplete", "get", "/version", ""),
+        ]
+        .join("\n")
+            + "\n"
+    }
+
+    #[test]
+    fn a_request_is_read_with_its_query_object_and_answer() {
+        let requests = parse(log().as_bytes()).unwrap().resource("deployments").subresource("");
+        assert_eq!(requests.len(), 1, "{requests}");
+        let request = &requests[0];
+        assert_eq!(request.query("fieldManager").as_deref(), Some("a/b c"));
+        assert!(request.is_forced() && request.is_write() && !request.is_dry_run());
+        assert_eq!(request.status.code, 200);
+        assert_eq!(request.request_object.as_ref().unwrap()["spec"]["replicas"], 3);
+    }
+
+    #[test]
+    fn requests_are_narrowed_down() {
+        let all = || parse(log().as_bytes()).unwrap();
+        assert_eq!(all().len(), 4);
+        assert_eq!(all().by("system:serviceaccount:ns:baton").len(), 4);
+        assert_eq!(all().by("somebody").len(), 0);
+        assert_eq!(all().writes().len(), 2);
+        assert_eq!(all().namespace("ns").name("web").code(409).subresource("scale").verb("update").len(), 1);
+        assert_eq!(all().query("force", "true").len(), 1);
+    }
+
+    #[test]
+    fn a_watch_counts_once_with_its_last_stage() {
+        let watches = parse(log().as_bytes()).unwrap().verb("watch");
+        assert_eq!(watches.iter().map(|watch| watch.stage.as_str()).collect::<Vec<_>>(), ["ResponseComplete"]);
+    }
+
+    #[test]
+    fn half_a_line_at_either_end_is_left_out() {
+        let log = log();
+        assert_eq!(parse(&log.as_bytes()[..log.len() - 5]).unwrap().len(), 3);
+        assert_eq!(parse(&log.as_bytes()[5..]).unwrap().len(), 4);
+        assert!(parse(b"").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_not_an_escape_stays() {
+        for (text, plain) in [("100%", "100%"), ("%zz", "%zz"), ("a%C3%A9", "aé"), ("%2", "%2")] {
+            assert_eq!(unescape(text), plain);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Who owns what of an object, read from its `managedFields` and shortened for eyes. It asks no server.
+
+use baton_merge::fieldpath::{FieldSet, FieldsV1Error, Path};
+use kube::{ResourceExt, core::DynamicObject};
+
+use crate::table::Table;
+
+/// What people look for first, by the end of the path, in the order in which it is shown.
+const WORTH_SHOWING: [&str; 9] = [
+    ".spec.replicas",
+    ".image",
+    ".spec.selector",
+    ".port",
+    ".spec.minReplicas",
+    ".spec.maxReplicas",
+    ".spec.maxUnavailable",
+    ".status.readyReplicas",
+    ".status.disruptionsAllowed",
+];
+
+/// The longest path that is shown whole, in elements.
+const WHOLE: usize = 4;
+
+/// One entry of `managedFields`.
+#[derive(Clone, Debug)]
+pub(crate) struct Owner {
+    /// The field manager's name.
+    pub(crate) manager: String,
+    /// `Apply` or `Update`.
+    pub(crate) operation: String,
+    /// The subresource through which it wrote, if any.
+    pub(crate) subresource: Option<String>,
+    /// What it owns.
+    pub(crate) fields: FieldSet,
+}
+
+impl Owner {
+    /// How it wrote: `Apply`, `Update (scale)`.
+    fn how(&self) -> String {
+        match &self.subresource {
+            Some(subresource) => format!("{} ({subresource})", self.operation),
+            None => self.operation.clone(),
+        }
+    }
+
+    /// The paths that are worth showing, shortened.
+    fn highlights(&self) -> Vec<String> {
+        let paths = self.fields.paths();
+        let ending_with = |end: &&str| paths.iter().find(|path| path.to_string().ends_with(end)).map(short);
+        WORTH_SHOWING.iter().filter_map(ending_with).collect()
+    }
+}
+
+/// The entries of an object's `managedFields`, in their order.
+pub(crate) fn owners(object: &DynamicObject) -> Result<Vec<Owner>, FieldsV1Error> {
+    let read = |entry: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
+        let fields = entry.fields_v1.as_ref().map(|fields| FieldSet::from_fields_v1(&fields.0)).transpose()?;
+        Ok(Owner {
+            manager: entry.manager.clone().unwrap_or_default(),
+            operation: entry.operation.clone().unwrap_or_default(),
+            subresource: entry.subresource.clone(),
+            fields: fields.unwrap_or_default(),
+        })
+    };
+    object.managed_fields().iter().map(read).collect()
+}
+
+/// Those who own this path, such as `baton (Apply)`, joined by commas; `nobody` where there are none.
+pub(crate) fn owners_of(object: &DynamicObject, path: &Path) -> Result<String, FieldsV1Error> {
+    let owners = owners(object)?;
+    let names = owners.iter().filter(|owner| owner.fields.contains(path));
+    let names: Vec<String> = names.map(|owner| format!("{} ({})", owner.manager, owner.operation)).collect();
+    Ok(if names.is_empty() { "nobody".to_owned() } else { names.join(", ") })
+}
+
+/// The owners with the number of their fields and those worth showing, a line each.
+pub(crate) fn table(owners: &[Owner]) -> Table<4> {
+    let mut table = Table::new(["FIELD MANAGER", "BY", "FIELDS", "AMONG THEM"]);
+    for owner in owners {
+        let count = owner.fields.paths().len();
+        let mut highlights = owner.highlights().into_iter();
+        let first = highlights.next().unwrap_or_default();
+        table.row([owner.manager.clone(), owner.how(), count.to_string(), first]);
+        for path in highlights {
+            table.row([String::new(), String::new(), String::new(), path]);
+        }
+    }
+    table
+}
+
+/// A path with its middle left out if it is long: `.spec…containers[name="app"].image`.
+fn short(path: &Path) -> String {
+    let elements = path.elements();
+    if elements.len() <= WHOLE {
+        return path.to_string();
+    }
+    let (first, last) = (&elements[..1], &elements[elements.len() - WHOLE + 1..]);
+    let part = |elements: &[_]| Path::new(elements.iter().cloned()).to_string();
+    format!("{}…{}", part(first), part(last).trim_start_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn deployment() -> DynamicObject {
+        let entry = |manager: &str, operation: &str, subresource: Option<&str>, fields: &Value| {
+            json!({
+                "manager": manager, "operation": operation, "subresource": subresource, "apiVersion": "apps/v1",
+                "fieldsType": "FieldsV1", "fieldsV1": fields,
+            })
+        };
+        let containers = json!({"k:{\"name\":\"app\"}": {".": {}, "f:name": {}, "f:image": {}}});
+        let batons = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": containers}}, "f:replicas": {}}});
+        let managed_fields = [
+            entry("baton", "Apply", None, &batons),
+            entry("kube-controller-manager", "Update", Some("status"), &json!({"f:status": {"f:readyReplicas": {}}})),
+        ];
+        serde_json::from_value(json!({"metadata": {"name": "web", "managedFields": managed_fields}})).unwrap()
+    }
+
+    #[test]
+    fn each_owner_is_shown_with_its_number_of_fields_and_what_people_look_for() {
+        let owners = owners(&deployment()).unwrap();
+        let (_, rows) = table(&owners).lines();
+        assert_eq!(
+            rows,
+            [
+                "baton                     Apply             4        .spec.replicas",
+                r#"                                                     .spec…containers[name="app"].image"#,
+                "kube-controller-manager   Update (status)   1        .status.readyReplicas",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_owners_of_a_path_are_those_of_this_very_path() {
+        let owner = |fields: &[&str]| owners_of(&deployment(), &Path::of_fields(fields.iter().copied())).unwrap();
+        assert_eq!(owner(&["spec", "replicas"]), "baton (Apply)");
+        assert_eq!(owner(&["spec"]), "nobody");
+    }
+}

@@ -1,0 +1,141 @@
+//! What happened to `.spec.replicas`, write by write: who held it, which number it was, and whether it ever fell.
+//! Pure: it is given what a watch saw.
+
+use baton_controller::live::{Live, ReplicaHolders};
+
+use crate::{
+    recorder::{Sighting, changes},
+    table::Table,
+};
+
+/// A number that fell from one write to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fall {
+    from: i32,
+    to: i32,
+}
+
+/// The first time that a number is smaller than the one before it.
+pub(crate) fn first_fall(numbers: impl IntoIterator<Item = i32>) -> Option<Fall> {
+    let mut numbers = numbers.into_iter();
+    let mut from = numbers.next()?;
+    for to in numbers {
+        if to < from {
+            return Some(Fall { from, to });
+        }
+        from = to;
+    }
+    None
+}
+
+/// How many pods are ready.
+pub(crate) fn ready(deployment: &Live) -> i32 {
+    deployment.number(&["status", "readyReplicas"]).unwrap_or_default()
+}
+
+/// The writes that changed the number or who holds it, a row each.
+pub(crate) fn table(sightings: &[Sighting]) -> Table<4> {
+    let mut table = Table::new(["SECONDS", "REPLICAS", "HELD BY", "WHAT HAPPENED"]);
+    let mut before = None;
+    for (seen, now) in changes(sightings, |live| (live.replica_holders(), live.replicas())) {
+        table.row([
+            format!("{:7.2}", seen.at.as_secs_f64()),
+            format!("{:8}", now.1),
+            now.0.describe(),
+            what_happened(before.as_ref(), &now.0).to_owned(),
+        ]);
+        before = Some(now.0);
+    }
+    table
+}
+
+/// One step of the way from Baton to an autoscaler or back, in words.
+fn what_happened(before: Option<&ReplicaHolders>, now: &ReplicaHolders) -> &'static str {
+    let Some(before) = before else { return "(as it was)" };
+    let scaled = |holders: &ReplicaHolders| !holders.scale.is_empty();
+    match () {
+        () if !before.temporary && now.temporary => "a stand-in applies the live number as well",
+        () if !scaled(before) && scaled(now) => "the autoscaler writes its own number",
+        () if !before.baton && now.baton => "Baton applies the live number as well",
+        () if before.baton && !now.baton => "Baton lets go, the number stays",
+        () if scaled(before) && !scaled(now) => "the autoscaler's old entry is released",
+        () if before.temporary && !now.temporary => "the stand-in lets go, the number stays",
+        () if now.baton => "Baton sets what the spec says",
+        () => "another number",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn deployment(replicas: i32, holders: &[&str]) -> Live {
+        let entry = |manager: &&str| -> Value {
+            let fields = json!({"f:spec": {"f:replicas": {}}});
+            match *manager {
+                "hpa" => json!({"manager": "hpa", "operation": "Update", "subresource": "scale", "fieldsV1": fields}),
+                manager => json!({"manager": manager, "operation": "Apply", "fieldsV1": fields}),
+            }
+        };
+        let managed_fields: Vec<Value> = holders.iter().map(entry).collect();
+        let object = json!({
+            "metadata": {"name": "web", "managedFields": managed_fields},
+            "spec": {"replicas": replicas},
+        });
+        Live::from(serde_json::from_value::<kube::core::DynamicObject>(object).unwrap())
+    }
+
+    fn told(writes: &[(i32, &[&str])]) -> Vec<String> {
+        let sightings: Vec<Sighting> = writes
+            .iter()
+            .map(|(replicas, holders)| Sighting { at: Duration::ZERO, live: deployment(*replicas, holders) })
+            .collect();
+        table(&sightings).lines().1
+    }
+
+    #[test]
+    fn a_fall_is_found_wherever_it_is_and_a_rise_is_none() {
+        assert_eq!(first_fall([]), None);
+        assert_eq!(first_fall([3, 3, 5]), None);
+        assert_eq!(first_fall([3, 5, 1, 5]), Some(Fall { from: 5, to: 1 }));
+    }
+
+    #[test]
+    fn the_handover_is_told_step_by_step_and_writes_that_change_nothing_are_left_out() {
+        let rows = told(&[
+            (3, &["baton"]),
+            (3, &["baton"]),
+            (3, &["baton", "handover-to-hpa"]),
+            (3, &["handover-to-hpa"]),
+            (5, &["hpa"]),
+        ]);
+        assert_eq!(
+            rows,
+            [
+                "   0.00          3   baton                    (as it was)",
+                "   0.00          3   handover-to-hpa, baton   a stand-in applies the live number as well",
+                "   0.00          3   handover-to-hpa          Baton lets go, the number stays",
+                "   0.00          5   hpa (scale)              the autoscaler writes its own number",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_way_back_is_told_step_by_step() {
+        let rows = told(&[(5, &["hpa"]), (5, &["hpa", "baton"]), (5, &["baton"]), (6, &["baton"])]);
+        let words: Vec<&str> = rows.iter().map(|row| row[32..].trim()).collect();
+        assert_eq!(
+            words,
+            [
+                "(as it was)",
+                "Baton applies the live number as well",
+                "the autoscaler's old entry is released",
+                "Baton sets what the spec says",
+            ]
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! Ways into a control plane: clients, kubeconfigs for ServiceAccounts, kubectl, and namespaces to work in.
+
+use std::path::PathBuf;
+
+use k8s_openapi::api::{
+    authentication::v1::{TokenRequest, TokenRequestSpec},
+    core::v1::{self as core, ServiceAccount},
+};
+use kube::{
+    Api, Client, ResourceExt as _,
+    api::{ObjectMeta, PostParams},
+};
+
+use super::{ControlPlane, components::Layout};
+use crate::{
+    Error, Kubectl, Namespace,
+    assets::{Assets, Program},
+    kubectl::Output,
+    kubeconfig::{self, Credential},
+};
+
+/// How long a token of a ServiceAccount is good for: longer than any test, and the demo left alone over night.
+const TOKEN_LIFE: i64 = 24 * 60 * 60;
+
+impl ControlPlane {
+    /// A new client as administrator, for the current tokio runtime.
+    pub async fn admin(&self) -> Result<Client, Error> {
+        kubeconfig::client(self.kubeconfig()).await
+    }
+
+    /// A new client, for the current tokio runtime, that is nobody but the ServiceAccount `name` in `namespace`. The
+    /// ServiceAccount has to exist.
+    pub async fn client_for(&self, namespace: &str, name: &str) -> Result<Client, Error> {
+        kubeconfig::client(&self.kubeconfig_for_service_account(namespace, name).await?).await
+    }
+
+    /// Writes a kubeconfig with a fresh token of a ServiceAccount, good for a day, and nothing else that could prove an
+    /// identity. The ServiceAccount has to exist. A later call for the same one replaces the file.
+    pub async fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, Error> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.admin().await?, namespace);
+        let request = TokenRequest {
+            spec: Some(TokenRequestSpec { expiration_seconds: Some(TOKEN_LIFE), ..TokenRequestSpec::default() }),
+            ..TokenRequest::default()
+        };
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await
+            .map_err(Error::api(format!("get a token for the ServiceAccount {namespace}/{name}")))?;
+        let token = answer.status.and_then(|status| status.token).unwrap_or_default();
+        let cluster = kubeconfig::current_cluster(self.kubeconfig())?;
+        let path = Layout(self.dir()).kubeconfig(&format!("{namespace}.{name}"));
+        kubeconfig::write(&path, cluster, name, namespace, Credential::Token(token))
+    }
+
+    /// The release of the API server, such as `v1.36.3`.
+    pub async fn version(&self) -> Result<String, Error> {
+        let info = self.admin().await?.apiserver_version().await;
+        info.map(|info| info.git_version).map_err(Error::api("read the version of the API server"))
+    }
+
+    /// Runs kubectl as administrator. That it fails is no error: see [`Output`].
+    pub async fn kubectl<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Result<Output, Error> {
+        self.kubectl_command(args)?.run().await
+    }
+
+    /// kubectl as administrator, before it runs: to give it an input or somebody else's kubeconfig.
+    pub fn kubectl_command<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Result<Kubectl, Error> {
+        let program = self.program(Program::Kubectl)?;
+        Ok(Kubectl::new(program, self.kubeconfig(), &self.dir().join("kubectl-cache"), args))
+    }
+
+    /// A namespace with a name that begins with `prefix` and is otherwise unique.
+    pub async fn namespace(&self, prefix: &str) -> Result<Namespace, Error> {
+        let namespaces: Api<core::Namespace> = Api::all(self.admin().await?);
+        let wanted = core::Namespace {
+            metadata: ObjectMeta { generate_name: Some(format!("{prefix}-")), ..ObjectMeta::default() },
+            ..core::Namespace::default()
+        };
+        let made = namespaces
+            .create(&PostParams::default(), &wanted)
+            .await
+            .map_err(Error::api(format!("create a namespace {prefix}-…")))?;
+        Ok(Namespace::new(made.name_any(), self.kubeconfig().to_owned()))
+    }
+
+    /// Where a program of the cluster is. Of a cluster that was given only kubectl is asked for, which is then found or
+    /// built on first use.
+    fn program(&self, program: Program) -> Result<PathBuf, Error> {
+        match &self.local {
+            Some(local) => Ok(local.assets.path(program)),
+            None => Assets::locate(&[program]).map(|assets| assets.path(program)),
+        }
+    }
+}
+

@@ -1,0 +1,194 @@
+//! The command line of each component: what makes a real control plane small, quick to start and quick to react. It
+//! starts nothing and waits for nothing.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::Options;
+use crate::{
+    Error,
+    assets::{Assets, Program, source},
+    kubeconfig::{self, Credential, write_private},
+    pki::{self, Authority},
+};
+
+/// The policy by which requests are recorded.
+const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
+/// KWOK's configuration, and what its nodes and pods do.
+const KWOK_CONFIG: [&str; 6] = [
+    "kwok.yaml",
+    "node-ready.yaml",
+    "node-heartbeat.yaml",
+    "pod-ready.yaml",
+    "pod-complete.yaml",
+    "pod-delete.yaml",
+];
+
+/// Where everything lies within the folder of one control plane.
+pub(super) struct Layout<'a>(pub(super) &'a Path);
+
+impl Layout<'_> {
+    pub(super) fn log(&self, program: Program) -> PathBuf {
+        self.logs().join(format!("{}.log", program.name()))
+    }
+
+    pub(super) fn logs(&self) -> PathBuf {
+        self.0.join("logs")
+    }
+
+    pub(super) fn audit_log(&self) -> PathBuf {
+        self.logs().join("audit.log")
+    }
+
+    pub(super) fn kubeconfigs(&self) -> PathBuf {
+        self.0.join("kubeconfigs")
+    }
+
+    pub(super) fn kubeconfig(&self, user: &str) -> PathBuf {
+        self.kubeconfigs().join(format!("{user}.yaml"))
+    }
+
+    fn pki(&self, name: &str) -> PathBuf {
+        self.0.join("pki").join(name)
+    }
+}
+
+/// The name of the administrator, of its kubeconfig and of its certificate.
+pub(super) const ADMIN: &str = "admin";
+
+/// Users with their groups. The names of the first ones are those that upstream's RBAC roles are bound to. KWOK plays
+/// all nodes at once, which no role allows; what it may do is of no interest here.
+const USERS: [(&str, &str, &[&str]); 4] = [
+    (ADMIN, "baton-e2e:admin", &["system:masters"]),
+    (Program::ControllerManager.name(), "system:kube-controller-manager", &[]),
+    (Program::Scheduler.name(), "system:kube-scheduler", &[]),
+    (Program::Kwok.name(), "system:kwok", &["system:masters"]),
+];
+
+/// Makes the folders, keys, certificates, kubeconfigs and the audit policy. `port` is the API server's.
+pub(super) fn prepare(layout: &Layout<'_>, port: u16) -> Result<(), Error> {
+    for folder in [layout.logs(), layout.kubeconfigs(), layout.pki("")] {
+        fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
+    }
+    let authority = Authority::new()?;
+    let names = [
+        "localhost",
+        "127.0.0.1",
+        // The first address of the Services' range is the one of the API server.
+        "10.96.0.1",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ];
+    let server = authority.server("kube-apiserver", &names)?;
+    let tokens = pki::token_keys()?;
+    for (name, text) in [
+        ("ca.crt", authority.certificate()),
+        ("apiserver.crt", &server.certificate),
+        ("apiserver.key", &server.key),
+        ("tokens.pub", &tokens.public),
+        ("tokens.key", &tokens.private),
+        ("audit-policy.yaml", AUDIT_POLICY),
+    ] {
+        write_private(&layout.pki(name), text)?;
+    }
+    let cluster = kubeconfig::cluster(&url(port), authority.certificate());
+    for (name, user, groups) in USERS {
+        let identity = authority.client(user, groups)?;
+        let credential = Credential::Certificate(&identity);
+        kubeconfig::write(&layout.kubeconfig(name), cluster.clone(), name, "default", credential)?;
+    }
+    Ok(())
+}
+
+pub(super) fn url(port: u16) -> String {
+    format!("https://127.0.0.1:{port}")
+}
+
+/// etcd that forgets everything with its folder, so it needn't wait for the disk.
+pub(super) fn etcd(layout: &Layout<'_>, assets: &Assets, port: u16) -> Command {
+    let mut command = Command::new(assets.path(Program::Etcd));
+    let client = format!("http://127.0.0.1:{port}");
+    command
+        .arg(format!("--data-dir={}", layout.0.join("etcd").display()))
+        .arg(format!("--listen-client-urls={client}"))
+        .arg(format!("--advertise-client-urls={client}"))
+        // It has no peers; any port will do.
+        .args(["--listen-peer-urls=http://127.0.0.1:0", "--unsafe-no-fsync", "--log-level=warn"]);
+    command
+}
+
+pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options, ports: [u16; 2]) -> Command {
+    let [etcd, port] = ports;
+    let pki = |flag: &str, name: &str| format!("--{flag}={}", layout.pki(name).display());
+    let mut command = Command::new(assets.path(Program::ApiServer));
+    command
+        .arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"))
+        .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
+        .arg(format!("--secure-port={port}"))
+        // The Service `kubernetes` gets no endpoint: a loopback address isn't allowed there.
+        .arg("--endpoint-reconciler-type=none")
+        .arg("--service-cluster-ip-range=10.96.0.0/16")
+        .arg("--authorization-mode=RBAC")
+        .arg("--allow-privileged=true")
+        .arg(pki("client-ca-file", "ca.crt"))
+        .arg(pki("tls-cert-file", "apiserver.crt"))
+        .arg(pki("tls-private-key-file", "apiserver.key"))
+        .arg("--service-account-issuer=https://kubernetes.default.svc")
+        .arg(pki("service-account-key-file", "tokens.pub"))
+        .arg(pki("service-account-signing-key-file", "tokens.key"))
+        .arg(pki("audit-policy-file", "audit-policy.yaml"))
+        .arg(format!("--audit-log-path={}", layout.audit_log().display()))
+        // A log that rotates loses what a test may want to see: the size is in MiB, and never reached.
+        .args(["--audit-log-format=json", "--audit-log-maxsize=10000"])
+        .arg("--profiling=false")
+        .args(&options.api_server_args);
+    command
+}
+
+pub(super) fn controller_manager(layout: &Layout<'_>, assets: &Assets, options: &Options) -> Command {
+    let mut command = Command::new(assets.path(Program::ControllerManager));
+    client_only(&mut command, layout, Program::ControllerManager);
+    command
+        // Each controller has a ServiceAccount of its own, as in real clusters: the audit log tells them apart.
+        .arg("--use-service-account-credentials=true")
+        .arg(format!("--root-ca-file={}", layout.pki("ca.crt").display()))
+        .arg(format!("--service-account-private-key-file={}", layout.pki("tokens.key").display()))
+        .arg("--horizontal-pod-autoscaler-sync-period=1s")
+        .arg("--horizontal-pod-autoscaler-downscale-stabilization=1s")
+        // A machine that is busy for a minute must not look like nodes that died.
+        .arg("--node-monitor-grace-period=10m")
+        // Its own limits are for sparing a big cluster's API server.
+        .args(["--kube-api-qps=500", "--kube-api-burst=1000"])
+        .args(&options.controller_manager_args);
+    command
+}
+
+pub(super) fn scheduler(layout: &Layout<'_>, assets: &Assets) -> Command {
+    let mut command = Command::new(assets.path(Program::Scheduler));
+    client_only(&mut command, layout, Program::Scheduler);
+    command.args(["--kube-api-qps=500", "--kube-api-burst=1000"]);
+    command
+}
+
+/// One instance that serves nothing: no election to win, and no port that another program may take.
+fn client_only(command: &mut Command, layout: &Layout<'_>, program: Program) {
+    command
+        .arg(format!("--kubeconfig={}", layout.kubeconfig(program.name()).display()))
+        .args(["--leader-elect=false", "--secure-port=0"]);
+}
+
+pub(super) fn kwok(layout: &Layout<'_>, assets: &Assets) -> Command {
+    let mut command = Command::new(assets.path(Program::Kwok));
+    let configuration = source().join("kwok/config");
+    command
+        .arg(format!("--kubeconfig={}", layout.kubeconfig(Program::Kwok.name()).display()))
+        .args(KWOK_CONFIG.map(|name| format!("--config={}", configuration.join(name).display())))
+        // Or it would read the user's own configuration too.
+        .env("KWOK_WORKDIR", layout.0.join("kwok"));
+    command
+}

@@ -1,0 +1,157 @@
+//! Starts the components in their order and waits until the cluster is of use: it answers, controllers work, and there
+//! are nodes to run on.
+
+use std::{
+    future::Future,
+    net::Ipv4Addr,
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::api::core::v1::{Node, ServiceAccount};
+use kube::{
+    Api, Client,
+    api::{GetParams, ListParams, PostParams, Request},
+};
+use serde_json::json;
+
+use super::{
+    ControlPlane, Local, NODES, Options,
+    components::{self, ADMIN, Layout},
+};
+use crate::{
+    Error, Process,
+    assets::{Assets, Program},
+    folder::Folder,
+    kubeconfig, net,
+};
+
+/// How long each step may take, on a machine that has a lot else to do.
+const LIMIT: Duration = Duration::from_secs(90);
+/// How often a condition is looked at that is waited for.
+const POLL: Duration = Duration::from_millis(25);
+/// How often everything is tried again because another program took a port.
+const ATTEMPTS: usize = 5;
+
+pub(super) async fn start(options: Options) -> Result<ControlPlane, Error> {
+    let locate = tokio::task::spawn_blocking(|| Assets::locate(&Program::ALL));
+    let assets = locate.await.map_err(Error::parse("the outcome of the build"))??;
+    let mut attempt = 1;
+    loop {
+        match start_once(&options, &assets).await {
+            Err(Error::Ended { tail, .. })
+                if attempt < ATTEMPTS && tail.contains("address already in use") =>
+            {
+                attempt += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, Error> {
+    let folder = Folder::create()?;
+    let layout = Layout(folder.path());
+    let ports: [u16; 2] = net::free_ports()?;
+    let [etcd_port, port] = ports;
+    components::prepare(&layout, port)?;
+    let spawn = |program: Program, command| {
+        // Nothing here is worth a grace period.
+        Process::spawn(program.name(), &command, &layout.log(program), Duration::ZERO)
+    };
+
+    let etcd = spawn(Program::Etcd, components::etcd(&layout, assets, etcd_port))?;
+    wait_for("etcd accepting connections", &[&etcd], async || {
+        Ok(net::listens((Ipv4Addr::LOCALHOST, etcd_port).into()))
+    })
+    .await?;
+
+    let api_server =
+        spawn(Program::ApiServer, components::api_server(&layout, assets, options, ports))?;
+    let kubeconfig = layout.kubeconfig(ADMIN);
+    let client = kubeconfig::client(&kubeconfig).await?;
+    wait_for("kube-apiserver being ready", &[&etcd, &api_server], async || Ok(is_ready(&client).await)).await?;
+
+    let controllers = spawn(
+        Program::ControllerManager,
+        components::controller_manager(&layout, assets, options),
+    )?;
+    let scheduler = spawn(Program::Scheduler, components::scheduler(&layout, assets))?;
+    let kwok = spawn(Program::Kwok, components::kwok(&layout, assets))?;
+    create_nodes(&client).await?;
+    let processes = vec![kwok, scheduler, controllers, api_server, etcd];
+    let all: Vec<&Process> = processes.iter().collect();
+    wait_for("the default ServiceAccount being created", &all, || has_service_account(&client)).await?;
+    wait_for("the nodes being Ready", &all, || has_nodes(&client)).await?;
+
+    let local = Some(Local { processes, assets: assets.clone() });
+    Ok(ControlPlane { local, kubeconfig, url: components::url(port), folder })
+}
+
+/// Waits until `condition` holds, as long as all of `processes` run.
+async fn wait_for<C, F>(what: &str, processes: &[&Process], mut condition: C) -> Result<(), Error>
+where
+    C: FnMut() -> F,
+    F: Future<Output = Result<bool, Error>>,
+{
+    let end = Instant::now() + LIMIT;
+    loop {
+        for process in processes {
+            process.check()?;
+        }
+        if condition().await? {
+            return Ok(());
+        }
+        if Instant::now() >= end {
+            let last = |process: &&Process| format!("{}:\n{}", process.log().display(), process.log_tail(10));
+            let state = processes.iter().map(last).collect::<Vec<_>>().join("\n");
+            return Err(Error::Timeout { what: what.to_owned(), limit: LIMIT, state });
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// Errors mean "not yet": as long as the server starts, it refuses connections, and then answers 500.
+async fn is_ready(client: &Client) -> bool {
+    let Ok(request) = Request::new("").get("readyz", &GetParams::default()) else { return false };
+    let answer = tokio::time::timeout(Duration::from_secs(2), client.request_text(request)).await;
+    matches!(answer, Ok(Ok(_)))
+}
+
+async fn create_nodes(client: &Client) -> Result<(), Error> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    for index in 0..NODES {
+        let name = format!("node-{index}");
+        let node = json!({
+            "metadata": {
+                "name": name,
+                "labels": { "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok" },
+            },
+        });
+        let node = serde_json::from_value(node).map_err(Error::parse("a node"))?;
+        nodes
+            .create(&PostParams::default(), &node)
+            .await
+            .map_err(Error::api(format!("create the node {name}")))?;
+    }
+    Ok(())
+}
+
+/// Without it no pod can be created: the controllers make it.
+async fn has_service_account(client: &Client) -> Result<bool, Error> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), "default");
+    let found = accounts.get_opt("default").await;
+    found.map(|account| account.is_some()).map_err(Error::api("read the default ServiceAccount"))
+}
+
+/// Whether pods can be scheduled: a node is Ready, and the controllers have taken away the taint that it is born with.
+async fn has_nodes(client: &Client) -> Result<bool, Error> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let nodes = nodes.list(&ListParams::default()).await.map_err(Error::api("list the nodes"))?;
+    let usable = |node: &Node| {
+        let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+        taints.is_none_or(Vec::is_empty)
+            && conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"))
+    };
+    Ok(nodes.items.iter().filter(|node| usable(node)).count() == NODES)
+}

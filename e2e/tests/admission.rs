@@ -1,0 +1,480 @@
+//! What the API server says to a Workload before Baton sees it: an invalid one is refused with a message that says what to
+//! do, a valid one is taken and merges like the built-in kinds, and `kubectl` can explain it.
+//!
+//! Nothing here needs Baton to run, and all but the last tests keep nothing: they ask for a dry run.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use baton_crd::{Workload, workload_crd};
+use baton_e2e::ControlPlane;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+/// The control plane with the Workload's definition in it.
+async fn cluster() -> &'static ControlPlane {
+    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    let cluster = ControlPlane::shared().await;
+    INSTALLED.get_or_init(async || install(cluster.admin().await.unwrap()).await).await;
+    cluster
+}
+
+async fn install(client: Client) {
+    let crds: Api<CustomResourceDefinition> = Api::all(client);
+    let crd = workload_crd();
+    let name = crd.name_any();
+    crds.patch(&name, &PatchParams::apply("admission-test").force(), &Patch::Apply(&crd)).await.unwrap();
+    let established = await_condition(crds, &name, conditions::is_crd_established());
+    tokio::time::timeout(Duration::from_secs(30), established).await.unwrap().unwrap();
+}
+
+/// Workloads as they are on the wire: the tests are about what people write, not about what our types can hold.
+async fn workloads() -> Api<DynamicObject> {
+    let client = cluster().await.admin().await.unwrap();
+    Api::namespaced_with(client, "default", &ApiResource::erase::<Workload>(&()))
+}
+
+/// The least valid Workload, with its spec overlaid by `spec`.
+fn workload(name: &str, spec: Value) -> DynamicObject {
+    let mut object = json!({
+        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": name},
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "nginx:1.29"}]}}}
+    });
+    object["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    serde_json::from_value(object).unwrap()
+}
+
+/// Asks the API server to create a Workload without keeping it.
+async fn create(name: &str, spec: Value) -> kube::Result<DynamicObject> {
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+    workloads().await.create(&dry_run, &workload(name, spec)).await
+}
+
+/// As [`create`], by server-side apply.
+async fn apply(name: &str, spec: Value) -> kube::Result<DynamicObject> {
+    let dry_run = PatchParams { dry_run: true, ..PatchParams::apply("team") };
+    workloads().await.patch(name, &dry_run, &Patch::Apply(&workload(name, spec))).await
+}
+
+async fn assert_taken(spec: Value) {
+    create("shop", spec.clone()).await.unwrap_or_else(|error| panic!("{spec}: {error}"));
+}
+
+async fn assert_refused_named(name: &str, spec: Value, advice: &str) {
+    match create(name, spec.clone()).await {
+        Err(kube::Error::Api(status)) => {
+            assert_eq!(status.code, 422, "{status:?}");
+            assert!(status.message.contains(advice), "wanted: {advice}\n   got: {}", status.message);
+        }
+        other => panic!("{spec} should be refused with `{advice}`, but: {other:?}"),
+    }
+}
+
+/// The API server refuses the spec, with a message that has `advice` in it.
+async fn assert_refused(spec: Value, advice: &str) {
+    assert_refused_named("shop", spec, advice).await;
+}
+
+fn template(container: Value) -> Value {
+    json!({"template": {"spec": {"containers": [container]}}})
+}
+
+#[tokio::test]
+async fn the_definition_is_structural_and_established() {
+    let crds: Api<CustomResourceDefinition> = Api::all(cluster().await.admin().await.unwrap());
+    let conditions = crds.get("workloads.baton.rs").await.unwrap().status.unwrap().conditions.unwrap();
+    let status =
+        |type_: &str| conditions.iter().find(|one| one.type_ == type_).map(|one| one.status.as_str());
+    assert_eq!(status("NonStructuralSchema"), None, "{conditions:?}");
+    assert_eq!(status("NamesAccepted"), Some("True"), "{conditions:?}");
+    assert_eq!(status("Established"), Some("True"), "{conditions:?}");
+}
+
+#[tokio::test]
+async fn a_name_fits_into_a_label() {
+    let advice = "choose one of at most 63 characters";
+    assert_refused_named(&"a".repeat(64), json!({}), advice).await;
+    create(&"a".repeat(63), json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_fits_a_service_where_there_is_one() {
+    let service = json!({"service": {"ports": [{"port": 80}]}});
+    assert_refused_named("shop.v2", service.clone(), "starts with a letter, or drop spec.service").await;
+    assert_refused_named("2shop", service, "starts with a letter, or drop spec.service").await;
+    create("shop.v2", json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_selector_label_names_the_workload() {
+    let labelled = |name: &str| {
+        let mut spec = template(json!({"name": "app"}));
+        spec["template"]["metadata"] = json!({"labels": {"baton.rs/workload": name, "team": "a"}});
+        spec
+    };
+    assert_refused(labelled("other"), "drop it, or set it to the Workload's name").await;
+    assert_taken(labelled("shop")).await;
+}
+
+#[tokio::test]
+async fn replicas_are_not_negative() {
+    assert_refused(json!({"replicas": -1}), "greater than or equal to 0").await;
+    assert_taken(json!({"replicas": 0})).await;
+}
+
+#[tokio::test]
+async fn an_autoscaler_has_a_maximum() {
+    assert_refused(json!({"autoscaling": {"minReplicas": 2}}), "set maxReplicas, or external").await;
+    assert_refused(json!({"autoscaling": {}}), "set maxReplicas, or external").await;
+}
+
+#[tokio::test]
+async fn the_minimum_is_not_above_the_maximum() {
+    let limits = |min: i32, max: i32| json!({"autoscaling": {"minReplicas": min, "maxReplicas": max}});
+    assert_refused(limits(5, 4), "lower it, or raise maxReplicas").await;
+    assert_taken(limits(4, 4)).await;
+}
+
+#[tokio::test]
+async fn an_external_autoscaler_stands_alone() {
+    let advice = "drop every other field of autoscaling, or drop external";
+    assert_refused(json!({"autoscaling": {"external": {}, "maxReplicas": 3}}), advice).await;
+    assert_refused(json!({"autoscaling": {"external": {}, "behavior": {}}}), advice).await;
+    assert_taken(json!({"autoscaling": {"external": {}}})).await;
+}
+
+#[tokio::test]
+async fn a_disruption_budget_says_one_thing() {
+    let advice = "exactly one of minAvailable and maxUnavailable";
+    assert_refused(json!({"disruptionBudget": {}}), advice).await;
+    assert_refused(json!({"disruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}), advice).await;
+}
+
+#[tokio::test]
+async fn a_disruption_budget_is_a_number_or_a_percentage() {
+    let budget = |value: Value| json!({"disruptionBudget": {"minAvailable": value}});
+    let advice = "a percentage from 0% to 100%";
+    assert_refused(budget(json!("150%")), advice).await;
+    assert_refused(budget(json!("most")), advice).await;
+    assert_refused(budget(json!(-1)), "greater than or equal to 0").await;
+    assert_taken(budget(json!("100%"))).await;
+    assert_taken(budget(json!(2))).await;
+}
+
+#[tokio::test]
+async fn a_rolling_update_is_for_the_type_of_that_name() {
+    let strategy =
+        |type_: &str| json!({"rollout": {"strategy": {"type": type_, "rollingUpdate": {"maxSurge": 1}}}});
+    assert_refused(strategy("Recreate"), "drop it, or set the type to RollingUpdate").await;
+    assert_taken(strategy("RollingUpdate")).await;
+    assert_taken(json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "150%"}}}})).await;
+}
+
+#[tokio::test]
+async fn a_rolling_update_can_move() {
+    let update = |surge: Value, unavailable: Value| json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}}});
+    assert_refused(update(json!(0), json!("0%")), "make one of them more than 0").await;
+    assert_refused(update(json!("ten"), json!(1)), "write a number such as 2").await;
+    assert_refused(update(json!(1), json!("101%")), "a percentage from 0% to 100%").await;
+    assert_taken(update(json!(0), json!("25%"))).await;
+}
+
+#[tokio::test]
+async fn a_rollout_may_take_as_long_as_its_pods_need() {
+    let rollout = |deadline: Option<i32>, ready: i32| {
+        json!({"rollout": deadline.map_or_else(
+            || json!({"minReadySeconds": ready}),
+            |deadline| json!({"minReadySeconds": ready, "progressDeadlineSeconds": deadline}),
+        )})
+    };
+    let advice = "greater than minReadySeconds";
+    assert_refused(rollout(Some(30), 30), advice).await;
+    assert_refused(rollout(None, 600), advice).await;
+    assert_taken(rollout(Some(31), 30)).await;
+}
+
+#[tokio::test]
+async fn a_service_has_a_port() {
+    assert_refused(json!({"service": {}}), "add one to ports, or set headless").await;
+    assert_refused(json!({"service": {"ports": []}}), "add one to ports, or set headless").await;
+    assert_taken(json!({"service": {"headless": true}})).await;
+}
+
+#[tokio::test]
+async fn several_ports_have_names_of_their_own() {
+    let ports = |ports: Value| json!({"service": {"ports": ports}});
+    assert_refused(ports(json!([{"port": 80, "name": "http"}, {"port": 81}])), "set ports[].name").await;
+    assert_refused(
+        ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "http"}])),
+        "give each of ports[].name another",
+    )
+    .await;
+    assert_taken(ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]))).await;
+}
+
+#[tokio::test]
+async fn a_port_is_there_once() {
+    let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "TCP", "name": "b"}]);
+    assert_refused(json!({"service": {"ports": ports}}), "Duplicate value").await;
+    let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "UDP", "name": "b"}]);
+    assert_taken(json!({"service": {"ports": ports}})).await;
+}
+
+#[tokio::test]
+async fn a_node_port_needs_a_type_that_has_one() {
+    let service =
+        |type_: &str| json!({"service": {"type": type_, "ports": [{"port": 80, "nodePort": 30080}]}});
+    assert_refused(service("ClusterIP"), "drop ports[].nodePort, or set the type").await;
+    assert_taken(service("NodePort")).await;
+    assert_taken(service("LoadBalancer")).await;
+}
+
+/// A Service of the given type and port 80, with other fields.
+fn service(type_: &str, fields: Value) -> Value {
+    let mut service = json!({"type": type_, "ports": [{"port": 80}]});
+    service.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    json!({"service": service})
+}
+
+#[tokio::test]
+async fn a_headless_service_stays_inside() {
+    let headless = json!({"headless": true});
+    assert_refused(service("LoadBalancer", headless.clone()), "set the type to ClusterIP, or drop headless")
+        .await;
+    assert_taken(service("ClusterIP", headless)).await;
+}
+
+#[tokio::test]
+async fn an_external_traffic_policy_needs_traffic_from_outside() {
+    let policy = json!({"externalTrafficPolicy": "Local"});
+    assert_refused(service("ClusterIP", policy.clone()), "externalTrafficPolicy needs the type").await;
+    assert_taken(service("NodePort", policy)).await;
+}
+
+#[tokio::test]
+async fn settings_of_a_load_balancer_need_one() {
+    let class = json!({"loadBalancerClass": "example.com/internal"});
+    assert_refused(service("NodePort", class.clone()), "loadBalancerClass needs the type LoadBalancer").await;
+    assert_taken(service("LoadBalancer", class)).await;
+
+    let ranges = json!({"loadBalancerSourceRanges": ["10.0.0.0/8"]});
+    assert_refused(service("NodePort", ranges.clone()), "loadBalancerSourceRanges needs the type").await;
+    assert_taken(service("LoadBalancer", ranges)).await;
+}
+
+#[tokio::test]
+async fn a_health_check_port_needs_local_traffic() {
+    let port = json!({"healthCheckNodePort": 30090});
+    assert_refused(service("LoadBalancer", port), "needs the type LoadBalancer and externalTrafficPolicy")
+        .await;
+    let local = json!({"healthCheckNodePort": 30090, "externalTrafficPolicy": "Local"});
+    assert_taken(service("LoadBalancer", local)).await;
+}
+
+#[tokio::test]
+async fn an_affinity_timeout_needs_an_affinity() {
+    let timeout = json!({"sessionAffinityTimeoutSeconds": 60});
+    assert_refused(service("ClusterIP", timeout), "needs sessionAffinity ClientIP").await;
+    let both = json!({"sessionAffinityTimeoutSeconds": 60, "sessionAffinity": "ClientIP"});
+    assert_taken(service("ClusterIP", both)).await;
+}
+
+#[tokio::test]
+async fn two_ip_families_need_a_policy_that_allows_them() {
+    let families = json!({"ipFamilies": ["IPv4", "IPv6"]});
+    assert_refused(service("ClusterIP", families), "set it, or drop one family").await;
+    let both = json!({"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"});
+    assert_taken(service("ClusterIP", both)).await;
+}
+
+#[tokio::test]
+async fn a_key_below_the_template_is_not_left_out() {
+    assert_refused(template(json!({"image": "nginx:1.29"})), "spec.template.spec.containers[0].name").await;
+    let env = json!({"name": "app", "env": [{"value": "x"}]});
+    assert_refused(template(env), "containers[0].env[0].name").await;
+    let port = json!({"name": "app", "ports": [{"name": "web"}]});
+    assert_refused(template(port), "containers[0].ports[0].containerPort").await;
+}
+
+#[tokio::test]
+async fn a_key_with_a_default_may_be_left_out() {
+    let port = json!({"name": "app", "ports": [{"containerPort": 80}]});
+    let created = create("shop", template(port)).await.unwrap();
+    let ports = &created.data["spec"]["template"]["spec"]["containers"][0]["ports"];
+    assert_eq!(ports, &json!([{"containerPort": 80, "protocol": "TCP"}]));
+}
+
+#[tokio::test]
+async fn nothing_but_list_keys_is_defaulted_below_the_template() {
+    let spec = template(json!({"name": "app", "image": "nginx:1.29"}));
+    let created = create("shop", spec.clone()).await.unwrap();
+    assert_eq!(created.data["spec"]["template"], spec["template"]);
+}
+
+#[tokio::test]
+async fn a_quantity_is_one() {
+    let limit = |cpu: Value| template(json!({"name": "app", "resources": {"limits": {"cpu": cpu}}}));
+    assert_refused(limit(json!("two")), "resources.limits.cpu").await;
+    for cpu in [json!(2), json!("500m"), json!("1.5"), json!("+.5e3"), json!("1Gi"), json!("2E6")] {
+        assert_taken(limit(cpu)).await;
+    }
+}
+
+#[tokio::test]
+async fn null_below_the_template_is_taken_as_by_a_deployment() {
+    let nulls = json!({"template": {
+        "metadata": {"creationTimestamp": null, "labels": null},
+        "spec": {"affinity": null, "nodeSelector": null, "containers": [{"name": "app", "env": null, "resources": null}]}
+    }});
+    assert_taken(nulls.clone()).await;
+    apply("shop", nulls).await.unwrap();
+
+    let no_metadata = json!({"template": {"metadata": null, "spec": {"containers": [{"name": "app"}]}}});
+    assert_taken(no_metadata.clone()).await;
+    apply("shop", no_metadata).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_number_fits_into_the_type_that_reads_it() {
+    let probe = json!({"name": "app", "livenessProbe": {"httpGet": {"port": 5_000_000_000_i64}}});
+    assert_refused(template(probe), "livenessProbe.httpGet.port").await;
+    let port = json!({"name": "app", "ports": [{"containerPort": 5_000_000_000_i64}]});
+    assert_refused(template(port), "ports[0].containerPort").await;
+}
+
+#[tokio::test]
+async fn what_is_left_out_takes_its_default() {
+    let spec =
+        create("shop", json!({"service": {"ports": [{"port": 80}]}})).await.unwrap().data["spec"].take();
+    assert_eq!(
+        (&spec["adoption"], &spec["mode"], spec.get("replicas")),
+        (&json!("Refuse"), &json!("Enforce"), None)
+    );
+    assert_eq!(spec["service"], json!({"ports": [{"port": 80, "protocol": "TCP"}]}));
+}
+
+/// The part of `managedFields` that belongs to the template, of the only manager there is.
+fn owned_template(object: &impl ResourceExt) -> Value {
+    let [entry] = object.managed_fields() else { panic!("{:?}", object.managed_fields()) };
+    entry.fields_v1.as_ref().unwrap().0["f:spec"]["f:template"].clone()
+}
+
+#[tokio::test]
+async fn a_template_is_owned_as_in_a_deployment() {
+    let template = json!({
+        "metadata": {"labels": {"app": "shop"}, "annotations": {"a": "b"}},
+        "spec": {
+            "containers": [
+                {
+                    "name": "app", "image": "nginx:1.29", "command": ["a", "b"],
+                    "env": [{"name": "A", "value": "1"},
+                        {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}],
+                    "ports": [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP"}],
+                    "resources": {"limits": {"cpu": 1, "memory": "1Gi"}},
+                    "readinessProbe": {"httpGet": {"path": "/", "port": 80}},
+                    "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+                    "securityContext": {"capabilities": {"drop": ["ALL"]}}
+                },
+                {"name": "side", "image": "nginx:1.29"}
+            ],
+            "imagePullSecrets": [{"name": "pull"}],
+            "nodeSelector": {"disk": "ssd"},
+            "tolerations": [{"key": "a", "operator": "Exists"}],
+            "hostAliases": [{"ip": "127.0.0.1", "hostnames": ["a"]}],
+            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {"app": "shop"}}}],
+            "volumes": [{"name": "data", "emptyDir": {}},
+                {"name": "all", "projected": {"sources": [{"secret": {"name": "s", "items": [{"key": "k", "path": "p"}]}}]}}],
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]}}}
+        }
+    });
+    let deployment = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "shop"}}, "template": template}
+    });
+    let deployments: Api<Deployment> = Api::namespaced(cluster().await.admin().await.unwrap(), "default");
+    let dry_run = PatchParams { dry_run: true, ..PatchParams::apply("team") };
+    let deployment = deployments.patch("shop", &dry_run, &Patch::Apply(&deployment)).await.unwrap();
+    let workload = apply("shop", json!({"template": template})).await.unwrap();
+    assert_eq!(owned_template(&workload), owned_template(&deployment), "Workload left, Deployment right");
+}
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests/samples")
+}
+
+#[tokio::test]
+async fn the_samples_are_taken_also_by_two_teams() {
+    let client = cluster().await.admin().await.unwrap();
+    let namespace = cluster().await.namespace("samples").await.unwrap();
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(client, namespace.name(), &ApiResource::erase::<Workload>(&()));
+    let mut paths: Vec<_> = fs::read_dir(samples()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let sample: DynamicObject = serde_norway::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let manager = path.file_stem().unwrap().to_str().unwrap();
+        let taken = api.patch(&sample.name_any(), &PatchParams::apply(manager), &Patch::Apply(&sample)).await;
+        assert!(taken.is_ok(), "{}: {taken:?}", path.display());
+    }
+
+    let both = api.get("two-teams").await.unwrap().data["spec"].take();
+    let containers = &both["template"]["spec"]["containers"];
+    assert_eq!(containers[0]["image"], "nginx:1.29");
+    assert_eq!(containers[0]["env"].as_array().unwrap().len(), 2, "{containers}");
+    assert_eq!(containers[0]["resources"]["limits"]["memory"], "128Mi");
+    assert_eq!(containers[1]["name"], "metrics");
+    assert_eq!(both["service"]["ports"].as_array().unwrap().len(), 2, "{both}");
+}
+
+#[tokio::test]
+async fn kubectl_explains_a_workload() {
+    let explain = async |path: &str| cluster().await.kubectl(["explain", path]).await.unwrap().to_string();
+    let spec = explain("workload.spec").await;
+    for field in
+        ["adoption", "autoscaling", "disruptionBudget", "mode", "replicas", "rollout", "service", "template"]
+    {
+        assert!(spec.contains(&format!("\n  {field}\t")), "{spec}");
+    }
+    let image = explain("wl.spec.template.spec.containers.image").await;
+    assert!(image.contains("Container image name"), "{image}");
+}
+
+#[tokio::test]
+async fn kubectl_lists_what_an_operator_of_workloads_asks_for() {
+    let namespace = cluster().await.namespace("columns").await.unwrap();
+    let file = samples().join("minimal.yaml");
+    let kubectl = async |args: &[&str]| {
+        let args = args.iter().copied().chain(["--namespace", namespace.name()]);
+        cluster().await.kubectl(args).await.unwrap().to_string()
+    };
+    kubectl(&["apply", "--server-side", "--filename", file.to_str().unwrap()]).await;
+    let scaled = kubectl(&["scale", "wl/minimal", "--replicas=5"]).await;
+    assert!(scaled.contains("scaled"), "{scaled}");
+    let columns = |table: &str| {
+        let header = table.lines().next().unwrap_or_default().to_owned();
+        header
+            .split("  ")
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        columns(&kubectl(&["get", "wl"]).await),
+        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "AGE"]
+    );
+    assert_eq!(
+        columns(&kubectl(&["get", "baton", "--output", "wide"]).await),
+        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "PHASE", "MODE", "AGE"]
+    );
+}

@@ -1,0 +1,85 @@
+//! What others do to a child: a field of Baton's is put back, a field of theirs stays.
+
+use baton_controller::child::ChildKind;
+use kube::{
+    api::{Patch, PatchParams},
+    core::DynamicObject,
+};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, entries_of};
+
+fn image(deployment: &DynamicObject) -> &Value {
+    &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
+}
+
+#[tokio::test]
+async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back() {
+    let scene = Scene::start("put-back").await;
+    scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
+    scene.condition("Applied", "True").await;
+
+    let edit = json!({"spec": {"replicas": 7, "template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
+    let params = PatchParams { field_manager: Some("intruder".into()), ..PatchParams::default() };
+    let edited = scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Strategic(edit)).await.unwrap();
+    assert_eq!(image(&edited), "evil:1");
+    let mended = scene
+        .child_where("the image and the number to be put back", ChildKind::Deployment, |deployment| {
+            image(deployment) == "app:1" && crate::scene::replicas(deployment) == 1
+        })
+        .await;
+    assert_eq!(entries_of(&mended, "intruder"), [], "the intruder owns nothing any more");
+
+    let edit = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "intruder"}}, "spec": {"selector": null}});
+    scene.children(ChildKind::Service).patch("web", &params, &Patch::Merge(edit)).await.unwrap();
+    scene
+        .child_where("label and selector of the Service to be put back", ChildKind::Service, |service| {
+            service.metadata.labels.as_ref().unwrap()["app.kubernetes.io/managed-by"] == "baton"
+                && service.data["spec"]["selector"]["baton.rs/workload"] == "web"
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn what_another_manager_applies_stays_through_ten_reconciles() {
+    let scene = Scene::start("foreign").await;
+    scene.apply(&json!({"replicas": 1})).await;
+    scene.condition("Applied", "True").await;
+
+    let theirs = json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "labels": {"mesh": "on"}, "annotations": {"mesh/revision": "7"}},
+        "spec": {"template": {
+            "metadata": {"annotations": {"mesh/inject": "done"}},
+            "spec": {"containers": [{"name": "sidecar", "image": "proxy:1"}]},
+        }},
+    });
+    scene
+        .children(ChildKind::Deployment)
+        .patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs))
+        .await
+        .unwrap();
+    for _ in 0..10 {
+        scene.reconcile().await;
+    }
+
+    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+    assert_eq!(deployment.metadata.labels.as_ref().unwrap()["mesh"], "on");
+    assert_eq!(deployment.metadata.annotations.as_ref().unwrap()["mesh/revision"], "7");
+    let template = &deployment.data["spec"]["template"];
+    assert_eq!(template["metadata"]["annotations"]["mesh/inject"], "done");
+    let containers: Vec<_> = template["spec"]["containers"].as_array().unwrap().iter().map(|c| &c["name"]).collect();
+    assert_eq!(containers, ["app", "sidecar"]);
+    assert_eq!(entries_of(&deployment, "mesh").len(), 1, "the mesh still owns what it applied");
+}
+
+#[tokio::test]
+async fn a_child_that_somebody_deletes_comes_back() {
+    let scene = Scene::start("deleted-child").await;
+    scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
+    scene.condition("Applied", "True").await;
+    let before = scene.child(ChildKind::Service).await.unwrap().metadata.uid;
+    scene.children(ChildKind::Service).delete("web", &Default::default()).await.unwrap();
+    scene.child_where("the Service to come back", ChildKind::Service, |service| service.metadata.uid != before).await;
+}

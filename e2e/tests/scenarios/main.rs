@@ -1,0 +1,13 @@
+//! What Baton promises, on a real kube-apiserver: one control plane for all, a namespace and an operator of its own for
+//! each test.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod drift;
+mod handover;
+mod kubectl;
+mod lifecycle;
+mod ownership;
+mod permissions;
+mod rejection;
+mod scene;
+mod teams;

@@ -1,0 +1,80 @@
+//! Baton owns exactly what its intents say, by one Apply entry, and nothing anywhere by Update.
+
+use baton_controller::{child::ChildKind, intent};
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use crate::scene::{Scene, entries_of};
+
+#[tokio::test]
+async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields() {
+    let scene = Scene::start("ownership").await;
+    scene
+        .apply(&json!({
+            "template": {
+                "metadata": {"labels": {"team": "shop"}, "annotations": {"note": "x"}},
+                "spec": {
+                    "containers": [{
+                        "name": "app",
+                        "image": "app:1",
+                        "env": [{"name": "MODE", "value": "fast"}],
+                        "ports": [{"containerPort": 8080}, {"containerPort": 8443, "name": "tls"}],
+                        "resources": {"requests": {"cpu": 1, "memory": "64Mi"}},
+                        "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
+                    }],
+                    "volumes": [{"name": "scratch", "emptyDir": {}}],
+                    "tolerations": [{"key": "spot", "operator": "Exists"}],
+                    "topologySpreadConstraints":
+                        [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
+                },
+            },
+            "rollout": {"strategy": {"rollingUpdate": {"maxSurge": 1}}, "minReadySeconds": 0},
+            "service": {"ports": [{"port": 80, "name": "http", "targetPort": 8080}, {"port": 443, "name": "https"}],
+                        "labels": {"team": "shop"}},
+            "autoscaling": {"minReplicas": 2, "maxReplicas": 4, "metrics": [
+                {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
+            ]},
+            "disruptionBudget": {"maxUnavailable": 1},
+        }))
+        .await;
+    scene.condition("Applied", "True").await;
+    scene.condition("HandedOver", "True").await;
+    let workload = scene.workload().await;
+
+    for kind in ChildKind::ALL {
+        let child = scene.child(kind).await.unwrap();
+        let batons = entries_of(&child, "baton");
+        assert_eq!(batons.len(), 1, "{kind}: {batons:#?}");
+        let (operation, subresource, owned) = &batons[0];
+        assert_eq!((operation.as_str(), subresource), ("Apply", &None), "{kind}");
+
+        // What the server would say that a newcomer owns who applies this very intent.
+        let intent = match kind {
+            ChildKind::Deployment => intent::deployment(&workload, None).unwrap(),
+            _ => intent::child(&workload, kind).unwrap().unwrap(),
+        };
+        let params = PatchParams::apply("probe").force().dry_run();
+        let probed = scene.children(kind).patch("web", &params, &Patch::Apply(intent.as_value())).await.unwrap();
+        let (_, _, expected) = &entries_of(&probed, "probe")[0];
+        assert_eq!(owned, expected, "{kind}: what Baton owns, against its intent");
+    }
+}
+
+#[tokio::test]
+async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_changes() {
+    let scene = Scene::start("status").await;
+    scene.apply(&json!({"replicas": 2})).await;
+    scene.condition("Ready", "True").await;
+    scene.condition("Progressing", "False").await;
+    let workload = serde_json::to_value(scene.workload().await).unwrap();
+    let workload = serde_json::from_value(workload).unwrap();
+    let batons = entries_of(&workload, "baton");
+    assert_eq!(batons.len(), 1, "{batons:#?}");
+    assert_eq!((batons[0].0.as_str(), batons[0].1.as_deref()), ("Apply", Some("status")));
+
+    let written = scene.writes("workloads").len();
+    for _ in 0..3 {
+        scene.reconcile().await;
+    }
+    assert_eq!(scene.writes("workloads").len(), written, "status writes after passes that changed nothing");
+}

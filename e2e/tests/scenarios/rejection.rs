@@ -1,0 +1,97 @@
+//! What can't be done is said where people look, and tried again at a decent pace.
+
+use std::time::Duration;
+
+use baton_controller::child::ChildKind;
+use kube::{
+    ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+/// Valid for the Workload's schema; the Deployment's validation refuses it.
+fn more_requested_than_allowed() -> Value {
+    let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
+    json!({"template": {"spec": {"containers": [{"name": "app", "image": "app:1", "resources": resources}]}}})
+}
+
+#[tokio::test]
+async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_and_recovers() {
+    let scene = Scene::start("rejected").await;
+    scene.apply(&more_requested_than_allowed()).await;
+    let words = "must be less than or equal to cpu limit";
+    let applied = scene.condition("Applied", "False").await;
+    assert_eq!(applied.reason, "Rejected");
+    assert!(applied.message.contains(words), "{}", applied.message);
+    assert_eq!(scene.condition("Ready", "False").await.reason, "NotApplied");
+    scene
+        .eventually("an Event with the server's words", async || {
+            let events = scene.events().await;
+            let told = events.iter().any(|event| event.starts_with("Warning Rejected:") && event.contains(words));
+            if told { Ok(()) } else { Err(events) }
+        })
+        .await;
+
+    // Pauses of 1, 2, 4, 8… seconds leave room for four more tries in eight seconds. A hot loop would make hundreds.
+    let before = scene.deployment_applies();
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let tries = scene.deployment_applies() - before;
+    assert!((1..=4).contains(&tries), "{tries} tries in eight seconds");
+
+    scene.apply(&json!({})).await;
+    scene.condition("Ready", "True").await;
+    scene
+        .eventually("an Event that says it is accepted again", async || {
+            let events = scene.events().await;
+            if events.iter().any(|event| event.starts_with("Normal Accepted:")) { Ok(()) } else { Err(events) }
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_rejected_child_does_not_hold_back_the_others() {
+    let scene = Scene::start("rejected-one").await;
+    let mut spec = more_requested_than_allowed();
+    spec["service"] = json!({"ports": [{"port": 80}]});
+    scene.apply(&spec).await;
+    scene.condition("Applied", "False").await;
+    scene.child_where("the Service", ChildKind::Service, |_| true).await;
+}
+
+#[tokio::test]
+async fn a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone() {
+    let scene = Scene::start("refused").await;
+    let theirs = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"ports": [{"port": 9999}], "selector": {"app": "theirs"}},
+    });
+    let params = PostParams { field_manager: Some("helm".into()), ..PostParams::default() };
+    let services = scene.children(ChildKind::Service);
+    let theirs = services.create(&params, &serde_json::from_value(theirs).unwrap()).await.unwrap();
+
+    scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
+    let applied = scene.condition("Applied", "False").await;
+    assert_eq!(applied.reason, "NotOwned");
+    assert!(applied.message.contains("made by helm"), "{}", applied.message);
+    scene.child_where("the Deployment all the same", ChildKind::Deployment, |_| true).await;
+    let untouched = scene.child(ChildKind::Service).await.unwrap();
+    assert_eq!(untouched.resource_version(), theirs.resource_version());
+
+    services.delete("web", &DeleteParams::default()).await.unwrap();
+    scene.condition("Applied", "True").await;
+    let ours = scene.child(ChildKind::Service).await.unwrap();
+    assert_eq!(ours.data["spec"]["ports"][0]["port"], 80);
+}
+
+#[tokio::test]
+async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_over() {
+    let scene = Scene::start("disowned").await;
+    scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
+    scene.condition("Applied", "True").await;
+    let disown = json!({"metadata": {"ownerReferences": null}});
+    let services = scene.children(ChildKind::Service);
+    services.patch("web", &PatchParams::default(), &Patch::Merge(disown)).await.unwrap();
+    assert_eq!(scene.condition("Applied", "False").await.reason, "NotOwned");
+}

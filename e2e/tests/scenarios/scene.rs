@@ -1,0 +1,193 @@
+//! The stage of every scenario: a namespace, the operator, and ways to act and to wait that read like sentences.
+
+use std::time::{Duration, Instant};
+
+use baton_controller::child::ChildKind;
+use baton_crd::Workload;
+use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions};
+use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
+use kube::{
+    Api, Client,
+    api::{ListParams, Patch, PatchParams},
+    core::{ApiResource, DynamicObject},
+};
+use serde_json::{Value, json};
+
+/// Longer than anything takes on a slow machine; a test never asserts on time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Scene {
+    pub control_plane: &'static ControlPlane,
+    pub client: Client,
+    pub operator: Operator,
+    pub namespace: Namespace,
+}
+
+impl Scene {
+    /// A fresh namespace with an operator that watches it.
+    pub async fn start(name: &str) -> Self {
+        let control_plane = ControlPlane::shared().await;
+        let client = control_plane.admin().await.unwrap();
+        let namespace = control_plane.namespace(name).await.unwrap();
+        let options = OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
+        let operator = Operator::start(control_plane, options).await.unwrap();
+        Self { control_plane, client, operator, namespace }
+    }
+
+    pub fn ns(&self) -> &str {
+        self.namespace.name()
+    }
+
+    pub fn workloads(&self) -> Api<Workload> {
+        Api::namespaced(self.client.clone(), self.ns())
+    }
+
+    pub fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
+        self.api(&kind.api_resource())
+    }
+
+    pub fn api(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), self.ns(), resource)
+    }
+
+    /// Applies the Workload `web` with one container and this on top of its spec, as a user.
+    pub async fn apply(&self, spec: &Value) -> Workload {
+        self.apply_as("user", &web(spec)).await.unwrap()
+    }
+
+    /// Applies a Workload as this manager, not forced.
+    pub async fn apply_as(&self, manager: &str, workload: &Value) -> kube::Result<Workload> {
+        let name = workload["metadata"]["name"].as_str().unwrap();
+        self.workloads().patch(name, &PatchParams::apply(manager), &Patch::Apply(workload)).await
+    }
+
+    pub async fn workload(&self) -> Workload {
+        self.workloads().get("web").await.unwrap()
+    }
+
+    pub async fn child(&self, kind: ChildKind) -> Option<DynamicObject> {
+        self.children(kind).get_opt("web").await.unwrap()
+    }
+
+    /// Waits for the child to be there and to look like this.
+    pub async fn child_where(
+        &self,
+        what: &str,
+        kind: ChildKind,
+        holds: impl Fn(&DynamicObject) -> bool,
+    ) -> DynamicObject {
+        self.eventually(what, async || match self.child(kind).await {
+            Some(child) if holds(&child) => Ok(child),
+            seen => Err(seen.map(|seen| seen.data)),
+        })
+        .await
+    }
+
+    /// Waits for the child to be gone.
+    pub async fn gone(&self, kind: ChildKind) {
+        self.eventually(&format!("{kind} to be gone"), async || match self.child(kind).await {
+            None => Ok(()),
+            Some(child) => Err(child.metadata),
+        })
+        .await;
+    }
+
+    /// Waits for a condition of the Workload that is about its current spec.
+    pub async fn condition(&self, type_: &str, status: &str) -> Condition {
+        self.eventually(&format!("condition {type_}={status}"), async || {
+            let workload = self.workload().await;
+            let conditions = workload.status.clone().unwrap_or_default().conditions;
+            let current = |condition: &&Condition| {
+                condition.type_ == type_
+                    && condition.status == status
+                    && condition.observed_generation == workload.metadata.generation
+            };
+            conditions.iter().find(current).cloned().ok_or(conditions)
+        })
+        .await
+    }
+
+    /// Waits until `probe` says `Ok`; when patience ends, fails with what it saw last and what the operator logged.
+    pub async fn eventually<T, E: std::fmt::Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match probe().await {
+                Ok(value) => return value,
+                Err(seen) if Instant::now() > deadline => panic!("waited in vain for {what}; last seen: {seen:#?}"),
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    /// The Events about the Workload, as `Type Reason: note`.
+    pub async fn events(&self) -> Vec<String> {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), self.ns());
+        let events = api.list(&ListParams::default()).await.unwrap();
+        events
+            .into_iter()
+            .filter(|event| event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("Workload"))
+            .map(|event| {
+                let word = |text: Option<String>| text.unwrap_or_default();
+                format!("{} {}: {}", word(event.type_), word(event.reason), word(event.note))
+            })
+            .collect()
+    }
+
+    /// Makes the operator look again, and waits until it has applied the Deployment once more.
+    pub async fn reconcile(&self) {
+        let before = self.deployment_applies();
+        let touched = json!({"metadata": {"annotations": {"touched": before.to_string()}}});
+        self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(touched)).await.unwrap();
+        self.eventually("another apply of the Deployment", async || {
+            if self.deployment_applies() > before { Ok(()) } else { Err(before) }
+        })
+        .await;
+    }
+
+    /// How often the operator has applied the Deployment `web`, by the API server's audit log.
+    pub fn deployment_applies(&self) -> usize {
+        self.writes("deployments").len()
+    }
+
+    /// The operator's writes to this resource, by the API server's audit log.
+    pub fn writes(&self, resource: &str) -> Vec<baton_e2e::AuditEntry> {
+        let user = self.operator.user();
+        let of_operator = |entry: &baton_e2e::AuditEntry| {
+            entry.user == user && entry.resource.as_deref() == Some(resource) && entry.is_write()
+        };
+        self.control_plane.audit().unwrap().entries().unwrap().into_iter().filter(of_operator).collect()
+    }
+}
+
+/// The Workload `web` with one container and this on top of its spec.
+pub fn web(spec: &Value) -> Value {
+    let mut workload = json!({
+        "apiVersion": "baton.rs/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
+    });
+    for (field, value) in spec.as_object().unwrap() {
+        workload["spec"][field] = value.clone();
+    }
+    workload
+}
+
+/// The entries of a manager in an object's `managedFields`, as `(operation, subresource, fieldsV1)`.
+pub fn entries_of(object: &DynamicObject, manager: &str) -> Vec<(String, Option<String>, Value)> {
+    object
+        .metadata
+        .managed_fields
+        .iter()
+        .flatten()
+        .filter(|entry| entry.manager.as_deref() == Some(manager))
+        .map(|entry| {
+            let fields = entry.fields_v1.clone().map(|fields| fields.0).unwrap_or_default();
+            (entry.operation.clone().unwrap_or_default(), entry.subresource.clone(), fields)
+        })
+        .collect()
+}
+
+pub fn replicas(deployment: &DynamicObject) -> i64 {
+    deployment.data["spec"]["replicas"].as_i64().unwrap()
+}

@@ -1,0 +1,59 @@
+//! Several teams apply parts of one Workload, each under a manager of its own.
+
+use baton_controller::child::ChildKind;
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+fn part(containers: &Value) -> Value {
+    json!({
+        "apiVersion": "baton.rs/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": containers}}},
+    })
+}
+
+#[tokio::test]
+async fn two_managers_apply_different_containers_and_conflict_only_where_they_overlap() {
+    let scene = Scene::start("teams").await;
+    let app = part(&json!([{"name": "app", "image": "app:1", "env": [{"name": "MODE", "value": "fast"}]}]));
+    let proxy = part(&json!([{"name": "proxy", "image": "proxy:1", "env": [{"name": "LEVEL", "value": "1"}]}]));
+    scene.apply_as("team-app", &app).await.unwrap();
+    scene.apply_as("team-proxy", &proxy).await.unwrap();
+    // A third team sets one env var of a container that another team made.
+    let tuning = part(&json!([{"name": "app", "env": [{"name": "WORKERS", "value": "4"}]}]));
+    scene.apply_as("team-tuning", &tuning).await.unwrap();
+    scene.condition("Applied", "True").await;
+
+    let expected = json!([
+        {"name": "app", "image": "app:1", "env": [{"name": "MODE", "value": "fast"}, {"name": "WORKERS", "value": "4"}]},
+        {"name": "proxy", "image": "proxy:1", "env": [{"name": "LEVEL", "value": "1"}]},
+    ]);
+    scene
+        .child_where("the three parts in one Deployment", ChildKind::Deployment, |deployment| {
+            let containers = deployment.data["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+            let told = containers.iter().map(|container| {
+                json!({"name": container["name"], "image": container["image"], "env": container["env"]})
+            });
+            Value::from_iter(told) == expected
+        })
+        .await;
+
+    let overlap = part(&json!([{"name": "app", "image": "app:2"}]));
+    let refused = scene.apply_as("team-proxy", &overlap).await.unwrap_err().to_string();
+    assert!(refused.contains(r#"conflict with "team-app""#), "{refused}");
+    assert!(refused.contains(r#".spec.template.spec.containers[name="app"].image"#), "{refused}");
+
+    // Again the app's owner may change it, and the others' parts stay.
+    let upgraded = part(&json!([{"name": "app", "image": "app:2", "env": [{"name": "MODE", "value": "fast"}]}]));
+    scene.apply_as("team-app", &upgraded).await.unwrap();
+    scene
+        .child_where("the new image beside the others' parts", ChildKind::Deployment, |deployment| {
+            let containers = &deployment.data["spec"]["template"]["spec"]["containers"];
+            containers[0]["image"] == "app:2"
+                && containers[0]["env"][1]["name"] == "WORKERS"
+                && containers[1]["name"] == "proxy"
+        })
+        .await;
+}
