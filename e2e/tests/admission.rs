@@ -4,6 +4,8 @@
 //! Nothing here needs Baton to run, and all but the last tests keep nothing: they ask for a dry run.
 
 #![allow(missing_docs, clippy::unwrap_used)]
+// `json!` as an argument reads better without a `&` before it.
+#![allow(clippy::needless_pass_by_value)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -438,7 +440,8 @@ async fn the_samples_are_taken_also_by_two_teams() {
 
 #[tokio::test]
 async fn kubectl_explains_a_workload() {
-    let explain = async |path: &str| cluster().await.kubectl(["explain", path]).await.unwrap().to_string();
+    let explain =
+        async |path: &str| cluster().await.kubectl(["explain", path]).await.unwrap().success().unwrap();
     let spec = explain("workload.spec").await;
     for field in
         ["adoption", "autoscaling", "disruptionBudget", "mode", "replicas", "rollout", "service", "template"]
@@ -455,7 +458,7 @@ async fn kubectl_lists_what_an_operator_of_workloads_asks_for() {
     let file = samples().join("minimal.yaml");
     let kubectl = async |args: &[&str]| {
         let args = args.iter().copied().chain(["--namespace", namespace.name()]);
-        cluster().await.kubectl(args).await.unwrap().to_string()
+        cluster().await.kubectl(args).await.unwrap().success().unwrap()
     };
     kubectl(&["apply", "--server-side", "--filename", file.to_str().unwrap()]).await;
     let scaled = kubectl(&["scale", "wl/minimal", "--replicas=5"]).await;
