@@ -2,6 +2,8 @@
 //!
 //! The two differ in what they allow, not in what they mean; each function below is one of these differences. The
 //! rule for all of them: an object inside a Workload merges exactly as the same object does inside a built-in kind.
+//! What has no part in the merge is left to the server that gets the child, which may be newer than the document:
+//! the values of an enum are a description here, and no restriction.
 
 use std::collections::BTreeMap;
 
