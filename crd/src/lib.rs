@@ -4,7 +4,7 @@
 //! opinion on children beyond the fields that describe them. The controller and the tests build on it; it
 //! builds on nobody.
 //!
-//! One file holds one part of the resource. [`crd`] puts them together with the schemas of the built-in types
+//! One file holds one part of the resource. [`workload_crd`] puts them together with the schemas of the built-in types
 //! ([`builtin`]) into the `CustomResourceDefinition` that a cluster installs.
 
 #![expect(unreachable_pub, reason = "`KubeSchema` expands to public structs inside of functions")]
