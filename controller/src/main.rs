@@ -1,6 +1,9 @@
 //! The binary `baton`: reads the command line and hands over to the library.
 
-use std::process::ExitCode;
+use std::{
+    io::{IsTerminal, stderr},
+    process::ExitCode,
+};
 
 use baton_controller::cli::{Cli, Command, LogFormat, RunArgs};
 use clap::Parser;
@@ -36,7 +39,10 @@ async fn execute(command: Command) -> Result<(), Box<dyn std::error::Error>> {
 
 fn start_logging(args: &RunArgs) -> Result<(), Box<dyn std::error::Error>> {
     let filter = EnvFilter::builder().parse(&args.log)?;
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let logs = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(stderr().is_terminal())
+        .with_writer(stderr);
     match args.log_format {
         LogFormat::Text => logs.init(),
         LogFormat::Json => logs.json().init(),

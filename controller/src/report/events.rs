@@ -1,12 +1,14 @@
 //! The Events of a Workload: what people need to know, once for each change.
 
 use baton_crd::{ChildState, HandoverPhase, WorkloadStatus};
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     ResourceExt,
     runtime::events::{Event, EventType},
 };
 
 use super::{ChildResult, Pass};
+use crate::child::ChildKind;
 
 /// The Events that a pass is worth, told from the status before and after it.
 pub fn events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
@@ -24,43 +26,52 @@ fn child_events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus)
     let name = pass.seen.workload.name_any();
     let mut events = Vec::new();
     for (child, result) in &pass.results {
-        match result {
-            ChildResult::Created => {
-                events.push(normal("Created", "Apply", format!("created {child} {name}")));
-            }
-
+        let event = match result {
+            ChildResult::Created => normal("Created", "Apply", format!("created {child} {name}")),
             ChildResult::Deleted => {
-                events.push(normal(
-                    "Deleted",
-                    "Delete",
-                    format!("deleted {child} {name}: the spec no longer asks for it"),
-                ));
+                let note = format!("deleted {child} {name}: the spec no longer asks for it");
+                normal("Deleted", "Delete", note)
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        events.push(about(pass, *child, event));
     }
-    for child in &status.children {
-        let before = previous.children.iter().find(|before| before.kind == child.kind);
-        let said_before =
-            before.is_some_and(|before| before.state == child.state && before.message == child.message);
-        if said_before {
+    for child in ChildKind::ALL {
+        let of_kind =
+            |status: &WorkloadStatus| status.children.iter().find(|seen| seen.kind == child.name()).cloned();
+        let (before, Some(after)) = (of_kind(previous), of_kind(status)) else { continue };
+        if before.as_ref() == Some(&after) {
             continue;
         }
-        let message = child.message.clone().unwrap_or_default();
-        match child.state {
+        let message = after.message.unwrap_or_default();
+        let event = match after.state {
             ChildState::Rejected => {
-                let note = format!("the API server rejected {} {name}: {message}", child.kind);
-                events.push(warning("Rejected", "Apply", note));
+                warning("Rejected", "Apply", format!("the API server rejected {child} {name}: {message}"))
             }
-            ChildState::Refused => events.push(warning("NotOwned", "Apply", message)),
+            ChildState::Refused => warning("NotOwned", "Apply", message),
             ChildState::Applied if before.is_some_and(|before| before.state == ChildState::Rejected) => {
-                let note = format!("the API server accepts {} {name} again", child.kind);
-                events.push(normal("Accepted", "Apply", note));
+                normal("Accepted", "Apply", format!("the API server accepts {child} {name} again"))
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        events.push(about(pass, child, event));
     }
     events
+}
+
+/// Names the child that the Event is about too. Without it, Events of one reason about different children would be taken
+/// for one that happens again.
+fn about(pass: &Pass, child: ChildKind, event: Event) -> Event {
+    let workload = &pass.seen.workload;
+    let reference = ObjectReference {
+        api_version: Some(child.api_version().to_owned()),
+        kind: Some(child.name().to_owned()),
+        name: workload.metadata.name.clone(),
+        namespace: workload.metadata.namespace.clone(),
+        uid: pass.seen.children.get(&child).map(|live| live.revision().uid),
+        ..ObjectReference::default()
+    };
+    Event { secondary: Some(reference), ..event }
 }
 
 fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<Event> {
