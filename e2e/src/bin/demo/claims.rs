@@ -20,7 +20,12 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// Claims that what was seen is what is expected, and prints the claim with the outcome.
-    pub(crate) fn equal<T: PartialEq + Debug>(&mut self, claim: &str, seen: T, expected: T) -> Result<(), Broken> {
+    pub(crate) fn equal<T: PartialEq + Debug>(
+        &mut self,
+        claim: &str,
+        seen: T,
+        expected: T,
+    ) -> Result<(), Broken> {
         if seen == expected {
             self.checked += 1;
             print::holds(claim);

@@ -1,7 +1,8 @@
 //! Who owns what of an object, read from its `managedFields` and shortened for eyes. It asks no server.
 
-use baton_merge::fieldpath::{FieldSet, FieldsV1Error, Path};
-use kube::{ResourceExt, core::DynamicObject};
+use baton_merge::fieldpath::{FieldSet, Path};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube::{ResourceExt as _, core::DynamicObject};
 
 use crate::table::Table;
 
@@ -35,12 +36,9 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// How it wrote: `Apply`, `Update (scale)`.
-    fn how(&self) -> String {
-        match &self.subresource {
-            Some(subresource) => format!("{} ({subresource})", self.operation),
-            None => self.operation.clone(),
-        }
+    /// How it wrote: `Apply`, `Update scale`.
+    pub(crate) fn how(&self) -> String {
+        [&*self.operation, self.subresource.as_deref().unwrap_or_default()].join(" ").trim_end().to_owned()
     }
 
     /// The paths that are worth showing, shortened.
@@ -51,26 +49,28 @@ impl Owner {
     }
 }
 
-/// The entries of an object's `managedFields`, in their order.
-pub(crate) fn owners(object: &DynamicObject) -> Result<Vec<Owner>, FieldsV1Error> {
-    let read = |entry: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
-        let fields = entry.fields_v1.as_ref().map(|fields| FieldSet::from_fields_v1(&fields.0)).transpose()?;
-        Ok(Owner {
+/// The entries of an object's `managedFields`, in their order. One whose fields can't be read counts as owning nothing.
+pub(crate) fn owners(object: &DynamicObject) -> Vec<Owner> {
+    let read = |entry: &ManagedFieldsEntry| {
+        let fields = entry.fields_v1.as_ref().map(|fields| FieldSet::from_fields_v1(&fields.0));
+        Owner {
             manager: entry.manager.clone().unwrap_or_default(),
             operation: entry.operation.clone().unwrap_or_default(),
             subresource: entry.subresource.clone(),
-            fields: fields.unwrap_or_default(),
-        })
+            fields: fields.and_then(Result::ok).unwrap_or_default(),
+        }
     };
     object.managed_fields().iter().map(read).collect()
 }
 
-/// Those who own this path, such as `baton (Apply)`, joined by commas; `nobody` where there are none.
-pub(crate) fn owners_of(object: &DynamicObject, path: &Path) -> Result<String, FieldsV1Error> {
-    let owners = owners(object)?;
-    let names = owners.iter().filter(|owner| owner.fields.contains(path));
-    let names: Vec<String> = names.map(|owner| format!("{} ({})", owner.manager, owner.operation)).collect();
-    Ok(if names.is_empty() { "nobody".to_owned() } else { names.join(", ") })
+/// Those who own this very path, such as `baton (Apply)`.
+pub(crate) fn owners_of(object: &DynamicObject, path: &Path) -> Vec<String> {
+    let owns = |owner: &Owner| owner.fields.contains(path);
+    owners(object)
+        .iter()
+        .filter(|owner| owns(owner))
+        .map(|owner| format!("{} ({})", owner.manager, owner.how()))
+        .collect()
 }
 
 /// The owners with the number of their fields and those worth showing, a line each.
@@ -113,32 +113,39 @@ mod tests {
             })
         };
         let containers = json!({"k:{\"name\":\"app\"}": {".": {}, "f:name": {}, "f:image": {}}});
-        let batons = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": containers}}, "f:replicas": {}}});
+        let batons =
+            json!({"f:spec": {"f:template": {"f:spec": {"f:containers": containers}}, "f:replicas": {}}});
         let managed_fields = [
             entry("baton", "Apply", None, &batons),
-            entry("kube-controller-manager", "Update", Some("status"), &json!({"f:status": {"f:readyReplicas": {}}})),
+            entry(
+                "kube-controller-manager",
+                "Update",
+                Some("status"),
+                &json!({"f:status": {"f:readyReplicas": {}}}),
+            ),
         ];
         serde_json::from_value(json!({"metadata": {"name": "web", "managedFields": managed_fields}})).unwrap()
     }
 
     #[test]
     fn each_owner_is_shown_with_its_number_of_fields_and_what_people_look_for() {
-        let owners = owners(&deployment()).unwrap();
+        let owners = owners(&deployment());
         let (_, rows) = table(&owners).lines();
         assert_eq!(
             rows,
             [
-                "baton                     Apply             4        .spec.replicas",
-                r#"                                                     .spec…containers[name="app"].image"#,
-                "kube-controller-manager   Update (status)   1        .status.readyReplicas",
+                "baton                     Apply           4        .spec.replicas",
+                r#"                                                   .spec…containers[name="app"].image"#,
+                "kube-controller-manager   Update status   1        .status.readyReplicas",
             ]
         );
     }
 
     #[test]
     fn the_owners_of_a_path_are_those_of_this_very_path() {
-        let owner = |fields: &[&str]| owners_of(&deployment(), &Path::of_fields(fields.iter().copied())).unwrap();
-        assert_eq!(owner(&["spec", "replicas"]), "baton (Apply)");
-        assert_eq!(owner(&["spec"]), "nobody");
+        let owner = |fields: &[&str]| owners_of(&deployment(), &Path::of_fields(fields.iter().copied()));
+        assert_eq!(owner(&["spec", "replicas"]), ["baton (Apply)"]);
+        assert_eq!(owner(&["status", "readyReplicas"]), ["kube-controller-manager (Update status)"]);
+        assert_eq!(owner(&["spec"]), [""; 0]);
     }
 }

@@ -70,6 +70,14 @@ pub(crate) fn broken(claim: &str, expected: &str, seen: &str) {
     println!("{INDENT}  seen:     {seen}");
 }
 
+/// What a program wrote, under a title.
+pub(crate) fn log(title: &str, lines: &str) {
+    println!("\n{INDENT}{STRONG}{title}{STRONG:#}");
+    for line in lines.lines() {
+        println!("{INDENT}{line}");
+    }
+}
+
 /// A span of time for eyes: `2.4 s`.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())

@@ -15,6 +15,9 @@ use tokio::time::timeout;
 
 use crate::stage::PATIENCE;
 
+/// For how long a recording goes on after what was waited for, to see what else comes.
+pub(crate) const QUIET: Duration = Duration::from_secs(2);
+
 /// The object as one write left it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sighting {
@@ -35,7 +38,8 @@ impl Recorder {
     /// Begins with the object as it is.
     pub(crate) async fn start(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<Self> {
         let object = api.get(name).await?;
-        let version = object.resource_version().context("an object from the API server has a resourceVersion")?;
+        let version =
+            object.resource_version().context("an object from the API server has a resourceVersion")?;
         let only_this = WatchParams::default().fields(&format!("metadata.name={name}"));
         let writes = api.watch(&only_this, &version).await?.boxed();
         let first = Sighting { at: Duration::ZERO, live: object.into() };
@@ -59,7 +63,9 @@ impl Recorder {
     /// Records what else comes within this time.
     pub(crate) async fn go_on_for(&mut self, time: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + time;
-        while let Ok(outcome) = timeout(end.saturating_duration_since(Instant::now()), self.record_one()).await {
+        while let Ok(outcome) =
+            timeout(end.saturating_duration_since(Instant::now()), self.record_one()).await
+        {
             outcome?;
         }
         Ok(())
@@ -77,7 +83,9 @@ impl Recorder {
                 Ok(())
             }
             Some(WatchEvent::Bookmark(_)) => Ok(()),
-            Some(WatchEvent::Deleted(object)) => bail!("{} was deleted while it was watched", object.name_any()),
+            Some(WatchEvent::Deleted(object)) => {
+                bail!("{} was deleted while it was watched", object.name_any())
+            }
             Some(WatchEvent::Error(status)) => Err(kube::Error::Api(status).into()),
             None => bail!("the API server ended the watch"),
         }
@@ -85,7 +93,10 @@ impl Recorder {
 }
 
 /// The sightings at which what `look` sees of the object is another than before, with what it sees.
-pub(crate) fn changes<T: PartialEq>(sightings: &[Sighting], look: impl Fn(&Live) -> T) -> Vec<(&Sighting, T)> {
+pub(crate) fn changes<T: PartialEq>(
+    sightings: &[Sighting],
+    look: impl Fn(&Live) -> T,
+) -> Vec<(&Sighting, T)> {
     let mut changes: Vec<_> = sightings.iter().map(|seen| (seen, look(&seen.live))).collect();
     changes.dedup_by(|later, earlier| later.1 == earlier.1);
     changes

@@ -77,7 +77,9 @@ mod tests {
         let entry = |manager: &&str| -> Value {
             let fields = json!({"f:spec": {"f:replicas": {}}});
             match *manager {
-                "hpa" => json!({"manager": "hpa", "operation": "Update", "subresource": "scale", "fieldsV1": fields}),
+                "hpa" => {
+                    json!({"manager": "hpa", "operation": "Update", "subresource": "scale", "fieldsV1": fields})
+                }
                 manager => json!({"manager": manager, "operation": "Apply", "fieldsV1": fields}),
             }
         };

@@ -34,7 +34,8 @@ impl<const N: usize> Table<N> {
 }
 
 fn line(cells: &[String], widths: &[usize]) -> String {
-    let padded: Vec<String> = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+    let padded: Vec<String> =
+        cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
     padded.join(GAP).trim_end().to_owned()
 }
 

@@ -1,0 +1,44 @@
+//! The children, and who owns which of their fields.
+
+use baton_controller::{FIELD_MANAGER, child::ChildKind};
+use kube::core::DynamicObject;
+
+use crate::{
+    claims::Claims,
+    ownership::{self, owners},
+    print,
+    stage::{NAME, Stage},
+};
+
+pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+    print::heading(3, "Who owns what");
+    print::say(
+        "The API server remembers for every field which manager set it, in metadata.managedFields. Baton applies exactly \
+         the fields that follow from the Workload, so exactly those are its own; everything else belongs to whoever else \
+         comes along: the controllers of Kubernetes, an autoscaler, a person, another tool.",
+    );
+    let children = stage.all_children().await?;
+    for (kind, child) in &children {
+        print::table(&format!("{kind} {NAME}"), &ownership::table(&owners(child)));
+    }
+    print::gap();
+    let kinds: Vec<ChildKind> = children.iter().map(|(kind, _)| *kind).collect();
+    let wanted = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
+    claims.equal("the Workload has the three children that it asks for", kinds, wanted.to_vec())?;
+    one_entry_each(&children, claims)
+}
+
+/// Claims that Baton has one entry in each child, and that it is one by Apply.
+pub(crate) fn one_entry_each(
+    children: &[(ChildKind, DynamicObject)],
+    claims: &mut Claims,
+) -> anyhow::Result<()> {
+    let mut seen = Vec::new();
+    for (kind, child) in children {
+        let batons = owners(child).into_iter().filter(|owner| owner.manager == FIELD_MANAGER);
+        seen.push((*kind, batons.map(|owner| owner.how()).collect::<Vec<_>>()));
+    }
+    let expected = children.iter().map(|(kind, _)| (*kind, vec!["Apply".to_owned()])).collect();
+    let claim = format!("in all {} Baton has one entry, by Apply, and none by Update", children.len());
+    Ok(claims.equal(&claim, seen, expected)?)
+}

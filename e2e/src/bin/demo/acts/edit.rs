@@ -1,0 +1,44 @@
+//! Somebody changes a field that is Baton's.
+
+use baton_controller::child::ChildKind;
+
+use crate::{
+    claims::Claims,
+    containers::{image, image_owners},
+    print,
+    recorder::{QUIET, Recorder, changes},
+    stage::{NAME, Stage},
+    table::Table,
+};
+
+const OURS: &str = "nginx:1.29";
+const THEIRS: &str = "nginx:hotfix";
+
+pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+    print::heading(5, "A foreign edit is put back");
+    print::say(
+        "Somebody sets another image, past the Workload. The API server lets them, and gives them the field. But the \
+         Workload says which image it is, so Baton takes the field back.",
+    );
+    let edit = ["set", "image", "deployment/web", &format!("app={THEIRS}")];
+    print::code(&format!("$ kubectl {}", edit.join(" ")));
+    let mut recorder = Recorder::start(&stage.children(ChildKind::Deployment), NAME).await?;
+    stage.kubectl(&edit).await?;
+    recorder.until("the edit to be stored", |live| image(live, "app") == THEIRS).await?;
+    recorder.until("the image to be put back", |live| image(live, "app") == OURS).await?;
+    recorder.go_on_for(QUIET).await?;
+
+    let mut table = Table::new(["SECONDS", "IMAGE", "OWNED BY"]);
+    let mut owners = Vec::new();
+    for (seen, (image, owner)) in changes(recorder.sightings(), |live| {
+        (image(live, "app").to_owned(), image_owners(live, "app").join(", "))
+    }) {
+        table.row([format!("{:7.2}", seen.at.as_secs_f64()), image, owner.clone()]);
+        owners.push(owner);
+    }
+    print::table("", &table);
+    print::gap();
+    let expected = ["baton (Apply)", "kubectl-set (Update)", "baton (Apply)"].map(str::to_owned);
+    claims.equal("the edit took the field, and Baton took it back", owners, expected.to_vec())?;
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Baton is installed, and gets a Workload.
+
+use baton_controller::{child::ChildKind, live::Live};
+use baton_e2e::{ControlPlane, Operator, OperatorOptions};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::{Api, Client, api::PostParams};
+
+use crate::{
+    claims::Claims,
+    manifests::WEB,
+    print,
+    replicas::ready,
+    stage::{NAME, Stage},
+};
+
+pub(crate) async fn play(cluster: ControlPlane, claims: &mut Claims) -> anyhow::Result<Stage> {
+    print::heading(2, "Baton, and a Workload");
+    print::say(
+        "Baton brings a definition (the Workload) and an operator. The operator runs here as `baton run`, a process that \
+         logs in with a token of its own ServiceAccount, so that it may do what its ClusterRole says and no more.",
+    );
+    let client = cluster.admin().await?;
+    let namespace = cluster.namespace("demo").await?;
+    let options = OperatorOptions {
+        // In a cluster of its own it serves all namespaces, for those who go on exploring.
+        namespace: (!cluster.is_local()).then(|| namespace.name().to_owned()),
+        home: Some(namespace.name().to_owned()),
+        name: Some("baton".to_owned()),
+        ..OperatorOptions::default()
+    };
+    let operator = Operator::start(&cluster, options).await?;
+
+    print::gap();
+    let user = operator.user().to_owned();
+    let claim = format!("{user} may patch Deployments");
+    claims.equal(&claim, may(&client, &user, "patch", "apps", "deployments").await?, true)?;
+    let claim = format!("{user} may not read Secrets");
+    claims.equal(&claim, may(&client, &user, "get", "", "secrets").await?, false)?;
+    Ok(Stage { operator, namespace, client, cluster })
+}
+
+/// The second half of the act: somebody asks for something.
+pub(crate) async fn apply_workload(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+    print::gap();
+    print::say("This is all that it is asked for:");
+    print::code(WEB);
+    stage.apply_workload(WEB).await?;
+    stage.ready(3).await?;
+    let deployment = Live::from(stage.children(ChildKind::Deployment).get(NAME).await?);
+    claims.equal("the Workload is Ready, and three pods of its Deployment are", ready(&deployment), 3)?;
+    stage.show_workload().await
+}
+
+/// Whether RBAC lets a ServiceAccount do this anywhere.
+async fn may(client: &Client, user: &str, verb: &str, group: &str, resource: &str) -> anyhow::Result<bool> {
+    let asked = ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let spec = SubjectAccessReviewSpec {
+        user: Some(user.to_owned()),
+        groups: Some(vec!["system:serviceaccounts".to_owned(), "system:authenticated".to_owned()]),
+        resource_attributes: Some(asked),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let question = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let answer = reviews.create(&PostParams::default(), &question).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}

@@ -1,0 +1,59 @@
+//! Replicas come back to Baton.
+
+use baton_controller::{child::ChildKind, live::Live};
+
+use super::{
+    children::one_entry_each,
+    handover::{holders, never_fell},
+};
+use crate::{
+    claims::Claims,
+    containers, manifests, print,
+    recorder::{QUIET, Recorder},
+    replicas::{self, ready},
+    stage::{NAME, Stage},
+};
+
+pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+    print::heading(7, "Replicas come back");
+    print::say(
+        "Autoscaling is dropped, and the Workload says a number of its own again. First the autoscaler goes. Then Baton \
+         applies the number that is live, and only when it holds it, what is left of the autoscaler's ownership is \
+         released. A stale entry would later keep Baton from letting go. Only then comes the new number.",
+    );
+    let change = manifests::autoscaling_off();
+    print::code(&change.shown);
+    let mut recorder = Recorder::start(&stage.children(ChildKind::Deployment), NAME).await?;
+    stage.apply_workload(&change.manifest).await?;
+    recorder
+        .until("six replicas of Baton's own", |live| {
+            live.replicas() == 6 && live.replica_holders().describe() == "baton"
+        })
+        .await?;
+    recorder.until("six pods to be ready", |live| ready(live) == 6).await?;
+    recorder.go_on_for(QUIET).await?;
+    let seen = recorder.sightings();
+    print::table("", &replicas::table(seen));
+
+    print::gap();
+    let steps = ["kube-controller-manager (scale)", "kube-controller-manager (scale), baton", "baton"];
+    claims.equal(
+        "the number came back, and nothing of the autoscaler's is left",
+        holders(seen),
+        steps.map(str::to_owned).to_vec(),
+    )?;
+    never_fell(seen, claims)?;
+    stage.ready(6).await?;
+    let children = stage.all_children().await?;
+    let kinds: Vec<ChildKind> = children.iter().map(|(kind, _)| *kind).collect();
+    let wanted = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
+    claims.equal("the HorizontalPodAutoscaler is gone", kinds, wanted.to_vec())?;
+    one_entry_each(&children, claims)?;
+    let deployment = Live::from(stage.children(ChildKind::Deployment).get(NAME).await?);
+    claims.equal(
+        "the sidecar of the mesh is still there",
+        containers::names(&deployment).contains(&"proxy"),
+        true,
+    )?;
+    stage.show_workload().await
+}

@@ -1,0 +1,60 @@
+//! The containers of a Deployment: their names, images, and who owns those. Pure.
+
+use baton_controller::live::Live;
+use baton_merge::fieldpath::{Path, PathElement};
+use serde_json::Value;
+
+use crate::ownership::owners_of;
+
+/// The names, in order.
+pub(crate) fn names(deployment: &Live) -> Vec<&str> {
+    all(deployment).iter().filter_map(|container| container["name"].as_str()).collect()
+}
+
+/// The image of a container; empty if there is no such container.
+pub(crate) fn image<'a>(deployment: &'a Live, name: &str) -> &'a str {
+    let container = all(deployment).iter().find(|container| container["name"] == name);
+    container.and_then(|container| container["image"].as_str()).unwrap_or_default()
+}
+
+/// Who owns the image of a container.
+pub(crate) fn image_owners(deployment: &Live, name: &str) -> Vec<String> {
+    let field = PathElement::from;
+    let container = PathElement::key([("name", name)]);
+    let path =
+        [field("spec"), field("template"), field("spec"), field("containers"), container, field("image")];
+    owners_of(deployment.object(), &Path::new(path))
+}
+
+fn all(deployment: &Live) -> &[Value] {
+    let containers = deployment.get(&["spec", "template", "spec", "containers"]).and_then(Value::as_array);
+    containers.map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::DynamicObject;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_container_is_told_with_its_image_and_the_images_owner() {
+        let fields = |name: &str| {
+            let item = format!("k:{{\"name\":\"{name}\"}}");
+            json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {item: {"f:image": {}}}}}}})
+        };
+        let entry = |manager: &str, name: &str| json!({"manager": manager, "operation": "Apply", "fieldsV1": fields(name)});
+        let object = json!({
+            "metadata": {"name": "web", "managedFields": [entry("baton", "app"), entry("mesh", "proxy")]},
+            "spec": {"template": {"spec": {"containers": [
+                {"name": "app", "image": "app:1"}, {"name": "proxy", "image": "proxy:2"},
+            ]}}},
+        });
+        let deployment = Live::from(serde_json::from_value::<DynamicObject>(object).unwrap());
+        assert_eq!(names(&deployment), ["app", "proxy"]);
+        assert_eq!((image(&deployment, "proxy"), image(&deployment, "other")), ("proxy:2", ""));
+        assert_eq!(image_owners(&deployment, "proxy"), ["mesh (Apply)"]);
+        assert_eq!(image_owners(&deployment, "app"), ["baton (Apply)"]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Leaves the cluster and the operator running, and says how to use and stop them.
+
+use baton_e2e::assets::{Assets, Program};
+
+use crate::{print, stage::Stage};
+
+/// Lets go of everything that would end with this program.
+pub(crate) fn keep(stage: Stage) -> anyhow::Result<()> {
+    let Stage { operator, namespace, cluster, .. } = stage;
+    let kubectl = Assets::locate(&[Program::Kubectl])?.path(Program::Kubectl);
+    let kept = cluster.keep()?;
+    let log = operator.process().log().to_owned();
+    let operator = operator.keep();
+
+    print::gap();
+    print::say("The cluster and the operator keep running. To use them:");
+    print::code(&format!(
+        "export KUBECONFIG={}\n\
+         alias kubectl={}\n\
+         kubectl config set-context --current --namespace {namespace}\n\
+         kubectl get wl -A\n\
+         kubectl get deploy web -o yaml --show-managed-fields\n\
+         kubectl explain workload.spec\n\
+         tail -f {}",
+        kept.kubeconfig.display(),
+        kubectl.display(),
+        log.display(),
+    ));
+    print::say("And to stop them:");
+    print::code(&format!("kill {operator}; {}", kept.stop.display()));
+    // Dropping a namespace deletes it.
+    std::mem::forget(namespace);
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! What is applied in the demo, as the text that is shown. It applies nothing.
+
+/// The Workload as it is applied first.
+pub(crate) const WEB: &str = include_str!("web.yaml");
+
+/// A container of somebody else's for the Deployment.
+pub(crate) const SIDECAR: &str = include_str!("sidecar.yaml");
+
+/// The end of the Workload's spec that asks for an autoscaler. Its least number is above the Workload's own, so that it
+/// writes at once, without any metric.
+const AUTOSCALING: &str = "  autoscaling:\n    minReplicas: 5\n    maxReplicas: 8\n";
+
+/// A change of the Workload: what is applied, and the lines in which it differs from what was applied before.
+pub(crate) struct Change {
+    /// The whole manifest.
+    pub(crate) manifest: String,
+    /// The lines that differ, marked `+` and `-`.
+    pub(crate) shown: String,
+}
+
+/// Asks for an autoscaler.
+pub(crate) fn autoscaling_on() -> Change {
+    Change {
+        manifest: format!("{WEB}{AUTOSCALING}"),
+        shown: format!("  spec:\n{}", marked('+', AUTOSCALING)),
+    }
+}
+
+/// Asks for no autoscaler any more, and for one pod more than it had chosen.
+pub(crate) fn autoscaling_off() -> Change {
+    let (before, after) = ("  replicas: 3\n", "  replicas: 6\n");
+    let shown = [marked('-', before), marked('+', after), marked('-', AUTOSCALING)].concat();
+    Change { manifest: WEB.replace(before, after), shown: format!("  spec:\n{shown}") }
+}
+
+fn marked(mark: char, lines: &str) -> String {
+    lines.lines().map(|line| format!("{mark} {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(manifest: &str) -> serde_json::Value {
+        let manifest: serde_json::Value = serde_norway::from_str(manifest).unwrap();
+        manifest["spec"].clone()
+    }
+
+    #[test]
+    fn the_changes_change_what_they_say_and_nothing_else() {
+        let mut expected = spec(WEB);
+        expected["autoscaling"] = serde_json::json!({"minReplicas": 5, "maxReplicas": 8});
+        assert_eq!(spec(&autoscaling_on().manifest), expected);
+
+        let mut expected = spec(WEB);
+        expected["replicas"] = 6.into();
+        assert_eq!(spec(&autoscaling_off().manifest), expected);
+        assert_eq!(
+            autoscaling_off().shown,
+            "  spec:\n-   replicas: 3\n+   replicas: 6\n-   autoscaling:\n-     minReplicas: 5\n-     maxReplicas: 8\n"
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! What the acts play on: the cluster, the operator, a namespace, and ways to act and to wait. It claims nothing.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use baton_controller::child::ChildKind;
+use baton_crd::{Workload, condition};
+use baton_e2e::{ControlPlane, Namespace, Operator};
+use kube::{Api, Client, core::DynamicObject};
+
+use crate::print;
+
+/// How long anything may take: far longer than it does, also on a slow machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The name of the Workload and of all its children.
+pub(crate) const NAME: &str = "web";
+
+/// The field manager of whoever watches the demo.
+const YOU: &str = "you";
+
+/// The cluster with Baton in it, and the namespace of the demo.
+pub(crate) struct Stage {
+    pub(crate) operator: Operator,
+    pub(crate) namespace: Namespace,
+    pub(crate) client: Client,
+    pub(crate) cluster: ControlPlane,
+}
+
+impl Stage {
+    /// The children of one kind.
+    pub(crate) fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), self.namespace.name(), &kind.api_resource())
+    }
+
+    /// The children that are there.
+    pub(crate) async fn all_children(&self) -> anyhow::Result<Vec<(ChildKind, DynamicObject)>> {
+        let mut found = Vec::new();
+        for kind in ChildKind::ALL {
+            if let Some(child) = self.children(kind).get_opt(NAME).await? {
+                found.push((kind, child));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Applies a manifest, as `kubectl apply --server-side` does it.
+    pub(crate) async fn apply(&self, manager: &str, manifest: &str) -> anyhow::Result<()> {
+        let args =
+            ["apply", "--server-side", "--field-manager", manager, "-n", self.namespace.name(), "-f", "-"];
+        self.cluster.kubectl_command(args)?.input(manifest).run().await?.success()?;
+        Ok(())
+    }
+
+    /// Applies the Workload as the one who watches the demo.
+    pub(crate) async fn apply_workload(&self, manifest: &str) -> anyhow::Result<()> {
+        self.apply(YOU, manifest).await
+    }
+
+    /// Runs a kubectl command in the demo's namespace and returns what it printed.
+    pub(crate) async fn kubectl(&self, args: &[&str]) -> anyhow::Result<String> {
+        let args = args.iter().copied().chain(["-n", self.namespace.name()]);
+        Ok(self.cluster.kubectl(args).await?.success()?)
+    }
+
+    /// Shows the Workload as kubectl does.
+    pub(crate) async fn show_workload(&self) -> anyhow::Result<()> {
+        let args = ["get", "workloads"];
+        print::code(&format!("$ kubectl {}\n{}", args.join(" "), self.kubectl(&args).await?));
+        Ok(())
+    }
+
+    /// Waits until the Workload is ready as its latest spec says, with this many ready pods.
+    pub(crate) async fn ready(&self, pods: i32) -> anyhow::Result<()> {
+        let workloads: Api<Workload> = Api::namespaced(self.client.clone(), self.namespace.name());
+        eventually(&format!("the Workload to be Ready with {pods} pods"), async || {
+            let workload = workloads.get(NAME).await?;
+            let status = workload.status.unwrap_or_default();
+            let is_ready = status.ready_replicas == Some(pods)
+                && status.conditions.iter().any(|condition| {
+                    condition.type_ == condition::READY
+                        && condition.status == "True"
+                        && condition.observed_generation == workload.metadata.generation
+                });
+            if is_ready { Ok(Ok(())) } else { Ok(Err(serde_json::to_string_pretty(&status)?)) }
+        })
+        .await
+    }
+}
+
+/// Waits until `probe` has found what it looks for; until then it says what it saw instead.
+pub(crate) async fn eventually<T>(
+    what: &str,
+    probe: impl AsyncFn() -> anyhow::Result<Result<T, String>>,
+) -> anyhow::Result<T> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match probe().await.with_context(|| format!("while waiting for {what}"))? {
+            Ok(found) => return Ok(found),
+            Err(seen) if Instant::now() >= end => {
+                bail!("waited {} s in vain for {what}; last seen: {seen}", PATIENCE.as_secs())
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
