@@ -34,85 +34,119 @@ pub struct AuditLog {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
-/// One request.
+/// One request. What doesn't apply to it is absent.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(from = "Event")]
 #[non_exhaustive]
-pub struct Request {
+pub struct AuditEntry {
     /// Unique.
-    #[serde(rename = "auditID")]
-    pub audit_id: String,
+    pub id: String,
     /// `ResponseComplete`, or `ResponseStarted` of a watch that still runs, or `Panic`.
     pub stage: String,
     /// When the server got it.
-    #[serde(rename = "requestReceivedTimestamp")]
     pub received: Timestamp,
-    /// The Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`…
-    pub verb: String,
-    /// Who asked.
-    pub user: User,
+    /// Who asked, such as `system:serviceaccount:ns:name`.
+    pub user: String,
     /// The client program, as it names itself.
-    #[serde(default)]
     pub user_agent: String,
+    /// The Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`…; for a path without a
+    /// resource, the HTTP method in lower case.
+    pub verb: String,
     /// The path with its query.
-    #[serde(rename = "requestURI")]
     pub uri: String,
-    /// What it was about; absent for paths such as `/version`.
-    #[serde(rename = "objectRef", default)]
-    pub object: ObjectRef,
-    /// The answer's status.
-    #[serde(rename = "responseStatus", default)]
-    pub status: Status,
+    /// The API group; absent for the core group too.
+    pub group: Option<String>,
+    /// The plural, such as `deployments`; absent for paths such as `/version`.
+    pub resource: Option<String>,
+    /// Such as `status` or `scale`.
+    pub subresource: Option<String>,
+    /// The namespace.
+    pub namespace: Option<String>,
+    /// The object's name; absent for lists, and for objects that were created with a generated one.
+    pub name: Option<String>,
+    /// The HTTP status code of the answer.
+    pub code: Option<u16>,
+    /// The machine-readable reason of a failure, such as `Conflict`.
+    pub reason: Option<String>,
+    /// The server's words about a failure.
+    pub message: Option<String>,
     /// What was sent, of writes.
-    #[serde(default)]
     pub request_object: Option<Value>,
     /// What came of it, of writes in the groups that the operator works on.
-    #[serde(default)]
     pub response_object: Option<Value>,
 }
 
-/// Who asked.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[non_exhaustive]
-pub struct User {
-    /// Such as `system:serviceaccount:ns:name`.
+/// An entry as it stands in the log: an `audit.k8s.io/v1` Event.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    stage: String,
+    request_received_timestamp: Timestamp,
+    user: User,
     #[serde(default)]
-    pub username: String,
+    user_agent: String,
+    verb: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: Status,
+    request_object: Option<Value>,
+    response_object: Option<Value>,
 }
 
-/// What a request was about. What doesn't apply is empty.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct ObjectRef {
-    /// The API group; empty for the core group.
-    pub api_group: String,
-    /// The version of the API group.
-    pub api_version: String,
-    /// The plural, such as `deployments`.
-    pub resource: String,
-    /// Such as `status` or `scale`.
-    pub subresource: String,
-    /// The namespace.
-    pub namespace: String,
-    /// The object's name; empty for lists, and for objects that were created with a generated one.
-    pub name: String,
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
 }
 
-/// How a request ended.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Status {
-    /// The HTTP status code; 0 if there was none.
-    pub code: u16,
-    /// The machine-readable reason of a failure, such as `Conflict`.
-    pub reason: String,
-    /// The server's words about a failure.
-    pub message: String,
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectRef {
+    api_group: Option<String>,
+    resource: Option<String>,
+    subresource: Option<String>,
+    namespace: Option<String>,
+    name: Option<String>,
 }
 
-impl Request {
+#[derive(Default, Deserialize)]
+struct Status {
+    code: Option<u16>,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+impl From<Event> for AuditEntry {
+    fn from(event: Event) -> Self {
+        let (object, status) = (event.object_ref, event.response_status);
+        Self {
+            id: event.audit_id,
+            stage: event.stage,
+            received: event.request_received_timestamp,
+            user: event.user.username,
+            user_agent: event.user_agent,
+            verb: event.verb,
+            uri: event.request_uri,
+            group: object.api_group,
+            resource: object.resource,
+            subresource: object.subresource,
+            namespace: object.namespace,
+            name: object.name,
+            code: status.code,
+            reason: status.reason,
+            message: status.message,
+            request_object: event.request_object,
+            response_object: event.response_object,
+        }
+    }
+}
+
+impl AuditEntry {
     /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
     pub fn query(&self, key: &str) -> Option<String> {
         let (_, query) = self.uri.split_once('?')?;
@@ -139,11 +173,12 @@ impl Request {
 }
 
 /// One line, with what tells requests apart.
-impl fmt::Display for Request {
+impl fmt::Display for AuditEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { received, verb, uri, status, user, .. } = self;
-        write!(f, "{received:.3} {} {verb:<6} {uri} by {}", status.code, user.username)?;
-        if status.message.is_empty() { Ok(()) } else { write!(f, ": {}", status.message) }
+        let Self { received, verb, uri, user, .. } = self;
+        let code = self.code.unwrap_or_default();
+        write!(f, "{received:.3} {code} {verb:<6} {uri} by {user}")?;
+        self.message.iter().try_for_each(|message| write!(f, ": {message}"))
     }
 }
 
@@ -151,19 +186,19 @@ impl fmt::Display for Request {
 ///
 /// ```
 /// # fn example(log: &baton_e2e::AuditLog) -> Result<(), baton_e2e::Error> {
-/// let applied = log.requests()?.by("system:serviceaccount:demo:baton").verb("patch").resource("deployments");
+/// let applied = log.entries()?.by("system:serviceaccount:demo:baton").verb("patch").resource("deployments");
 /// assert!(applied.iter().all(|request| request.query("fieldManager").as_deref() == Some("baton")), "{applied}");
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Requests(Vec<Request>);
+pub struct AuditEntries(Vec<AuditEntry>);
 
-impl Requests {
+impl AuditEntries {
     /// Those of a user.
     #[must_use]
     pub fn by(self, username: &str) -> Self {
-        self.that(|request| request.user.username == username)
+        self.that(|request| request.user == username)
     }
 
     /// Those with this verb.
@@ -175,37 +210,37 @@ impl Requests {
     /// Those that could change something.
     #[must_use]
     pub fn writes(self) -> Self {
-        self.that(Request::is_write)
+        self.that(AuditEntry::is_write)
     }
 
     /// Those about this resource, its subresources included.
     #[must_use]
     pub fn resource(self, plural: &str) -> Self {
-        self.that(|request| request.object.resource == plural)
+        self.that(|request| request.resource.as_deref() == Some(plural))
     }
 
-    /// Those about this subresource; `""` means the object itself.
+    /// Those about this subresource, or with `None` about the object itself.
     #[must_use]
-    pub fn subresource(self, name: &str) -> Self {
-        self.that(|request| request.object.subresource == name)
+    pub fn subresource(self, name: Option<&str>) -> Self {
+        self.that(|request| request.subresource.as_deref() == name)
     }
 
     /// Those in this namespace.
     #[must_use]
     pub fn namespace(self, name: &str) -> Self {
-        self.that(|request| request.object.namespace == name)
+        self.that(|request| request.namespace.as_deref() == Some(name))
     }
 
     /// Those about the object of this name.
     #[must_use]
     pub fn name(self, name: &str) -> Self {
-        self.that(|request| request.object.name == name)
+        self.that(|request| request.name.as_deref() == Some(name))
     }
 
     /// Those that were answered with this status code.
     #[must_use]
     pub fn code(self, code: u16) -> Self {
-        self.that(|request| request.status.code == code)
+        self.that(|request| request.code == Some(code))
     }
 
     /// Those that have this parameter in their query, with this value.
@@ -216,23 +251,23 @@ impl Requests {
 
     /// Those for which `keep` says so.
     #[must_use]
-    pub fn that(mut self, keep: impl FnMut(&Request) -> bool) -> Self {
+    pub fn that(mut self, keep: impl FnMut(&AuditEntry) -> bool) -> Self {
         self.0.retain(keep);
         self
     }
 }
 
-impl Deref for Requests {
-    type Target = [Request];
+impl Deref for AuditEntries {
+    type Target = [AuditEntry];
 
-    fn deref(&self) -> &[Request] {
+    fn deref(&self) -> &[AuditEntry] {
         &self.0
     }
 }
 
-impl IntoIterator for Requests {
-    type Item = Request;
-    type IntoIter = std::vec::IntoIter<Request>;
+impl IntoIterator for AuditEntries {
+    type Item = AuditEntry;
+    type IntoIter = std::vec::IntoIter<AuditEntry>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_iter()
@@ -240,7 +275,7 @@ impl IntoIterator for Requests {
 }
 
 /// A line each, for the messages of tests.
-impl fmt::Display for Requests {
+impl fmt::Display for AuditEntries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("(no requests)");
@@ -255,7 +290,7 @@ impl AuditLog {
     }
 
     /// All requests so far.
-    pub fn requests(&self) -> Result<Requests, Error> {
+    pub fn entries(&self) -> Result<AuditEntries, Error> {
         self.since(Mark::default())
     }
 
@@ -266,7 +301,7 @@ impl AuditLog {
     }
 
     /// The requests that ended after `mark` was made.
-    pub fn since(&self, mark: Mark) -> Result<Requests, Error> {
+    pub fn since(&self, mark: Mark) -> Result<AuditEntries, Error> {
         let failed = || Error::file("read", &self.path);
         let mut file = File::open(&self.path).map_err(failed())?;
         file.seek(SeekFrom::Start(mark.0)).map_err(failed())?;
@@ -282,11 +317,11 @@ impl AuditLog {
     pub async fn wait_for(
         &self,
         limit: Duration,
-        select: impl Fn(Requests) -> Requests,
-    ) -> Result<Requests, Error> {
+        select: impl Fn(AuditEntries) -> AuditEntries,
+    ) -> Result<AuditEntries, Error> {
         let end = Instant::now() + limit;
         loop {
-            let found = select(self.requests()?);
+            let found = select(self.entries()?);
             if !found.is_empty() {
                 return Ok(found);
             }
@@ -302,18 +337,18 @@ impl AuditLog {
 
 /// The last line may be half written, and a mark may be in the middle of one: only whole lines count. Of a watch, which
 /// has a line at its start and one at its end, the later one stays.
-fn parse(bytes: &[u8]) -> Result<Requests, serde_json::Error> {
-    let mut requests: Vec<Request> = Vec::new();
+fn parse(bytes: &[u8]) -> Result<AuditEntries, serde_json::Error> {
+    let mut requests: Vec<AuditEntry> = Vec::new();
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"kind\"")) {
-        let request: Request = serde_json::from_slice(line)?;
+        let request: AuditEntry = serde_json::from_slice(line)?;
         requests.push(request);
     }
     let mut seen = std::collections::HashSet::new();
-    let mut latest: Vec<Request> =
-        requests.into_iter().rev().filter(|request| seen.insert(request.audit_id.clone())).collect();
+    let mut latest: Vec<AuditEntry> =
+        requests.into_iter().rev().filter(|request| seen.insert(request.id.clone())).collect();
     latest.reverse();
-    Ok(Requests(latest))
+    Ok(AuditEntries(latest))
 }
 
 /// Resolves `%2F` and `+` of a query. What isn't well-formed stays as it is.
@@ -366,12 +401,12 @@ mod tests {
 
     #[test]
     fn a_request_is_read_with_its_query_object_and_answer() {
-        let requests = parse(log().as_bytes()).unwrap().resource("deployments").subresource("");
+        let requests = parse(log().as_bytes()).unwrap().resource("deployments").subresource(None);
         assert_eq!(requests.len(), 1, "{requests}");
         let request = &requests[0];
         assert_eq!(request.query("fieldManager").as_deref(), Some("a/b c"));
         assert!(request.is_forced() && request.is_write() && !request.is_dry_run());
-        assert_eq!(request.status.code, 200);
+        assert_eq!(request.code, Some(200));
         assert_eq!(request.request_object.as_ref().unwrap()["spec"]["replicas"], 3);
     }
 
@@ -382,14 +417,20 @@ mod tests {
         assert_eq!(all().by("system:serviceaccount:ns:baton").len(), 4);
         assert_eq!(all().by("somebody").len(), 0);
         assert_eq!(all().writes().len(), 2);
-        assert_eq!(all().namespace("ns").name("web").code(409).subresource("scale").verb("update").len(), 1);
+        assert_eq!(
+            all().namespace("ns").name("web").code(409).subresource(Some("scale")).verb("update").len(),
+            1
+        );
         assert_eq!(all().query("force", "true").len(), 1);
     }
 
     #[test]
     fn a_watch_counts_once_with_its_last_stage() {
         let watches = parse(log().as_bytes()).unwrap().verb("watch");
-        assert_eq!(watches.iter().map(|watch| watch.stage.as_str()).collect::<Vec<_>>(), ["ResponseComplete"]);
+        assert_eq!(
+            watches.iter().map(|watch| watch.stage.as_str()).collect::<Vec<_>>(),
+            ["ResponseComplete"]
+        );
     }
 
     #[test]

@@ -53,7 +53,11 @@ pub(crate) fn write(
     let config = Kubeconfig {
         api_version: Some("v1".to_owned()),
         kind: Some("Config".to_owned()),
-        clusters: vec![NamedCluster { name: CLUSTER.to_owned(), cluster: Some(cluster), ..NamedCluster::default() }],
+        clusters: vec![NamedCluster {
+            name: CLUSTER.to_owned(),
+            cluster: Some(cluster),
+            ..NamedCluster::default()
+        }],
         auth_infos: vec![NamedAuthInfo {
             name: user.to_owned(),
             auth_info: Some(auth_info),
@@ -72,8 +76,7 @@ pub(crate) fn write(
         current_context: Some(user.to_owned()),
         ..Kubeconfig::default()
     };
-    let text =
-        serde_norway::to_string(&config).map_err(Error::parse(format!("the kubeconfig of {user}")))?;
+    let text = serde_norway::to_string(&config).map_err(Error::parse(format!("the kubeconfig of {user}")))?;
     write_private(path, &text)?;
     Ok(path.to_owned())
 }
@@ -97,7 +100,8 @@ pub(crate) fn current_cluster(path: &Path) -> Result<Cluster, Error> {
     let config = Kubeconfig::read_from(path).map_err(failed)?;
     let current = config.current_context.clone().ok_or_else(|| failed(CurrentContextNotSet))?;
     let context = config.contexts.iter().find(|named| named.name == current);
-    let context = context.and_then(|named| named.context.clone()).ok_or_else(|| failed(LoadContext(current)))?;
+    let context =
+        context.and_then(|named| named.context.clone()).ok_or_else(|| failed(LoadContext(current)))?;
     let cluster = config.clusters.into_iter().find(|named| named.name == context.cluster);
     cluster.and_then(|named| named.cluster).ok_or_else(|| failed(LoadClusterOfContext(context.cluster)))
 }
@@ -106,8 +110,7 @@ pub(crate) fn current_cluster(path: &Path) -> Result<Cluster, Error> {
 pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
     let failed = |source| Error::Kubeconfig { path: path.to_owned(), source };
     let file = Kubeconfig::read_from(path).map_err(failed)?;
-    let config =
-        Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(failed)?;
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(failed)?;
     Client::try_from(config).map_err(Error::api(format!("make a client from {}", path.display())))
 }
 
@@ -134,7 +137,9 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_rfc_4648() {
-        for (plain, encoded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
+        for (plain, encoded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(plain.as_bytes()), encoded);
         }
         assert_eq!(base64(&[0xff, 0xef, 0xbe]), "/+++");

@@ -20,12 +20,14 @@ mod kubeconfig;
 mod kubectl;
 mod namespace;
 mod net;
+mod operator;
 mod pki;
 mod process;
 
-pub use audit::{AuditLog, Mark, ObjectRef, Request, Requests, Status, User};
+pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
 pub use control_plane::{ControlPlane, GIVEN_KUBECONFIG, Kept, Options};
 pub use error::Error;
 pub use kubectl::{Kubectl, Output};
 pub use namespace::Namespace;
+pub use operator::{Operator, OperatorOptions};
 pub use process::Process;

@@ -64,7 +64,12 @@ impl Process {
     /// # Errors
     /// When `log` can't be written or there is no `/bin/sh`. A program that doesn't exist shows as a process that ends
     /// at once, with the shell's words in the log.
-    pub fn spawn(name: impl Into<String>, command: &Command, log: &Path, grace: Duration) -> Result<Self, Error> {
+    pub fn spawn(
+        name: impl Into<String>,
+        command: &Command,
+        log: &Path,
+        grace: Duration,
+    ) -> Result<Self, Error> {
         let output = File::create(log).map_err(Error::file("write", log))?;
         let errors = output.try_clone().map_err(Error::file("write", log))?;
         let mut shell = Command::new("/bin/sh");
@@ -168,7 +173,7 @@ impl Process {
     }
 
     /// Lets the process run on when its owner is gone. From now on whoever wants it to end has to kill its pid.
-    pub fn release(self) {
+    pub fn release(&self) {
         lock(&self.state).dismiss_guard();
     }
 }
@@ -227,12 +232,14 @@ pub(crate) fn tail(path: &Path, lines: usize) -> String {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     match read() {
-        Ok(text) => {
-            let all: Vec<&str> = text.lines().collect();
-            all[all.len().saturating_sub(lines)..].join("\n")
-        }
+        Ok(text) => last_lines(&text, lines),
         Err(error) => format!("(can't read {}: {error})", path.display()),
     }
+}
+
+pub(crate) fn last_lines(text: &str, lines: usize) -> String {
+    let all: Vec<&str> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
     }
     fs::create_dir_all(&partial).map_err(Error::file("create", &partial))?;
     for build in builds {
-        go.build(&build, &partial, began)?;
+        build.run(&partial, began)?;
     }
     for program in Program::ALL.into_iter().filter(|program| *program != Program::Kwok) {
         let link = partial.join(program.name());

@@ -47,6 +47,35 @@ pub(super) struct Build {
 impl Build {
     /// The same for every build. No paths of this machine get into the binaries, and go.mod stays as it is.
     pub(super) const FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-v"];
+
+    /// Builds into `folder`, and tells on standard error how far it is. `began` is when the whole work began.
+    pub(super) fn run(&self, folder: &Path, began: Instant) -> Result<(), Error> {
+        let mut command = command(&self.module);
+        command
+            .arg("build")
+            .args(Self::FLAGS)
+            .args(["-ldflags", &self.linker_flags])
+            .arg("-o")
+            .arg(folder.join(self.output))
+            .arg(self.package);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|source| Error::Spawn { program: "go".to_owned(), source })?;
+        let last = child.stderr.take().map(|stderr| watch(self, stderr, began)).unwrap_or_default();
+        let status = child.wait().map_err(|source| Error::Spawn { program: "go".to_owned(), source })?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Error::Build {
+            command: format!("go build {}", self.package),
+            folder: self.module.clone(),
+            status,
+            output: Vec::from(last).join("\n"),
+        })
+    }
 }
 
 impl Go {
@@ -62,7 +91,10 @@ impl Go {
             .output()
             .map_err(|error| problem(format!("`go` can't be started ({error})")))?;
         if !output.status.success() {
-            return Err(problem(format!("`go env` says: {}", String::from_utf8_lossy(&output.stderr).trim())));
+            return Err(problem(format!(
+                "`go env` says: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            )));
         }
         let answer = String::from_utf8_lossy(&output.stdout);
         let mut lines = answer.lines().map(str::to_owned);
@@ -74,35 +106,6 @@ impl Go {
         Ok(Self {
             version,
             platform: format!("{}/{}", system.unwrap_or_default(), processor.unwrap_or_default()),
-        })
-    }
-
-    /// Builds into `folder`, and tells on standard error how far it is. `began` is when the whole work began.
-    pub(super) fn build(&self, build: &Build, folder: &Path, began: Instant) -> Result<(), Error> {
-        let mut command = command(&build.module);
-        command
-            .arg("build")
-            .args(Build::FLAGS)
-            .args(["-ldflags", &build.linker_flags])
-            .arg("-o")
-            .arg(folder.join(build.output))
-            .arg(build.package);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|source| Error::Spawn { program: "go".to_owned(), source })?;
-        let last = child.stderr.take().map(|stderr| watch(build, stderr, began)).unwrap_or_default();
-        let status = child.wait().map_err(|source| Error::Spawn { program: "go".to_owned(), source })?;
-        if status.success() {
-            return Ok(());
-        }
-        Err(Error::Build {
-            command: format!("go build {}", build.package),
-            folder: build.module.clone(),
-            status,
-            output: Vec::from(last).join("\n"),
         })
     }
 }
@@ -196,8 +199,11 @@ mod tests {
     #[test]
     fn go_mod_tells_what_is_needed() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("go.mod"), "module x\n\ngo 1.30.0\n\nrequire (\n\tk8s.io/kubernetes v1.2.3\n)\n")
-            .unwrap();
+        fs::write(
+            folder.path().join("go.mod"),
+            "module x\n\ngo 1.30.0\n\nrequire (\n\tk8s.io/kubernetes v1.2.3\n)\n",
+        )
+        .unwrap();
         assert_eq!(required(folder.path(), "k8s.io/kubernetes").unwrap(), "v1.2.3");
         assert!(required(folder.path(), "absent").unwrap_err().report().contains("absent"));
         if let Err(error) = Go::find(folder.path()) {

@@ -29,7 +29,9 @@ pub(super) fn key(source: &Path, recipe: &[&str]) -> Result<String, Error> {
         add(file.strip_prefix(source).unwrap_or(&file).as_os_str().as_encoded_bytes());
         add(&content);
     }
-    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    let digest = hash.finalize();
+    let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
+    Ok(format!("{number:016x}"))
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
@@ -38,7 +40,9 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
         let path = entry.path();
         if entry.file_type().map_err(Error::file("read", &path))?.is_dir() {
             collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "go" || extension == "mod" || extension == "sum")
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "go" || extension == "mod" || extension == "sum")
         {
             files.push(path);
         }

@@ -41,7 +41,7 @@ struct Cli {
 
 /// The file. Its members are sorted, so that a refresh shows what has changed and nothing else.
 #[derive(Serialize)]
-struct Schemas {
+struct Data {
     documents: [&'static str; 2],
     release: String,
     schemas: BTreeMap<String, Value>,
@@ -57,16 +57,16 @@ async fn main() -> anyhow::Result<()> {
     for document in DOCUMENTS {
         served.extend(schemas(&client, document).await?);
     }
-    let schemas =
-        Schemas { documents: DOCUMENTS, release: control_plane.version().await?, schemas: closure(&served)? };
-    let text = serde_json::to_string_pretty(&schemas)? + "\n";
+    let data =
+        Data { documents: DOCUMENTS, release: control_plane.version().await?, schemas: closure(&served)? };
+    let text = serde_json::to_string_pretty(&data)? + "\n";
     let current = fs::read_to_string(&path).unwrap_or_default();
     match (current == text, cli.check) {
-        (true, _) => println!("{} is that of {}", path.display(), schemas.release),
+        (true, _) => println!("{} is that of {}", path.display(), data.release),
         (false, true) => bail!("{} is stale: run `cargo openapi-refresh` and `cargo crdgen`", path.display()),
         (false, false) => {
             fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
-            println!("{} is now that of {}; run `cargo crdgen`", path.display(), schemas.release);
+            println!("{} is now that of {}; run `cargo crdgen`", path.display(), data.release);
         }
     }
     Ok(())

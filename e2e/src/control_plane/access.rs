@@ -1,4 +1,4 @@
-//! Ways into a control plane: clients, kubeconfigs for ServiceAccounts, kubectl, and namespaces to work in.
+//! Ways into a control plane: clients, kubeconfigs for any `ServiceAccount`, kubectl, and namespaces to work in.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ use super::{ControlPlane, components::Layout};
 use crate::{
     Error, Kubectl, Namespace,
     assets::{Assets, Program},
-    kubectl::Output,
     kubeconfig::{self, Credential},
+    kubectl::Output,
 };
 
 /// How long a token of a ServiceAccount is good for: longer than any test, and the demo left alone over night.
@@ -36,10 +36,17 @@ impl ControlPlane {
 
     /// Writes a kubeconfig with a fresh token of a ServiceAccount, good for a day, and nothing else that could prove an
     /// identity. The ServiceAccount has to exist. A later call for the same one replaces the file.
-    pub async fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, Error> {
+    pub async fn kubeconfig_for_service_account(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<PathBuf, Error> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.admin().await?, namespace);
         let request = TokenRequest {
-            spec: Some(TokenRequestSpec { expiration_seconds: Some(TOKEN_LIFE), ..TokenRequestSpec::default() }),
+            spec: Some(TokenRequestSpec {
+                expiration_seconds: Some(TOKEN_LIFE),
+                ..TokenRequestSpec::default()
+            }),
             ..TokenRequest::default()
         };
         let answer = accounts
@@ -64,7 +71,10 @@ impl ControlPlane {
     }
 
     /// kubectl as administrator, before it runs: to give it an input or somebody else's kubeconfig.
-    pub fn kubectl_command<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> Result<Kubectl, Error> {
+    pub fn kubectl_command<A: AsRef<str>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+    ) -> Result<Kubectl, Error> {
         let program = self.program(Program::Kubectl)?;
         Ok(Kubectl::new(program, self.kubeconfig(), &self.dir().join("kubectl-cache"), args))
     }
@@ -92,4 +102,3 @@ impl ControlPlane {
         }
     }
 }
-

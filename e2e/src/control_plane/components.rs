@@ -122,7 +122,12 @@ pub(super) fn etcd(layout: &Layout<'_>, assets: &Assets, port: u16) -> Command {
     command
 }
 
-pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options, ports: [u16; 2]) -> Command {
+pub(super) fn api_server(
+    layout: &Layout<'_>,
+    assets: &Assets,
+    options: &Options,
+    ports: [u16; 2],
+) -> Command {
     let [etcd, port] = ports;
     let pki = |flag: &str, name: &str| format!("--{flag}={}", layout.pki(name).display());
     let mut command = Command::new(assets.path(Program::ApiServer));

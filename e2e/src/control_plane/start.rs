@@ -65,16 +65,14 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
     })
     .await?;
 
-    let api_server =
-        spawn(Program::ApiServer, components::api_server(&layout, assets, options, ports))?;
+    let api_server = spawn(Program::ApiServer, components::api_server(&layout, assets, options, ports))?;
     let kubeconfig = layout.kubeconfig(ADMIN);
     let client = kubeconfig::client(&kubeconfig).await?;
-    wait_for("kube-apiserver being ready", &[&etcd, &api_server], async || Ok(is_ready(&client).await)).await?;
+    wait_for("kube-apiserver being ready", &[&etcd, &api_server], async || Ok(is_ready(&client).await))
+        .await?;
 
-    let controllers = spawn(
-        Program::ControllerManager,
-        components::controller_manager(&layout, assets, options),
-    )?;
+    let controllers =
+        spawn(Program::ControllerManager, components::controller_manager(&layout, assets, options))?;
     let scheduler = spawn(Program::Scheduler, components::scheduler(&layout, assets))?;
     let kwok = spawn(Program::Kwok, components::kwok(&layout, assets))?;
     create_nodes(&client).await?;
@@ -151,7 +149,8 @@ async fn has_nodes(client: &Client) -> Result<bool, Error> {
         let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
         let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
         taints.is_none_or(Vec::is_empty)
-            && conditions.is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"))
+            && conditions
+                .is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"))
     };
     Ok(nodes.items.iter().filter(|node| usable(node)).count() == NODES)
 }

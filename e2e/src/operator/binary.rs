@@ -1,0 +1,106 @@
+//! The operator's binary: given by `BATON_BIN`, or built by cargo. It doesn't run it.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Mutex, PoisonError},
+};
+
+use serde::Deserialize;
+
+use crate::{Error, process};
+
+/// The binary's name, and that of its target.
+const NAME: &str = "baton";
+
+/// One line of `cargo build --message-format=json`, as far as it matters here.
+#[derive(Deserialize)]
+struct Message {
+    reason: String,
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+/// Where the binary is. Built once in this process, however many ask at the same time; blocks the thread.
+pub(super) fn find() -> Result<PathBuf, Error> {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    if let Some(given) = env::var_os("BATON_BIN").filter(|value| !value.is_empty()) {
+        return Ok(PathBuf::from(given));
+    }
+    // A thread that panicked with the lock left either nothing or a finished build.
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(binary) = &*built {
+        return Ok(binary.clone());
+    }
+    let binary = build()?;
+    *built = Some(binary.clone());
+    Ok(binary)
+}
+
+/// `cargo test` has built the operator's library, but not its binary: cargo does that only for tests of its own package.
+/// `--workspace` makes cargo choose the same features as that build did, so that nearly nothing is left to do.
+fn build() -> Result<PathBuf, Error> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(&cargo);
+    command.current_dir(root).args([
+        "build",
+        "--workspace",
+        "--bin",
+        NAME,
+        "--message-format=json",
+        "--quiet",
+    ]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| Error::Spawn { program: cargo.to_string_lossy().into_owned(), source })?;
+    if !output.status.success() {
+        return Err(Error::Build {
+            command: format!("cargo build --workspace --bin {NAME}"),
+            folder: root.to_owned(),
+            status: output.status,
+            output: process::last_lines(&String::from_utf8_lossy(&output.stderr), 40),
+        });
+    }
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    executable(&messages).ok_or_else(|| Error::parse("the messages of cargo build")("they name no binary"))
+}
+
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
+        .filter(|message| message.reason == "compiler-artifact")
+        .filter(|message| message.target.as_ref().is_some_and(|target| target.name == NAME))
+        .find_map(|message| message.executable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_binary_is_the_one_that_cargo_names() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","target":{"name":"baton_controller"},"executable":null}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"other"},"executable":"/target/debug/other"}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"baton"},"executable":"/target/debug/baton"}"#,
+            "\n",
+            r#"{"reason":"build-finished","success":true}"#,
+        );
+        assert_eq!(executable(messages), Some(PathBuf::from("/target/debug/baton")));
+        assert_eq!(executable(r#"{"reason":"build-finished","success":true}"#), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! What the operator needs in the cluster: its definition and its permissions from `manifests/`, as people install them,
+//! and a ServiceAccount of its own bound to those permissions.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, ResourceExt as _,
+    api::{Patch, PatchParams},
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+    runtime::wait::{await_condition, conditions},
+};
+use serde::Deserialize as _;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::{ControlPlane, Error};
+
+/// The field manager of all that this crate applies.
+const MANAGER: &str = "baton-e2e";
+/// The `ClusterRole` of the manifests.
+const ROLE: &str = "baton";
+/// How long the API server may take to serve a new definition.
+const ESTABLISHED: Duration = Duration::from_secs(30);
+
+/// Makes sure that the definition and the role are there, and binds the ServiceAccount `name` in `namespace` to the role.
+/// Everything is applied, so it may be there already.
+pub(super) async fn install(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<(), Error> {
+    let client = control_plane.admin().await?;
+    install_manifests(control_plane.url(), &client).await?;
+    apply(
+        &client,
+        json!({
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": { "name": name, "namespace": namespace },
+        }),
+    )
+    .await?;
+    apply(
+        &client,
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            // The name is the cluster's, so the namespace is part of it.
+            "metadata": { "name": format!("{MANAGER}:{namespace}:{name}") },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE },
+            "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
+        }),
+    )
+    .await
+}
+
+/// Once for each cluster: the definition is big, and a test binary may start an operator for every test.
+async fn install_manifests(url: &str, client: &Client) -> Result<(), Error> {
+    static INSTALLED: Mutex<Option<String>> = Mutex::const_new(None);
+    // Held while it installs, so that whoever comes second finds everything there.
+    let mut installed = INSTALLED.lock().await;
+    if installed.as_deref() == Some(url) {
+        return Ok(());
+    }
+    for object in manifests()? {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        match object["kind"].as_str() {
+            Some("CustomResourceDefinition") => {
+                apply(client, object).await?;
+                wait_until_established(client, &name).await?;
+            }
+            Some("ClusterRole") => apply(client, object).await?,
+            // They also bind the role to the ServiceAccount of an installation, which isn't ours.
+            _ => {}
+        }
+    }
+    *installed = Some(url.to_owned());
+    Ok(())
+}
+
+/// The objects in `manifests/crd` and `manifests/rbac`, in the order of the files' names.
+fn manifests() -> Result<Vec<Value>, Error> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests");
+    let mut objects = Vec::new();
+    for folder in [root.join("crd"), root.join("rbac")] {
+        for path in yaml_files(&folder)? {
+            let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
+            let understood = |error| Error::parse(path.display().to_string())(error);
+            for document in serde_norway::Deserializer::from_str(&text) {
+                objects.push(Value::deserialize(document).map_err(understood)?);
+            }
+        }
+    }
+    Ok(objects)
+}
+
+fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(Error::file("read", folder))? {
+        let path = entry.map_err(Error::file("read", folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+async fn apply(client: &Client, object: Value) -> Result<(), Error> {
+    let object: DynamicObject = serde_json::from_value(object).map_err(Error::parse("an object to apply"))?;
+    let types = object.types.clone().unwrap_or_default();
+    let (group, version) = types.api_version.rsplit_once('/').unwrap_or(("", &types.api_version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
+    let api: Api<DynamicObject> = match object.namespace() {
+        Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    let (name, params) = (object.name_any(), PatchParams::apply(MANAGER).force());
+    let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
+    applied.map(|_| ()).map_err(Error::api(format!("apply the {} {name}", types.kind)))
+}
+
+async fn wait_until_established(client: &Client, name: &str) -> Result<(), Error> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let established = await_condition(definitions, name, conditions::is_crd_established());
+    match tokio::time::timeout(ESTABLISHED, established).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(Error::parse(format!("the watch of the definition {name}"))(error)),
+        Err(_) => Err(Error::Timeout {
+            what: format!("the definition {name} being served"),
+            limit: ESTABLISHED,
+            state: "the API server hasn't accepted its names; see its log".to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifests_hold_the_definition_and_the_role() {
+        let objects = manifests().unwrap();
+        let has = |kind: &str, name: &str| {
+            objects.iter().any(|object| object["kind"] == kind && object["metadata"]["name"] == name)
+        };
+        assert!(has("CustomResourceDefinition", "workloads.baton.rs"));
+        assert!(has("ClusterRole", ROLE));
+    }
+}

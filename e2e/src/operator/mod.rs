@@ -1,0 +1,200 @@
+//! Baton as a process of its own beside a control plane, with a ServiceAccount's token and nothing else, so that RBAC is
+//! enforced on it as in a cluster. It knows Baton by its binary, flags, manifests and health endpoint only.
+
+mod binary;
+mod install;
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    process::{Command, ExitStatus},
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
+};
+
+use crate::{ControlPlane, Error, Process, net};
+
+/// How long the operator may take until it is ready.
+const READY: Duration = Duration::from_mins(1);
+/// How long it may take to shut down once it was asked to.
+const STOPPED: Duration = Duration::from_secs(30);
+/// How often it is asked whether it is ready.
+const POLL: Duration = Duration::from_millis(50);
+/// How often another health port is tried because another program took the last one.
+const ATTEMPTS: usize = 5;
+
+/// How the operator is run.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorOptions {
+    /// The only namespace that it watches; all if absent.
+    pub namespace: Option<String>,
+    /// The namespace of its ServiceAccount, which has to exist; `default` if absent.
+    pub home: Option<String>,
+    /// The name of its ServiceAccount, its log and its binding; a unique one if absent. Operators of the same name share
+    /// them, as one that is started again does.
+    pub name: Option<String>,
+    /// More flags of `baton run`.
+    pub args: Vec<String>,
+    /// More environment variables.
+    pub env: Vec<(String, String)>,
+}
+
+/// A running operator. Dropping it kills it; if that happens because a test panics, the end of its log is shown.
+#[derive(Debug)]
+pub struct Operator {
+    process: Process,
+    user: String,
+    health: SocketAddr,
+}
+
+impl Operator {
+    /// Builds the operator if it isn't built, installs its definitions and permissions, starts it and waits until it is
+    /// ready.
+    ///
+    /// The binary is `baton` of this workspace in the profile that this crate was built with, or the one that the
+    /// environment variable `BATON_BIN` names.
+    ///
+    /// # Errors
+    /// When one of these steps fails; of a start that fails the message shows the end of the operator's log.
+    pub async fn start(control_plane: &ControlPlane, options: OperatorOptions) -> Result<Self, Error> {
+        static COUNT: AtomicU32 = AtomicU32::new(1);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        // Unique also among processes that share one cluster.
+        let name = options.name.clone().unwrap_or_else(|| format!("baton-{}-{count}", std::process::id()));
+        let home = options.home.as_deref().unwrap_or("default");
+        let binary = tokio::task::spawn_blocking(binary::find);
+        let binary = binary.await.map_err(Error::parse("the outcome of the build"))??;
+        install::install(control_plane, home, &name).await?;
+        let kubeconfig = control_plane.kubeconfig_for_service_account(home, &name).await?;
+        let user = format!("system:serviceaccount:{home}:{name}");
+        let log = control_plane.logs_dir().join(format!("{name}.{count}.log"));
+
+        let mut attempt = 1;
+        loop {
+            let [port] = net::free_ports()?;
+            let health = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            let command = command(&binary, &kubeconfig, health, &options);
+            let process = Process::spawn(&name, &command, &log, STOPPED)?;
+            let operator = Self { process, user: user.clone(), health };
+            match operator.wait_until_ready().await {
+                Err(Error::Ended { tail, .. })
+                    if attempt < ATTEMPTS && tail.to_lowercase().contains("address already in use") =>
+                {
+                    attempt += 1;
+                }
+                outcome => return outcome.map(|()| operator),
+            }
+        }
+    }
+
+    /// Its user, as RBAC and the audit log know it.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// Its process.
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Where `/healthz` and `/readyz` are.
+    pub fn health_address(&self) -> SocketAddr {
+        self.health
+    }
+
+    /// All that it has logged.
+    pub fn logs(&self) -> String {
+        let path = self.process.log();
+        std::fs::read(path).map_or_else(
+            |error| format!("(can't read {}: {error})", path.display()),
+            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+        )
+    }
+
+    /// The last lines that it has logged.
+    pub fn log_tail(&self, lines: usize) -> String {
+        self.process.log_tail(lines)
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn status(&self) -> Option<ExitStatus> {
+        self.process.status()
+    }
+
+    /// Asks it to end, by SIGTERM, and waits until it has; how it ended is its answer.
+    ///
+    /// # Errors
+    /// When it still runs after half a minute.
+    pub async fn stop(&self) -> Result<ExitStatus, Error> {
+        self.process.terminate()?;
+        let end = Instant::now() + STOPPED;
+        loop {
+            if let Some(status) = self.process.status() {
+                return Ok(status);
+            }
+            if Instant::now() >= end {
+                let what = format!("{} ending after SIGTERM", self.process.name());
+                return Err(Error::Timeout { what, limit: STOPPED, state: self.process.log_tail(30) });
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Ends it by SIGKILL, as a node that fails does.
+    pub fn kill(&self) {
+        self.process.kill();
+    }
+
+    /// Lets it run on when this program ends; returns its process id.
+    pub fn keep(self) -> u32 {
+        let pid = self.process.pid();
+        self.process.release();
+        pid
+    }
+
+    async fn wait_until_ready(&self) -> Result<(), Error> {
+        let end = Instant::now() + READY;
+        loop {
+            self.process.check()?;
+            let health = self.health;
+            let status = tokio::task::spawn_blocking(move || net::http_status(health, "/readyz")).await;
+            let status = status.ok().flatten();
+            if status == Some(200) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                let what = format!("{} being ready at http://{health}/readyz", self.process.name());
+                let log = self.process.log_tail(30);
+                let state = status.map_or_else(
+                    || format!("nothing answers; its log:\n{log}"),
+                    |code| format!("the answer is {code}; its log:\n{log}"),
+                );
+                return Err(Error::Timeout { what, limit: READY, state });
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- the end of {}'s log:\n{}\n---", self.process.name(), self.process.log_tail(60));
+        }
+    }
+}
+
+fn command(binary: &Path, kubeconfig: &Path, health: SocketAddr, options: &OperatorOptions) -> Command {
+    let mut command = Command::new(binary);
+    command.arg("run").arg("--health-addr").arg(health.to_string());
+    if let Some(namespace) = &options.namespace {
+        command.args(["--namespace", namespace]);
+    }
+    command.args(&options.args);
+    // What the user has set for an operator of their own is not for this one.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BATON_")) {
+        command.env_remove(name);
+    }
+    command.env("KUBECONFIG", kubeconfig).envs(options.env.iter().cloned());
+    command
+}
