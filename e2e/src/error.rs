@@ -98,7 +98,7 @@ pub enum Error {
     },
     /// The control plane isn't ours, and this can be done only with one that is.
     #[error(
-        "{what} needs a control plane that was started here, and {} points to another one; unset it",
+        "{what} needs a control plane that was started here, and this one was given; unset {} if that gave it",
         crate::GIVEN_KUBECONFIG
     )]
     GivenCluster {

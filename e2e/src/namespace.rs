@@ -12,16 +12,22 @@ use crate::kubeconfig;
 pub struct Namespace {
     name: String,
     kubeconfig: PathBuf,
+    kept: bool,
 }
 
 impl Namespace {
     pub(crate) fn new(name: String, kubeconfig: PathBuf) -> Self {
-        Self { name, kubeconfig }
+        Self { name, kubeconfig, kept: false }
     }
 
     /// The namespace's name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Leaves it where it is, for a cluster that is kept too.
+    pub fn keep(mut self) {
+        self.kept = true;
     }
 }
 
@@ -35,6 +41,9 @@ impl Drop for Namespace {
     /// The runtime that is current here may be about to end, and can't be waited on in any case; so the request has a
     /// thread and a runtime of its own. It takes milliseconds, and a failure is no reason to fail a test.
     fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
         let (name, path) = (std::mem::take(&mut self.name), std::mem::take(&mut self.kubeconfig));
         let request = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;

@@ -220,6 +220,24 @@ async fn kubectl_takes_input_and_another_identity() {
     assert_eq!(user, format!("system:serviceaccount:{namespace}:default"));
 }
 
+#[tokio::test]
+async fn a_cluster_that_was_given_is_used_and_left_alone() {
+    let cluster = ControlPlane::shared().await;
+    let given = ControlPlane::given(cluster.kubeconfig()).unwrap();
+    assert_eq!(given.url(), cluster.url());
+    assert_eq!(given.version().await.unwrap(), "v1.36.3");
+    let namespace = given.namespace("given").await.unwrap();
+    let said = given.kubectl(["get", "namespace", namespace.name(), "--output=name"]).await.unwrap();
+    assert_eq!(said.success().unwrap(), format!("namespace/{namespace}\n"));
+
+    assert!(given.processes().is_empty());
+    assert!(given.audit().unwrap_err().to_string().contains("BATON_E2E_KUBECONFIG"));
+    let folder = given.dir().to_owned();
+    drop(given);
+    assert!(!folder.exists() && cluster.kubeconfig().exists());
+    assert!(cluster.processes().into_iter().all(|(_, pid)| runs(pid)));
+}
+
 /// What is left of a control plane once it should be gone.
 async fn is_gone(folder: &Path, pids: &[u32]) {
     eventually("everything to be gone", async || {

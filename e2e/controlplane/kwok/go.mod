@@ -1,5 +1,5 @@
-// KWOK, which plays the nodes of the test cluster. A module of its own, because it is built against older
-// Kubernetes libraries than the control plane beside it.
+// KWOK, which plays the nodes of the test cluster. A module of its own, so that neither it nor the control plane beside
+// it is built with library versions that the other one chose.
 module baton.rs/controlplane/kwok
 
 go 1.26.0

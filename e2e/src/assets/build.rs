@@ -31,7 +31,7 @@ pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
             package: ".",
             output: MULTI_CALL,
             linker_flags: format!("-s -w {}", version_flags(&release)),
-            packages: 1_900,
+            packages: 2_700,
         },
         Build {
             title: "KWOK",
@@ -39,7 +39,7 @@ pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
             package: "sigs.k8s.io/kwok/cmd/kwok",
             output: Program::Kwok.name(),
             linker_flags: "-s -w".to_owned(),
-            packages: 500,
+            packages: 1_000,
         },
     ];
     let mut recipe = vec![go.version.as_str(), go.platform.as_str()];
@@ -59,7 +59,7 @@ pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
         return Ok(done);
     }
     eprintln!(
-        "baton-e2e: building etcd and Kubernetes {release} with {}, once; that takes five to ten minutes on two cores",
+        "baton-e2e: building etcd, Kubernetes {release} and KWOK with {}, once; that takes 5 to 10 minutes on two cores",
         go.version
     );
     let began = Instant::now();
