@@ -20,12 +20,11 @@ pub(crate) struct Claims {
 
 impl Claims {
     /// Claims that what was seen is what is expected, and prints the claim with the outcome.
-    pub(crate) fn equal<T: PartialEq + Debug>(
-        &mut self,
-        claim: &str,
-        seen: T,
-        expected: T,
-    ) -> Result<(), Broken> {
+    pub(crate) fn equal<S, E>(&mut self, claim: &str, seen: &S, expected: &E) -> Result<(), Broken>
+    where
+        S: PartialEq<E> + Debug + ?Sized,
+        E: Debug + ?Sized,
+    {
         if seen == expected {
             self.checked += 1;
             print::holds(claim);
@@ -48,8 +47,8 @@ mod tests {
     #[test]
     fn a_claim_counts_only_if_it_holds() {
         let mut claims = Claims::default();
-        claims.equal("two is two", 2, 2).unwrap();
-        let error = claims.equal("two is three", 2, 3).unwrap_err();
+        claims.equal("two is two", &2, &2).unwrap();
+        let error = claims.equal("two is three", &2, &3).unwrap_err();
         assert_eq!(error.to_string(), "this claim does not hold: two is three");
         assert_eq!(claims.checked(), 1);
     }

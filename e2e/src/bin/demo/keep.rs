@@ -12,7 +12,6 @@ pub(crate) fn keep(stage: Stage) -> anyhow::Result<()> {
     let log = operator.process().log().to_owned();
     let operator = operator.keep();
 
-    print::gap();
     print::say("The cluster and the operator keep running. To use them:");
     print::code(&format!(
         "export KUBECONFIG={}\n\

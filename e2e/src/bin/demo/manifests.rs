@@ -34,7 +34,7 @@ pub(crate) fn autoscaling_off() -> Change {
 }
 
 fn marked(mark: char, lines: &str) -> String {
-    lines.lines().map(|line| format!("{mark} {line}\n")).collect()
+    lines.lines().flat_map(|line| [mark, ' '].into_iter().chain(line.chars()).chain(['\n'])).collect()
 }
 
 #[cfg(test)]

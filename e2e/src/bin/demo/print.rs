@@ -1,6 +1,7 @@
 //! How the demo speaks, in a terminal of 100 columns: headings, sentences, code, tables. What it says is others' business.
 //!
-//! Colours are dropped where standard output is no terminal or `NO_COLOR` is set; nothing is told by colour alone.
+//! What is longer than a line has a blank line before it, and none after it. Colours are dropped where standard output is
+//! no terminal or `NO_COLOR` is set; nothing is told by colour alone.
 
 use std::time::Duration;
 
@@ -21,11 +22,12 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 /// The title of an act, with its number.
 pub(crate) fn heading(number: usize, title: &str) {
     let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4));
-    println!("\n{STRONG}{number}  {title}{STRONG:#} {FAINT}{rule}{FAINT:#}\n");
+    println!("\n{STRONG}{number}  {title}{STRONG:#} {FAINT}{rule}{FAINT:#}");
 }
 
 /// A paragraph.
 pub(crate) fn say(text: &str) {
+    println!();
     for line in wrap(text, WIDTH - INDENT.len()) {
         println!("{INDENT}{line}");
     }
@@ -37,7 +39,6 @@ pub(crate) fn code(text: &str) {
     for line in text.lines() {
         println!("{INDENT}  {CODE}{line}{CODE:#}");
     }
-    println!();
 }
 
 /// A table, under a title if it has one.

@@ -129,14 +129,13 @@ mod tests {
     #[test]
     fn the_way_back_is_told_step_by_step() {
         let rows = told(&[(5, &["hpa"]), (5, &["hpa", "baton"]), (5, &["baton"]), (6, &["baton"])]);
-        let words: Vec<&str> = rows.iter().map(|row| row[32..].trim()).collect();
         assert_eq!(
-            words,
+            rows,
             [
-                "(as it was)",
-                "Baton applies the live number as well",
-                "the autoscaler's old entry is released",
-                "Baton sets what the spec says",
+                "   0.00          5   hpa (scale)          (as it was)",
+                "   0.00          5   hpa (scale), baton   Baton applies the live number as well",
+                "   0.00          5   baton                the autoscaler's old entry is released",
+                "   0.00          6   baton                Baton sets what the spec says",
             ]
         );
     }

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use baton_controller::child::ChildKind;
+use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::{Workload, condition};
 use baton_e2e::{ControlPlane, Namespace, Operator};
 use kube::{Api, Client, core::DynamicObject};
 
-use crate::print;
+use crate::{print, recorder::Recorder};
 
 /// How long anything may take: far longer than it does, also on a slow machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The name of the Workload and of all its children.
 pub(crate) const NAME: &str = "web";
@@ -31,6 +31,16 @@ impl Stage {
     /// The children of one kind.
     pub(crate) fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
         Api::namespaced_with(self.client.clone(), self.namespace.name(), &kind.api_resource())
+    }
+
+    /// The Deployment.
+    pub(crate) async fn deployment(&self) -> anyhow::Result<Live> {
+        Ok(self.children(ChildKind::Deployment).get(NAME).await?.into())
+    }
+
+    /// A recording of the Deployment.
+    pub(crate) async fn record(&self) -> anyhow::Result<Recorder> {
+        Recorder::start(&self.children(ChildKind::Deployment), NAME).await
     }
 
     /// The children that are there.
@@ -70,8 +80,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until the Workload is ready as its latest spec says, with this many ready pods.
-    pub(crate) async fn ready(&self, pods: i32) -> anyhow::Result<()> {
+    /// Waits until the Workload is ready as its latest spec says, with this many ready pods, and no rollout is under way.
+    pub(crate) async fn settled(&self, pods: i32) -> anyhow::Result<()> {
         let workloads: Api<Workload> = Api::namespaced(self.client.clone(), self.namespace.name());
         eventually(&format!("the Workload to be Ready with {pods} pods"), async || {
             let workload = workloads.get(NAME).await?;
@@ -84,7 +94,10 @@ impl Stage {
                 });
             if is_ready { Ok(Ok(())) } else { Ok(Err(serde_json::to_string_pretty(&status)?)) }
         })
-        .await
+        .await?;
+        let limit = format!("--timeout={}s", PATIENCE.as_secs());
+        self.kubectl(&["rollout", "status", "deployment", NAME, &limit]).await?;
+        Ok(())
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::gap();
     let kinds: Vec<ChildKind> = children.iter().map(|(kind, _)| *kind).collect();
     let wanted = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
-    claims.equal("the Workload has the three children that it asks for", kinds, wanted.to_vec())?;
+    claims.equal("the Workload has the three children that it asks for", &kinds, &wanted)?;
     one_entry_each(&children, claims)
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn one_entry_each(
         let batons = owners(child).into_iter().filter(|owner| owner.manager == FIELD_MANAGER);
         seen.push((*kind, batons.map(|owner| owner.how()).collect::<Vec<_>>()));
     }
-    let expected = children.iter().map(|(kind, _)| (*kind, vec!["Apply".to_owned()])).collect();
+    let expected: Vec<_> = children.iter().map(|(kind, _)| (*kind, vec!["Apply".to_owned()])).collect();
     let claim = format!("in all {} Baton has one entry, by Apply, and none by Update", children.len());
-    Ok(claims.equal(&claim, seen, expected)?)
+    Ok(claims.equal(&claim, &seen, &expected)?)
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use baton_e2e::ControlPlane;
 use k8s_openapi::api::core::v1::Node;
-use kube::{Api, ResourceExt};
+use kube::{Api, ResourceExt, api::ListParams};
 
 use crate::{claims::Claims, print};
 
@@ -18,12 +18,11 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<ControlPlane> {
     let began = Instant::now();
     let cluster = ControlPlane::start().await?;
     let nodes: Api<Node> = Api::all(cluster.admin().await?);
-    let nodes = nodes.list(&Default::default()).await?.items;
+    let nodes = nodes.list(&ListParams::default()).await?.items;
     let names = |nodes: &[Node]| nodes.iter().map(ResourceExt::name_any).collect::<Vec<_>>();
     let ready: Vec<Node> = nodes.iter().filter(|node| is_ready(node)).cloned().collect();
 
     let processes: Vec<String> = cluster.processes().into_iter().rev().map(|(name, _)| name).collect();
-    print::gap();
     print::say(&format!(
         "Kubernetes {} after {}: {}.",
         cluster.version().await?,
@@ -32,7 +31,7 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<ControlPlane> {
     ));
     print::gap();
     let claim = format!("its nodes are Ready: {}", names(&nodes).join(", "));
-    claims.equal(&claim, names(&ready), names(&nodes))?;
+    claims.equal(&claim, &names(&ready), &names(&nodes))?;
     Ok(cluster)
 }
 

@@ -1,13 +1,11 @@
 //! Somebody changes a field that is Baton's.
 
-use baton_controller::child::ChildKind;
-
 use crate::{
     claims::Claims,
     containers::{image, image_owners},
     print,
-    recorder::{QUIET, Recorder, changes},
-    stage::{NAME, Stage},
+    recorder::{QUIET, changes},
+    stage::Stage,
     table::Table,
 };
 
@@ -22,7 +20,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let edit = ["set", "image", "deployment/web", &format!("app={THEIRS}")];
     print::code(&format!("$ kubectl {}", edit.join(" ")));
-    let mut recorder = Recorder::start(&stage.children(ChildKind::Deployment), NAME).await?;
+    let mut recorder = stage.record().await?;
     stage.kubectl(&edit).await?;
     recorder.until("the edit to be stored", |live| image(live, "app") == THEIRS).await?;
     recorder.until("the image to be put back", |live| image(live, "app") == OURS).await?;
@@ -38,7 +36,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     }
     print::table("", &table);
     print::gap();
-    let expected = ["baton (Apply)", "kubectl-set (Update)", "baton (Apply)"].map(str::to_owned);
-    claims.equal("the edit took the field, and Baton took it back", owners, expected.to_vec())?;
-    Ok(())
+    let expected = ["baton (Apply)", "kubectl-set (Update)", "baton (Apply)"];
+    claims.equal("the edit took the field, and Baton took it back", &owners, &expected)?;
+    let managers = stage.deployment().await?.managers();
+    let theirs = managers.iter().filter(|manager| *manager == "kubectl-set").count();
+    claims.equal("nothing is left of the edit, in managedFields neither", &theirs, &0)?;
+    stage.settled(5).await
 }

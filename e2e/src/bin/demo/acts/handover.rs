@@ -6,9 +6,9 @@ use super::children::one_entry_each;
 use crate::{
     claims::Claims,
     manifests, print,
-    recorder::{QUIET, Recorder, Sighting, changes},
+    recorder::{QUIET, Sighting, changes},
     replicas::{self, first_fall, ready},
-    stage::{NAME, Stage},
+    stage::Stage,
 };
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
@@ -16,12 +16,13 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::say(
         "An autoscaler and an operator that both set replicas fight. But when the operator just stops setting the number \
          and nobody else owns it, the API server resets it to 1, and the application is down to one pod until the \
-         autoscaler has noticed. So Baton passes it on: a stand-in applies the same number, Baton lets go, and the \
-         autoscaler takes it from the stand-in with its first write. A watch sees every write to the Deployment:",
+         autoscaler has noticed. So Baton passes it on: a stand-in, the field manager handover-to-hpa, applies the \
+         same number, Baton lets go, and the autoscaler takes it from the stand-in with its first write. The Workload gets \
+         these lines, and a watch sees every write to the Deployment:",
     );
     let change = manifests::autoscaling_on();
     print::code(&change.shown);
-    let mut recorder = Recorder::start(&stage.children(ChildKind::Deployment), NAME).await?;
+    let mut recorder = stage.record().await?;
     stage.apply_workload(&change.manifest).await?;
     recorder
         .until("the autoscaler to hold five replicas", |live| live.replicas() == 5 && scaled(live))
@@ -33,16 +34,12 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
     print::gap();
     let steps = ["baton", "handover-to-hpa, baton", "handover-to-hpa", "kube-controller-manager (scale)"];
-    claims.equal(
-        "the number went from Baton by the stand-in to the autoscaler",
-        holders(seen),
-        steps.map(str::to_owned).to_vec(),
-    )?;
+    claims.equal("the number went from Baton by the stand-in to the autoscaler", &holders(seen), &steps)?;
     never_fell(seen, claims)?;
-    stage.ready(5).await?;
+    stage.settled(5).await?;
     let children = stage.all_children().await?;
     let kinds = children.iter().map(|(kind, _)| *kind).collect::<Vec<_>>();
-    claims.equal("the HorizontalPodAutoscaler is the fourth child", kinds, ChildKind::ALL.to_vec())?;
+    claims.equal("the HorizontalPodAutoscaler is the fourth child", &kinds, &ChildKind::ALL)?;
     one_entry_each(&children, claims)?;
     stage.show_workload().await
 }
@@ -57,9 +54,9 @@ pub(super) fn never_fell(seen: &[Sighting], claims: &mut Claims) -> anyhow::Resu
     let numbers = changes(seen, Live::replicas).into_iter().map(|(_, number)| number);
     let told: Vec<String> = numbers.clone().map(|number| number.to_string()).collect();
     let claim = format!("replicas never fell, in {} writes: {}", seen.len() - 1, told.join(" → "));
-    claims.equal(&claim, first_fall(numbers), None)?;
+    claims.equal(&claim, &first_fall(numbers), &None)?;
     let pods = seen.iter().map(|seen| ready(&seen.live));
-    Ok(claims.equal("and at no time were fewer pods ready than before", first_fall(pods), None)?)
+    Ok(claims.equal("and at no time were fewer pods ready than before", &first_fall(pods), &None)?)
 }
 
 fn scaled(deployment: &Live) -> bool {

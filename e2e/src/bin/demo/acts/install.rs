@@ -1,17 +1,10 @@
 //! Baton is installed, and gets a Workload.
 
-use baton_controller::{child::ChildKind, live::Live};
 use baton_e2e::{ControlPlane, Operator, OperatorOptions};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::{Api, Client, api::PostParams};
 
-use crate::{
-    claims::Claims,
-    manifests::WEB,
-    print,
-    replicas::ready,
-    stage::{NAME, Stage},
-};
+use crate::{claims::Claims, manifests::WEB, print, replicas::ready, stage::Stage};
 
 pub(crate) async fn play(cluster: ControlPlane, claims: &mut Claims) -> anyhow::Result<Stage> {
     print::heading(2, "Baton, and a Workload");
@@ -33,21 +26,21 @@ pub(crate) async fn play(cluster: ControlPlane, claims: &mut Claims) -> anyhow::
     print::gap();
     let user = operator.user().to_owned();
     let claim = format!("{user} may patch Deployments");
-    claims.equal(&claim, may(&client, &user, "patch", "apps", "deployments").await?, true)?;
+    claims.equal(&claim, &may(&client, &user, "patch", "apps", "deployments").await?, &true)?;
     let claim = format!("{user} may not read Secrets");
-    claims.equal(&claim, may(&client, &user, "get", "", "secrets").await?, false)?;
+    claims.equal(&claim, &may(&client, &user, "get", "", "secrets").await?, &false)?;
     Ok(Stage { operator, namespace, client, cluster })
 }
 
 /// The second half of the act: somebody asks for something.
 pub(crate) async fn apply_workload(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::gap();
     print::say("This is all that it is asked for:");
     print::code(WEB);
     stage.apply_workload(WEB).await?;
-    stage.ready(3).await?;
-    let deployment = Live::from(stage.children(ChildKind::Deployment).get(NAME).await?);
-    claims.equal("the Workload is Ready, and three pods of its Deployment are", ready(&deployment), 3)?;
+    stage.settled(3).await?;
+    print::gap();
+    let pods = ready(&stage.deployment().await?);
+    claims.equal("the Workload is Ready, and so are three pods of its Deployment", &pods, &3)?;
     stage.show_workload().await
 }
 

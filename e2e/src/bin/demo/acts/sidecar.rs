@@ -1,6 +1,6 @@
 //! Somebody adds what Baton doesn't own.
 
-use baton_controller::{child::ChildKind, live::Live};
+use baton_controller::live::Live;
 
 use crate::{
     claims::Claims,
@@ -8,7 +8,8 @@ use crate::{
     manifests::SIDECAR,
     ownership::{self, owners},
     print,
-    stage::{NAME, Stage, eventually},
+    recorder::changes,
+    stage::{NAME, Stage},
 };
 
 /// How often Baton has to write the Deployment anew, with the sidecar in it.
@@ -22,42 +23,41 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     print::code(&format!("$ kubectl apply --server-side --field-manager mesh -f -\n{SIDECAR}"));
     stage.apply("mesh", SIDECAR).await?;
-    print::say(&format!(
-        "Then the Workload is changed {ROUNDS} times, so that Baton has to write the Deployment {ROUNDS} times:"
-    ));
+    let mut recorder = stage.record().await?;
+
+    print::say(
+        "Then the Workload changes, again and again, so that Baton has to write the Deployment each time:",
+    );
     print::code(
-        r#"$ kubectl patch workload web --type merge -p '{"spec": {"rollout": {"revisionHistoryLimit": 1}}}'  # to 5"#,
+        "$ for n in 1 2 3 4 5; do\n      \
+             kubectl patch workload web --type merge -p \"spec: {rollout: {revisionHistoryLimit: $n}}\"\n  \
+         done",
     );
     for round in 1..=ROUNDS {
-        write_anew(stage, round).await?;
+        let patch = format!("spec: {{rollout: {{revisionHistoryLimit: {round}}}}}");
+        stage.kubectl(&["patch", "workload", NAME, "--type", "merge", "-p", &patch]).await?;
+        let what = format!("Baton's write {round} of the Deployment");
+        recorder.until(&what, |live| history_limit(live) == Some(round)).await?;
     }
-    let deployment = stage.children(ChildKind::Deployment).get(NAME).await?;
-    print::table(&format!("Deployment {NAME}"), &ownership::table(&owners(&deployment)));
+    let deployment = stage.deployment().await?;
+    print::table(&format!("Deployment {NAME}"), &ownership::table(&owners(deployment.object())));
 
     print::gap();
-    let live = Live::from(deployment);
-    claims.equal("both containers are there", names(&live), vec!["app", "proxy"])?;
+    let writes = changes(recorder.sightings(), history_limit).len() - 1;
+    claims.equal("Baton wrote the Deployment five times", &writes, &5)?;
+    let containers: Vec<_> = changes(recorder.sightings(), |live| names(live).join(" and "));
+    let containers: Vec<_> = containers.into_iter().map(|(_, names)| names).collect();
+    claims.equal("at no time was one of the two containers missing", &containers, &["app and proxy"])?;
+    let owners = [image_owners(&deployment, "app"), image_owners(&deployment, "proxy")];
     claims.equal(
-        "Baton still owns the image of its own",
-        image_owners(&live, "app"),
-        vec!["baton (Apply)".to_owned()],
+        "each image has one owner: Baton of its own, the mesh of the sidecar's",
+        &owners,
+        &[["baton (Apply)"], ["mesh (Apply)"]],
     )?;
-    claims.equal(
-        "the mesh still owns the image of the sidecar, alone",
-        image_owners(&live, "proxy"),
-        vec!["mesh (Apply)".to_owned()],
-    )?;
-    stage.ready(5).await
+    stage.settled(5).await
 }
 
-/// Changes a field of the Workload that leaves the pods as they are, and waits until Baton has passed it on.
-async fn write_anew(stage: &Stage, round: i32) -> anyhow::Result<()> {
-    let patch = serde_json::json!({"spec": {"rollout": {"revisionHistoryLimit": round}}}).to_string();
-    stage.kubectl(&["patch", "workload", NAME, "--type", "merge", "-p", &patch]).await?;
-    let deployments = stage.children(ChildKind::Deployment);
-    eventually(&format!("write {round} of the Deployment"), async || {
-        let seen = deployments.get(NAME).await?.data["spec"]["revisionHistoryLimit"].clone();
-        Ok(if seen == round { Ok(()) } else { Err(format!("revisionHistoryLimit: {seen}")) })
-    })
-    .await
+/// The field that the changes of the Workload are about. It leaves the pods as they are.
+fn history_limit(deployment: &Live) -> Option<i32> {
+    deployment.number(&["spec", "revisionHistoryLimit"])
 }

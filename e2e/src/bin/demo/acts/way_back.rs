@@ -1,6 +1,6 @@
 //! Replicas come back to Baton.
 
-use baton_controller::{child::ChildKind, live::Live};
+use baton_controller::child::ChildKind;
 
 use super::{
     children::one_entry_each,
@@ -9,9 +9,9 @@ use super::{
 use crate::{
     claims::Claims,
     containers, manifests, print,
-    recorder::{QUIET, Recorder},
+    recorder::QUIET,
     replicas::{self, ready},
-    stage::{NAME, Stage},
+    stage::Stage,
 };
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
@@ -23,7 +23,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let change = manifests::autoscaling_off();
     print::code(&change.shown);
-    let mut recorder = Recorder::start(&stage.children(ChildKind::Deployment), NAME).await?;
+    let mut recorder = stage.record().await?;
     stage.apply_workload(&change.manifest).await?;
     recorder
         .until("six replicas of Baton's own", |live| {
@@ -37,23 +37,19 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
     print::gap();
     let steps = ["kube-controller-manager (scale)", "kube-controller-manager (scale), baton", "baton"];
-    claims.equal(
-        "the number came back, and nothing of the autoscaler's is left",
-        holders(seen),
-        steps.map(str::to_owned).to_vec(),
-    )?;
+    claims.equal("the number came back, and nothing of the autoscaler's is left", &holders(seen), &steps)?;
     never_fell(seen, claims)?;
-    stage.ready(6).await?;
+    stage.settled(6).await?;
     let children = stage.all_children().await?;
     let kinds: Vec<ChildKind> = children.iter().map(|(kind, _)| *kind).collect();
     let wanted = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
-    claims.equal("the HorizontalPodAutoscaler is gone", kinds, wanted.to_vec())?;
+    claims.equal("the HorizontalPodAutoscaler is gone", &kinds, &wanted)?;
     one_entry_each(&children, claims)?;
-    let deployment = Live::from(stage.children(ChildKind::Deployment).get(NAME).await?);
+    let deployment = stage.deployment().await?;
     claims.equal(
         "the sidecar of the mesh is still there",
-        containers::names(&deployment).contains(&"proxy"),
-        true,
+        &containers::names(&deployment),
+        &["app", "proxy"],
     )?;
     stage.show_workload().await
 }
