@@ -19,7 +19,7 @@ use crate::{
     cli::RunArgs,
     health::{self, Readiness},
     reconcile::{Context, ReconcileError, on_error, reconcile},
-    watches::{Scope, watch_children, workload_of},
+    watches::{Scope, watch, workload_of},
 };
 
 /// Why the operator could not run.
@@ -77,12 +77,11 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
 
     let scope = args.namespace.clone().map_or(Scope::Cluster, Scope::Namespace);
     info!(version = env!("CARGO_PKG_VERSION"), ?scope, concurrency = args.concurrency, "starting");
-    let (stores, children) = watch_children(&client, &scope);
-    let mut controller = Controller::new(scope.workloads(&client), watcher::Config::default())
+    let (stores, streams) = watch(&client, &scope);
+    let mut controller = Controller::for_stream(streams.workloads, streams.workload_store)
         .with_config(controller::Config::default().concurrency(args.concurrency.get()))
         .graceful_shutdown_on(stop);
-    let workloads = controller.store();
-    for (kind, touched) in children {
+    for (kind, touched) in streams.children {
         controller =
             controller.watches_stream_with(touched, |child| workload_of(&child), kind.api_resource());
     }
@@ -90,10 +89,8 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let caches = stores.clone();
     let ready = tokio::spawn(async move {
         caches.ready().await;
-        if workloads.wait_until_ready().await.is_ok() {
-            readiness.set(true);
-            info!("ready: every cache is filled");
-        }
+        readiness.set(true);
+        info!("ready: every cache is filled");
     });
 
     let actor = Actor::new(client.clone(), args.request_timeout.0);

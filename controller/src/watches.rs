@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use baton_crd::{GROUP, Workload, labels};
-use futures::{Stream, StreamExt, future::join_all, stream::BoxStream};
+use futures::{Stream, StreamExt, TryStreamExt, stream::BoxStream};
 use kube::{
     Api, Client, Resource, ResourceExt,
     core::{DeserializeGuard, DynamicObject},
@@ -16,13 +16,12 @@ use kube::{
     },
 };
 
+use tokio::sync::watch::{Receiver, channel};
+
 use crate::{child::ChildKind, live::Live};
 
 /// The Workload as the watch delivers it: one that can't be decoded must not hide the others.
 pub(crate) type WatchedWorkload = DeserializeGuard<Workload>;
-
-/// A stream of children that were touched.
-pub(crate) type Touched = BoxStream<'static, watcher::Result<DynamicObject>>;
 
 /// Where Baton looks for Workloads.
 #[derive(Clone, Debug)]
@@ -50,15 +49,29 @@ impl Scope {
     }
 }
 
-/// Caches of all children that bear Baton's label.
+/// Caches of Workloads and of all children that bear Baton's label.
 #[derive(Clone)]
-pub(crate) struct Stores(BTreeMap<ChildKind, Store<DynamicObject>>);
+pub(crate) struct Stores {
+    children: BTreeMap<ChildKind, Store<DynamicObject>>,
+    /// For each cache, whether it has been filled once. Not [`Store::wait_until_ready`]: of several that wait there at
+    /// the same time it wakes only the last.
+    filled: Vec<Receiver<bool>>,
+}
+
+/// The streams that fill the caches and tell what was touched; nothing moves unless they are polled.
+pub(crate) struct Streams {
+    pub(crate) workloads: BoxStream<'static, watcher::Result<WatchedWorkload>>,
+    pub(crate) workload_store: Store<WatchedWorkload>,
+    pub(crate) children: Vec<(ChildKind, BoxStream<'static, watcher::Result<DynamicObject>>)>,
+}
 
 impl Stores {
     /// Waits until each cache has been filled once.
     pub(crate) async fn ready(&self) {
-        // A dropped writer means that the operator is shutting down; there is nothing to wait for then.
-        join_all(self.0.values().map(Store::wait_until_ready)).await;
+        for filled in &self.filled {
+            // An error means that the stream is gone: the operator is shutting down, and there is nothing to wait for.
+            let _ = filled.clone().wait_for(|filled| *filled).await;
+        }
     }
 
     /// The cached objects that bear the name of this Workload's children.
@@ -68,29 +81,45 @@ impl Stores {
             let key = ObjectRef::new_with(&name, kind.api_resource()).within(&namespace);
             Some((*kind, Live::from(store.get(&key)?)))
         };
-        self.0.iter().filter_map(cached).collect()
+        self.children.iter().filter_map(cached).collect()
+    }
+
+    fn cache<K>(
+        &mut self,
+        writer: Writer<K>,
+        events: impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
+    ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
+    where
+        K: reflector::Lookup + Clone + Send + Sync + 'static,
+        K::DynamicType: Eq + std::hash::Hash + Clone + Send + Sync,
+    {
+        let (filled, is_filled) = channel(false);
+        self.filled.push(is_filled);
+        reflector::reflector(writer, events).default_backoff().inspect_ok(move |event| {
+            if matches!(event, watcher::Event::InitDone) {
+                filled.send_replace(true);
+            }
+        })
     }
 }
 
-/// Starts a watch for each kind of child.
-pub(crate) fn watch_children(client: &Client, scope: &Scope) -> (Stores, Vec<(ChildKind, Touched)>) {
+/// Prepares the watches: one of Workloads and one of each kind of child.
+pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
+    let mut stores = Stores { children: BTreeMap::new(), filled: Vec::new() };
+    let (workload_store, writer) = reflector::store();
+    let workloads = watcher(scope.workloads(client), watcher::Config::default());
+    let workloads = stores.cache(writer, workloads).applied_objects().boxed();
+
     let ours =
         watcher::Config::default().labels(&format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_BATON));
-    let (mut stores, mut streams) = (BTreeMap::new(), Vec::new());
+    let mut children = Vec::new();
     for kind in ChildKind::ALL {
         let writer = Writer::new(kind.api_resource());
-        stores.insert(kind, writer.as_reader());
-        let watch = watcher(scope.children(client, kind), ours.clone());
-        streams.push((kind, touched(writer, watch).boxed()));
+        stores.children.insert(kind, writer.as_reader());
+        let events = watcher(scope.children(client, kind), ours.clone());
+        children.push((kind, stores.cache(writer, events).touched_objects().boxed()));
     }
-    (Stores(stores), streams)
-}
-
-fn touched(
-    writer: Writer<DynamicObject>,
-    watch: impl Stream<Item = watcher::Result<watcher::Event<DynamicObject>>> + Send,
-) -> impl Stream<Item = watcher::Result<DynamicObject>> + Send {
-    reflector::reflector(writer, watch).default_backoff().touched_objects()
+    (stores, Streams { workloads, workload_store, children })
 }
 
 /// The Workload that a child's change concerns: its controller, or, where somebody removed that, the one that its label

@@ -21,7 +21,8 @@ async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back() {
 
     let edit = json!({"spec": {"replicas": 7, "template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
     let params = PatchParams { field_manager: Some("intruder".into()), ..PatchParams::default() };
-    let edited = scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Strategic(edit)).await.unwrap();
+    let edited =
+        scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Strategic(edit)).await.unwrap();
     assert_eq!(image(&edited), "evil:1");
     let mended = scene
         .child_where("the image and the number to be put back", ChildKind::Deployment, |deployment| {
@@ -69,7 +70,8 @@ async fn what_another_manager_applies_stays_through_ten_reconciles() {
     assert_eq!(deployment.metadata.annotations.as_ref().unwrap()["mesh/revision"], "7");
     let template = &deployment.data["spec"]["template"];
     assert_eq!(template["metadata"]["annotations"]["mesh/inject"], "done");
-    let containers: Vec<_> = template["spec"]["containers"].as_array().unwrap().iter().map(|c| &c["name"]).collect();
+    let containers: Vec<_> =
+        template["spec"]["containers"].as_array().unwrap().iter().map(|c| &c["name"]).collect();
     assert_eq!(containers, ["app", "sidecar"]);
     assert_eq!(entries_of(&deployment, "mesh").len(), 1, "the mesh still owns what it applied");
 }
@@ -81,5 +83,7 @@ async fn a_child_that_somebody_deletes_comes_back() {
     scene.condition("Applied", "True").await;
     let before = scene.child(ChildKind::Service).await.unwrap().metadata.uid;
     scene.children(ChildKind::Service).delete("web", &Default::default()).await.unwrap();
-    scene.child_where("the Service to come back", ChildKind::Service, |service| service.metadata.uid != before).await;
+    scene
+        .child_where("the Service to come back", ChildKind::Service, |service| service.metadata.uid != before)
+        .await;
 }

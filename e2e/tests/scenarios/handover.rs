@@ -85,7 +85,9 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
         .managed_fields
         .iter()
         .flatten()
-        .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| fields.0["f:spec"].get("f:replicas").is_some()))
+        .filter(|entry| {
+            entry.fields_v1.as_ref().is_some_and(|fields| fields.0["f:spec"].get("f:replicas").is_some())
+        })
         .map(|entry| (entry.manager.as_deref().unwrap(), entry.operation.as_deref().unwrap()))
         .collect();
     assert_eq!(holders, [("baton", "Apply")], "no stale entry is left behind");
@@ -94,7 +96,11 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
     let workload = scene
         .eventually("the phase Fixed", async || {
             let workload = scene.workload().await;
-            if phase(&workload) == Some(baton_crd::HandoverPhase::Fixed) { Ok(workload) } else { Err(workload.status) }
+            if phase(&workload) == Some(baton_crd::HandoverPhase::Fixed) {
+                Ok(workload)
+            } else {
+                Err(workload.status)
+            }
         })
         .await;
     assert!(workload.status.unwrap().conditions.iter().all(|condition| condition.type_ != "HandedOver"));
@@ -147,7 +153,11 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
     scene
         .eventually("the temporary manager to hold the number", async || {
             let deployment = scene.child(ChildKind::Deployment).await.unwrap();
-            if entries_of(&deployment, "handover-to-hpa").len() == 1 { Ok(()) } else { Err(deployment.metadata) }
+            if entries_of(&deployment, "handover-to-hpa").len() == 1 {
+                Ok(())
+            } else {
+                Err(deployment.metadata)
+            }
         })
         .await;
     for _ in 0..3 {

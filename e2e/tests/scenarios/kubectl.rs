@@ -9,27 +9,25 @@ use crate::scene::{Scene, replicas};
 async fn kubectl_gets_explains_waits_for_and_scales_a_workload() {
     let scene = Scene::start("kubectl").await;
     scene.apply(&json!({"replicas": 2})).await;
-    let kubectl = |line: &str| {
-        let mut args: Vec<&str> = line.split(' ').collect();
-        args.extend(["--namespace", scene.ns()]);
-        let output = scene.control_plane.kubectl(&args).unwrap();
-        assert!(output.status.success(), "kubectl {line}: {}", output.stderr);
-        output.stdout
+    let kubectl = async |line: &str| {
+        let args = line.split(' ').chain(["--namespace", scene.ns()]);
+        scene.control_plane.kubectl(args).await.unwrap().success().unwrap()
     };
 
-    kubectl("wait --for=condition=Ready wl/web --timeout=60s");
-    kubectl("wait --for=jsonpath={.status.readyReplicas}=2 wl/web --timeout=60s");
-    let table = kubectl("get wl");
+    kubectl("wait --for=condition=Ready wl/web --timeout=60s").await;
+    kubectl("wait --for=jsonpath={.status.readyReplicas}=2 wl/web --timeout=60s").await;
+    let table = kubectl("get wl").await;
     let (head, row) = table.split_once('\n').unwrap();
     for column in ["NAME", "READY", "REPLICAS", "AGE"] {
         assert!(head.contains(column), "{table}");
     }
     assert!(row.starts_with("web") && row.contains("baton"), "{table}");
-    assert!(kubectl("get baton").contains("web"), "the category lists Workloads");
-    assert!(kubectl("explain workload.spec").contains("autoscaling"));
-    assert!(kubectl("explain workload.spec.template.spec.containers.image").contains("image"));
+    assert!(kubectl("get baton").await.contains("web"), "the category lists Workloads");
+    assert!(kubectl("explain workload.spec").await.contains("autoscaling"));
+    assert!(kubectl("explain workload.spec.template.spec.containers.image").await.contains("image"));
 
-    kubectl("scale wl/web --replicas=3");
-    let deployment = scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
+    kubectl("scale wl/web --replicas=3").await;
+    let deployment =
+        scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
     assert_eq!(replicas(&deployment), 3);
 }

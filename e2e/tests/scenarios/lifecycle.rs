@@ -16,7 +16,8 @@ async fn an_env_var_that_the_workload_drops_leaves_the_deployment() {
     scene.apply(&json!({"template": template(json!([{"name": "KEEP", "value": "1"}]))})).await;
     scene
         .child_where("only KEEP to be left", ChildKind::Deployment, |deployment| {
-            deployment.data["spec"]["template"]["spec"]["containers"][0]["env"] == json!([{"name": "KEEP", "value": "1"}])
+            deployment.data["spec"]["template"]["spec"]["containers"][0]["env"]
+                == json!([{"name": "KEEP", "value": "1"}])
         })
         .await;
 }
@@ -69,7 +70,7 @@ async fn a_paused_workload_gets_no_write_until_it_is_enforced_again() {
 
 #[tokio::test]
 async fn sigterm_ends_the_operator_cleanly() {
-    let mut scene = Scene::start("sigterm").await;
+    let scene = Scene::start("sigterm").await;
     scene.apply(&json!({})).await;
     scene.condition("Applied", "True").await;
     let status = scene.operator.stop().await.unwrap();

@@ -38,7 +38,7 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
         }))
         .await;
     scene.condition("Applied", "True").await;
-    scene.condition("HandedOver", "True").await;
+    scene.condition("HandoverPending", "True").await;
     let workload = scene.workload().await;
 
     for kind in ChildKind::ALL {
@@ -54,7 +54,8 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
             _ => intent::child(&workload, kind).unwrap().unwrap(),
         };
         let params = PatchParams::apply("probe").force().dry_run();
-        let probed = scene.children(kind).patch("web", &params, &Patch::Apply(intent.as_value())).await.unwrap();
+        let probed =
+            scene.children(kind).patch("web", &params, &Patch::Apply(intent.as_value())).await.unwrap();
         let (_, _, expected) = &entries_of(&probed, "probe")[0];
         assert_eq!(owned, expected, "{kind}: what Baton owns, against its intent");
     }

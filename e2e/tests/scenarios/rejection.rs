@@ -29,7 +29,8 @@ async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_
     scene
         .eventually("an Event with the server's words", async || {
             let events = scene.events().await;
-            let told = events.iter().any(|event| event.starts_with("Warning Rejected:") && event.contains(words));
+            let told =
+                events.iter().any(|event| event.starts_with("Warning Rejected:") && event.contains(words));
             if told { Ok(()) } else { Err(events) }
         })
         .await;
@@ -45,7 +46,11 @@ async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_
     scene
         .eventually("an Event that says it is accepted again", async || {
             let events = scene.events().await;
-            if events.iter().any(|event| event.starts_with("Normal Accepted:")) { Ok(()) } else { Err(events) }
+            if events.iter().any(|event| event.starts_with("Normal Accepted:")) {
+                Ok(())
+            } else {
+                Err(events)
+            }
         })
         .await;
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use baton_controller::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions};
+use baton_e2e::{AuditEntries, ControlPlane, Mark, Namespace, Operator, OperatorOptions};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
     Api, Client,
@@ -21,6 +21,8 @@ pub struct Scene {
     pub client: Client,
     pub operator: Operator,
     pub namespace: Namespace,
+    /// Where this scene begins in the audit log that all share.
+    begin: Mark,
 }
 
 impl Scene {
@@ -29,9 +31,11 @@ impl Scene {
         let control_plane = ControlPlane::shared().await;
         let client = control_plane.admin().await.unwrap();
         let namespace = control_plane.namespace(name).await.unwrap();
-        let options = OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
+        let begin = control_plane.audit().unwrap().mark().unwrap();
+        let options =
+            OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
         let operator = Operator::start(control_plane, options).await.unwrap();
-        Self { control_plane, client, operator, namespace }
+        Self { control_plane, client, operator, namespace, begin }
     }
 
     pub fn ns(&self) -> &str {
@@ -108,12 +112,18 @@ impl Scene {
     }
 
     /// Waits until `probe` says `Ok`; when patience ends, fails with what it saw last and what the operator logged.
-    pub async fn eventually<T, E: std::fmt::Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
+    pub async fn eventually<T, E: std::fmt::Debug>(
+        &self,
+        what: &str,
+        probe: impl AsyncFn() -> Result<T, E>,
+    ) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match probe().await {
                 Ok(value) => return value,
-                Err(seen) if Instant::now() > deadline => panic!("waited in vain for {what}; last seen: {seen:#?}"),
+                Err(seen) if Instant::now() > deadline => {
+                    panic!("waited in vain for {what}; last seen: {seen:#?}")
+                }
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
@@ -125,7 +135,9 @@ impl Scene {
         let events = api.list(&ListParams::default()).await.unwrap();
         events
             .into_iter()
-            .filter(|event| event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("Workload"))
+            .filter(|event| {
+                event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("Workload")
+            })
             .map(|event| {
                 let word = |text: Option<String>| text.unwrap_or_default();
                 format!("{} {}: {}", word(event.type_), word(event.reason), word(event.note))
@@ -150,12 +162,13 @@ impl Scene {
     }
 
     /// The operator's writes to this resource, by the API server's audit log.
-    pub fn writes(&self, resource: &str) -> Vec<baton_e2e::AuditEntry> {
-        let user = self.operator.user();
-        let of_operator = |entry: &baton_e2e::AuditEntry| {
-            entry.user == user && entry.resource.as_deref() == Some(resource) && entry.is_write()
-        };
-        self.control_plane.audit().unwrap().entries().unwrap().into_iter().filter(of_operator).collect()
+    pub fn writes(&self, resource: &str) -> AuditEntries {
+        self.requests().writes().resource(resource)
+    }
+
+    /// Every request of the operator, by the API server's audit log.
+    pub fn requests(&self) -> AuditEntries {
+        self.control_plane.audit().unwrap().since(self.begin).unwrap().by(self.operator.user())
     }
 }
 

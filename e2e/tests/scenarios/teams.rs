@@ -18,7 +18,8 @@ fn part(containers: &Value) -> Value {
 async fn two_managers_apply_different_containers_and_conflict_only_where_they_overlap() {
     let scene = Scene::start("teams").await;
     let app = part(&json!([{"name": "app", "image": "app:1", "env": [{"name": "MODE", "value": "fast"}]}]));
-    let proxy = part(&json!([{"name": "proxy", "image": "proxy:1", "env": [{"name": "LEVEL", "value": "1"}]}]));
+    let proxy =
+        part(&json!([{"name": "proxy", "image": "proxy:1", "env": [{"name": "LEVEL", "value": "1"}]}]));
     scene.apply_as("team-app", &app).await.unwrap();
     scene.apply_as("team-proxy", &proxy).await.unwrap();
     // A third team sets one env var of a container that another team made.
@@ -46,7 +47,8 @@ async fn two_managers_apply_different_containers_and_conflict_only_where_they_ov
     assert!(refused.contains(r#".spec.template.spec.containers[name="app"].image"#), "{refused}");
 
     // Again the app's owner may change it, and the others' parts stay.
-    let upgraded = part(&json!([{"name": "app", "image": "app:2", "env": [{"name": "MODE", "value": "fast"}]}]));
+    let upgraded =
+        part(&json!([{"name": "app", "image": "app:2", "env": [{"name": "MODE", "value": "fast"}]}]));
     scene.apply_as("team-app", &upgraded).await.unwrap();
     scene
         .child_where("the new image beside the others' parts", ChildKind::Deployment, |deployment| {
