@@ -54,11 +54,11 @@ fn what_happened(before: Option<&ReplicaHolders>, now: &ReplicaHolders) -> &'sta
     let Some(before) = before else { return "(as it was)" };
     let scaled = |holders: &ReplicaHolders| !holders.scale.is_empty();
     match () {
-        () if !before.temporary && now.temporary => "a stand-in applies the live number as well",
+        () if !before.temporary && now.temporary => "a stand-in applies the live number too",
         () if !scaled(before) && scaled(now) => "the autoscaler writes its own number",
-        () if !before.baton && now.baton => "Baton applies the live number as well",
+        () if !before.baton && now.baton => "Baton applies the live number too",
         () if before.baton && !now.baton => "Baton lets go, the number stays",
-        () if scaled(before) && !scaled(now) => "the autoscaler's old entry is released",
+        () if scaled(before) && !scaled(now) => "the autoscaler's entry is released",
         () if before.temporary && !now.temporary => "the stand-in lets go, the number stays",
         () if now.baton => "Baton sets what the spec says",
         () => "another number",
@@ -119,7 +119,7 @@ mod tests {
             rows,
             [
                 "   0.00          3   baton                    (as it was)",
-                "   0.00          3   handover-to-hpa, baton   a stand-in applies the live number as well",
+                "   0.00          3   handover-to-hpa, baton   a stand-in applies the live number too",
                 "   0.00          3   handover-to-hpa          Baton lets go, the number stays",
                 "   0.00          5   hpa (scale)              the autoscaler writes its own number",
             ]
@@ -133,8 +133,8 @@ mod tests {
             rows,
             [
                 "   0.00          5   hpa (scale)          (as it was)",
-                "   0.00          5   hpa (scale), baton   Baton applies the live number as well",
-                "   0.00          5   baton                the autoscaler's old entry is released",
+                "   0.00          5   hpa (scale), baton   Baton applies the live number too",
+                "   0.00          5   baton                the autoscaler's entry is released",
                 "   0.00          6   baton                Baton sets what the spec says",
             ]
         );

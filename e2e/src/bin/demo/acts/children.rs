@@ -13,9 +13,9 @@ use crate::{
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(3, "Who owns what");
     print::say(
-        "The API server remembers for every field which manager set it, in metadata.managedFields. Baton applies exactly \
-         the fields that follow from the Workload, so exactly those are its own; everything else belongs to whoever else \
-         comes along: the controllers of Kubernetes, an autoscaler, a person, another tool.",
+        "The API server remembers in metadata.managedFields which manager set which field. Baton applies \
+         exactly the fields that follow from the Workload, so exactly those are its own; all others \
+         belong to whoever else sets them.",
     );
     let children = stage.all_children().await?;
     for (kind, child) in &children {

@@ -11,9 +11,9 @@ use crate::{claims::Claims, print};
 pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<ControlPlane> {
     print::heading(1, "A control plane");
     print::say(
-        "Nothing here is simulated but the machines: this is etcd, the API server and the controllers of Kubernetes, as \
-         processes on this computer. Only the nodes are played by KWOK, so that no container has to run. The first time, \
-         all of it is built from source, which takes minutes.",
+        "This is the real etcd, API server, controllers and scheduler of Kubernetes, as processes on \
+         this computer. Only the nodes are played, by KWOK, so that no container has to run. The first \
+         time, all of it is built from source, which takes minutes.",
     );
     let began = Instant::now();
     let cluster = ControlPlane::start().await?;

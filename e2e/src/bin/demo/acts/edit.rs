@@ -40,6 +40,6 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     claims.equal("the edit took the field, and Baton took it back", &owners, &expected)?;
     let managers = stage.deployment().await?.managers();
     let theirs = managers.iter().filter(|manager| *manager == "kubectl-set").count();
-    claims.equal("nothing is left of the edit, in managedFields neither", &theirs, &0)?;
+    claims.equal("nothing of the edit is left, not even in managedFields", &theirs, &0)?;
     stage.settled(5).await
 }

@@ -14,11 +14,10 @@ use crate::{
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(4, "Replicas pass to an autoscaler");
     print::say(
-        "An autoscaler and an operator that both set replicas fight. But when the operator just stops setting the number \
-         and nobody else owns it, the API server resets it to 1, and the application is down to one pod until the \
-         autoscaler has noticed. So Baton passes it on: a stand-in, the field manager handover-to-hpa, applies the \
-         same number, Baton lets go, and the autoscaler takes it from the stand-in with its first write. The Workload gets \
-         these lines, and a watch sees every write to the Deployment:",
+        "When an operator stops setting replicas and nobody else owns the number, the API server resets \
+         it to 1. So Baton passes it on by a stand-in, the field manager handover-to-hpa, which holds it \
+         until the autoscaler has written. The Workload gets these lines, and a watch sees every write \
+         to the Deployment:",
     );
     let change = manifests::autoscaling_on();
     print::code(&change.shown);
