@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(process.wait(Duration::from_secs(10)).unwrap().code(), Some(7));
         assert_eq!(process.log_tail(5), "out\nerr");
         let message = process.check().unwrap_err().to_string();
-        assert!(message.contains("7") && message.contains("out\nerr"), "{message}");
+        assert!(message.contains('7') && message.contains("out\nerr"), "{message}");
     }
 
     #[test]
