@@ -28,9 +28,7 @@ pub enum Outcome {
     Done(Option<Live>),
     /// The live object isn't what the plan saw: read it again and plan anew.
     Stale(ActError),
-    /// The server refuses the step and will go on refusing it until something is mended.
-    Rejected(ActError),
-    /// The request didn't get through; worth trying again as it is.
+    /// The step failed; [`ActError::is_rejection`] tells whether trying again as it is can help.
     Failed(ActError),
 }
 
@@ -93,7 +91,8 @@ impl Actor {
         };
         match result {
             Ok(live) => Outcome::Done(live),
-            Err(error) => classify(error),
+            Err(error) if error.is_stale() => Outcome::Stale(error),
+            Err(error) => Outcome::Failed(error),
         }
     }
 
@@ -228,19 +227,21 @@ fn release_patch(entries: &[ScaleEntry], revision: &Revision) -> Value {
     Value::Array(operations)
 }
 
-fn classify(error: ActError) -> Outcome {
-    let ActError::Answer(status) = &error else { return Outcome::Failed(error) };
-    match status.code {
-        // A conflict of field owners, a resourceVersion that moved on, or another object under the name: whichever it
-        // is, the object isn't what the plan saw. A failed `test` of a JSON patch is a 422 that says so.
-        409 => Outcome::Stale(error),
-        422 if status.message.contains("testing path") || status.message.contains("testing value") => {
-            Outcome::Stale(error)
-        }
-        429 | 501..=599 => Outcome::Failed(error),
-        // What an object's schema refuses in an apply is a 500.
-        400..=500 => Outcome::Rejected(error),
-        _ => Outcome::Failed(error),
+impl ActError {
+    /// Whether the object isn't what the writer saw. A conflict of field owners, a resourceVersion that moved on and
+    /// another object under the name are all a 409; a failed `test` of a JSON patch is a 422 that says so.
+    fn is_stale(&self) -> bool {
+        let Self::Answer(status) = self else { return false };
+        let failed_test =
+            || status.message.contains("testing path") || status.message.contains("testing value");
+        status.code == 409 || (status.code == 422 && failed_test())
+    }
+
+    /// Whether the server will go on refusing the request until something is mended. What an object's schema refuses in
+    /// an apply is a 500.
+    pub fn is_rejection(&self) -> bool {
+        let Self::Answer(status) = self else { return false };
+        !self.is_stale() && status.code != 429 && (400..=500).contains(&status.code)
     }
 }
 
@@ -254,18 +255,18 @@ mod tests {
 
     #[test]
     fn a_conflict_means_looking_again_whatever_its_cause() {
-        assert!(matches!(classify(answer(409)), Outcome::Stale(_)));
+        assert!(answer(409).is_stale() && !answer(409).is_rejection());
     }
 
     #[test]
-    fn what_the_server_will_go_on_refusing_is_rejected_and_the_rest_is_tried_again() {
+    fn what_the_server_will_go_on_refusing_is_a_rejection_and_the_rest_is_worth_another_try() {
         for code in [400, 403, 404, 422, 500] {
-            assert!(matches!(classify(answer(code)), Outcome::Rejected(_)), "{code}");
+            assert!(answer(code).is_rejection(), "{code}");
         }
         for code in [429, 503, 504] {
-            assert!(matches!(classify(answer(code)), Outcome::Failed(_)), "{code}");
+            assert!(!answer(code).is_rejection(), "{code}");
         }
-        assert!(matches!(classify(ActError::Timeout(Duration::from_secs(1))), Outcome::Failed(_)));
+        assert!(!ActError::Timeout(Duration::from_secs(1)).is_rejection());
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 pub mod act;
 pub mod backoff;
+pub mod causes;
 pub mod child;
 pub mod cli;
 pub mod handover;

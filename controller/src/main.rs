@@ -5,7 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use baton_controller::cli::{Cli, Command, LogFormat, RunArgs};
+use baton_controller::{
+    causes::with_causes,
+    cli::{Cli, Command, LogFormat, RunArgs},
+};
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
@@ -14,13 +17,7 @@ async fn main() -> ExitCode {
     match execute(Cli::parse().command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprint!("baton: {error}");
-            let mut cause = error.source();
-            while let Some(because) = cause {
-                eprint!(": {because}");
-                cause = because.source();
-            }
-            eprintln!();
+            eprintln!("baton: {}", with_causes(&*error));
             ExitCode::FAILURE
         }
     }

@@ -23,6 +23,7 @@ use crate::{
     FIELD_MANAGER,
     act::{ActError, Actor, Outcome},
     backoff::Backoff,
+    causes::with_causes,
     child::ChildKind,
     intent::IntentError,
     observe::{Observed, wants},
@@ -71,15 +72,6 @@ impl Context {
 /// Why a pass ended early. The controller tries again after a pause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
-    /// A child could not be read.
-    #[error("can't read the {child}")]
-    Read {
-        /// The child.
-        child: ChildKind,
-        /// Why.
-        #[source]
-        source: ActError,
-    },
     /// The Workload can't be written as intents.
     #[error(transparent)]
     Intent(#[from] IntentError),
@@ -98,6 +90,7 @@ pub(crate) async fn reconcile(
 ) -> Result<Action, ReconcileError> {
     context.stores.ready().await;
     match &watched.0 {
+        Ok(workload) if workload.metadata.deletion_timestamp.is_some() => Ok(Action::await_change()),
         Ok(workload) => reconcile_workload(Arc::new(workload.clone()), &context).await,
         Err(invalid) => {
             report_undecodable(invalid, &context).await;
@@ -107,14 +100,9 @@ pub(crate) async fn reconcile(
 }
 
 async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Action, ReconcileError> {
-    if workload.metadata.deletion_timestamp.is_some() {
-        return Ok(Action::await_change());
-    }
     let uid = workload.uid().unwrap_or_default();
     let generation = workload.metadata.generation.unwrap_or_default();
-    let (held_back, _) = context.backoff(|backoff| backoff.held_back(&uid, generation, Instant::now()));
-    let seen = observe(workload, &held_back, context).await?;
-    let pass = run(seen, held_back, context).await?;
+    let pass = run(workload, &uid, generation, context).await?;
     report(&pass, context).await?;
 
     let (_, pause) = context.backoff(|backoff| backoff.held_back(&uid, generation, Instant::now()));
@@ -122,49 +110,38 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
     Ok(pause.map_or_else(Action::await_change, Action::requeue))
 }
 
-/// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
-/// an object of somebody else's is never overwritten.
-async fn observe(
+async fn run(
     workload: Arc<Workload>,
-    held_back: &BTreeSet<ChildKind>,
+    uid: &str,
+    generation: i64,
     context: &Context,
-) -> Result<Observed, ReconcileError> {
-    let mut children = context.stores.children_of(&workload);
-    for kind in ChildKind::ALL {
-        if wants(&workload, kind) && !children.contains_key(&kind) && !held_back.contains(&kind) {
-            let found = context.actor.read(&workload, kind).await;
-            if let Some(live) = found.map_err(|source| ReconcileError::Read { child: kind, source })? {
-                children.insert(kind, live);
+) -> Result<Pass, IntentError> {
+    let (mut held_back, _) = context.backoff(|backoff| backoff.held_back(uid, generation, Instant::now()));
+    let failed = |child| context.backoff(|backoff| backoff.failed(uid, child, generation, Instant::now()));
+    let results = held_back.iter().map(|child| (*child, ChildResult::HeldBack)).collect();
+    let children = context.stores.children_of(&workload);
+    let mut pass =
+        Pass { seen: Observed { workload, children }, results, refused: Vec::new(), settled: false };
+    let mut to_read = about_to_be_created(&pass.seen, &held_back);
+    for _ in 0..MOST_LOOKS {
+        for child in std::mem::take(&mut to_read) {
+            if let Next::HoldBack = read(&mut pass, child, context).await {
+                held_back.insert(child);
+                failed(child);
             }
         }
-    }
-    Ok(Observed { workload, children })
-}
-
-async fn run(
-    seen: Observed,
-    mut held_back: BTreeSet<ChildKind>,
-    context: &Context,
-) -> Result<Pass, ReconcileError> {
-    let uid = seen.uid();
-    let generation = seen.workload.metadata.generation.unwrap_or_default();
-    let failed = |child| context.backoff(|backoff| backoff.failed(&uid, child, generation, Instant::now()));
-    let results = held_back.iter().map(|child| (*child, ChildResult::HeldBack)).collect();
-    let mut pass = Pass { seen, results, refused: Vec::new(), settled: false };
-    for _ in 0..MOST_LOOKS {
         let Plan { steps, refused, then } = plan(&pass.seen, &held_back)?;
         for refusal in &refused {
             held_back.insert(refusal.child);
             failed(refusal.child);
         }
         pass.refused.extend(refused);
-        let mut stale = BTreeSet::new();
         for step in steps {
             let child = step.child();
             match act(&mut pass, step, context).await {
-                Next::Well => context.backoff(|backoff| backoff.succeeded(&uid, child)),
-                Next::LookAgain => {
-                    stale.insert(child);
+                Next::GoOn => context.backoff(|backoff| backoff.succeeded(uid, child)),
+                Next::Read => {
+                    to_read.insert(child);
                 }
                 Next::HoldBack => {
                     held_back.insert(child);
@@ -172,14 +149,7 @@ async fn run(
                 }
             }
         }
-        for child in &stale {
-            let live = context.actor.read(&pass.seen.workload, *child).await;
-            match live.map_err(|source| ReconcileError::Read { child: *child, source })? {
-                Some(live) => pass.seen.children.insert(*child, live),
-                None => pass.seen.children.remove(child),
-            };
-        }
-        if stale.is_empty() && then == Then::Rest {
+        if to_read.is_empty() && then == Then::Rest {
             pass.settled = true;
             break;
         }
@@ -187,48 +157,71 @@ async fn run(
     Ok(pass)
 }
 
+/// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
+/// an object of somebody else's is never overwritten.
+fn about_to_be_created(seen: &Observed, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
+    let missing = |kind: &ChildKind| wants(&seen.workload, *kind) && !seen.children.contains_key(kind);
+    ChildKind::ALL.into_iter().filter(|kind| missing(kind) && !held_back.contains(kind)).collect()
+}
+
+/// What comes next for a child after a request about it.
 enum Next {
-    Well,
-    LookAgain,
+    GoOn,
+    /// The live object changed: it has to be read before anything else is planned for it.
+    Read,
+    /// It failed: nothing more is tried in this pass.
     HoldBack,
+}
+
+async fn read(pass: &mut Pass, child: ChildKind, context: &Context) -> Next {
+    match context.actor.read(&pass.seen.workload, child).await {
+        Ok(Some(live)) => {
+            pass.seen.children.insert(child, live);
+            Next::GoOn
+        }
+        Ok(None) => {
+            pass.seen.children.remove(&child);
+            Next::GoOn
+        }
+        Err(error) => fail(pass, child, "read", &error),
+    }
 }
 
 async fn act(pass: &mut Pass, step: Step, context: &Context) -> Next {
     let child = step.child();
-    let workload = pass.seen.workload.clone();
-    let name = workload.name_any();
-    let namespace = workload.namespace().unwrap_or_default();
-    let kind_of_step = step.describe();
+    let what = step.describe();
     let created = matches!(&step, Step::Apply { guard: Guard::Create, .. });
+    let workload = pass.seen.workload.clone();
+    let (name, namespace) = (workload.name_any(), workload.namespace());
     match context.actor.act(&workload, step).await {
         Outcome::Done(Some(live)) => {
-            debug!(%child, name, namespace, "{kind_of_step}: done");
+            debug!(%child, name, namespace, "{what}: done");
             pass.seen.children.insert(child, live);
             let created = created || matches!(pass.results.get(&child), Some(ChildResult::Created));
             pass.results.insert(child, if created { ChildResult::Created } else { ChildResult::Applied });
-            Next::Well
+            Next::GoOn
         }
         Outcome::Done(None) => {
-            info!(%child, name, namespace, "{kind_of_step}: done");
+            info!(%child, name, namespace, "{what}: done");
             pass.seen.children.remove(&child);
             pass.results.insert(child, ChildResult::Deleted);
-            Next::Well
+            Next::GoOn
         }
         Outcome::Stale(error) => {
-            debug!(%child, name, namespace, %error, "{kind_of_step}: the live object changed; looking again");
-            Next::LookAgain
+            debug!(%child, name, namespace, %error, "{what}: the live object changed; reading it");
+            Next::Read
         }
-        Outcome::Rejected(error) => {
-            warn!(%child, name, namespace, %error, "{kind_of_step}: rejected");
-            pass.results.insert(child, ChildResult::Rejected(error.to_string()));
-            Next::HoldBack
-        }
-        Outcome::Failed(error) => {
-            warn!(%child, name, namespace, error = &error as &dyn std::error::Error, "{kind_of_step}: failed");
-            pass.results.insert(child, ChildResult::Failed(error.to_string()));
-            Next::HoldBack
-        }
+        Outcome::Failed(error) => fail(pass, child, what, &error),
     }
+}
+
+fn fail(pass: &mut Pass, child: ChildKind, what: &str, error: &ActError) -> Next {
+    let words = with_causes(error);
+    let workload = &pass.seen.workload;
+    warn!(%child, name = workload.name_any(), namespace = workload.namespace(), error = words, "{what} failed");
+    let result = if error.is_rejection() { ChildResult::Rejected(words) } else { ChildResult::Failed(words) };
+    pass.results.insert(child, result);
+    Next::HoldBack
 }
 
 async fn report(pass: &Pass, context: &Context) -> Result<(), ReconcileError> {

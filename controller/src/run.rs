@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use futures::{FutureExt, StreamExt};
+use futures::StreamExt;
 use kube::{
     Client, Config,
     runtime::{
@@ -16,6 +16,7 @@ use tracing::{info, warn};
 
 use crate::{
     act::Actor,
+    causes::with_causes,
     cli::RunArgs,
     health::{self, Readiness},
     reconcile::{Context, ReconcileError, on_error, reconcile},
@@ -103,11 +104,9 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
             }
             std::future::ready(())
         })
-        .map(|()| {
-            ready.abort();
-            health.abort();
-        })
         .await;
+    ready.abort();
+    health.abort();
     info!("stopped");
     Ok(())
 }
@@ -117,10 +116,10 @@ fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
         // The Workload went away between its change and its turn.
         ControllerError::ObjectNotFound(_) => {}
         ControllerError::ReconcilerFailed(error, workload) => {
-            warn!(%workload, error = error as &dyn std::error::Error, "reconcile failed; it is tried again");
+            warn!(%workload, error = with_causes(error), "reconcile failed; it is tried again");
         }
         error => warn!(
-            error = error as &dyn std::error::Error,
+            error = with_causes(error),
             "a watch failed; it is tried again. If this goes on: is the Workload CRD installed, and may Baton list and \
              watch in its scope?"
         ),

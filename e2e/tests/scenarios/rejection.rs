@@ -94,7 +94,9 @@ async fn a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone() {
 async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_over() {
     let scene = Scene::start("disowned").await;
     scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
-    scene.condition("Applied", "True").await;
+    scene.condition("Ready", "True").await;
+    // A pass that is under way has seen the child as Baton's and puts the reference back, as it does with any field.
+    scene.condition("Progressing", "False").await;
     let disown = json!({"metadata": {"ownerReferences": null}});
     let services = scene.children(ChildKind::Service);
     services.patch("web", &PatchParams::default(), &Patch::Merge(disown)).await.unwrap();

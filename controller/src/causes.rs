@@ -1,0 +1,37 @@
+//! An error and its causes on one line, for logs and conditions.
+
+use std::error::Error;
+
+/// The error's message and those of its causes, separated by colons; a cause that its effect quotes isn't repeated.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let message = cause.to_string();
+        if !line.contains(&message) {
+            line = format!("{line}: {message}");
+        }
+        next = cause.source();
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{message}")]
+    struct Link {
+        message: &'static str,
+        source: Option<Box<Link>>,
+    }
+
+    #[test]
+    fn causes_follow_their_effect_and_are_said_once() {
+        let root = Link { message: "connection refused", source: None };
+        let quoting = Link { message: "client error (connection refused)", source: Some(Box::new(root)) };
+        let top = Link { message: "can't read the Service", source: Some(Box::new(quoting)) };
+        assert_eq!(with_causes(&top), "can't read the Service: client error (connection refused)");
+    }
+}
