@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::ensure;
 use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::{Workload, condition};
 use baton_e2e::{ControlPlane, Namespace, Operator};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, Client, core::DynamicObject};
 
 use crate::{print, recorder::Recorder};
@@ -21,9 +22,14 @@ const YOU: &str = "you";
 
 /// The cluster with Baton in it, and the namespace of the demo.
 pub(crate) struct Stage {
+    // Dropped in this order: the cluster last.
+    /// Baton, as a process.
     pub(crate) operator: Operator,
+    /// Where everything happens.
     pub(crate) namespace: Namespace,
+    /// A client that may do everything.
     pub(crate) client: Client,
+    /// The control plane.
     pub(crate) cluster: ControlPlane,
 }
 
@@ -83,37 +89,33 @@ impl Stage {
     /// Waits until the Workload is ready as its latest spec says, with this many ready pods, and no rollout is under way.
     pub(crate) async fn settled(&self, pods: i32) -> anyhow::Result<()> {
         let workloads: Api<Workload> = Api::namespaced(self.client.clone(), self.namespace.name());
-        eventually(&format!("the Workload to be Ready with {pods} pods"), async || {
-            let workload = workloads.get(NAME).await?;
-            let status = workload.status.unwrap_or_default();
-            let is_ready = status.ready_replicas == Some(pods)
-                && status.conditions.iter().any(|condition| {
-                    condition.type_ == condition::READY
-                        && condition.status == "True"
-                        && condition.observed_generation == workload.metadata.generation
-                });
-            if is_ready { Ok(Ok(())) } else { Ok(Err(serde_json::to_string_pretty(&status)?)) }
-        })
-        .await?;
+        let end = Instant::now() + PATIENCE;
+        while let Some(seen) = unready(&workloads.get(NAME).await?, pods) {
+            let waited = PATIENCE.as_secs();
+            ensure!(
+                Instant::now() < end,
+                "waited {waited} s in vain for the Workload to be Ready with {pods} pods; last seen: {seen}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         let limit = format!("--timeout={}s", PATIENCE.as_secs());
         self.kubectl(&["rollout", "status", "deployment", NAME, &limit]).await?;
         Ok(())
     }
 }
 
-/// Waits until `probe` has found what it looks for; until then it says what it saw instead.
-pub(crate) async fn eventually<T>(
-    what: &str,
-    probe: impl AsyncFn() -> anyhow::Result<Result<T, String>>,
-) -> anyhow::Result<T> {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        match probe().await.with_context(|| format!("while waiting for {what}"))? {
-            Ok(found) => return Ok(found),
-            Err(seen) if Instant::now() >= end => {
-                bail!("waited {} s in vain for {what}; last seen: {seen}", PATIENCE.as_secs())
-            }
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
+/// What is seen of a Workload instead of this many ready pods and the condition Ready for its latest spec.
+fn unready(workload: &Workload, pods: i32) -> Option<String> {
+    let status = workload.status.clone().unwrap_or_default();
+    let is_ready = |one: &Condition| {
+        one.type_ == condition::READY
+            && one.status == "True"
+            && one.observed_generation == workload.metadata.generation
+    };
+    if status.ready_replicas == Some(pods) && status.conditions.iter().any(is_ready) {
+        return None;
     }
+    let conditions: Vec<_> =
+        status.conditions.iter().map(|one| format!("{}={}", one.type_, one.status)).collect();
+    Some(format!("{} pods ready, {}", status.ready_replicas.unwrap_or_default(), conditions.join(", ")))
 }

@@ -17,9 +17,9 @@ use crate::{
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(7, "Replicas come back");
     print::say(
-        "First the autoscaler goes. Then Baton applies the number that is live, and only when it holds \
-         that, it releases what the autoscaler still owned and sets the new number. So no write of the \
-         autoscaler is undone, and no stale entry is in the way of the next handover.",
+        "The Workload asks for six pods and no autoscaler. So that goes first. Then Baton applies the number \
+         that is live, and only when it holds that, it releases what the autoscaler still owned and sets the \
+         new number: no write of the autoscaler is undone, and no stale entry is left for the next handover.",
     );
     let change = manifests::autoscaling_off();
     print::code(&change.shown);
