@@ -2,7 +2,7 @@
 
 use baton_controller::child::ChildKind;
 use kube::{
-    api::{Patch, PatchParams},
+    api::{DeleteParams, Patch, PatchParams},
     core::DynamicObject,
 };
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ async fn a_child_that_somebody_deletes_comes_back() {
     scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Applied", "True").await;
     let before = scene.child(ChildKind::Service).await.unwrap().metadata.uid;
-    scene.children(ChildKind::Service).delete("web", &Default::default()).await.unwrap();
+    scene.children(ChildKind::Service).delete("web", &DeleteParams::default()).await.unwrap();
     scene
         .child_where("the Service to come back", ChildKind::Service, |service| service.metadata.uid != before)
         .await;

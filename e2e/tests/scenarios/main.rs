@@ -1,6 +1,6 @@
 //! What Baton promises, on a real kube-apiserver: one control plane for all, a namespace and an operator of its own for
 //! each test.
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod drift;
 mod handover;

@@ -9,12 +9,12 @@ use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Con
 use kube::{
     Api, Client,
     api::{ListParams, Patch, PatchParams},
-    core::{ApiResource, DynamicObject},
+    core::DynamicObject,
 };
 use serde_json::{Value, json};
 
 /// Longer than anything takes on a slow machine; a test never asserts on time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub struct Scene {
     pub control_plane: &'static ControlPlane,
@@ -47,11 +47,7 @@ impl Scene {
     }
 
     pub fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
-        self.api(&kind.api_resource())
-    }
-
-    pub fn api(&self, resource: &ApiResource) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), self.ns(), resource)
+        Api::namespaced_with(self.client.clone(), self.ns(), &kind.api_resource())
     }
 
     /// Applies the Workload `web` with one container and this on top of its spec, as a user.

@@ -37,7 +37,7 @@ async fn two_managers_apply_different_containers_and_conflict_only_where_they_ov
             let told = containers.iter().map(|container| {
                 json!({"name": container["name"], "image": container["image"], "env": container["env"]})
             });
-            Value::from_iter(told) == expected
+            told.collect::<Value>() == expected
         })
         .await;
 
