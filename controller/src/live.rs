@@ -51,10 +51,11 @@ impl Live {
         Some(format!("{}/{}", controller.kind, controller.name))
     }
 
-    /// The managers in its `managedFields`, each once, in order.
+    /// The managers in its `managedFields`, each once, by name.
     pub fn managers(&self) -> Vec<String> {
         let mut managers: Vec<String> =
             self.0.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect();
+        managers.sort();
         managers.dedup();
         managers
     }

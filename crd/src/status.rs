@@ -61,8 +61,9 @@ pub struct WorkloadStatus {
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaOwnership {
-    /// The field manager that holds the Deployment's `spec.replicas`, such as `baton`, `handover-to-hpa` or
-    /// `kube-controller-manager`. Empty if nobody does.
+    /// The field managers that hold the Deployment's `spec.replicas`: `baton`, `handover-to-hpa`, or another. One that
+    /// writes through the scale subresource, as autoscalers and `kubectl scale` do, is marked: `kube-controller-manager
+    /// (scale)`. `nobody` if the number is only the server's default.
     pub holder: String,
 
     /// Where the number stands on its way between Baton and an autoscaler.

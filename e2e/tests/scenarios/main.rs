@@ -4,10 +4,12 @@
 
 mod drift;
 mod handover;
+mod install;
 mod kubectl;
 mod lifecycle;
 mod ownership;
 mod permissions;
 mod rejection;
 mod scene;
+mod skew;
 mod teams;

@@ -11,12 +11,14 @@ pub(crate) fn keep(stage: Stage) -> anyhow::Result<()> {
     let kept = cluster.keep()?;
     let log = operator.process().log().to_owned();
     let operator = operator.keep();
+    let in_namespace = namespace.to_string();
+    namespace.keep();
 
     print::say("The cluster and the operator keep running. To use them:");
     print::code(&format!(
         "export KUBECONFIG={}\n\
          alias kubectl={}\n\
-         kubectl config set-context --current --namespace {namespace}\n\
+         kubectl config set-context --current --namespace {in_namespace}\n\
          kubectl get wl -A\n\
          kubectl get deploy web -o yaml --show-managed-fields\n\
          kubectl explain workload.spec\n\
@@ -27,7 +29,5 @@ pub(crate) fn keep(stage: Stage) -> anyhow::Result<()> {
     ));
     print::say("And to stop them:");
     print::code(&format!("kill {operator}; {}", kept.stop.display()));
-    // Dropping a namespace deletes it.
-    std::mem::forget(namespace);
     Ok(())
 }
