@@ -1,6 +1,6 @@
 //! What one pass of the loop has seen.
 //!
-//! Plain data, filled by [`crate::watches`] from caches and by [`crate::act`] from answers. Refuses to do I/O.
+//! Plain data, filled from caches that watches feed and from the answers to [`crate::act`]. Refuses to do I/O.
 
 use std::{collections::BTreeMap, sync::Arc};
 
