@@ -11,6 +11,7 @@ use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
     core::{DynamicObject, Status},
+    runtime::events::{Event, Recorder, Reporter},
 };
 use serde_json::{Value, json};
 
@@ -50,13 +51,16 @@ pub enum ActError {
 #[derive(Clone)]
 pub struct Actor {
     client: Client,
+    recorder: Recorder,
     request_timeout: Duration,
 }
 
 impl Actor {
-    /// An actor that gives each request this long.
+    /// An actor that gives each request this long, and signs its Events with the name of its pod if it has one.
     pub fn new(client: Client, request_timeout: Duration) -> Self {
-        Self { client, request_timeout }
+        let instance = std::env::var("HOSTNAME").ok();
+        let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
+        Self { recorder: Recorder::new(client.clone(), reporter), client, request_timeout }
     }
 
     /// Reads a child from the API server, past every cache; absent where there is none.
@@ -96,7 +100,8 @@ impl Actor {
         }
     }
 
-    /// Applies the Workload's status as `baton`.
+    /// Applies the Workload's status as `baton`, if the Workload is still as it was seen: a status is told from the one
+    /// before it.
     ///
     /// # Errors
     /// When the request fails.
@@ -105,12 +110,24 @@ impl Actor {
         let body = json!({
             "apiVersion": Workload::api_version(&()),
             "kind": Workload::kind(&()),
-            "metadata": {"name": workload.name_any(), "uid": workload.uid()},
+            "metadata": {
+                "name": workload.name_any(),
+                "uid": workload.uid(),
+                "resourceVersion": workload.resource_version(),
+            },
             "status": status,
         });
         let params = PatchParams::apply(FIELD_MANAGER).force();
         self.bounded(api.patch_status(&workload.name_any(), &params, &Patch::Apply(&body))).await?;
         Ok(())
+    }
+
+    /// Writes an Event about the Workload, or counts it up where the same was written a moment ago.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn publish(&self, workload: &Workload, event: &Event) -> Result<(), ActError> {
+        self.bounded(self.recorder.publish(event, &workload.object_ref(&()))).await
     }
 
     async fn apply(

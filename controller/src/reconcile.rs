@@ -10,17 +10,13 @@ use std::{
 
 use baton_crd::Workload;
 use kube::{
-    Client, Resource, ResourceExt,
+    ResourceExt,
     core::error_boundary::InvalidObject,
-    runtime::{
-        controller::Action,
-        events::{Recorder, Reporter},
-    },
+    runtime::{controller::Action, events::Event},
 };
 use tracing::{debug, info, warn};
 
 use crate::{
-    FIELD_MANAGER,
     act::{ActError, Actor, Outcome},
     backoff::Backoff,
     causes::with_causes,
@@ -42,7 +38,6 @@ const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
 pub(crate) struct Context {
     actor: Actor,
     stores: Stores,
-    recorder: Recorder,
     backoff: Mutex<Backoff>,
     /// The generation at which each Workload that can't be read was reported, by uid: its own status can't be read
     /// either, so that it would be written again and again.
@@ -50,10 +45,15 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(client: Client, actor: Actor, stores: Stores) -> Self {
-        let instance = std::env::var("HOSTNAME").ok();
-        let recorder = Recorder::new(client, Reporter { controller: "baton.rs/baton".to_owned(), instance });
-        Self { actor, stores, recorder, backoff: Mutex::default(), undecodable: Mutex::default() }
+    pub(crate) fn new(actor: Actor, stores: Stores) -> Self {
+        Self { actor, stores, backoff: Mutex::default(), undecodable: Mutex::default() }
+    }
+
+    /// An Event that is lost is lost; the status says the same.
+    async fn publish(&self, workload: &Workload, event: &Event) {
+        if let Err(error) = self.actor.publish(workload, event).await {
+            warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
+        }
     }
 
     fn backoff<T>(&self, with: impl FnOnce(&mut Backoff) -> T) -> T {
@@ -229,11 +229,8 @@ async fn report(pass: &Pass, context: &Context) -> Result<(), ReconcileError> {
     let now = jiff::Timestamp::now();
     let previous = workload.status.clone().unwrap_or_default();
     let status = report::status(pass, &previous, now);
-    for event in report::events(pass, &previous, &status) {
-        // An Event that is lost is lost; the condition says the same.
-        if let Err(error) = context.recorder.publish(&event, &workload.object_ref(&())).await {
-            warn!(workload = workload.name_any(), %error, "can't write an Event");
-        }
+    for event in report::deeds(pass) {
+        context.publish(workload, &event).await;
     }
     if status == previous {
         return Ok(());
@@ -241,10 +238,15 @@ async fn report(pass: &Pass, context: &Context) -> Result<(), ReconcileError> {
     let body = serde_json::to_value(&status)
         .map_err(|source| ReconcileError::Status(ActError::Client(kube::Error::SerdeError(source))))?;
     match context.actor.apply_status(workload, &body).await {
-        // The Workload was deleted in the meantime, or made anew: that one has its own turn.
-        Err(ActError::Answer(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
-        result => result.map_err(ReconcileError::Status),
+        Ok(()) => {}
+        // The Workload has changed, or is gone: its newer state has its own turn.
+        Err(ActError::Answer(status)) if status.is_not_found() || status.is_conflict() => return Ok(()),
+        Err(error) => return Err(ReconcileError::Status(error)),
     }
+    for event in report::changes(pass, &previous, &status) {
+        context.publish(workload, &event).await;
+    }
+    Ok(())
 }
 
 /// A Workload that this version can't read: its children stay as they are, and people are told.
@@ -262,10 +264,7 @@ async fn report_undecodable(invalid: &InvalidObject, context: &Context) {
     );
     let status = report::undecodable(&workload, &invalid.error, jiff::Timestamp::now());
     if let Err(error) = context.actor.apply_status(&workload, &status).await {
-        warn!(workload = workload.name_any(), %error, "can't write the status, applying as {FIELD_MANAGER}");
+        warn!(workload = workload.name_any(), error = with_causes(&error), "can't write the status");
     }
-    let event = report::undecodable_event(&invalid.error);
-    if let Err(error) = context.recorder.publish(&event, &workload.object_ref(&())).await {
-        warn!(workload = workload.name_any(), %error, "can't write an Event");
-    }
+    context.publish(&workload, &report::undecodable_event(&invalid.error)).await;
 }

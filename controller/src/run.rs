@@ -94,8 +94,8 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         info!("ready: every cache is filled");
     });
 
-    let actor = Actor::new(client.clone(), args.request_timeout.0);
-    let context = Arc::new(Context::new(client, actor, stores));
+    let actor = Actor::new(client, args.request_timeout.0);
+    let context = Arc::new(Context::new(actor, stores));
     controller
         .run(reconcile, on_error, context)
         .for_each(|result| {

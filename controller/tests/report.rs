@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use baton_controller::{
     child::ChildKind,
-    report::{ChildResult, Pass, events, status},
+    report::{ChildResult, Pass, changes, deeds, status},
 };
 use baton_crd::{ChildState, HandoverPhase, Workload, WorkloadStatus};
 use common::{child, deployment_held_by, seen, workload};
@@ -62,7 +62,7 @@ fn told(status: &WorkloadStatus, type_: &str) -> String {
 }
 
 fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<String> {
-    events(pass, previous, status).into_iter().map(|event| event.reason).collect()
+    changes(pass, previous, status).into_iter().map(|event| event.reason).collect()
 }
 
 #[test]
@@ -183,7 +183,23 @@ fn an_event_names_its_child_and_fits_what_the_server_takes() {
     let long = "ä".repeat(2000);
     let pass = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(long))]);
     let after = status(&pass, &WorkloadStatus::default(), now());
-    let events = events(&pass, &WorkloadStatus::default(), &after);
+    let events = changes(&pass, &WorkloadStatus::default(), &after);
     assert!(events[0].note.as_ref().unwrap().len() <= 1024);
     assert_eq!(events[0].secondary.as_ref().unwrap().kind.as_deref(), Some("Deployment"));
+}
+
+#[test]
+fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
+    let workload = workload(&json!({"replicas": 3}));
+    let results = [
+        (ChildKind::Deployment, ChildResult::Applied),
+        (ChildKind::Service, ChildResult::Created),
+        (ChildKind::DisruptionBudget, ChildResult::Deleted),
+    ];
+    let told: Vec<_> =
+        deeds(&pass(&workload, [], results)).into_iter().filter_map(|event| event.note).collect();
+    assert_eq!(
+        told,
+        ["created Service web", "deleted PodDisruptionBudget web: the spec no longer asks for it"]
+    );
 }

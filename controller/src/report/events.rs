@@ -10,9 +10,26 @@ use kube::{
 use super::{ChildResult, Pass};
 use crate::child::ChildKind;
 
-/// The Events that a pass is worth, told from the status before and after it.
-pub fn events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
-    let mut events = child_events(pass, previous, status);
+/// The Events about what a pass did.
+pub fn deeds(pass: &Pass) -> Vec<Event> {
+    let name = pass.seen.workload.name_any();
+    let deed = |(child, result): (&ChildKind, &ChildResult)| {
+        let event = match result {
+            ChildResult::Created => normal("Created", "Apply", format!("created {child} {name}")),
+            ChildResult::Deleted => {
+                let note = format!("deleted {child} {name}: the spec no longer asks for it");
+                normal("Deleted", "Delete", note)
+            }
+            _ => return None,
+        };
+        Some(about(pass, *child, event))
+    };
+    pass.results.iter().filter_map(deed).collect()
+}
+
+/// The Events about what has changed between two statuses.
+pub fn changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
+    let mut events = child_changes(pass, previous, status);
     events.extend(handover_event(previous, status));
     events
 }
@@ -22,20 +39,9 @@ pub fn undecodable_event(error: &str) -> Event {
     warning("Undecodable", "Read", format!("can't read the Workload; its children stay as they are: {error}"))
 }
 
-fn child_events(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
+fn child_changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
     let name = pass.seen.workload.name_any();
     let mut events = Vec::new();
-    for (child, result) in &pass.results {
-        let event = match result {
-            ChildResult::Created => normal("Created", "Apply", format!("created {child} {name}")),
-            ChildResult::Deleted => {
-                let note = format!("deleted {child} {name}: the spec no longer asks for it");
-                normal("Deleted", "Delete", note)
-            }
-            _ => continue,
-        };
-        events.push(about(pass, *child, event));
-    }
     for child in ChildKind::ALL {
         let of_kind =
             |status: &WorkloadStatus| status.children.iter().find(|seen| seen.kind == child.name()).cloned();

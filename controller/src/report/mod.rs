@@ -8,7 +8,7 @@ mod status;
 
 use std::collections::BTreeMap;
 
-pub use events::{events, undecodable_event};
+pub use events::{changes, deeds, undecodable_event};
 pub use status::{status, undecodable};
 
 use crate::{child::ChildKind, observe::Observed, plan::Refusal};
