@@ -1,6 +1,9 @@
 //! `spec.replicas` goes to the autoscaler and comes back; a watcher sees every value on the way.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use baton_controller::child::ChildKind;
 use futures::{StreamExt, TryStreamExt};
@@ -13,34 +16,54 @@ use serde_json::json;
 
 use crate::scene::{Scene, entries_of, replicas};
 
-/// Every value that a Deployment's `spec.replicas` has had, in the order of the writes.
+/// Every value that the Deployment's `spec.replicas` has had, in the order of the writes.
 struct ReplicaWatch {
-    values: Arc<Mutex<Vec<i64>>>,
+    deployments: Api<DynamicObject>,
+    seen: Arc<Mutex<Vec<Write>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
+struct Write {
+    resource_version: String,
+    replicas: i64,
+}
+
+impl Write {
+    fn of(deployment: &DynamicObject) -> Self {
+        let resource_version = deployment.metadata.resource_version.clone().unwrap();
+        Self { resource_version, replicas: replicas(deployment) }
+    }
+}
+
 impl ReplicaWatch {
-    /// Watches from this object on. A watch delivers every stored write, so no value is missed between two looks.
-    async fn start(api: Api<DynamicObject>, from: &DynamicObject) -> Self {
-        let values = Arc::new(Mutex::new(vec![replicas(from)]));
-        let version = from.metadata.resource_version.clone().unwrap();
+    /// Watches from this moment on. A watch delivers every stored write, so no value is missed between two looks.
+    async fn start(scene: &Scene) -> Self {
+        let deployments = scene.children(ChildKind::Deployment);
+        let first = Write::of(&deployments.get("web").await.unwrap());
         let params = WatchParams::default().fields("metadata.name=web").timeout(290);
-        let mut events = api.watch(&params, &version).await.unwrap().boxed();
-        let seen = values.clone();
+        let mut events = deployments.watch(&params, &first.resource_version).await.unwrap().boxed();
+        let seen = Arc::new(Mutex::new(vec![first]));
+        let recorded = seen.clone();
         let task = tokio::spawn(async move {
             while let Some(event) = events.try_next().await.unwrap() {
                 if let WatchEvent::Added(object) | WatchEvent::Modified(object) = event {
-                    seen.lock().unwrap().push(replicas(&object));
+                    recorded.lock().unwrap().push(Write::of(&object));
                 }
             }
         });
-        Self { values, task }
+        Self { deployments, seen, task }
     }
 
-    /// The values so far, each change once.
-    fn values(&self) -> Vec<i64> {
-        assert!(!self.task.is_finished(), "the watch has ended before the test");
-        let mut values = self.values.lock().unwrap().clone();
+    /// The values up to now, each change once.
+    async fn values(&self) -> Vec<i64> {
+        let now = Write::of(&self.deployments.get("web").await.unwrap());
+        let caught_up =
+            |seen: &[Write]| seen.iter().any(|write| write.resource_version == now.resource_version);
+        while !caught_up(&self.seen.lock().unwrap()) {
+            assert!(!self.task.is_finished(), "the watch has ended before the test");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let mut values: Vec<i64> = self.seen.lock().unwrap().iter().map(|write| write.replicas).collect();
         values.dedup();
         values
     }
@@ -59,11 +82,9 @@ fn phase(workload: &baton_crd::Workload) -> Option<baton_crd::HandoverPhase> {
 #[tokio::test]
 async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
     let scene = Scene::start("handover").await;
-    let deployments = scene.children(ChildKind::Deployment);
     scene.apply(&json!({"replicas": 3})).await;
     scene.condition("Ready", "True").await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
-    let watch = ReplicaWatch::start(deployments, &deployment).await;
+    let watch = ReplicaWatch::start(&scene).await;
 
     // Asking for more than there is makes the autoscaler write, without any metric.
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 8}})).await;
@@ -73,7 +94,7 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
     assert_eq!(entries_of(&deployment, "handover-to-hpa"), [], "the temporary manager is gone by itself");
     let (_, _, batons) = &entries_of(&deployment, "baton")[0];
     assert_eq!(batons["f:spec"].get("f:replicas"), None, "Baton has let go");
-    assert_eq!(watch.values(), [3, 5]);
+    assert_eq!(watch.values().await, [3, 5]);
 
     // The way back: autoscaling is removed and the number that should count is set, at once.
     scene.apply(&json!({"replicas": 6})).await;
@@ -92,7 +113,7 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
         .collect();
     assert_eq!(holders, [("baton", "Apply")], "no stale entry is left behind");
     assert_eq!(entries_of(&deployment, "baton").len(), 1, "taking back left no Update entry");
-    assert_eq!(watch.values(), [3, 5, 6]);
+    assert_eq!(watch.values().await, [3, 5, 6]);
     let workload = scene
         .eventually("the phase Fixed", async || {
             let workload = scene.workload().await;
@@ -132,14 +153,13 @@ async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left
     let scene = Scene::start("keep").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
     scene.condition("HandedOver", "True").await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
-    let watch = ReplicaWatch::start(scene.children(ChildKind::Deployment), &deployment).await;
+    let watch = ReplicaWatch::start(&scene).await;
     scene.apply(&json!({})).await;
     scene.gone(ChildKind::Autoscaler).await;
     for _ in 0..3 {
         scene.reconcile().await;
     }
-    assert_eq!(watch.values(), [4]);
+    assert_eq!(watch.values().await, [4]);
 }
 
 #[tokio::test]
@@ -147,8 +167,7 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
     let scene = Scene::start("dropped-number").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
-    let watch = ReplicaWatch::start(scene.children(ChildKind::Deployment), &deployment).await;
+    let watch = ReplicaWatch::start(&scene).await;
     scene.apply(&json!({})).await;
     scene
         .eventually("the temporary manager to hold the number", async || {
@@ -163,7 +182,7 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
     for _ in 0..3 {
         scene.reconcile().await;
     }
-    assert_eq!(watch.values(), [4]);
+    assert_eq!(watch.values().await, [4]);
 }
 
 #[tokio::test]
@@ -171,8 +190,7 @@ async fn an_external_autoscaler_gets_the_number_and_baton_makes_none() {
     let scene = Scene::start("external").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.condition("HandoverPending", "True").await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
-    let watch = ReplicaWatch::start(scene.children(ChildKind::Deployment), &deployment).await;
+    let watch = ReplicaWatch::start(&scene).await;
     let scale = json!({"spec": {"replicas": 7}});
     let params = PatchParams { field_manager: Some("keda".into()), ..PatchParams::default() };
     scene.children(ChildKind::Deployment).patch_scale("web", &params, &Patch::Merge(scale)).await.unwrap();
@@ -181,6 +199,6 @@ async fn an_external_autoscaler_gets_the_number_and_baton_makes_none() {
     for _ in 0..3 {
         scene.reconcile().await;
     }
-    assert_eq!(watch.values(), [3, 7]);
+    assert_eq!(watch.values().await, [3, 7]);
     assert!(scene.child(ChildKind::Autoscaler).await.is_none());
 }
