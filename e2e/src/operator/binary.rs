@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    io::{IsTerminal as _, stderr},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
@@ -49,14 +50,13 @@ fn build() -> Result<PathBuf, Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
-    command.current_dir(root).args([
-        "build",
-        "--workspace",
-        "--bin",
-        NAME,
-        "--message-format=json",
-        "--quiet",
-    ]);
+    command.current_dir(root).args(["build", "--workspace", "--bin", NAME, "--message-format=json"]);
+    if stderr().is_terminal() {
+        // Somebody is watching: cargo says what it compiles, or whose lock it waits for.
+        command.stderr(Stdio::inherit());
+    } else {
+        command.arg("--quiet");
+    }
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }

@@ -31,3 +31,13 @@ async fn kubectl_gets_explains_waits_for_and_scales_a_workload() {
         scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
     assert_eq!(replicas(&deployment), 3);
 }
+
+#[tokio::test]
+async fn kubectl_scale_gives_a_number_to_a_workload_that_has_none() {
+    let scene = Scene::start("scale").await;
+    scene.apply(&json!({})).await;
+    scene.condition("Ready", "True").await;
+    let args = ["scale", "wl/web", "--replicas=3", "--namespace", scene.ns()];
+    scene.control_plane.kubectl(args).await.unwrap().success().unwrap();
+    scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
+}
