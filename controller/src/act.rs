@@ -183,7 +183,7 @@ impl Actor {
             Ok(deleted) => {
                 Ok(deleted.left().map(Live::from).filter(|live| !live.object().finalizers().is_empty()))
             }
-            Err(ActError::Answer(status)) if status.is_not_found() => Ok(None),
+            Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -245,13 +245,25 @@ fn release_patch(entries: &[ScaleEntry], revision: &Revision) -> Value {
 }
 
 impl ActError {
-    /// Whether the object isn't what the writer saw. A conflict of field owners, a resourceVersion that moved on and
-    /// another object under the name are all a 409; a failed `test` of a JSON patch is a 422 that says so.
-    fn is_stale(&self) -> bool {
+    /// Whether the object isn't what the writer saw. The server says it in three ways.
+    pub fn is_stale(&self) -> bool {
         let Self::Answer(status) = self else { return false };
-        let failed_test =
-            || status.message.contains("testing path") || status.message.contains("testing value");
-        status.code == 409 || (status.code == 422 && failed_test())
+        let details = status.details.as_ref();
+        match status.code {
+            // A conflict of field owners, a resourceVersion that moved on, or a guarded object that is gone.
+            409 => true,
+            // A guard names the uid of an object that was replaced by another; or a JSON patch failed its own `test`,
+            // which names no object, as validation always does.
+            422 => details.is_none_or(|details| {
+                details.kind.is_empty() || details.causes.iter().any(|cause| cause.field == "metadata.uid")
+            }),
+            _ => false,
+        }
+    }
+
+    /// Whether there is no such object.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Answer(status) if status.is_not_found())
     }
 
     /// Whether the server will go on refusing the request until something is mended. What an object's schema refuses in
@@ -266,8 +278,22 @@ impl ActError {
 mod tests {
     use super::*;
 
+    fn answer_with(code: u16, details: Value) -> ActError {
+        let details = serde_json::from_value(details).unwrap();
+        ActError::Answer(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
+    }
+
+    /// A failure about an object, as validation and most else answers.
     fn answer(code: u16) -> ActError {
-        ActError::Answer(Status::failure("no", "Because").with_code(code).boxed())
+        answer_with(code, json!({"kind": "Deployment"}))
+    }
+
+    #[test]
+    fn another_uid_and_a_failed_test_of_a_json_patch_mean_looking_again_too() {
+        let another_uid = json!({"kind": "Deployment", "causes": [{"field": "metadata.uid"}]});
+        assert!(answer_with(422, another_uid).is_stale());
+        assert!(answer_with(422, json!({})).is_stale());
+        assert!(!answer(422).is_stale());
     }
 
     #[test]

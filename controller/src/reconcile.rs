@@ -240,7 +240,7 @@ async fn report(pass: &Pass, context: &Context) -> Result<(), ReconcileError> {
     match context.actor.apply_status(workload, &body).await {
         Ok(()) => {}
         // The Workload has changed, or is gone: its newer state has its own turn.
-        Err(ActError::Answer(status)) if status.is_not_found() || status.is_conflict() => return Ok(()),
+        Err(error) if error.is_stale() || error.is_not_found() => return Ok(()),
         Err(error) => return Err(ReconcileError::Status(error)),
     }
     for event in report::changes(pass, &previous, &status) {

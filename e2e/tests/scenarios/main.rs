@@ -3,6 +3,7 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod drift;
+mod guards;
 mod handover;
 mod install;
 mod kubectl;
