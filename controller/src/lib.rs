@@ -25,6 +25,7 @@ pub mod plan;
 mod reconcile;
 pub mod report;
 mod run;
+mod shutdown;
 mod watches;
 
 pub use run::{RunError, run};

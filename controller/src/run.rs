@@ -11,7 +11,6 @@ use kube::{
         watcher,
     },
 };
-use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::{
@@ -20,6 +19,7 @@ use crate::{
     cli::RunArgs,
     health::{self, Readiness},
     reconcile::{Context, ReconcileError, on_error, reconcile},
+    shutdown::Shutdown,
     watches::{Scope, watch, workload_of},
 };
 
@@ -64,47 +64,43 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         .map_err(|source| RunError::Health { address, source })?;
     let health = tokio::spawn(health);
 
-    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::Signals)?;
-    let not_ready = readiness.clone();
-    let stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        info!("stopping: passes under way are finished");
-        not_ready.set(false);
-    };
+    let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
 
     let scope = args.namespace.clone().map_or(Scope::Cluster, Scope::Namespace);
     info!(version = env!("CARGO_PKG_VERSION"), ?scope, concurrency = args.concurrency, "starting");
     let (stores, streams) = watch(&client, &scope);
     let mut controller = Controller::for_stream(streams.workloads, streams.workload_store)
         .with_config(controller::Config::default().concurrency(args.concurrency.get()))
-        .graceful_shutdown_on(stop);
+        .graceful_shutdown_on(shutdown.clone().begun());
     for (kind, touched) in streams.children {
         controller =
             controller.watches_stream_with(touched, |child| workload_of(&child), kind.api_resource());
     }
 
-    let caches = stores.clone();
-    let ready = tokio::spawn(async move {
-        caches.ready().await;
-        readiness.set(true);
-        info!("ready: every cache is filled");
+    let ready = tokio::spawn({
+        let (caches, readiness, shutdown) = (stores.clone(), readiness.clone(), shutdown.clone());
+        async move {
+            caches.ready().await;
+            readiness.set(true);
+            info!("ready: every cache is filled");
+            shutdown.begun().await;
+            readiness.set(false);
+        }
     });
 
-    let actor = Actor::new(client, args.request_timeout.0);
-    let context = Arc::new(Context::new(actor, stores));
-    controller
-        .run(reconcile, on_error, context)
-        .for_each(|result| {
-            if let Err(error) = result {
-                log(&error);
-            }
-            std::future::ready(())
-        })
-        .await;
+    let caches = stores.clone();
+    let context = Arc::new(Context::new(Actor::new(client, args.request_timeout.0), stores));
+    let passes = controller.run(reconcile, on_error, context).for_each(|result| {
+        if let Err(error) = result {
+            log(&error);
+        }
+        std::future::ready(())
+    });
+    tokio::select! {
+        () = passes => {}
+        // The controller itself would wait for its caches for ever where the API server can't be reached.
+        () = shutdown.overdue(|| caches.are_filled()) => {}
+    }
     ready.abort();
     health.abort();
     info!("stopped");

@@ -74,6 +74,11 @@ impl Stores {
         }
     }
 
+    /// Whether each cache has been filled once; before that no pass runs.
+    pub(crate) fn are_filled(&self) -> bool {
+        self.filled.iter().all(|filled| *filled.borrow())
+    }
+
     /// The cached objects that bear the name of this Workload's children.
     pub(crate) fn children_of(&self, workload: &Workload) -> BTreeMap<ChildKind, Live> {
         let (name, namespace) = (workload.name_any(), workload.namespace().unwrap_or_default());

@@ -1,0 +1,78 @@
+//! From the first signal to the end of the process.
+//!
+//! The first SIGTERM or Ctrl-C asks for a graceful end: passes under way are finished, none is begun. A second one, or too
+//! long a wait, ends it anyway. Nothing is lost by that: what a pass leaves undone, the next start reads from the cluster.
+
+use std::{io, time::Duration};
+
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch::{Receiver, channel},
+};
+use tracing::{info, warn};
+
+/// How long passes under way may take to finish; less than the grace period in `manifests/deploy`.
+const GRACE: Duration = Duration::from_secs(40);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Running,
+    Stopping,
+    Now,
+}
+
+/// Tells how far the shutdown is; cloned by whoever has to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Shutdown(Receiver<Stage>);
+
+impl Shutdown {
+    /// Listens for signals from now on.
+    ///
+    /// # Errors
+    /// When the system refuses the signal handlers.
+    pub(crate) fn on_signals() -> io::Result<Self> {
+        let (mut terminate, mut interrupt) =
+            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let (stage, receiver) = channel(Stage::Running);
+        tokio::spawn(async move {
+            either(&mut terminate, &mut interrupt).await;
+            info!("stopping: passes under way are finished; a second signal ends them");
+            stage.send_replace(Stage::Stopping);
+            either(&mut terminate, &mut interrupt).await;
+            stage.send_replace(Stage::Now);
+            // Dropping the sender would look like a stage to those who wait.
+            std::future::pending::<()>().await;
+        });
+        Ok(Self(receiver))
+    }
+
+    /// Resolves when the shutdown has begun.
+    pub(crate) async fn begun(mut self) {
+        self.reached(Stage::Stopping).await;
+    }
+
+    /// Resolves when there is nothing to wait for any more: once the shutdown has begun, at a second signal, after the
+    /// grace period, or at once if no pass can be under way.
+    pub(crate) async fn overdue(mut self, passes_may_run: impl Fn() -> bool) {
+        self.reached(Stage::Stopping).await;
+        if !passes_may_run() {
+            return;
+        }
+        tokio::select! {
+            () = self.reached(Stage::Now) => warn!("a second signal: passes under way are left where they are"),
+            () = tokio::time::sleep(GRACE) => warn!("passes under way took too long; they are left where they are"),
+        }
+    }
+
+    async fn reached(&mut self, stage: Stage) {
+        // An error means that the listening task is gone, and with it the runtime.
+        let _ = self.0.wait_for(|now| *now >= stage).await;
+    }
+}
+
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

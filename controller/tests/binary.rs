@@ -1,0 +1,81 @@
+//! The binary `baton` as its users start it, without a cluster.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Command, Output, Stdio},
+};
+
+fn baton(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+    command.args(args).env_clear();
+    command
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn crd_prints_the_definition() {
+    let output = baton(&["crd"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), baton_crd::workload_crd_yaml().unwrap());
+}
+
+#[test]
+fn a_flag_that_makes_no_sense_is_refused_with_an_example() {
+    let output = baton(&["run", "--request-timeout", "0s"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("write it like `30s`"), "{}", said(&output));
+}
+
+#[test]
+fn without_a_cluster_it_says_where_it_looked() {
+    let output = baton(&["run", "--health-addr", "127.0.0.1:0"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("point KUBECONFIG at a kubeconfig"), "{}", said(&output));
+}
+
+#[test]
+fn an_address_in_use_is_an_error_at_start() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let kubeconfig = unreachable_cluster();
+    let output =
+        baton(&["run", "--health-addr", &address]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(said(&output).contains("choose another --health-addr"), "{}", said(&output));
+}
+
+#[test]
+fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
+    let kubeconfig = unreachable_cluster();
+    let mut process = baton(&["run", "--health-addr", "127.0.0.1:0"])
+        .env("KUBECONFIG", kubeconfig.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
+    assert!(log.any(|line| line.unwrap().contains("a watch failed")), "it says what it waits for");
+    Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    assert!(log.any(|line| line.unwrap().contains("stopped")));
+    assert!(process.wait().unwrap().success());
+}
+
+/// A kubeconfig of a cluster that refuses every connection.
+fn unreachable_cluster() -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(
+        br"
+apiVersion: v1
+kind: Config
+clusters: [{name: nowhere, cluster: {server: 'https://127.0.0.1:1'}}]
+users: [{name: nobody, user: {token: none}}]
+contexts: [{name: nowhere, context: {cluster: nowhere, user: nobody}}]
+current-context: nowhere
+",
+    )
+    .unwrap();
+    file
+}
