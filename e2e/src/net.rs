@@ -34,7 +34,9 @@ pub(crate) fn http_status(address: SocketAddr, path: &str) -> Option<u16> {
     let limit = Duration::from_secs(1);
     let mut stream = TcpStream::connect_timeout(&address, limit).ok()?;
     stream.set_read_timeout(Some(limit)).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
+    // In one write: a server may answer and hang up after the first part of a request that comes in several.
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
     // "HTTP/1.1 200"
     let mut head = [0; 12];
     stream.read_exact(&mut head).ok()?;
