@@ -1,7 +1,5 @@
 //! What can't be done is said where people look, and tried again at a decent pace.
 
-use std::time::Duration;
-
 use baton_controller::child::ChildKind;
 use kube::{
     ResourceExt,
@@ -35,11 +33,16 @@ async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_
         })
         .await;
 
-    // Pauses of 1, 2, 4, 8… seconds leave room for four more tries in eight seconds. A hot loop would make hundreds.
-    let before = scene.deployment_applies();
-    tokio::time::sleep(Duration::from_secs(8)).await;
-    let tries = scene.deployment_applies() - before;
-    assert!((1..=4).contains(&tries), "{tries} tries in eight seconds");
+    let tries = scene
+        .eventually("four tries", async || {
+            let tries = scene.writes("deployments");
+            if tries.len() >= 4 { Ok(tries) } else { Err(tries.len()) }
+        })
+        .await;
+    for (pair, least) in tries.windows(2).zip([1.0, 2.0, 4.0]) {
+        let pause = pair[1].received.duration_since(pair[0].received).as_secs_f64();
+        assert!(pause >= least, "a pause of {pause} s where at least {least} s were due:\n{tries}");
+    }
 
     scene.apply(&json!({})).await;
     scene.condition("Ready", "True").await;
