@@ -51,6 +51,9 @@ fn build() -> Result<PathBuf, Error> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.current_dir(root).args(["build", "--workspace", "--bin", NAME, "--message-format=json"]);
+    for (name, _) in env::vars_os().filter(|(name, _)| is_of_the_outer_package(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
     if stderr().is_terminal() {
         // Somebody is watching: cargo says what it compiles, or whose lock it waits for.
         command.stderr(Stdio::inherit());
@@ -74,6 +77,12 @@ fn build() -> Result<PathBuf, Error> {
     }
     let messages = String::from_utf8_lossy(&output.stdout).into_owned();
     executable(&messages).ok_or_else(|| Error::parse("the messages of cargo build")("they name no binary"))
+}
+
+/// Whether cargo sets this variable for the program that it runs, about that program's package. A build script that looks
+/// at one would be run again, and with it half the tree compiled, each time a build follows one from outside of cargo.
+fn is_of_the_outer_package(variable: &str) -> bool {
+    variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
 }
 
 fn executable(messages: &str) -> Option<PathBuf> {
