@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use baton_crd::Workload;
-use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
@@ -209,8 +208,8 @@ fn namespaced(client: &Client, workload: &Workload) -> Api<Workload> {
 
 fn temporary_intent(workload: &Workload) -> Value {
     json!({
-        "apiVersion": Deployment::api_version(&()),
-        "kind": Deployment::kind(&()),
+        "apiVersion": ChildKind::Deployment.api_version(),
+        "kind": ChildKind::Deployment.name(),
         "metadata": {"name": workload.name_any()},
     })
 }

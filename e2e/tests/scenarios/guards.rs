@@ -11,7 +11,7 @@ use baton_controller::{
     plan::{Guard, Step},
 };
 use baton_crd::Workload;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::scene::{Scene, replicas};
@@ -66,9 +66,7 @@ async fn a_step_planned_from_an_older_state_is_refused() {
     let scene = Scene::start("older").await;
     let (actor, workload) = actor_for_a_paused_workload(&scene).await;
     done(&actor, &workload, apply(&workload, Some(3), Guard::Create)).await;
-    let scale = json!({"spec": {"replicas": 5}});
-    let deployments = scene.children(ChildKind::Deployment);
-    deployments.patch_scale("web", &PatchParams::default(), &Patch::Merge(scale)).await.unwrap();
+    scene.scale_as("autoscaler", 5).await;
 
     let live = Live::from(scene.child(ChildKind::Deployment).await.unwrap());
     let older = Revision { resource_version: "1".into(), ..live.revision() };
@@ -91,9 +89,7 @@ async fn the_temporary_manager_never_takes_the_number_from_somebody_else() {
     let scene = Scene::start("not-forced").await;
     let (actor, workload) = actor_for_a_paused_workload(&scene).await;
     done(&actor, &workload, apply(&workload, Some(3), Guard::Create)).await;
-    let scale = json!({"spec": {"replicas": 5}});
-    let deployments = scene.children(ChildKind::Deployment);
-    deployments.patch_scale("web", &PatchParams::default(), &Patch::Merge(scale)).await.unwrap();
+    scene.scale_as("autoscaler", 5).await;
 
     // The Deployment's controllers write its status meanwhile, so the revision is read until one holds.
     scene

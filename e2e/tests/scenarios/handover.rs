@@ -9,7 +9,7 @@ use baton_controller::child::ChildKind;
 use futures::{StreamExt, TryStreamExt};
 use kube::{
     Api,
-    api::{Patch, PatchParams, WatchEvent, WatchParams},
+    api::{WatchEvent, WatchParams},
     core::DynamicObject,
 };
 use serde_json::json;
@@ -191,9 +191,7 @@ async fn an_external_autoscaler_gets_the_number_and_baton_makes_none() {
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.condition("HandoverPending", "True").await;
     let watch = ReplicaWatch::start(&scene).await;
-    let scale = json!({"spec": {"replicas": 7}});
-    let params = PatchParams { field_manager: Some("keda".into()), ..PatchParams::default() };
-    scene.children(ChildKind::Deployment).patch_scale("web", &params, &Patch::Merge(scale)).await.unwrap();
+    scene.scale_as("keda", 7).await;
     let handed_over = scene.condition("HandedOver", "True").await;
     assert!(handed_over.message.contains("keda (scale)"), "{}", handed_over.message);
     for _ in 0..3 {

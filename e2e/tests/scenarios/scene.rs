@@ -69,6 +69,13 @@ impl Scene {
         self.children(kind).get_opt("web").await.unwrap()
     }
 
+    /// Writes the Deployment's number through its scale subresource, as this manager.
+    pub async fn scale_as(&self, manager: &str, replicas: i32) {
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let scale = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.children(ChildKind::Deployment).patch_scale("web", &params, &scale).await.unwrap();
+    }
+
     /// Waits for the child to be there and to look like this.
     pub async fn child_where(
         &self,
