@@ -1,0 +1,107 @@
+//! A schema as it is written down: named types that refer to each other by name.
+//!
+//! The shape follows `schema/elements.go` of structured-merge-diff, and serde reads and writes the same JSON and YAML.
+//! Nothing here is resolved or checked beyond its form; [`Schema`](super::Schema) is the compiled one to work with.
+
+use serde_json::Value;
+
+/// A list of named types.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SchemaDefinition {
+    /// The types. Of two with one name the last counts.
+    pub types: Vec<TypeDefinition>,
+}
+
+/// A type and its name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypeDefinition {
+    /// What references call it.
+    pub name: String,
+    /// What it may be.
+    pub atom: AtomDefinition,
+}
+
+/// What a value of a type may be: any of those that are there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AtomDefinition {
+    /// A single value.
+    pub scalar: Option<Scalar>,
+    /// A list.
+    pub list: Option<ListDefinition>,
+    /// A map or struct.
+    pub map: Option<MapDefinition>,
+}
+
+/// The kinds of single values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// An integer or float.
+    Numeric,
+    /// A string.
+    String,
+    /// A boolean.
+    Boolean,
+    /// Any of these.
+    Untyped,
+}
+
+/// How the items of a list or the members of a map relate to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relationship {
+    /// The items of a list are owned one by one, named by their keys or (without keys) by their value.
+    Associative,
+    /// The whole is owned and replaced as one.
+    Atomic,
+    /// The members of a map are owned one by one.
+    Separable,
+}
+
+/// A list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListDefinition {
+    /// The type of the items.
+    pub element_type: TypeReference,
+    /// How the items relate. Anything but [`Relationship::Associative`] and [`Relationship::Atomic`] is odd but legal.
+    pub relationship: Option<Relationship>,
+    /// The fields that name an item of an associative list; none for a set.
+    pub keys: Vec<String>,
+}
+
+/// A map or struct.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MapDefinition {
+    /// The fields that the schema names; `None` where it names none, which is not the same as an empty list.
+    pub fields: Option<Vec<FieldDefinition>>,
+    /// The type of all other members; the empty reference where there may be none.
+    pub element_type: TypeReference,
+    /// How the members relate; `None` is separable.
+    pub relationship: Option<Relationship>,
+}
+
+/// A named field of a struct.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FieldDefinition {
+    /// The field's name.
+    pub name: String,
+    /// The field's type.
+    pub type_reference: TypeReference,
+    /// The value of an absent field, where the schema tells one. Counts for the keys of list items only.
+    pub default: Option<Value>,
+}
+
+/// A reference to a named type, or a type in place. Both absent: the empty reference.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TypeReference {
+    /// The name of the type.
+    pub named: Option<String>,
+    /// The type itself, where there is no name.
+    pub inlined: Option<Box<AtomDefinition>>,
+    /// Overrides the relationship of the map or list that is referred to.
+    pub relationship: Option<Relationship>,
+}
+
+/// The name of the type of values that are atomic wherever they are lists or maps.
+pub const UNTYPED_ATOMIC: &str = "__untyped_atomic_";
+
+/// The name of the type that is deduced from the value: maps are granular, lists atomic.
+pub const UNTYPED_DEDUCED: &str = "__untyped_deduced_";
