@@ -17,4 +17,5 @@
 //! [structured-merge-diff]: https://github.com/kubernetes-sigs/structured-merge-diff
 
 pub mod fieldpath;
+pub mod schema;
 pub mod value;
