@@ -1,0 +1,3 @@
+package main
+import "k8s.io/apimachinery/pkg/util/managedfields"
+type converterOnce struct{ c managedfields.TypeConverter }
