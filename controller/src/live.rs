@@ -2,15 +2,18 @@
 //!
 //! Knows `metadata`, `managedFields` and a few numbers. Refuses to know what the child should look like.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use baton_merge::fieldpath::{FieldSet, Path};
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path, PathElement},
+};
 use kube::{ResourceExt, core::DynamicObject};
 use serde_json::Value;
 
 use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
 
-static REPLICAS: LazyLock<Path> = LazyLock::new(|| Path::of_fields(["spec", "replicas"]));
+const REPLICAS: Path<'static> = Path::new(&[PathElement::Field("spec"), PathElement::Field("replicas")]);
 
 /// A live child.
 #[derive(Clone, Debug)]
@@ -82,10 +85,11 @@ impl Live {
 
     /// Who owns `.spec.replicas`, by its `managedFields`.
     pub fn replica_holders(&self) -> ReplicaHolders {
+        let arena = Arena::new();
         let mut holders = ReplicaHolders::default();
         for (position, entry) in self.0.managed_fields().iter().enumerate() {
             let Some(fields) =
-                entry.fields_v1.as_ref().and_then(|fields| FieldSet::from_fields_v1(&fields.0).ok())
+                entry.fields_v1.as_ref().and_then(|fields| FieldSet::from_fields_v1(&arena, &fields.0).ok())
             else {
                 // What can't be read can't be Baton's: an entry that Baton or an autoscaler wrote always can.
                 continue;
@@ -97,7 +101,7 @@ impl Live {
             let applied = entry.operation.as_deref() == Some("Apply");
             match (entry.subresource.as_deref(), applied, manager.as_str()) {
                 (Some("scale"), _, _) => {
-                    let rest = without_replicas(&fields);
+                    let rest = without_replicas(&arena, fields);
                     holders.scale.push(ScaleEntry { manager, position, rest });
                 }
                 (None, true, FIELD_MANAGER) => holders.baton = true,
@@ -121,9 +125,8 @@ impl From<Arc<DynamicObject>> for Live {
     }
 }
 
-fn without_replicas(fields: &FieldSet) -> Option<Value> {
-    let mut rest = fields.clone();
-    rest.remove(&REPLICAS);
+fn without_replicas<'a>(arena: &'a Arena, fields: FieldSet<'a>) -> Option<Value> {
+    let rest = fields.difference(arena, FieldSet::of_paths(arena, [REPLICAS]));
     (!rest.is_empty()).then(|| rest.to_fields_v1())
 }
 

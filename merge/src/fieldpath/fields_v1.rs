@@ -1,152 +1,172 @@
-//! The wire form of a field set: `{"f:spec":{"f:replicas":{}}}`, as in `metadata.managedFields[].fieldsV1`.
+//! Writing FieldsV1, byte for byte as structured-merge-diff does.
 
-use serde_json::{Map, Value};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{FieldSet, PathElement};
+use crate::value::{Dialect, escape_json, go_json, write_plain_json_string};
 
-/// What is wrong with a FieldsV1 document.
-#[derive(Debug, thiserror::Error)]
-pub enum FieldsV1Error {
-    /// A level of the tree is something else than a JSON object.
-    #[error("FieldsV1: expected an object below {at:?}, found {found}")]
-    NotAnObject {
-        /// The member that holds it; empty at the root.
-        at: String,
-        /// What was found.
-        found: Value,
-    },
-    /// A member's name isn't `.` and doesn't begin with a known qualifier and a colon.
-    #[error("FieldsV1: {0:?} is no path element; it begins with none of f:, k:, v:, i:")]
-    UnknownQualifier(String),
-    /// What follows the qualifier can't be read.
-    #[error("FieldsV1: can't read the path element {element:?}")]
-    Element {
-        /// The member's name.
-        element: String,
-        /// Why.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-}
-
-impl FieldSet {
-    /// Reads FieldsV1, as `managedFields` carries it.
-    ///
-    /// # Errors
-    /// When the document isn't what a kube-apiserver writes; nothing is guessed.
-    pub fn from_fields_v1(fields: &Value) -> Result<Self, FieldsV1Error> {
-        read(fields, "")
+impl FieldSet<'_> {
+    /// The text of FieldsV1, as a kube-apiserver writes it: members in the set's order.
+    pub fn to_fields_v1_text(&self) -> String {
+        // A node takes some twenty bytes: `"f:name":{},`.
+        let mut out = String::with_capacity(2 + 24 * self.nodes().len());
+        self.write_fields_v1(&mut out);
+        out
     }
 
-    /// Writes FieldsV1, members in the set's order.
-    pub fn to_fields_v1(&self) -> Value {
-        let mut fields = Map::new();
-        for element in &self.members {
-            fields.insert(write_element(element), Value::Object(Map::new()));
-        }
-        for (element, below) in &self.children {
-            let mut below = below.to_fields_v1();
-            if let (true, Some(below)) = (self.members.contains(element), below.as_object_mut()) {
-                below.insert(".".to_owned(), Value::Object(Map::new()));
+    /// Appends the text of FieldsV1.
+    pub fn write_fields_v1(&self, out: &mut String) {
+        out.push('{');
+        write_level(*self, out, &mut String::new());
+        out.push('}');
+    }
+
+    /// FieldsV1 as a JSON tree. Whether its members keep their order is up to `serde_json`'s map.
+    pub fn to_fields_v1(&self) -> serde_json::Value {
+        let level = self.siblings().map(|(node, below)| {
+            let mut fields = below.to_fields_v1();
+            if let (true, Some(fields)) = (node.member && !below.is_empty(), fields.as_object_mut()) {
+                fields.insert(".".to_owned(), empty());
             }
-            fields.insert(write_element(element), below);
-        }
-        Value::Object(fields)
+            (node.element.to_fields_v1_name(), fields)
+        });
+        serde_json::Value::Object(level.collect())
     }
 }
 
-fn read(fields: &Value, at: &str) -> Result<FieldSet, FieldsV1Error> {
-    let object = fields
-        .as_object()
-        .ok_or_else(|| FieldsV1Error::NotAnObject { at: at.to_owned(), found: fields.clone() })?;
-    let mut set = FieldSet::default();
-    for (name, below) in object.iter().filter(|(name, _)| *name != ".") {
-        let element = read_element(name)?;
-        let children = read(below, name)?;
-        if children.is_empty() || below.get(".").is_some() {
-            set.members.insert(element.clone());
-        }
-        if !children.is_empty() {
-            set.children.insert(element, children);
-        }
-    }
-    Ok(set)
+fn empty() -> serde_json::Value {
+    serde_json::Value::Object(serde_json::Map::new())
 }
 
-fn read_element(name: &str) -> Result<PathElement, FieldsV1Error> {
-    let unreadable = |source: Box<dyn std::error::Error + Send + Sync>| FieldsV1Error::Element {
-        element: name.to_owned(),
-        source,
-    };
-    match name.split_once(':') {
-        Some(("f", field)) => Ok(PathElement::from(field)),
-        Some(("k", keys)) => {
-            let keys: Map<String, Value> =
-                serde_json::from_str(keys).map_err(|error| unreadable(error.into()))?;
-            Ok(PathElement::key(keys))
+fn write_level(set: FieldSet<'_>, out: &mut String, scratch: &mut String) {
+    for (position, (node, below)) in set.siblings().enumerate() {
+        if position > 0 {
+            out.push(',');
         }
-        Some(("v", value)) => {
-            serde_json::from_str(value).map(PathElement::Value).map_err(|error| unreadable(error.into()))
+        out.push('"');
+        if let PathElement::Field(name) = node.element {
+            out.push_str("f:");
+            escape_json(out, name);
+        } else {
+            scratch.clear();
+            node.element.write_fields_v1_name(scratch);
+            escape_json(out, scratch);
         }
-        Some(("i", index)) => {
-            index.parse().map(PathElement::Index).map_err(|error| unreadable(Box::new(error)))
+        out.push_str("\":{");
+        if !below.is_empty() {
+            if node.member {
+                out.push_str("\".\":{},");
+            }
+            write_level(below, out, scratch);
         }
-        _ => Err(FieldsV1Error::UnknownQualifier(name.to_owned())),
+        out.push('}');
     }
 }
 
-fn write_element(element: &PathElement) -> String {
-    match element {
-        PathElement::Field(name) => format!("f:{name}"),
-        PathElement::Key(keys) => format!("k:{}", Value::Object(keys.iter().cloned().collect())),
-        PathElement::Value(value) => format!("v:{value}"),
-        PathElement::Index(index) => format!("i:{index}"),
+impl PathElement<'_> {
+    /// The element's name in FieldsV1: `f:image`, `k:{"name":"web"}`, `v:"a"`, `i:2`.
+    pub fn to_fields_v1_name(&self) -> String {
+        let mut name = String::new();
+        self.write_fields_v1_name(&mut name);
+        name
     }
+
+    fn write_fields_v1_name(&self, out: &mut String) {
+        match self {
+            Self::Field(name) => {
+                out.push_str("f:");
+                out.push_str(name);
+            }
+            Self::Key(fields) => {
+                out.push_str("k:{");
+                for (position, (name, value)) in fields.iter().enumerate() {
+                    if position > 0 {
+                        out.push(',');
+                    }
+                    write_plain_json_string(out, name);
+                    out.push(':');
+                    go_json(out, value, Dialect::Iterator);
+                }
+                out.push('}');
+            }
+            Self::Value(value) => {
+                out.push_str("v:");
+                go_json(out, value, Dialect::Iterator);
+            }
+            Self::Index(index) => {
+                out.push_str("i:");
+                out.push_str(&index.to_string());
+            }
+            // The server refuses to write such a set; an empty name is what no reader accepts.
+            Self::Nameless => {}
+        }
+    }
+}
+
+/// Serializes as FieldsV1, members in the set's order.
+impl Serialize for FieldSet<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_level(*self, false, serializer)
+    }
+}
+
+/// The set below a member, which writes itself as `.`.
+struct Below<'a>(FieldSet<'a>);
+
+impl Serialize for Below<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_level(self.0, true, serializer)
+    }
+}
+
+fn serialize_level<S: Serializer>(
+    set: FieldSet<'_>,
+    includes_self: bool,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut level = serializer.serialize_map(None)?;
+    if includes_self && !set.is_empty() {
+        level.serialize_entry(".", &FieldSet::default())?;
+    }
+    for (node, below) in set.siblings() {
+        let name = node.element.to_fields_v1_name();
+        if node.member {
+            level.serialize_entry(&name, &Below(below))?;
+        } else {
+            level.serialize_entry(&name, &below)?;
+        }
+    }
+    level.end()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::fieldpath::Path;
-
-    fn fields() -> Value {
-        json!({
-            "f:metadata": {"f:finalizers": {".": {}, "v:\"keep\"": {}}},
-            "f:spec": {
-                "f:replicas": {},
-                "f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}},
-                "f:args": {"i:2": {}},
-            },
-        })
-    }
+    use crate::{Arena, fieldpath::Path, value::Value};
 
     #[test]
-    fn every_kind_of_element_survives_the_round_trip() {
-        let set = FieldSet::from_fields_v1(&fields()).unwrap();
-        assert_eq!(set.to_fields_v1(), fields());
-    }
-
-    #[test]
-    fn the_dot_makes_the_item_itself_a_member() {
-        let set = FieldSet::from_fields_v1(&fields()).unwrap();
-        let item = PathElement::key([("protocol", json!("TCP")), ("port", json!(80))]);
-        assert!(set.contains(&Path::new(["spec".into(), "ports".into(), item])));
-        assert!(!set.contains(&Path::of_fields(["spec", "ports"])));
-    }
-
-    #[test]
-    fn what_is_not_fields_v1_is_refused_with_the_place_named() {
-        for (broken, word) in [
-            (json!({"f:spec": 1}), "f:spec"),
-            (json!({"x:spec": {}}), "x:spec"),
-            (json!({"k:{": {}}), "k:{"),
-            (json!({"i:two": {}}), "i:two"),
-            (json!([]), "expected an object"),
-        ] {
-            let message = FieldSet::from_fields_v1(&broken).unwrap_err().to_string();
-            assert!(message.contains(word), "{message} should name {word}");
-        }
+    fn text_and_trees_say_the_same() {
+        let arena = Arena::new();
+        let key = [("port", Value::Int(80)), ("protocol", Value::String("<TCP>"))];
+        let paths = [
+            Path::new(&[PathElement::Field("a\"b")]),
+            Path::new(arena.slice(&[PathElement::Field("ports"), PathElement::Key(arena.slice(&key))])),
+            Path::new(arena.slice(&[
+                PathElement::Field("ports"),
+                PathElement::Key(arena.slice(&key)),
+                PathElement::Field("port"),
+            ])),
+            Path::new(&[PathElement::Value(Value::Float(0.5))]),
+            Path::new(&[PathElement::Index(3)]),
+        ];
+        let set = FieldSet::of_paths(&arena, paths);
+        let text = set.to_fields_v1_text();
+        assert_eq!(
+            text,
+            r#"{"f:a\"b":{},"f:ports":{"k:{\"port\":80,\"protocol\":\"\\u003cTCP\\u003e\"}":{".":{},"f:port":{}}},"v:0.5":{},"i:3":{}}"#
+        );
+        assert_eq!(serde_json::to_string(&set).unwrap(), text);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), set.to_fields_v1());
+        assert_eq!(FieldSet::from_fields_v1_text(&arena, &text).unwrap(), set);
     }
 }

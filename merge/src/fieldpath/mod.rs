@@ -1,14 +1,21 @@
 //! Paths into an object and sets of them: who owns what, in the words of structured-merge-diff.
 //!
-//! A [`FieldSet`] is what one `managedFields` entry holds. This module reads and writes its wire form (FieldsV1),
-//! asks it questions and takes paths out of it. It refuses to know values of objects and their schemas.
+//! A [`FieldSet`] is what one `managedFields` entry holds. This module reads and writes its wire form (FieldsV1), asks
+//! it questions and computes with it. It refuses to know values of objects and their schemas.
 
+mod algebra;
+mod builder;
 mod element;
 mod fields_v1;
 mod path;
+mod pattern;
+mod read;
 mod set;
 
-pub use element::PathElement;
-pub use fields_v1::FieldsV1Error;
+pub(crate) use builder::SetBuilder;
+pub use element::{KeyField, PathElement};
 pub use path::Path;
+pub use pattern::{Pattern, PatternElement};
+pub use read::FieldsV1Error;
 pub use set::FieldSet;
+pub(crate) use set::{Node, SiblingIndex, Siblings};

@@ -3,37 +3,41 @@
 use std::fmt;
 
 use super::PathElement;
+use crate::Arena;
 
 /// A path from the root of an object to a field or an item in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Path(Vec<PathElement>);
+///
+/// ```
+/// use baton_merge::{fieldpath::{Path, PathElement::{Field, Key}}, value::Value};
+///
+/// let image = [Field("containers"), Key(&[("name", Value::String("web"))]), Field("image")];
+/// assert_eq!(Path::new(&image).to_string(), r#".containers[name="web"].image"#);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Path<'a>(&'a [PathElement<'a>]);
 
-impl Path {
-    /// The path through these elements.
-    pub fn new(elements: impl IntoIterator<Item = PathElement>) -> Self {
-        Self(elements.into_iter().collect())
+impl<'a> Path<'a> {
+    /// The path through these elements. The fields of a key have to be sorted by name.
+    pub const fn new(elements: &'a [PathElement<'a>]) -> Self {
+        Self(elements)
     }
 
     /// The path through these fields: `["spec", "replicas"]` is `.spec.replicas`.
-    pub fn of_fields<'a>(fields: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::new(fields.into_iter().map(PathElement::from))
+    pub fn of_fields(arena: &'a Arena, fields: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut elements = arena.vec();
+        elements.extend(fields.into_iter().map(PathElement::Field));
+        Self(elements.into_bump_slice())
     }
 
     /// Its elements, from the root.
-    pub fn elements(&self) -> &[PathElement] {
-        &self.0
-    }
-
-    pub(super) fn child(&self, element: &PathElement) -> Self {
-        let mut elements = self.0.clone();
-        elements.push(element.clone());
-        Self(elements)
+    pub fn elements(&self) -> &'a [PathElement<'a>] {
+        self.0
     }
 }
 
 /// Prints the path as a conflict message of the API server does:
 /// `.spec.template.spec.containers[name="web"].image`.
-impl fmt::Display for Path {
+impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|element| element.fmt(f))
     }
@@ -42,15 +46,17 @@ impl fmt::Display for Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Value;
 
     #[test]
     fn a_path_prints_as_in_a_conflict_message() {
-        let path = Path::new([
-            "spec".into(),
-            "ports".into(),
-            PathElement::key([("protocol", serde_json::json!("TCP")), ("port", serde_json::json!(80))]),
-            "nodePort".into(),
-        ]);
-        assert_eq!(path.to_string(), r#".spec.ports[port=80,protocol="TCP"].nodePort"#);
+        let key = [("port", Value::Int(80)), ("protocol", Value::String("TCP"))];
+        let elements = [
+            PathElement::Field("spec"),
+            PathElement::Field("ports"),
+            PathElement::Key(&key),
+            PathElement::Field("nodePort"),
+        ];
+        assert_eq!(Path::new(&elements).to_string(), r#".spec.ports[port=80,protocol="TCP"].nodePort"#);
     }
 }

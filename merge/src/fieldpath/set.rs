@@ -1,102 +1,222 @@
 //! A set of paths.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use super::{Path, PathElement};
+use super::{Path, PathElement, builder::SetBuilder};
+use crate::{Arena, arena::ArenaVec};
 
 /// A set of paths, as one manager owns them.
 ///
 /// A path and what is below it are independent members: `.spec` can be in the set without `.spec.replicas`, and the
 /// other way round.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSet {
-    pub(super) members: BTreeSet<PathElement>,
-    /// Never holds an empty set: a branch without members isn't there.
-    pub(super) children: BTreeMap<PathElement, FieldSet>,
+///
+/// The set is one slice: the tree of its elements, each before what is below it, brothers in order. Reading it is a walk
+/// forwards; union, difference and the like are walks over two slices that write a third. Where structured-merge-diff
+/// keeps members and children in two lists, a node here is marked as a member, and has something below it or not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FieldSet<'a> {
+    nodes: &'a [Node<'a>],
 }
 
-impl FieldSet {
+/// A node of the tree. Is a member, or has nodes below it, or both; never neither.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node<'a> {
+    pub(crate) element: PathElement<'a>,
+    /// How many nodes are below this one and follow it.
+    pub(crate) below: u32,
+    /// Whether the path to this node is in the set.
+    pub(crate) member: bool,
+}
+
+impl<'a> FieldSet<'a> {
+    /// The set of these nodes, which have to be in order.
+    pub(crate) fn of_nodes(nodes: &'a [Node<'a>]) -> Self {
+        Self { nodes }
+    }
+
+    pub(crate) fn nodes(&self) -> &'a [Node<'a>] {
+        self.nodes
+    }
+
+    /// The set of these paths, in any order. The empty path, the object itself, can't be owned and is left out.
+    pub fn of_paths(arena: &'a Arena, paths: impl IntoIterator<Item = Path<'a>>) -> Self {
+        let mut paths: Vec<_> = paths.into_iter().collect();
+        paths.sort();
+        let mut builder = SetBuilder::new(arena);
+        for path in &paths {
+            builder.mark(path.elements());
+        }
+        builder.finish()
+    }
+
     /// Whether nothing is in the set.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.children.is_empty()
+        self.nodes.is_empty()
+    }
+
+    /// How many paths are in the set.
+    pub fn len(&self) -> usize {
+        self.nodes.iter().filter(|node| node.member).count()
     }
 
     /// Whether this very path is in the set (a path above or below it doesn't count).
-    pub fn contains(&self, path: &Path) -> bool {
-        self.contains_elements(path.elements())
-    }
-
-    fn contains_elements(&self, elements: &[PathElement]) -> bool {
-        match elements {
-            [] => false,
-            [last] => self.members.contains(last),
-            [first, rest @ ..] => self.children.get(first).is_some_and(|below| below.contains_elements(rest)),
+    pub fn contains(&self, path: &Path<'_>) -> bool {
+        let Some((last, above)) = path.elements().split_last() else { return false };
+        let mut set = *self;
+        for element in above {
+            set = set.below(element);
         }
+        set.siblings().find(|(node, _)| node.element == *last).is_some_and(|(node, _)| node.member)
     }
 
-    /// Adds a path. The empty path, the object itself, can't be owned and is left out.
-    pub fn insert(&mut self, path: &Path) {
-        self.insert_elements(path.elements());
+    /// The part of the set below an element, with paths that begin there.
+    #[must_use]
+    pub fn below(&self, element: &PathElement<'_>) -> Self {
+        self.siblings().find(|(node, _)| node.element == *element).map(|(_, below)| below).unwrap_or_default()
     }
 
-    fn insert_elements(&mut self, elements: &[PathElement]) {
-        match elements {
-            [] => {}
-            [last] => {
-                self.members.insert(last.clone());
-            }
-            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert_elements(rest),
-        }
+    /// The elements at the top of the set, in order.
+    pub(crate) fn siblings(&self) -> Siblings<'a> {
+        Siblings { rest: self.nodes }
     }
 
-    /// Takes this very path out; tells whether it was there.
-    pub fn remove(&mut self, path: &Path) -> bool {
-        self.remove_elements(path.elements())
+    /// All paths, each with the elements that lead to it, in the order of structured-merge-diff's `Set.Iterate`: at
+    /// every level first the members, then what is below each element.
+    pub fn for_each_path(&self, mut visit: impl FnMut(Path<'_>)) {
+        let mut above = Vec::new();
+        walk(*self, &mut above, &mut visit);
     }
 
-    fn remove_elements(&mut self, elements: &[PathElement]) -> bool {
-        match elements {
-            [] => false,
-            [last] => self.members.remove(last),
-            [first, rest @ ..] => {
-                let Some(below) = self.children.get_mut(first) else { return false };
-                let removed = below.remove_elements(rest);
-                if below.is_empty() {
-                    self.children.remove(first);
-                }
-                removed
-            }
-        }
-    }
-
-    /// All paths of the set, in the order of structured-merge-diff: a path before what is below it.
-    pub fn paths(&self) -> Vec<Path> {
+    /// All paths, in the order of [`for_each_path`](Self::for_each_path).
+    pub fn paths(&self, arena: &'a Arena) -> Vec<Path<'a>> {
         let mut paths = Vec::new();
-        self.collect(&Path::default(), &mut paths);
+        collect(*self, arena, &mut Vec::new(), &mut paths);
         paths
-    }
-
-    fn collect(&self, above: &Path, paths: &mut Vec<Path>) {
-        let elements: BTreeSet<_> = self.members.iter().chain(self.children.keys()).collect();
-        for element in elements {
-            let path = above.child(element);
-            if self.members.contains(element) {
-                paths.push(path.clone());
-            }
-            if let Some(below) = self.children.get(element) {
-                below.collect(&path, paths);
-            }
-        }
     }
 }
 
-impl FromIterator<Path> for FieldSet {
-    fn from_iter<I: IntoIterator<Item = Path>>(paths: I) -> Self {
-        let mut set = Self::default();
-        for path in paths {
-            set.insert(&path);
+fn walk<'a>(set: FieldSet<'a>, above: &mut Vec<PathElement<'a>>, visit: &mut dyn FnMut(Path<'_>)) {
+    for (node, _) in set.siblings().filter(|(node, _)| node.member) {
+        above.push(node.element);
+        visit(Path::new(above));
+        above.pop();
+    }
+    for (node, below) in set.siblings().filter(|(_, below)| !below.is_empty()) {
+        above.push(node.element);
+        walk(below, above, visit);
+        above.pop();
+    }
+}
+
+fn collect<'a>(
+    set: FieldSet<'a>,
+    arena: &'a Arena,
+    above: &mut Vec<PathElement<'a>>,
+    paths: &mut Vec<Path<'a>>,
+) {
+    for (node, _) in set.siblings().filter(|(node, _)| node.member) {
+        above.push(node.element);
+        paths.push(Path::new(arena.slice(above)));
+        above.pop();
+    }
+    for (node, below) in set.siblings().filter(|(_, below)| !below.is_empty()) {
+        above.push(node.element);
+        collect(below, arena, above, paths);
+        above.pop();
+    }
+}
+
+/// Sets are equal when they hold the same paths.
+impl PartialEq for FieldSet<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.nodes, other.nodes)
+            || self.nodes.len() == other.nodes.len()
+                && self.nodes.iter().zip(other.nodes).all(|(left, right)| {
+                    left.below == right.below && left.member == right.member && left.element == right.element
+                })
+    }
+}
+
+impl Eq for FieldSet<'_> {}
+
+/// Prints one path a line.
+impl fmt::Display for FieldSet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        self.for_each_path(|path| lines.push(path.to_string()));
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+/// The nodes of one level, each with the set below it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Siblings<'a> {
+    rest: &'a [Node<'a>],
+}
+
+impl<'a> Siblings<'a> {
+    /// The next node, without moving on.
+    pub(crate) fn peek(&self) -> Option<&'a Node<'a>> {
+        self.rest.first()
+    }
+
+    /// The next node with everything below it, as it stands in the slice.
+    pub(crate) fn next_branch(&mut self) -> Option<&'a [Node<'a>]> {
+        let node = self.rest.first()?;
+        let (branch, rest) = self.rest.split_at(1 + node.below as usize);
+        self.rest = rest;
+        Some(branch)
+    }
+
+    /// All nodes that are left, with everything below them.
+    pub(crate) fn rest(&self) -> &'a [Node<'a>] {
+        self.rest
+    }
+
+    /// Moves on to the node of this element, where there is one. For elements asked in order.
+    pub(crate) fn seek(&mut self, element: &PathElement<'_>) -> Option<(&'a Node<'a>, FieldSet<'a>)> {
+        loop {
+            match self.peek()?.element.cmp(element) {
+                std::cmp::Ordering::Less => {
+                    self.next_branch();
+                }
+                std::cmp::Ordering::Equal => return self.next_node(),
+                std::cmp::Ordering::Greater => return None,
+            }
         }
-        set
+    }
+
+    fn next_node(&mut self) -> Option<(&'a Node<'a>, FieldSet<'a>)> {
+        let (node, below) = self.next_branch()?.split_first()?;
+        Some((node, FieldSet { nodes: below }))
+    }
+}
+
+impl<'a> Iterator for Siblings<'a> {
+    type Item = (&'a Node<'a>, FieldSet<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_node()
+    }
+}
+
+/// The nodes of one level, for questions in any order.
+pub(crate) struct SiblingIndex<'a> {
+    nodes: ArenaVec<'a, (&'a Node<'a>, FieldSet<'a>)>,
+}
+
+impl<'a> SiblingIndex<'a> {
+    pub(crate) fn new(arena: &'a Arena, set: FieldSet<'a>) -> Self {
+        let mut nodes = arena.vec();
+        nodes.extend(set.siblings());
+        Self { nodes }
+    }
+
+    /// Whether the element's own path is in the set, and the set below it.
+    pub(crate) fn find(&self, element: &PathElement<'_>) -> Option<(bool, FieldSet<'a>)> {
+        let at = self.nodes.binary_search_by(|(node, _)| node.element.cmp(element)).ok()?;
+        let (node, below) = self.nodes[at];
+        Some((node.member, below))
     }
 }
 
@@ -104,30 +224,23 @@ impl FromIterator<Path> for FieldSet {
 mod tests {
     use super::*;
 
-    fn replicas() -> Path {
-        Path::of_fields(["spec", "replicas"])
-    }
-
     #[test]
     fn a_path_is_a_member_on_its_own_not_through_its_parent() {
-        let set = FieldSet::from_iter([Path::of_fields(["spec"])]);
-        assert!(set.contains(&Path::of_fields(["spec"])));
-        assert!(!set.contains(&replicas()));
+        let arena = Arena::new();
+        let set = FieldSet::of_paths(&arena, [Path::new(&[PathElement::Field("spec")])]);
+        assert!(set.contains(&Path::of_fields(&arena, ["spec"])));
+        assert!(!set.contains(&Path::of_fields(&arena, ["spec", "replicas"])));
+        assert!(!set.contains(&Path::default()), "nobody owns the object itself");
     }
 
     #[test]
-    fn removing_the_last_path_leaves_an_empty_set() {
-        let mut set = FieldSet::from_iter([replicas()]);
-        assert!(set.remove(&replicas()));
-        assert!(!set.remove(&replicas()));
-        assert_eq!(set, FieldSet::default());
-    }
-
-    #[test]
-    fn paths_come_in_order_and_parents_before_children() {
-        let paths = ["b", "a"].map(|name| Path::of_fields(["spec", name]));
-        let set: FieldSet = paths.into_iter().chain([Path::of_fields(["spec"])]).collect();
-        let printed: Vec<_> = set.paths().iter().map(ToString::to_string).collect();
-        assert_eq!(printed, [".spec", ".spec.a", ".spec.b"]);
+    fn paths_come_members_first_then_what_is_below_them() {
+        let arena = Arena::new();
+        let paths = [&["spec", "b"][..], &["a", "x"], &["spec", "a", "deep"], &["spec"], &["spec", "a"], &[]];
+        let set =
+            FieldSet::of_paths(&arena, paths.map(|fields| Path::of_fields(&arena, fields.iter().copied())));
+        assert_eq!(set.to_string(), ".spec\n.a.x\n.spec.a\n.spec.b\n.spec.a.deep");
+        assert_eq!(set.len(), 5);
+        assert_eq!(set.paths(&arena).len(), 5);
     }
 }

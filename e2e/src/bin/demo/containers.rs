@@ -1,7 +1,13 @@
 //! The containers of a Deployment: their names, images, and who owns those. Pure.
 
 use baton_controller::live::Live;
-use baton_merge::fieldpath::{Path, PathElement};
+use baton_merge::{
+    fieldpath::{
+        Path,
+        PathElement::{Field, Key},
+    },
+    value,
+};
 use serde_json::Value;
 
 use crate::ownership::owners_of;
@@ -19,11 +25,16 @@ pub(crate) fn image<'a>(deployment: &'a Live, name: &str) -> &'a str {
 
 /// Who owns the image of a container.
 pub(crate) fn image_owners(deployment: &Live, name: &str) -> Vec<String> {
-    let field = PathElement::from;
-    let container = PathElement::key([("name", name)]);
-    let path =
-        [field("spec"), field("template"), field("spec"), field("containers"), container, field("image")];
-    owners_of(deployment.object(), &Path::new(path))
+    let container = [("name", value::Value::String(name))];
+    let path = [
+        Field("spec"),
+        Field("template"),
+        Field("spec"),
+        Field("containers"),
+        Key(&container),
+        Field("image"),
+    ];
+    owners_of(deployment.object(), &Path::new(&path))
 }
 
 fn all(deployment: &Live) -> &[Value] {

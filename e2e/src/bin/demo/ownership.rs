@@ -1,8 +1,12 @@
 //! Who owns what of an object, read from its `managedFields` and shortened for eyes. It asks no server.
 
-use baton_merge::fieldpath::{FieldSet, Path};
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{ResourceExt as _, core::DynamicObject};
+use serde_json::Value;
 
 use crate::table::Table;
 
@@ -31,8 +35,8 @@ pub(crate) struct Owner {
     pub(crate) operation: String,
     /// The subresource through which it wrote, if any.
     pub(crate) subresource: Option<String>,
-    /// What it owns.
-    pub(crate) fields: FieldSet,
+    /// What it owns, as FieldsV1.
+    fields: Option<Value>,
 }
 
 impl Owner {
@@ -43,29 +47,34 @@ impl Owner {
 
     /// The paths that are worth showing, shortened.
     fn highlights(&self) -> Vec<String> {
-        let paths = self.fields.paths();
+        let arena = Arena::new();
+        let paths = self.fields(&arena).paths(&arena);
         let ending_with = |end: &&str| paths.iter().find(|path| path.to_string().ends_with(end)).map(short);
         WORTH_SHOWING.iter().filter_map(ending_with).collect()
     }
+
+    /// What it owns. Fields that can't be read count as none.
+    fn fields<'a>(&'a self, arena: &'a Arena) -> FieldSet<'a> {
+        let fields = self.fields.as_ref().and_then(|fields| FieldSet::from_fields_v1(arena, fields).ok());
+        fields.unwrap_or_default()
+    }
 }
 
-/// The entries of an object's `managedFields`, in their order. One whose fields can't be read counts as owning nothing.
+/// The entries of an object's `managedFields`, in their order.
 pub(crate) fn owners(object: &DynamicObject) -> Vec<Owner> {
-    let read = |entry: &ManagedFieldsEntry| {
-        let fields = entry.fields_v1.as_ref().map(|fields| FieldSet::from_fields_v1(&fields.0));
-        Owner {
-            manager: entry.manager.clone().unwrap_or_default(),
-            operation: entry.operation.clone().unwrap_or_default(),
-            subresource: entry.subresource.clone(),
-            fields: fields.and_then(Result::ok).unwrap_or_default(),
-        }
+    let read = |entry: &ManagedFieldsEntry| Owner {
+        manager: entry.manager.clone().unwrap_or_default(),
+        operation: entry.operation.clone().unwrap_or_default(),
+        subresource: entry.subresource.clone(),
+        fields: entry.fields_v1.as_ref().map(|fields| fields.0.clone()),
     };
     object.managed_fields().iter().map(read).collect()
 }
 
 /// Those who own this very path, such as `baton (Apply)`.
-pub(crate) fn owners_of(object: &DynamicObject, path: &Path) -> Vec<String> {
-    let owns = |owner: &Owner| owner.fields.contains(path);
+pub(crate) fn owners_of(object: &DynamicObject, path: &Path<'_>) -> Vec<String> {
+    let arena = Arena::new();
+    let owns = |owner: &Owner| owner.fields(&arena).contains(path);
     owners(object)
         .iter()
         .filter(|owner| owns(owner))
@@ -77,7 +86,7 @@ pub(crate) fn owners_of(object: &DynamicObject, path: &Path) -> Vec<String> {
 pub(crate) fn table(owners: &[Owner]) -> Table<4> {
     let mut table = Table::new(["FIELD MANAGER", "BY", "FIELDS", "AMONG THEM"]);
     for owner in owners {
-        let count = owner.fields.paths().len();
+        let count = owner.fields(&Arena::new()).len();
         let mut highlights = owner.highlights().into_iter();
         let first = highlights.next().unwrap_or_default();
         table.row([owner.manager.clone(), owner.how(), count.to_string(), first]);
@@ -89,19 +98,19 @@ pub(crate) fn table(owners: &[Owner]) -> Table<4> {
 }
 
 /// A path with its middle left out if it is long: `.spec…containers[name="app"].image`.
-fn short(path: &Path) -> String {
+fn short(path: &Path<'_>) -> String {
     let elements = path.elements();
     if elements.len() <= WHOLE {
         return path.to_string();
     }
     let (first, last) = (&elements[..1], &elements[elements.len() - WHOLE + 1..]);
-    let part = |elements: &[_]| Path::new(elements.iter().cloned()).to_string();
+    let part = |elements: &[_]| Path::new(elements).to_string();
     format!("{}…{}", part(first), part(last).trim_start_matches('.'))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -143,7 +152,10 @@ mod tests {
 
     #[test]
     fn the_owners_of_a_path_are_those_of_this_very_path() {
-        let owner = |fields: &[&str]| owners_of(&deployment(), &Path::of_fields(fields.iter().copied()));
+        let arena = Arena::new();
+        let owner = |fields: &[&'static str]| {
+            owners_of(&deployment(), &Path::of_fields(&arena, fields.iter().copied()))
+        };
         assert_eq!(owner(&["spec", "replicas"]), ["baton (Apply)"]);
         assert_eq!(owner(&["status", "readyReplicas"]), ["kube-controller-manager (Update status)"]);
         assert_eq!(owner(&["spec"]), [""; 0]);

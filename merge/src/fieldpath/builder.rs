@@ -1,0 +1,79 @@
+//! Building a set by walking over the tree that it describes.
+
+use super::{FieldSet, Node, PathElement};
+use crate::{Arena, arena::ArenaVec};
+
+/// Builds a set from paths that come in order.
+///
+/// Whoever walks keeps the path to where it is; the builder keeps how much of it has become nodes. So three builders
+/// (added, modified, removed) can follow one walk, and a branch where nothing is marked leaves no trace.
+pub(crate) struct SetBuilder<'a> {
+    nodes: ArenaVec<'a, Node<'a>>,
+    /// The positions of the nodes on the way to the current one.
+    open: ArenaVec<'a, u32>,
+}
+
+impl<'a> SetBuilder<'a> {
+    pub(crate) fn new(arena: &'a Arena) -> Self {
+        Self { nodes: arena.vec(), open: arena.vec() }
+    }
+
+    /// Adds a path. It has to follow what was added before, or to be above the last of it.
+    pub(crate) fn mark(&mut self, path: &[PathElement<'a>]) {
+        if path.is_empty() {
+            return;
+        }
+        let shared = self
+            .open
+            .iter()
+            .zip(path)
+            .take_while(|(node, element)| self.nodes[**node as usize].element == **element)
+            .count();
+        self.close_to(shared);
+        for element in &path[shared..] {
+            self.open_node(*element);
+        }
+        if let Some(last) = self.open.last() {
+            self.nodes[*last as usize].member = true;
+        }
+    }
+
+    /// Adds the path of the current position, for a walk that says when it [leaves](Self::leave) an element.
+    pub(crate) fn mark_here(&mut self, path: &[PathElement<'a>]) {
+        for element in &path[self.open.len()..] {
+            self.open_node(*element);
+        }
+        if let Some(last) = self.open.last() {
+            self.nodes[*last as usize].member = true;
+        }
+    }
+
+    /// Leaves the last of `depth` elements.
+    pub(crate) fn leave(&mut self, depth: usize) {
+        if self.open.len() >= depth {
+            self.close_to(depth - 1);
+        }
+    }
+
+    fn open_node(&mut self, element: PathElement<'a>) {
+        self.open.push(position(self.nodes.len()));
+        self.nodes.push(Node { element, below: 0, member: false });
+    }
+
+    fn close_to(&mut self, depth: usize) {
+        while self.open.len() > depth {
+            let Some(node) = self.open.pop() else { return };
+            self.nodes[node as usize].below = position(self.nodes.len()) - node - 1;
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> FieldSet<'a> {
+        self.close_to(0);
+        FieldSet::of_nodes(self.nodes.into_bump_slice())
+    }
+}
+
+/// A position in a slice of nodes. An object with four billion fields doesn't fit into the memory that would hold it.
+pub(super) fn position(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,243 @@
+//! Reading FieldsV1.
+//!
+//! Follows `readIterV1` and `DeserializePathElement` of structured-merge-diff in what is accepted: elements of unknown
+//! kinds are dropped, members in any order are sorted, what stands twice is united.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::{FieldSet, KeyField, Node, PathElement, builder::position};
+use crate::{
+    Arena,
+    arena::ArenaVec,
+    value::{MAX_DEPTH, NameSeed, ValueSeed},
+};
+
+/// Why something isn't FieldsV1.
+#[derive(Debug, thiserror::Error)]
+#[error("not a field set (FieldsV1): {0}")]
+pub struct FieldsV1Error(#[source] serde_json::Error);
+
+impl<'a> FieldSet<'a> {
+    /// Reads FieldsV1, as `managedFields` carries it.
+    ///
+    /// ```
+    /// use baton_merge::{Arena, fieldpath::{FieldSet, Path}};
+    ///
+    /// let owned = serde_json::json!({"f:spec": {"f:replicas": {}}});
+    /// let arena = Arena::new();
+    /// let set = FieldSet::from_fields_v1(&arena, &owned)?;
+    /// assert!(set.contains(&Path::of_fields(&arena, ["spec", "replicas"])));
+    /// # Ok::<(), baton_merge::fieldpath::FieldsV1Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the API server couldn't read it either: a level that is no object, or an element that can't be read.
+    pub fn from_fields_v1(arena: &'a Arena, fields: &'a serde_json::Value) -> Result<Self, FieldsV1Error> {
+        read(arena, fields)
+    }
+
+    /// Reads the text of FieldsV1.
+    ///
+    /// # Errors
+    /// As [`from_fields_v1`](Self::from_fields_v1), and when it isn't JSON.
+    pub fn from_fields_v1_text(arena: &'a Arena, text: &'a str) -> Result<Self, FieldsV1Error> {
+        read(arena, &mut serde_json::Deserializer::from_str(text))
+    }
+}
+
+fn read<'a, D>(arena: &'a Arena, deserializer: D) -> Result<FieldSet<'a>, FieldsV1Error>
+where
+    D: Deserializer<'a, Error = serde_json::Error>,
+{
+    let mut nodes = arena.vec();
+    Level { arena, nodes: &mut nodes, depth: MAX_DEPTH }.deserialize(deserializer).map_err(FieldsV1Error)?;
+    Ok(FieldSet::of_nodes(nodes.into_bump_slice()))
+}
+
+/// Reads one level; tells whether the element that holds it is a member.
+struct Level<'n, 'a> {
+    arena: &'a Arena,
+    nodes: &'n mut ArenaVec<'a, Node<'a>>,
+    depth: usize,
+}
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for Level<'_, 'a> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Level<'_, 'a> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of path elements")
+    }
+
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(true)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
+        let Self { arena, nodes, depth } = self;
+        let depth = depth.checked_sub(1).ok_or_else(|| de::Error::custom("nested too deep"))?;
+        let start = nodes.len();
+        let mut last = None;
+        let (mut sorted, mut is_member) = (true, false);
+        while let Some(name) = members.next_key_seed(NameSeed(arena))? {
+            if name == "." {
+                is_member = true;
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let Some(element) = parse(arena, name).map_err(de::Error::custom)? else {
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            sorted &= last.is_none_or(|last| last < element);
+            last = Some(element);
+            let at = nodes.len();
+            nodes.push(Node { element, below: 0, member: false });
+            let member = members.next_value_seed(Level { arena, nodes, depth })?;
+            nodes[at].member = member;
+            nodes[at].below = position(nodes.len() - at - 1);
+        }
+        if !sorted {
+            sort_level(arena, nodes, start);
+        }
+        Ok(is_member || nodes.len() == start)
+    }
+}
+
+/// Sorts the branches from `start` on and unites those of one element: it is a member if one of them is, and the last
+/// one that has something below it tells what is there.
+fn sort_level<'a>(arena: &'a Arena, nodes: &mut ArenaVec<'a, Node<'a>>, start: usize) {
+    let unsorted = FieldSet::of_nodes(arena.slice(&nodes[start..]));
+    let mut branches = arena.vec();
+    branches.extend(unsorted.siblings());
+    branches.sort_by(|(left, _), (right, _)| left.element.cmp(&right.element));
+    nodes.truncate(start);
+    for same in branches.chunk_by(|(left, _), (right, _)| left.element == right.element) {
+        let Some((first, _)) = same.first() else { continue };
+        let below =
+            same.iter().rev().map(|(_, below)| *below).find(|below| !below.is_empty()).unwrap_or_default();
+        let member = same.iter().any(|(node, _)| node.member);
+        nodes.push(Node { element: first.element, below: position(below.nodes().len()), member });
+        nodes.extend_from_slice_copy(below.nodes());
+    }
+}
+
+/// Reads the name of a member; `None` for a kind of element that is unknown.
+fn parse<'a>(arena: &'a Arena, name: &'a str) -> Result<Option<PathElement<'a>>, String> {
+    let (kind, text) = match name.as_bytes() {
+        [_] | [] => return Err(format!("{name:?} is too short for a path element")),
+        [kind, b':', ..] => (kind, &name[2..]),
+        _ => return Err(format!("{name:?} has no colon after its kind")),
+    };
+    let unreadable = |error: &dyn fmt::Display| format!("can't read the path element {name:?}: {error}");
+    Ok(Some(match kind {
+        b'f' => PathElement::Field(text),
+        b'v' => {
+            // What follows the first value is ignored, as by the server.
+            let mut reader = serde_json::Deserializer::from_str(text);
+            let value = ValueSeed::new(arena).with_all_numbers_as_floats().deserialize(&mut reader);
+            PathElement::Value(value.map_err(|error| unreadable(&error))?)
+        }
+        b'k' => {
+            let mut reader = serde_json::Deserializer::from_str(text);
+            PathElement::Key(KeySeed(arena).deserialize(&mut reader).map_err(|error| unreadable(&error))?)
+        }
+        b'i' => PathElement::Index(text.parse().map_err(|error| unreadable(&error))?),
+        _ => return Ok(None),
+    }))
+}
+
+/// Reads the fields of a key.
+struct KeySeed<'a>(&'a Arena);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for KeySeed<'a> {
+    type Value = &'a [KeyField<'a>];
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for KeySeed<'a> {
+    type Value = &'a [KeyField<'a>];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of key fields")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(&[])
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut fields = self.0.vec_with_capacity(2);
+        while let Some(name) = members.next_key_seed(NameSeed(self.0))? {
+            fields
+                .push((name, members.next_value_seed(ValueSeed::new(self.0).with_all_numbers_as_floats())?));
+        }
+        fields.sort_by_key(|(name, _): &KeyField<'_>| *name);
+        Ok(fields.into_bump_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reread(text: &str) -> Result<String, String> {
+        let arena = Arena::new();
+        let set = FieldSet::from_fields_v1_text(&arena, text).map_err(|error| error.to_string())?;
+        Ok(set.to_fields_v1_text())
+    }
+
+    #[test]
+    fn what_a_server_writes_is_read_and_written_alike() {
+        let text = concat!(
+            r#"{"f:metadata":{"f:labels":{".":{},"f:a.b/c":{}}},"f:spec":{"f:at":{"i:2":{}},"f:ports":{"#,
+            r#""k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},"k:{\"port\":443,\"protocol\":\"TCP\"}":{}},"#,
+            r#""f:set":{"v:\"a\\\"b\"":{},"v:true":{}}}}"#,
+        );
+        assert_eq!(reread(text).unwrap(), text);
+    }
+
+    #[test]
+    fn unknown_kinds_are_dropped_and_order_does_not_matter() {
+        assert_eq!(
+            reread(r#"{"v:2":{},"x:new":{"f:a":{}},"f:b":{},"f:a":{"x:new":{}}}"#).unwrap(),
+            r#"{"f:a":{},"f:b":{},"v:2":{}}"#
+        );
+    }
+
+    #[test]
+    fn what_stands_twice_is_united() {
+        let twice = r#"{"f:a":{"f:b":{}},"f:a":{},"f:a":{"f:c":{}},"v:1.0":{},"v:1":{}}"#;
+        assert_eq!(reread(twice).unwrap(), r#"{"f:a":{".":{},"f:c":{}},"v:1":{}}"#);
+    }
+
+    #[test]
+    fn what_a_server_cannot_read_is_an_error() {
+        for text in [
+            r#"{"f":{}}"#,
+            r#"{"name":{}}"#,
+            r#"{"f:a":1}"#,
+            r#"{"v:{":{}}"#,
+            r#"{"k:1":{}}"#,
+            r#"{"i:x":{}}"#,
+            "[]",
+            "",
+        ] {
+            reread(text).unwrap_err();
+        }
+        assert_eq!(reread("null").unwrap(), "{}");
+        assert_eq!(reread(r#"{"f:a":null}"#).unwrap(), r#"{"f:a":{}}"#);
+    }
+}

@@ -1,0 +1,138 @@
+//! Values from JSON and back.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::{Map, Value};
+use crate::Arena;
+
+/// How deep lists and maps may be nested, counted from the root. Deeper objects are refused, so that no input can
+/// exhaust the stack. Real objects are nested less than 30 levels deep.
+pub const MAX_DEPTH: usize = 256;
+
+/// Why something can't be a value.
+#[derive(Debug, thiserror::Error)]
+pub enum ValueError {
+    /// Lists and maps are nested too deep.
+    #[error("lists and maps are nested more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+    /// A type's own serialization failed, or it isn't JSON (a map key that isn't a string, say).
+    #[error("can't be written as JSON: {0}")]
+    NotJson(String),
+}
+
+impl<'a> Value<'a> {
+    /// A view of a JSON value. Strings are borrowed; lists and maps are laid out in the arena.
+    ///
+    /// # Errors
+    /// When it is nested deeper than [`MAX_DEPTH`].
+    pub fn from_json(arena: &'a Arena, json: &'a serde_json::Value) -> Result<Self, ValueError> {
+        view(arena, json, MAX_DEPTH)
+    }
+
+    /// The value as an owned JSON value.
+    pub fn to_json(&self) -> serde_json::Value {
+        match *self {
+            Self::Null => serde_json::Value::Null,
+            Self::Bool(value) => value.into(),
+            Self::Int(value) => value.into(),
+            Self::Float(value) => value.into(),
+            Self::String(value) => value.into(),
+            Self::List(items) => items.iter().map(Self::to_json).collect(),
+            Self::Map(map) => {
+                map.members().iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect()
+            }
+        }
+    }
+}
+
+pub(super) fn number<'a>(number: &serde_json::Number) -> Value<'a> {
+    // Integers beyond 64 bits are floats, as for the API server's own decoder.
+    number.as_i64().map_or_else(|| Value::Float(number.as_f64().unwrap_or_default()), Value::Int)
+}
+
+fn view<'a>(arena: &'a Arena, json: &'a serde_json::Value, depth: usize) -> Result<Value<'a>, ValueError> {
+    Ok(match json {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(value) => Value::Bool(*value),
+        serde_json::Value::Number(value) => number(value),
+        serde_json::Value::String(value) => Value::String(value),
+        serde_json::Value::Array(items) => {
+            let below = depth.checked_sub(1).ok_or(ValueError::TooDeep)?;
+            let mut list = arena.vec_with_capacity(items.len());
+            for item in items {
+                list.push(view(arena, item, below)?);
+            }
+            Value::List(list.into_bump_slice())
+        }
+        serde_json::Value::Object(members) => {
+            let below = depth.checked_sub(1).ok_or(ValueError::TooDeep)?;
+            let mut map = arena.vec_with_capacity(members.len());
+            let mut sorted = true;
+            let mut last = "";
+            for (name, value) in members {
+                sorted &= last <= name.as_str();
+                last = name;
+                map.push((name.as_str(), view(arena, value, below)?));
+            }
+            if !sorted {
+                // serde_json keeps the order of the text where some crate asks it to (`preserve_order`).
+                map.sort_unstable_by_key(|(name, _)| *name);
+            }
+            Value::Map(Map::of_sorted(map.into_bump_slice()))
+        }
+    })
+}
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(value),
+            Self::Int(value) => serializer.serialize_i64(value),
+            Self::Float(value) => serializer.serialize_f64(value),
+            Self::String(value) => serializer.serialize_str(value),
+            Self::List(items) => serializer.collect_seq(items),
+            Self::Map(map) => {
+                let mut out = serializer.serialize_map(Some(map.len()))?;
+                for (name, value) in map.members() {
+                    out.serialize_entry(name, value)?;
+                }
+                out.end()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_goes_to_json_as_it_came() {
+        let arena = Arena::new();
+        let json =
+            json!({"b": [1, 1.0, "x", null, true], "a": {"nested": {}}, "big": 9_007_199_254_740_993_i64});
+        let value = Value::from_json(&arena, &json).unwrap();
+        assert_eq!(value.to_json(), json);
+        assert_eq!(serde_json::to_value(value).unwrap(), json);
+    }
+
+    #[test]
+    fn an_integer_beyond_64_bits_is_a_float() {
+        let arena = Arena::new();
+        let json = json!(u64::MAX);
+        assert!(matches!(Value::from_json(&arena, &json).unwrap(), Value::Float(_)));
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused() {
+        let arena = Arena::new();
+        let nested = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        assert!(Value::from_json(&arena, &nested(MAX_DEPTH)).is_ok());
+        let error =
+            Value::from_json(&arena, &nested(MAX_DEPTH + 1)).map(|value| value.to_json()).unwrap_err();
+        assert!(error.to_string().contains("nested"), "{error}");
+    }
+}

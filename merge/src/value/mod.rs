@@ -1,0 +1,166 @@
+//! Values: JSON as the API server's merge sees it.
+//!
+//! A [`Value`] is a small copyable view: strings stay in the object they came from, lists and maps are slices in an
+//! [`Arena`](crate::Arena), and the members of a map are sorted by name. So a merge can share what it doesn't change,
+//! and telling that nothing changed is often a comparison of two pointers.
+//!
+//! Knows Go's numbers, equality and order, because the order of field sets and the outcome of comparisons hang on them.
+//! Refuses to know schemas.
+
+mod deserialize;
+mod json;
+mod order;
+mod serialize;
+mod text;
+
+pub(crate) use deserialize::{NameSeed, ValueSeed};
+pub use json::{MAX_DEPTH, ValueError};
+pub(crate) use text::{Dialect, escape_json, go_json, write_plain_json_string};
+
+/// A JSON value. Absent is not [`Null`](Self::Null): what may be absent is an `Option<Value>`.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number written without fraction and exponent that fits 64 bits.
+    Int(i64),
+    /// Any other number. Equal to an integer of the same value, but it keeps its spelling.
+    Float(f64),
+    /// A string.
+    String(&'a str),
+    /// A list.
+    List(&'a [Value<'a>]),
+    /// A map or struct.
+    Map(Map<'a>),
+}
+
+/// The members of a map or struct, sorted by name, each name once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Map<'a>(&'a [Member<'a>]);
+
+/// A member of a map: its name and value.
+pub type Member<'a> = (&'a str, Value<'a>);
+
+impl<'a> Value<'a> {
+    /// The member of this name, where the value is a map that has it.
+    pub fn get(&self, name: &str) -> Option<Value<'a>> {
+        self.as_map()?.get(name)
+    }
+
+    /// The map, where the value is one.
+    pub fn as_map(&self) -> Option<Map<'a>> {
+        match self {
+            Self::Map(map) => Some(*map),
+            _ => None,
+        }
+    }
+
+    /// The items, where the value is a list.
+    pub fn as_list(&self) -> Option<&'a [Value<'a>]> {
+        match self {
+            Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The text, where the value is a string.
+    pub fn as_str(&self) -> Option<&'a str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether the value is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// Whether both are the very same value: the same scalar, or the same piece of memory. Cheap, and never wrong when
+    /// it says yes.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(left), Self::Bool(right)) => left == right,
+            (Self::Int(left), Self::Int(right)) => left == right,
+            (Self::Float(left), Self::Float(right)) => left.to_bits() == right.to_bits(),
+            (Self::String(left), Self::String(right)) => left == right,
+            (Self::List(left), Self::List(right)) => std::ptr::eq(*left, *right),
+            (Self::Map(left), Self::Map(right)) => std::ptr::eq(left.0, right.0),
+            _ => false,
+        }
+    }
+}
+
+impl<'a> Map<'a> {
+    /// The map of these members, which have to be sorted by name, each name once.
+    pub(crate) fn of_sorted(members: &'a [Member<'a>]) -> Self {
+        debug_assert!(members.is_sorted_by(|left, right| left.0 < right.0), "members aren't sorted");
+        Self(members)
+    }
+
+    /// The member of this name.
+    pub fn get(&self, name: &str) -> Option<Value<'a>> {
+        let at = self.0.binary_search_by(|(member, _)| (*member).cmp(name)).ok()?;
+        Some(self.0[at].1)
+    }
+
+    /// Whether there is a member of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The members, sorted by name.
+    pub fn members(&self) -> &'a [Member<'a>] {
+        self.0
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Walks over two maps together, in the order of their names: each name once, with what either side has.
+    pub(crate) fn zip(left: Self, right: Self) -> Zip<'a> {
+        Zip { left: left.0, right: right.0 }
+    }
+}
+
+/// The members of two maps side by side.
+pub(crate) struct Zip<'a> {
+    left: &'a [Member<'a>],
+    right: &'a [Member<'a>],
+}
+
+impl<'a> Iterator for Zip<'a> {
+    type Item = (&'a str, Option<Value<'a>>, Option<Value<'a>>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+
+        let order = match (self.left.first(), self.right.first()) {
+            (None, None) => return None,
+            (Some(_), None) => Less,
+            (None, Some(_)) => Greater,
+            (Some((left, _)), Some((right, _))) => left.cmp(right),
+        };
+        let mut name = "";
+        let mut take = |side: &mut &'a [Member<'a>]| {
+            let ((member, value), rest) = side.split_first()?;
+            *side = rest;
+            name = member;
+            Some(*value)
+        };
+        let left = if order == Greater { None } else { take(&mut self.left) };
+        let right = if order == Less { None } else { take(&mut self.right) };
+        debug_assert!(order != Equal || (left.is_some() && right.is_some()));
+        Some((name, left, right))
+    }
+}

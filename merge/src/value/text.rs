@@ -1,0 +1,216 @@
+//! Values as text, spelled as Go spells them.
+
+use std::fmt::{self, Write};
+
+use super::Value;
+
+/// Which of Go's JSON writers to follow where they differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// `encoding/json`: writes backspace and form feed as `\b` and `\f`.
+    Standard,
+    /// json-iterator, which writes the values in field sets: `\u0008` and `\u000c`.
+    Iterator,
+}
+
+/// Writes a value as Go's `json` packages do: members sorted, `<`, `>` and `&` escaped.
+pub(crate) fn go_json(out: &mut String, value: &Value<'_>, dialect: Dialect) {
+    match *value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(value) => out.push_str(if value { "true" } else { "false" }),
+        Value::Int(value) => push(out, format_args!("{value}")),
+        Value::Float(value) => write_json_float(out, value),
+        Value::String(text) => write_html_safe_string(out, text, dialect),
+        Value::List(items) => {
+            out.push('[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                go_json(out, item, dialect);
+            }
+            out.push(']');
+        }
+        Value::Map(map) => {
+            out.push('{');
+            for (position, (name, value)) in map.members().iter().enumerate() {
+                if position > 0 {
+                    out.push(',');
+                }
+                write_html_safe_string(out, name, dialect);
+                out.push(':');
+                go_json(out, value, dialect);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// Writes a string as json-iterator does where HTML isn't escaped: the names in field sets.
+pub(crate) fn write_plain_json_string(out: &mut String, text: &str) {
+    out.push('"');
+    escape_json(out, text);
+    out.push('"');
+}
+
+/// Escapes a string as json-iterator does where HTML isn't escaped, without the quotes.
+pub(crate) fn escape_json(out: &mut String, text: &str) {
+    escape(out, text, |character| character < ' ', Dialect::Iterator);
+}
+
+fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
+    let unsafe_in_html =
+        |character| character < ' ' || matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+    out.push('"');
+    escape(out, text, unsafe_in_html, dialect);
+    out.push('"');
+}
+
+fn escape(out: &mut String, text: &str, is_unsafe: impl Fn(char) -> bool, dialect: Dialect) {
+    let mut rest = text;
+    while let Some(at) = rest.find(|character| matches!(character, '"' | '\\') || is_unsafe(character)) {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let Some(character) = tail.chars().next() else { break };
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{8}' if dialect == Dialect::Standard => out.push_str("\\b"),
+            '\u{c}' if dialect == Dialect::Standard => out.push_str("\\f"),
+            other => push(out, format_args!("\\u{:04x}", u32::from(other))),
+        }
+        rest = &tail[character.len_utf8()..];
+    }
+    out.push_str(rest);
+}
+
+fn write_json_float(out: &mut String, value: f64) {
+    let size = value.abs();
+    if size != 0.0 && !(1e-6..1e21).contains(&size) {
+        // Rust writes `1e21` and `1e-7`, Go `1e+21` and `1e-7`.
+        let text = format!("{value:e}");
+        out.push_str(&with_exponent_sign(&text, 1));
+    } else {
+        push(out, format_args!("{value}"));
+    }
+}
+
+fn with_exponent_sign(text: &str, digits: usize) -> String {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
+    format!("{mantissa}e{sign}{exponent:0>digits$}")
+}
+
+fn push(out: &mut String, text: fmt::Arguments<'_>) {
+    // Writing to a string can't fail.
+    let _ = out.write_fmt(text);
+}
+
+/// Prints the value as paths and conflict messages of the API server do: strings quoted, maps without braces.
+///
+/// Follows structured-merge-diff's `value.ToString`. Members of a map come sorted here; Go prints them in random order.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) => write_plain_float(f, value),
+            Self::String(text) => write_quoted(f, text),
+            Self::List(items) => {
+                f.write_char('[')?;
+                for (position, item) in items.iter().enumerate() {
+                    let separator = if position == 0 { "" } else { "," };
+                    write!(f, "{separator}{item}")?;
+                }
+                f.write_char(']')
+            }
+            Self::Map(map) => map.members().iter().try_for_each(|(name, value)| write!(f, "{name}={value}")),
+        }
+    }
+}
+
+/// Go's `%v` of a float: with an exponent below `1e-4` and from a million on.
+fn write_plain_float(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e6).contains(&size) {
+        f.write_str(&with_exponent_sign(&format!("{value:e}"), 2))
+    } else {
+        write!(f, "{value}")
+    }
+}
+
+/// Go's `%q` of a string.
+fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_char('"')?;
+    for character in text.chars() {
+        match character {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\u{7}' => f.write_str("\\a")?,
+            '\u{8}' => f.write_str("\\b")?,
+            '\u{c}' => f.write_str("\\f")?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            '\u{b}' => f.write_str("\\v")?,
+            printable if is_printable(printable) => f.write_char(printable)?,
+            control if u32::from(control) < 0x80 => write!(f, "\\x{:02x}", u32::from(control))?,
+            other if u32::from(other) < 0x1_0000 => write!(f, "\\u{:04x}", u32::from(other))?,
+            other => write!(f, "\\U{:08x}", u32::from(other))?,
+        }
+    }
+    f.write_char('"')
+}
+
+/// Whether Go's `strconv.IsPrint` lets a character through: letters, marks, numbers, punctuation, symbols and the space.
+fn is_printable(character: char) -> bool {
+    if character.is_ascii() {
+        return (' '..='~').contains(&character);
+    }
+    // The standard library's `escape_debug` draws the same line, except that it escapes a mark at the beginning of a
+    // text; so a letter goes before it.
+    let mut encoded = ['x', character].into_iter().collect::<String>();
+    let length = encoded.len();
+    encoded = encoded.escape_debug().to_string();
+    encoded.len() == length
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Arena;
+
+    fn written(json: &serde_json::Value, dialect: Dialect) -> String {
+        let arena = Arena::new();
+        let mut out = String::new();
+        go_json(&mut out, &Value::from_json(&arena, json).unwrap(), dialect);
+        out
+    }
+
+    #[test]
+    fn json_is_escaped_for_html_and_sorted() {
+        let json = json!({"b": "<a> & \"b\"\u{8}\u{2028}", "a": [1.0, 1e21, 1e-7, 0.5]});
+        assert_eq!(
+            written(&json, Dialect::Standard),
+            r#"{"a":[1,1e+21,1e-7,0.5],"b":"\u003ca\u003e \u0026 \"b\"\b\u2028"}"#
+        );
+        assert!(written(&json, Dialect::Iterator).contains(r"\u0008"));
+    }
+
+    #[test]
+    fn values_print_as_in_conflict_messages() {
+        let printed = |value: Value<'_>| value.to_string();
+        assert_eq!(printed(Value::String("a\"b\u{301}\u{200b}\n")), "\"a\\\"b\u{301}\\u200b\\n\"");
+        assert_eq!(printed(Value::Float(80.0)), "80");
+        assert_eq!(printed(Value::Float(999_999.5)), "999999.5");
+        assert_eq!(printed(Value::Float(1_234_567.0)), "1.234567e+06");
+        assert_eq!(printed(Value::Float(0.000_01)), "1e-05");
+        assert_eq!(printed(Value::List(&[Value::Int(1), Value::Null])), "[1,null]");
+    }
+}
