@@ -1,7 +1,9 @@
 //! A schema as it is written down: named types that refer to each other by name.
 //!
-//! The shape follows `schema/elements.go` of structured-merge-diff, and serde reads and writes the same JSON and YAML.
-//! Nothing here is resolved or checked beyond its form; [`Schema`](super::Schema) is the compiled one to work with.
+//! The shape follows `schema/elements.go` of structured-merge-diff; [`SchemaDefinition::from_json`] reads the same
+//! JSON, and YAML that was parsed into it. Nothing here is resolved or checked beyond its form.
+
+mod json;
 
 use serde_json::Value;
 
