@@ -11,6 +11,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -175,6 +177,7 @@ type models struct {
 	definitions           map[string]*spec.Schema
 	preserveUnknownFields bool
 	compiled              *typed.Parser
+	converter             managedfields.TypeConverter
 }
 
 // parser converts the definitions to a schema of structured-merge-diff.
@@ -190,12 +193,24 @@ func (m *models) parser() (*typed.Parser, error) {
 	return m.compiled, nil
 }
 
+// types makes of the definitions what a field manager reads objects with.
+func (m *models) types() (managedfields.TypeConverter, error) {
+	if m.converter == nil {
+		converter, err := managedfields.NewTypeConverter(m.definitions, m.preserveUnknownFields)
+		if err != nil {
+			return nil, refuse(badRequest, "the definitions make no schema: %v", err)
+		}
+		m.converter = converter
+	}
+	return m.converter, nil
+}
+
 // document is an OpenAPI v3 document as an API server serves it.
 type document struct {
 	models
 	spec *spec3.OpenAPI
-	// types is filled by resource.go.
-	types converterOnce
+	// custom are the custom resources that the document was once made from, by kind.
+	custom map[schema.GroupKind]*customResource
 }
 
 func (s *schemas) document(r request) (*document, error) {
@@ -204,7 +219,7 @@ func (s *schemas) document(r request) (*document, error) {
 		return nil, err
 	}
 	return s.documents.get(content, func(content []byte) (*document, error) {
-		doc := &document{spec: &spec3.OpenAPI{}}
+		doc := &document{spec: &spec3.OpenAPI{}, custom: map[schema.GroupKind]*customResource{}}
 		if err := json.Unmarshal(content, doc.spec); err != nil {
 			return nil, refuse(badRequest, "openapi: %v", err)
 		}
@@ -219,8 +234,8 @@ func (s *schemas) document(r request) (*document, error) {
 type customResource struct {
 	models
 	crd *apiextensionsv1.CustomResourceDefinition
-	// types is filled by resource.go.
-	types converterOnce
+	// deaf tells that the conversion webhook that the CRD names isn't called.
+	deaf bool
 }
 
 func (s *schemas) customResource(r request) (*customResource, error) {
@@ -254,10 +269,15 @@ func compileCRD(content []byte) (*customResource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &customResource{
+	cr := &customResource{
 		models: models{definitions: definitions, preserveUnknownFields: crd.Spec.PreserveUnknownFields},
 		crd:    crd,
-	}, nil
+	}
+	if crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
+		cr.deaf = true
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	}
+	return cr, nil
 }
 
 // openAPIModels does for a CRD what buildOpenAPIModelsForApply of apiextensions' customresource_handler.go
