@@ -19,10 +19,11 @@ use crate::Error;
 
 /// The binary that is etcd, the control plane and kubectl, each of which is a link to it.
 const MULTI_CALL: &str = "controlplane";
+/// The binary that answers with the genuine libraries.
+const ORACLE: &str = "oracle";
 
-/// The folder with a build of `source` in the cache at `cache`, made now if it isn't there.
-pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
-    let go = Go::find(source)?;
+/// The folder with a build of the control plane at `source` in the cache at `cache`, made now if it isn't there.
+pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
     let release = required(source, "k8s.io/kubernetes")?;
     let builds = [
         Build {
@@ -42,26 +43,56 @@ pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
             packages: 1_000,
         },
     ];
+    let told = format!("etcd, Kubernetes {release} and KWOK; that takes 5 to 10 minutes on two cores");
+    ensure(source, &cache.join("control-plane"), &told, &builds, |folder| {
+        for program in Program::ALL.into_iter().filter(|program| *program != Program::Kwok) {
+            let link = folder.join(program.name());
+            symlink(MULTI_CALL, &link).map_err(Error::file("create", &link))?;
+        }
+        Ok(())
+    })
+}
+
+/// The oracle from the module at `source` in the cache at `cache`, built now if it isn't there.
+pub(super) fn oracle(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
+    let build = Build {
+        title: "the oracle",
+        module: source.to_owned(),
+        package: ".",
+        output: ORACLE,
+        linker_flags: "-s -w".to_owned(),
+        packages: 800,
+    };
+    let told = "the merge oracle; that takes a minute or two on two cores";
+    Ok(ensure(source, &cache.join("oracle"), told, &[build], |_| Ok(()))?.join(ORACLE))
+}
+
+/// The folder below `cache` with `builds`, made now if it isn't there: `told` says to people what it takes, and `finish`
+/// adds what isn't built.
+fn ensure(
+    source: &Path,
+    cache: &Path,
+    told: &str,
+    builds: &[Build],
+    finish: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<PathBuf, Error> {
+    let go = Go::find(source)?;
     let mut recipe = vec![go.version.as_str(), go.platform.as_str()];
     recipe.extend(Build::FLAGS);
     recipe.extend(builds.iter().flat_map(|build| [build.package, build.output, build.linker_flags.as_str()]));
 
-    let cache = cache.join("control-plane");
     let done = cache.join(key(source, &recipe)?);
     if done.is_dir() {
         return Ok(done);
     }
-    fs::create_dir_all(&cache).map_err(Error::file("create", &cache))?;
+    fs::create_dir_all(cache).map_err(Error::file("create", cache))?;
     // Held until the end of this function.
     let _lock = lock(&cache.join("lock"))?;
     // It may have been built while we waited.
     if done.is_dir() {
         return Ok(done);
     }
-    eprintln!(
-        "baton-e2e: building etcd, Kubernetes {release} and KWOK with {}, once; that takes 5 to 10 minutes on two cores",
-        go.version
-    );
+    eprintln!("baton-e2e: building with {}, once: {told}", go.version);
     let began = Instant::now();
     let partial = done.with_extension("partial");
     if partial.exists() {
@@ -71,10 +102,7 @@ pub(super) fn ensure(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
     for build in builds {
         build.run(&partial, began)?;
     }
-    for program in Program::ALL.into_iter().filter(|program| *program != Program::Kwok) {
-        let link = partial.join(program.name());
-        symlink(MULTI_CALL, &link).map_err(Error::file("create", &link))?;
-    }
+    finish(&partial)?;
     fs::rename(&partial, &done).map_err(Error::file("create", &done))?;
     eprintln!("baton-e2e: built in {} s, kept in {}", began.elapsed().as_secs(), done.display());
     Ok(done)
@@ -86,7 +114,7 @@ fn lock(path: &Path) -> Result<File, Error> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            eprintln!("baton-e2e: waiting for another process that builds the control plane");
+            eprintln!("baton-e2e: waiting for another process that builds the same");
             file.lock().map_err(Error::file("lock", path))?;
         }
         Err(TryLockError::Error(source)) => return Err(Error::file("lock", path)(source)),

@@ -1,5 +1,5 @@
 //! Where the programs of the control plane are: in the folder that `KUBEBUILDER_ASSETS` names, or else in the cache,
-//! after a build if need be. It knows their names and sources, and nothing of how they are run.
+//! after a build if need be; and likewise the merge oracle, which is always built. It knows their names and sources, and nothing of how they are run.
 
 mod build;
 mod go;
@@ -53,6 +53,12 @@ pub(crate) fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("controlplane")
 }
 
+/// The merge oracle, from the cache or built now: a program that answers the merge driver protocol with the libraries
+/// that a kube-apiserver is made of. A build takes minutes, says so on standard error, and blocks the thread.
+pub fn oracle() -> Result<PathBuf, Error> {
+    build::oracle(&Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle"), &cache_dir()?)
+}
+
 /// The programs, found or built.
 #[derive(Clone, Debug)]
 pub struct Assets {
@@ -71,7 +77,7 @@ impl Assets {
         if programs.iter().all(|program| assets.given(*program).is_some()) {
             return Ok(assets);
         }
-        Ok(Self { built: Some(build::ensure(&source(), &cache_dir()?)?), ..assets })
+        Ok(Self { built: Some(build::control_plane(&source(), &cache_dir()?)?), ..assets })
     }
 
     /// Where a program is. Those that [`locate`](Self::locate) wasn't asked for may be missing there.

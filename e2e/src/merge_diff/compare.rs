@@ -1,0 +1,279 @@
+//! When two answers are the same. It follows the protocol's rules and doesn't know which answer is right.
+
+use super::json::Json;
+
+/// What two answers to one request are to each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The same answer.
+    Matched,
+    /// Both refuse, and for the same reason.
+    ErrorsAgreed,
+    /// A side says that the answer can't be known.
+    Abstained,
+    /// They differ.
+    Differs {
+        /// In which way: a case that is made smaller has to differ in the same one.
+        way: Way,
+        /// Where, for people.
+        at: String,
+    },
+}
+
+/// The ways in which answers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The left answer is no JSON: the peer died, or hung.
+    LeftBroken,
+    /// The right answer is no JSON.
+    RightBroken,
+    /// Only the left side refuses.
+    LeftRefuses,
+    /// Only the right side refuses.
+    RightRefuses,
+    /// Both refuse, for different reasons.
+    Reasons,
+    /// Something else is answered.
+    Content,
+}
+
+impl Way {
+    fn at(self, at: impl Into<String>) -> Verdict {
+        Verdict::Differs { way: self, at: at.into() }
+    }
+}
+
+/// Compares two answers. The order of members is free in values and exact in field sets; messages of errors are free.
+pub fn compare(left: &str, right: &str) -> Verdict {
+    let (left, right): (Json, Json) = match (left.parse(), right.parse()) {
+        (Ok(left), Ok(right)) => (left, right),
+        (Err(error), _) => return Way::LeftBroken.at(format!("the left answer is no JSON: {error}")),
+        (_, Err(error)) => return Way::RightBroken.at(format!("the right answer is no JSON: {error}")),
+    };
+    compare_read(&left, &right)
+}
+
+/// The same for answers that are read already.
+pub fn compare_read(left: &Json, right: &Json) -> Verdict {
+    match (left.get("error"), right.get("error")) {
+        (Some(left), Some(right)) => {
+            return match (reason(left), reason(right)) {
+                (Some(one), Some(other)) if one == other => Verdict::ErrorsAgreed,
+                (one, other) => Way::Reasons.at(format!("the reasons are {one:?} and {other:?}")),
+            };
+        }
+        (Some(_), None) => return Way::LeftRefuses.at("only the left refuses"),
+        (None, Some(_)) => return Way::RightRefuses.at("only the right refuses"),
+        (None, None) => {}
+    }
+    if abstains(left) || abstains(right) {
+        return Verdict::Abstained;
+    }
+    // How sure a side is says nothing about the answer: only the core knows what a server would default.
+    let known = |answer: &Json| {
+        let mut answer = answer.clone();
+        answer.take("certainty");
+        answer.take("reason");
+        answer
+    };
+    match difference(&known(left), &known(right), Order::OfAnswer, &mut String::new()) {
+        None => Verdict::Matched,
+        Some(at) => Way::Content.at(at),
+    }
+}
+
+/// The reason of an error.
+fn reason(error: &Json) -> Option<&str> {
+    error.get("reason").and_then(Json::as_str)
+}
+
+/// Whether the answer says that it can't be known.
+fn abstains(answer: &Json) -> bool {
+    answer.get("certainty").and_then(Json::as_str) == Some("unknown")
+}
+
+/// What the order of members means at a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// At the top of an answer: nothing, and the members tell what is below.
+    OfAnswer,
+    /// In the managers of the updater: nothing, and below is one after the other.
+    OfManagers,
+    /// In one of these managers: nothing, and it has a set.
+    OfManager,
+    /// In a value: nothing.
+    OfValue,
+    /// In an entry of managedFields: nothing, and the set of the entry is below.
+    OfEntry,
+    /// In a field set: everything.
+    OfSet,
+}
+
+impl Order {
+    /// The rule for a member, at `path` below the answer.
+    fn of_member(self, path: &str, name: &str) -> Self {
+        match (self, name) {
+            (Self::OfAnswer, "set" | "added" | "modified" | "removed")
+            | (Self::OfManager, "set")
+            | (Self::OfEntry, "fieldsV1")
+            | (Self::OfSet, _) => Self::OfSet,
+            (Self::OfAnswer, "managers") => Self::OfManagers,
+            (Self::OfManagers, _) => Self::OfManager,
+            (Self::OfValue, "managedFields") if path == ".object.metadata" => Self::OfEntry,
+            (Self::OfEntry, _) => Self::OfEntry,
+            _ => Self::OfValue,
+        }
+    }
+}
+
+/// Where the two differ first, if they do.
+fn difference(left: &Json, right: &Json, order: Order, path: &mut String) -> Option<String> {
+    match (left, right) {
+        (Json::Object(one), Json::Object(other)) => {
+            if order == Order::OfSet {
+                let names = |members: &[(String, Json)]| {
+                    members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" ")
+                };
+                if names(one) != names(other) {
+                    return Some(format!(
+                        "{}: members are `{}` and `{}`",
+                        shown(path),
+                        names(one),
+                        names(other)
+                    ));
+                }
+            } else if let Some((name, _)) = other.iter().find(|(name, _)| left.get(name).is_none()) {
+                return Some(format!("{}: only the right has `{name}`", shown(path)));
+            }
+            for (i, (name, value)) in one.iter().enumerate() {
+                let counterpart = if order == Order::OfSet {
+                    other.get(i).map(|(_, value)| value)
+                } else {
+                    right.get(name)
+                };
+                let Some(counterpart) = counterpart else {
+                    return Some(format!("{}: only the left has `{name}`", shown(path)));
+                };
+                let below = order.of_member(path, name);
+                let length = path.len();
+                path.push('.');
+                path.push_str(name);
+                if let Some(found) = difference(value, counterpart, below, path) {
+                    return Some(found);
+                }
+                path.truncate(length);
+            }
+            None
+        }
+        (Json::List(one), Json::List(other)) if one.len() == other.len() => {
+            for (i, (one, other)) in one.iter().zip(other).enumerate() {
+                let length = path.len();
+                path.push_str(&format!("[{i}]"));
+                if let Some(found) = difference(one, other, order, path) {
+                    return Some(found);
+                }
+                path.truncate(length);
+            }
+            None
+        }
+        (Json::List(one), Json::List(other)) => {
+            Some(format!("{}: {} items and {}", shown(path), one.len(), other.len()))
+        }
+        _ => (!left.same_value(right)).then(|| format!("{}: {left} and {right}", shown(path))),
+    }
+}
+
+fn shown(path: &str) -> &str {
+    if path.is_empty() { "the answer" } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn differs(left: &str, right: &str) -> bool {
+        matches!(compare(left, right), Verdict::Differs { .. })
+    }
+
+    #[test]
+    fn errors_agree_by_their_reasons() {
+        let error = |reason: &str, message: &str| {
+            format!(r#"{{"error":{{"reason":"{reason}","message":"{message}"}}}}"#)
+        };
+        assert_eq!(compare(&error("Invalid", "a"), &error("Invalid", "b")), Verdict::ErrorsAgreed);
+        assert!(differs(&error("Invalid", "a"), &error("Internal", "a")));
+        assert!(differs(&error("Invalid", "a"), r#"{"ok":true}"#));
+        assert!(
+            differs(r#"{"error":{}}"#, r#"{"error":{}}"#),
+            "an error without a reason agrees with nothing"
+        );
+    }
+
+    #[test]
+    fn the_order_of_members_is_free_in_values_and_exact_in_sets() {
+        assert_eq!(compare(r#"{"value":{"a":1,"b":2.0}}"#, r#"{"value":{"b":2,"a":1.0}}"#), Verdict::Matched);
+        assert!(differs(r#"{"set":{"f:a":{},"f:b":{}}}"#, r#"{"set":{"f:b":{},"f:a":{}}}"#));
+        assert!(differs(r#"{"set":{"f:x":{"f:a":{},"f:b":{}}}}"#, r#"{"set":{"f:x":{"f:b":{},"f:a":{}}}}"#));
+        let managers = |manager: &str| format!(r#"{{"managers":{{"set":{{{manager}}}}}}}"#);
+        assert!(differs(
+            &managers(r#""set":{"f:a":{},"f:b":{}}"#),
+            &managers(r#""set":{"f:b":{},"f:a":{}}"#)
+        ));
+        assert_eq!(
+            compare(&managers(r#""set":{},"version":"v1""#), &managers(r#""version":"v1","set":{}"#)),
+            Verdict::Matched
+        );
+        let object = |set: &str| format!(r#"{{"object":{{"metadata":{{"managedFields":[{set}]}}}}}}"#);
+        assert!(differs(
+            &object(r#"{"fieldsV1":{"f:a":{},"f:b":{}}}"#),
+            &object(r#"{"fieldsV1":{"f:b":{},"f:a":{}}}"#)
+        ));
+        assert_eq!(
+            compare(
+                &object(r#"{"manager":"m","operation":"Apply"}"#),
+                &object(r#"{"operation":"Apply","manager":"m"}"#)
+            ),
+            Verdict::Matched
+        );
+    }
+
+    #[test]
+    fn a_field_named_set_in_a_value_is_no_set() {
+        assert_eq!(
+            compare(r#"{"value":{"set":{"a":1,"b":2}}}"#, r#"{"value":{"set":{"b":2,"a":1}}}"#),
+            Verdict::Matched
+        );
+    }
+
+    #[test]
+    fn absent_null_and_empty_differ() {
+        for (left, right) in [
+            (r#"{"object":null}"#, "{}"),
+            (r#"{"value":{}}"#, r#"{"value":null}"#),
+            (r#"{"value":[]}"#, r#"{"value":{}}"#),
+            (r#"{"set":{}}"#, r#"{"set":null}"#),
+        ] {
+            assert!(differs(left, right), "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn an_abstention_is_neither_right_nor_wrong() {
+        assert_eq!(
+            compare(r#"{"certainty":"unknown","reason":"x"}"#, r#"{"object":{}}"#),
+            Verdict::Abstained
+        );
+        assert_eq!(
+            compare(
+                r#"{"object":{},"certainty":"exact"}"#,
+                r#"{"object":{},"certainty":"modulo-defaulting"}"#
+            ),
+            Verdict::Matched
+        );
+    }
+
+    #[test]
+    fn an_answer_that_is_no_json_differs_from_everything() {
+        assert!(differs("the process ended", "the process ended"));
+    }
+}

@@ -1,0 +1,209 @@
+//! Scenarios of the first level: one schema, and questions about a few values and sets that belong together.
+
+use super::{
+    Scenario,
+    schema::{self, Schema},
+    set,
+    value::{Taste, Values, stray},
+};
+use crate::merge_diff::{json::Json, random::Random};
+
+/// Questions about typed values of one schema.
+pub struct TypedValues {
+    random: Random,
+    schema: Schema,
+    /// What a changed schema is changed from, for reconciling.
+    deduced: bool,
+    taste: Taste,
+    density: u32,
+    value: Json,
+    /// Sets that were answered, so that sets are asked about as a server writes them.
+    known: Vec<Json>,
+}
+
+impl TypedValues {
+    /// A scenario with a schema of its own.
+    pub fn new(mut random: Random) -> Self {
+        let deduced = random.one_in(12);
+        let schema = if deduced { schema::deduced() } else { schema::schema(&mut random) };
+        let taste = Taste::any(&mut random);
+        let density = [45, 65, 85][random.below(3)];
+        let mut scenario =
+            Self { random, schema, deduced, taste, density, value: Json::Null, known: Vec::new() };
+        scenario.value = scenario.fresh();
+        scenario
+    }
+
+    fn fresh(&mut self) -> Json {
+        let values = Values { schema: &self.schema, taste: self.taste, density: self.density };
+        values.root(&mut self.random)
+    }
+
+    fn related(&mut self) -> Json {
+        let values = Values { schema: &self.schema, taste: self.taste, density: self.density };
+        if self.random.one_in(10) {
+            values.root(&mut self.random)
+        } else {
+            values.mutated(&mut self.random, &self.value)
+        }
+    }
+
+    fn set(&mut self) -> Json {
+        let random = &mut self.random;
+        let broken = self.taste.broken > 0;
+        match random.weighted(&[4, 3, 2, 2]) {
+            0 if !self.known.is_empty() => self.known[random.below(self.known.len())].clone(),
+            1 if !self.known.is_empty() => {
+                let known = self.known[random.below(self.known.len())].clone();
+                set::mutated(random, &known)
+            }
+            2 => set::any(random, 3, broken),
+            _ => set::of_value(random, &self.schema, &self.schema.root(), &self.value),
+        }
+    }
+
+    fn request(&mut self, operation: &str) -> Json {
+        let request = Json::object().with("do", operation);
+        if self.deduced {
+            return request;
+        }
+        let of = match self.schema.types.get(self.random.below(self.schema.types.len())) {
+            // Questions about a type that isn't there, or about another than the first.
+            _ if self.random.one_in(300) => "absent",
+            Some((other, _)) if self.random.one_in(60) => other,
+            _ => "t0",
+        };
+        request.with("schema", self.schema.json()).with("type", of)
+    }
+}
+
+impl Scenario for TypedValues {
+    fn next(&mut self) -> Json {
+        if self.random.one_in(3) {
+            self.value = self.related();
+        }
+        match self.random.weighted(&[10, 15, 30, 20, 15, 12, 12]) {
+            0 => {
+                let value = self.related();
+                let request = self.request("validate").with("value", value);
+                match self.random.below(3) {
+                    0 => request,
+                    other => request.with("duplicates", other == 1),
+                }
+            }
+            1 => {
+                let value = self.value.clone();
+                self.request("to_set").with("value", value)
+            }
+            2 => {
+                let (live, applied) = (self.value.clone(), self.related());
+                self.request("merge").with("live", live).with("applied", applied)
+            }
+            3 => {
+                let (old, new) = (self.value.clone(), self.related());
+                self.request("compare").with("old", old).with("new", new)
+            }
+            4 => {
+                let (value, set) = (self.value.clone(), self.set());
+                self.request("remove").with("value", value).with("set", set)
+            }
+            5 => {
+                let (value, set) = (self.value.clone(), self.set());
+                self.request("extract").with("value", value).with("set", set)
+            }
+            _ => {
+                let set = self.set();
+                if !self.deduced {
+                    let changed = schema::changed(&mut self.random, &self.schema);
+                    return Json::object()
+                        .with("do", "reconcile")
+                        .with("schema", changed.json())
+                        .with("type", "t0")
+                        .with("set", set);
+                }
+                self.request("reconcile").with("set", set)
+            }
+        }
+    }
+
+    fn learn(&mut self, _request: &Json, answer: &Json) {
+        for name in ["set", "added", "removed"] {
+            if let Some(set @ Json::Object(members)) = answer.get(name)
+                && !members.is_empty()
+                && self.known.len() < 8
+            {
+                self.known.push(set.clone());
+            }
+        }
+        if let Some(value) = answer.get("value")
+            && self.random.one_in(4)
+        {
+            self.value = value.clone();
+        }
+    }
+}
+
+/// Requests that are no requests: what a driver must survive.
+pub struct Odd {
+    random: Random,
+}
+
+impl Odd {
+    /// A scenario of odd requests.
+    pub fn new(random: Random) -> Self {
+        Self { random }
+    }
+}
+
+impl Scenario for Odd {
+    fn next(&mut self) -> Json {
+        let random = &mut self.random;
+        let operations = [
+            "validate",
+            "to_set",
+            "merge",
+            "compare",
+            "remove",
+            "extract",
+            "reconcile",
+            "apply",
+            "update",
+            "nothing",
+        ];
+        let mut request = Json::object().with("do", random.pick(&operations));
+        for _ in 0..random.below(5) {
+            let name = random.pick(&[
+                "value",
+                "live",
+                "applied",
+                "old",
+                "new",
+                "set",
+                "schema",
+                "type",
+                "profile",
+                "id",
+                "managers",
+                "manager",
+                "version",
+                "object",
+                "force",
+                "gvk",
+                "unknown",
+                "duplicates",
+                "ignored",
+                "crd",
+                "openapi",
+            ]);
+            let value = match random.below(4) {
+                0 => Json::string(random.pick(&["1.36", "t0", "v1", "", "nonsense"])),
+                1 => Json::Bool(random.one_in(2)),
+                _ => stray(random),
+            };
+            request.set(name, value);
+        }
+        if random.one_in(20) { stray(random) } else { request }
+    }
+
+    fn learn(&mut self, _request: &Json, _answer: &Json) {}
+}

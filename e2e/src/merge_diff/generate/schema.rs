@@ -1,0 +1,442 @@
+//! Schemas as the generators see them: enough to make values, and to write them down for a request. It is no
+//! implementation of schemas: nothing is checked, and odd ones are made on purpose.
+
+use crate::merge_diff::{json::Json, random::Random};
+
+/// Named types, the first of which is the one that requests are about.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// The types by name.
+    pub types: Vec<(String, Atom)>,
+}
+
+/// What a value of a type may be.
+#[derive(Clone, Debug, Default)]
+pub struct Atom {
+    /// A single value.
+    pub scalar: Option<Scalar>,
+    /// A list.
+    pub list: Option<Box<List>>,
+    /// A map or struct.
+    pub map: Option<Box<Map>>,
+    /// Values that are worth trying. Schemas on the wire don't tell them.
+    pub samples: Vec<Json>,
+}
+
+/// The kinds of single values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// A number.
+    Numeric,
+    /// A string.
+    String,
+    /// A boolean.
+    Boolean,
+    /// Any of them.
+    Untyped,
+}
+
+impl Scalar {
+    /// All of them.
+    const ALL: [Self; 4] = [Self::Numeric, Self::String, Self::Boolean, Self::Untyped];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Numeric => "numeric",
+            Self::String => "string",
+            Self::Boolean => "boolean",
+            Self::Untyped => "untyped",
+        }
+    }
+}
+
+/// A list type.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    /// The type of its items.
+    pub element: TypeRef,
+    /// How the items relate: `associative`, `atomic` or something odd.
+    pub relationship: Option<&'static str>,
+    /// The fields that name an item.
+    pub keys: Vec<String>,
+}
+
+/// A map or struct type.
+#[derive(Clone, Debug, Default)]
+pub struct Map {
+    /// The named fields.
+    pub fields: Vec<Field>,
+    /// The type of all other members, if there may be any.
+    pub element: Option<TypeRef>,
+    /// How the members relate: `separable`, `atomic` or something odd.
+    pub relationship: Option<&'static str>,
+}
+
+/// A field of a struct.
+#[derive(Clone, Debug, Default)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub of: TypeRef,
+    /// The value of an absent one, where it is a key.
+    pub default: Option<Json>,
+}
+
+/// A type by name or in place.
+#[derive(Clone, Debug, Default)]
+pub struct TypeRef {
+    /// The name.
+    pub named: Option<String>,
+    /// The type itself.
+    pub inlined: Atom,
+    /// Overrides how the items or members relate.
+    pub relationship: Option<&'static str>,
+}
+
+impl TypeRef {
+    /// A reference by name.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { named: Some(name.into()), ..Self::default() }
+    }
+
+    /// A type in place.
+    pub fn inlined(inlined: Atom) -> Self {
+        Self { inlined, ..Self::default() }
+    }
+
+    fn json(&self) -> Json {
+        let mut json = match &self.named {
+            Some(name) => Json::object().with("namedType", name.as_str()),
+            None => self.inlined.json(),
+        };
+        if let Some(relationship) = self.relationship {
+            json.set("elementRelationship", relationship);
+        }
+        json
+    }
+}
+
+impl Atom {
+    /// A single value.
+    pub fn scalar(scalar: Scalar) -> Self {
+        Self { scalar: Some(scalar), ..Self::default() }
+    }
+
+    /// A list.
+    pub fn list(list: List) -> Self {
+        Self { list: Some(Box::new(list)), ..Self::default() }
+    }
+
+    /// A map or struct.
+    pub fn map(map: Map) -> Self {
+        Self { map: Some(Box::new(map)), ..Self::default() }
+    }
+
+    fn json(&self) -> Json {
+        let mut json = Json::object();
+        if let Some(scalar) = self.scalar {
+            json.set("scalar", scalar.name());
+        }
+        if let Some(list) = &self.list {
+            let mut inner = Json::object().with("elementType", list.element.json());
+            if let Some(relationship) = list.relationship {
+                inner.set("elementRelationship", relationship);
+            }
+            if !list.keys.is_empty() {
+                inner.set(
+                    "keys",
+                    Json::List(list.keys.iter().map(|key| Json::string(key.as_str())).collect()),
+                );
+            }
+            json.set("list", inner);
+        }
+        if let Some(map) = &self.map {
+            let mut inner = Json::object();
+            if !map.fields.is_empty() {
+                inner.set("fields", Json::List(map.fields.iter().map(Field::json).collect()));
+            }
+            if let Some(element) = &map.element {
+                inner.set("elementType", element.json());
+            }
+            if let Some(relationship) = map.relationship {
+                inner.set("elementRelationship", relationship);
+            }
+            json.set("map", inner);
+        }
+        json
+    }
+}
+
+impl Field {
+    fn json(&self) -> Json {
+        let mut json = Json::object().with("name", self.name.as_str()).with("type", self.of.json());
+        if let Some(default) = &self.default {
+            json.set("default", default.clone());
+        }
+        json
+    }
+}
+
+impl Schema {
+    /// As structured-merge-diff writes it.
+    pub fn json(&self) -> Json {
+        let types = self.types.iter().map(|(name, atom)| {
+            let Json::Object(mut members) = atom.json() else { return Json::Null };
+            members.insert(0, ("name".to_owned(), Json::string(name.as_str())));
+            Json::Object(members)
+        });
+        Json::object().with("types", types.collect::<Vec<_>>())
+    }
+
+    /// The type that requests are about.
+    pub fn root(&self) -> TypeRef {
+        TypeRef::named(self.types.first().map_or("t0", |(name, _)| name))
+    }
+
+    /// What a reference says, if it says anything.
+    pub fn resolve<'a>(&'a self, of: &'a TypeRef) -> Option<&'a Atom> {
+        match &of.named {
+            None => Some(&of.inlined),
+            Some(name) => self.types.iter().find(|(known, _)| known == name).map(|(_, atom)| atom),
+        }
+    }
+}
+
+/// The type that is deduced from a value, under the names that structured-merge-diff gives it.
+pub fn deduced() -> Schema {
+    let of = |name: &str, list: &str, map: &str, relationship| {
+        let list = List { element: TypeRef::named(list), relationship: Some("atomic"), keys: Vec::new() };
+        let map =
+            Map { element: Some(TypeRef::named(map)), relationship: Some(relationship), fields: Vec::new() };
+        let atom = Atom {
+            scalar: Some(Scalar::Untyped),
+            list: Some(Box::new(list)),
+            map: Some(Box::new(map)),
+            samples: Vec::new(),
+        };
+        (name.to_owned(), atom)
+    };
+    Schema {
+        types: vec![of(DEDUCED, UNTYPED, DEDUCED, "separable"), of(UNTYPED, UNTYPED, UNTYPED, "atomic")],
+    }
+}
+
+const DEDUCED: &str = "__untyped_deduced_";
+const UNTYPED: &str = "__untyped_atomic_";
+
+/// Few names, so that fields of different types and objects meet.
+const NAMES: [&str; 6] = ["a", "b", "c", "name", "port", "protocol"];
+/// Names that are hard to write or to sort.
+const ODD_NAMES: [&str; 9] = ["", "f:a", "a.b", "x\"y", "back\\slash", "<&>", "é", ".", "A"];
+const KEYS: [&str; 4] = ["name", "port", "protocol", "a"];
+
+/// Any schema; odd in some cases.
+pub fn schema(random: &mut Random) -> Schema {
+    let count = 2 + random.below(6);
+    let mut schema = Schema::default();
+    for i in 0..count {
+        let atom = match random.weighted(if i == 0 { &[0, 80, 8, 4, 8] } else { &[8, 40, 12, 30, 10] }) {
+            0 => Atom::scalar(scalar(random)),
+            1 => Atom::map(structure(random, count, 5)),
+            2 => Atom::map(Map {
+                element: Some(type_ref(random, count, 2)),
+                relationship: relationship(random, "separable"),
+                fields: Vec::new(),
+            }),
+            3 => list(random, count),
+            _ => several(random, count),
+        };
+        schema.types.push((format!("t{i}"), atom));
+    }
+    let untyped = deduced();
+    schema.types.extend(untyped.types);
+    if random.one_in(40) {
+        spoil(random, &mut schema);
+    }
+    schema
+}
+
+fn scalar(random: &mut Random) -> Scalar {
+    Scalar::ALL[random.weighted(&[5, 6, 2, 2])]
+}
+
+/// How members relate: mostly not said or the usual, sometimes atomic.
+fn relationship(random: &mut Random, usual: &'static str) -> Option<&'static str> {
+    [None, Some(usual), Some("atomic")][random.weighted(&[6, 3, 2])]
+}
+
+fn field_name(random: &mut Random) -> &'static str {
+    if random.one_in(25) { random.pick(&ODD_NAMES) } else { random.pick(&NAMES) }
+}
+
+fn structure(random: &mut Random, types: usize, most: usize) -> Map {
+    let mut fields: Vec<Field> = Vec::new();
+    for _ in 0..1 + random.below(most) {
+        let name = field_name(random);
+        if fields.iter().all(|field| field.name != name) {
+            fields.push(Field { name: name.to_owned(), of: type_ref(random, types, 2), default: None });
+        }
+    }
+    Map {
+        fields,
+        // Some structs take unknown fields, as those with preserve-unknown-fields do.
+        element: random.one_in(8).then(|| type_ref(random, types, 1)),
+        relationship: relationship(random, "separable"),
+    }
+}
+
+fn type_ref(random: &mut Random, types: usize, depth: usize) -> TypeRef {
+    let mut of = match random.weighted(&[40, 42, if depth > 0 { 12 } else { 0 }, 4]) {
+        0 => TypeRef::inlined(Atom::scalar(scalar(random))),
+        1 => TypeRef::named(format!("t{}", random.below(types))),
+        2 => TypeRef::inlined(match random.below(3) {
+            0 => Atom::map(structure(random, types, 3)),
+            1 => Atom::map(Map {
+                element: Some(type_ref(random, types, depth - 1)),
+                relationship: relationship(random, "separable"),
+                fields: Vec::new(),
+            }),
+            _ => list(random, types),
+        }),
+        _ => TypeRef::named(random.pick(&[DEDUCED, UNTYPED])),
+    };
+    if random.one_in(10) {
+        of.relationship = Some(random.pick(&["atomic", "separable", "associative"]));
+    }
+    of
+}
+
+/// A list: a map list most of the time, or a set, or atomic.
+fn list(random: &mut Random, types: usize) -> Atom {
+    let (relationship, keys) = match random.weighted(&[55, 25, 20]) {
+        0 => {
+            let mut names = KEYS;
+            random.shuffle(&mut names);
+            (Some("associative"), names[..=random.weighted(&[6, 3, 1])].to_vec())
+        }
+        1 => (Some("associative"), Vec::new()),
+        _ => ([Some("atomic"), None][random.below(2)], Vec::new()),
+    };
+    let element = if keys.is_empty() {
+        if relationship == Some("associative") && !random.one_in(12) {
+            TypeRef::inlined(Atom::scalar(scalar(random)))
+        } else {
+            type_ref(random, types, 1)
+        }
+    } else {
+        let mut item = structure(random, types, 3);
+        item.fields.retain(|field| !keys.contains(&field.name.as_str()));
+        for key in &keys {
+            let scalar = [Scalar::String, Scalar::Numeric, Scalar::Boolean, Scalar::Untyped]
+                [random.weighted(&[6, 4, 1, 1])];
+            let default = random.one_in(4).then(|| sample(random, scalar));
+            let of = TypeRef::inlined(Atom::scalar(scalar));
+            item.fields.push(Field { name: (*key).to_owned(), of, default });
+        }
+        if !random.one_in(8) {
+            item.relationship = None;
+        }
+        TypeRef::inlined(Atom::map(item))
+    };
+    Atom::list(List { element, relationship, keys: keys.into_iter().map(str::to_owned).collect() })
+}
+
+fn sample(random: &mut Random, scalar: Scalar) -> Json {
+    match scalar {
+        Scalar::Numeric => Json::from([0, 1, 80][random.below(3)]),
+        Scalar::Boolean => Json::Bool(random.one_in(2)),
+        Scalar::String | Scalar::Untyped => Json::string(random.pick(&["TCP", "a", ""])),
+    }
+}
+
+/// A type of several kinds, as int-or-string and untyped ones are.
+fn several(random: &mut Random, types: usize) -> Atom {
+    let mut atom = list(random, types);
+    if random.one_in(3) {
+        atom.list = None;
+    }
+    if !random.one_in(3) {
+        atom.scalar = Some(scalar(random));
+    }
+    if !random.one_in(3) {
+        atom.map = Some(Box::new(structure(random, types, 3)));
+    }
+    atom
+}
+
+/// Makes a schema that nobody should write.
+fn spoil(random: &mut Random, schema: &mut Schema) {
+    let at = random.below(schema.types.len());
+    match random.below(6) {
+        // Its references dangle.
+        0 => drop(schema.types.remove(at)),
+        1 => schema.types[at].0 = "t0".to_owned(),
+        2 => schema.types[at].1 = Atom::default(),
+        3 => {
+            if let Some(list) = &mut schema.types[at].1.list {
+                list.relationship = Some(random.pick(&["separable", "odd", ""]));
+            }
+        }
+        4 => {
+            if let Some(list) = &mut schema.types[at].1.list {
+                list.keys.push("absent".to_owned());
+            }
+        }
+        _ => {
+            if let Some(map) = &mut schema.types[at].1.map {
+                map.relationship = Some(random.pick(&["associative", "odd", ""]));
+                let twice = map.fields.first().cloned();
+                map.fields.extend(twice);
+            }
+        }
+    }
+}
+
+/// The same schema with relationships changed here and there, as a new release of a CRD has them.
+pub fn changed(random: &mut Random, schema: &Schema) -> Schema {
+    let mut changed = schema.clone();
+    let count = changed.types.len();
+    for _ in 0..1 + random.below(3) {
+        let at = random.below(count);
+        let atom = &mut changed.types[at].1;
+        match random.below(5) {
+            0 | 1 => {
+                if let Some(map) = &mut atom.map {
+                    map.relationship = if map.relationship == Some("atomic") { None } else { Some("atomic") };
+                }
+                if let Some(list) = &mut atom.list {
+                    list.relationship =
+                        Some(if list.relationship == Some("associative") { "atomic" } else { "associative" });
+                }
+            }
+            2 => {
+                if let Some(map) = &mut atom.map
+                    && !map.fields.is_empty()
+                {
+                    let field = random.below(map.fields.len());
+                    let of = &mut map.fields[field].of;
+                    of.relationship =
+                        [None, Some("atomic"), Some("separable"), Some("associative")][random.below(4)];
+                }
+            }
+            3 => {
+                if let Some(map) = &mut atom.map
+                    && !map.fields.is_empty()
+                {
+                    let field = random.below(map.fields.len());
+                    map.fields.remove(field);
+                }
+            }
+            _ => {
+                if let Some(map) = &mut atom.map
+                    && !map.fields.is_empty()
+                {
+                    let field = random.below(map.fields.len());
+                    map.fields[field].of = type_ref(random, count.saturating_sub(2).max(1), 1);
+                }
+            }
+        }
+    }
+    changed
+}

@@ -1,0 +1,32 @@
+//! Puts the same questions to two implementations of the merge core and compares their answers: the Rust core and the
+//! Go libraries that a kube-apiserver is made of, or any other two that speak the merge driver protocol.
+//!
+//! [`generate`] makes the questions from a seed, [`run`] asks them in batches, [`compare`] judges the answers,
+//! [`shrink`] makes a case that differs small, and [`corpus`] keeps such cases for good. Nothing here knows a right
+//! answer by itself.
+
+pub mod compare;
+pub mod corpus;
+mod error;
+pub mod generate;
+pub mod json;
+pub mod peer;
+pub mod random;
+pub mod run;
+pub mod shrink;
+pub mod tally;
+
+use std::path::Path;
+
+pub use error::Error;
+pub use json::Json;
+pub use peer::{Peer, ProcessPeer};
+
+/// The release whose rules both sides are asked for: the one whose libraries the oracle is built from.
+pub const PROFILE: &str = "1.36.3";
+
+/// The root of the workspace. Paths in requests are relative to it, so that a case can be replayed on any machine.
+pub fn workspace() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}
