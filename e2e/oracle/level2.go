@@ -34,11 +34,11 @@ func (o *oracle) level2(do string, r request) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ignored, err := r.ignored()
+	version, err := r.text("version")
 	if err != nil {
 		return nil, err
 	}
-	version, err := r.text("version")
+	ignored, err := r.ignored(fieldpath.APIVersion(version))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,9 @@ func (r request) managers() (fieldpath.ManagedFields, error) {
 	return managers, nil
 }
 
-func (r request) ignored() (map[fieldpath.APIVersion]*fieldpath.Set, error) {
+// ignored reads the fields that no manager may own. The updater panics where it has such fields, but none for the
+// version of the write, so that version is always in the answer.
+func (r request) ignored(version fieldpath.APIVersion) (map[fieldpath.APIVersion]*fieldpath.Set, error) {
 	if !r.has("ignored") {
 		return nil, nil
 	}
@@ -101,6 +103,9 @@ func (r request) ignored() (map[fieldpath.APIVersion]*fieldpath.Set, error) {
 		return nil, err
 	}
 	ignored := map[fieldpath.APIVersion]*fieldpath.Set{}
+	if len(in) > 0 {
+		ignored[version] = fieldpath.NewSet()
+	}
 	for version, raw := range in {
 		set, err := decodeSet("ignored."+string(version), raw)
 		if err != nil {

@@ -304,12 +304,18 @@ func writeError(err error) (answer, error) {
 		return answer{"conflicts": conflictRows(status)}, nil
 	case apierrors.IsBadRequest(err):
 		return nil, refuse(badRequest, "%v", err)
-	case strings.HasPrefix(err.Error(), "failed to create typed "):
-		// The server makes a 500 of it, and has no type for it.
+	case schemaRefused(err):
 		return nil, refuse(invalid, "%v", err)
 	default:
 		return nil, refuse(internal, "%v", err)
 	}
+}
+
+// schemaRefused asks whether an object, applied or live, didn't fit its schema. The field manager has only words
+// for that, and the server makes a 500 of it.
+func schemaRefused(err error) bool {
+	return strings.HasPrefix(err.Error(), "failed to create typed ") ||
+		strings.Contains(err.Error(), " to smd typed: ")
 }
 
 // conflictRow is one cause of a 409, read back from the words that the field manager made of it.

@@ -12,9 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -93,6 +92,9 @@ func (o *oracle) resource(r request, gvk schema.GroupVersionKind) (*resource, er
 
 // resource gives the custom resource in one of its versions.
 func (cr *customResource) resource(gvk schema.GroupVersionKind) (*resource, error) {
+	if res, ok := cr.resources[gvk]; ok {
+		return res, nil
+	}
 	at := slices.IndexFunc(cr.crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == gvk.Version && v.Served
 	})
@@ -111,17 +113,22 @@ func (cr *customResource) resource(gvk schema.GroupVersionKind) (*resource, erro
 	if err != nil {
 		return nil, err
 	}
-	return &resource{
+	res := &resource{
 		gvk: gvk, custom: true,
 		types: types, converter: converter, creater: emptyObjects{},
 		resets: customResets(cr.crd, cr.crd.Spec.Versions[at]),
 		scale:  customScale(cr.crd, cr.crd.Spec.Versions[at]),
 		deaf:   cr.deaf,
-	}, nil
+	}
+	cr.resources[gvk] = res
+	return res, nil
 }
 
 // resource gives a built-in kind.
 func (d *document) resource(gvk schema.GroupVersionKind) (*resource, error) {
+	if res, ok := d.resources[gvk]; ok {
+		return res, nil
+	}
 	types, err := d.types()
 	if err != nil {
 		return nil, err
@@ -133,6 +140,7 @@ func (d *document) resource(gvk schema.GroupVersionKind) (*resource, error) {
 	if !res.hasType(gvk) {
 		return nil, refuse(notFound, "gvk: there is no %v", gvk)
 	}
+	d.resources[gvk] = res
 	return res, nil
 }
 
@@ -162,7 +170,9 @@ func (d *document) customResource(gk schema.GroupKind) *customResource {
 		}
 	}
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(crd)
-	cr := &customResource{models: d.models, crd: crd}
+	cr := &customResource{
+		models: d.models, crd: crd, resources: map[schema.GroupVersionKind]*resource{},
+	}
 	if len(d.custom) >= kept {
 		clear(d.custom)
 	}

@@ -46,83 +46,94 @@ type cached[T any] struct {
 	err   error
 }
 
-func (c *cache[T]) get(content []byte, compile func([]byte) (T, error)) (T, error) {
-	key := sha256.Sum256(content)
-	if hit, ok := c.entries[key]; ok {
+func (c *cache[T]) get(content source, compile func([]byte) (T, error)) (T, error) {
+	if hit, ok := c.entries[content.digest]; ok {
 		return hit.value, hit.err
 	}
-	value, err := compile(content)
+	value, err := compile(content.bytes)
 	if c.entries == nil || len(c.entries) >= kept {
 		c.entries = map[digest]cached[T]{}
 	}
-	c.entries[key] = cached[T]{value, err}
+	c.entries[content.digest] = cached[T]{value, err}
 	return value, err
 }
+
+// source is what something is compiled from.
+type source struct {
+	bytes  []byte
+	digest digest
+}
+
+func newSource(content []byte) source { return source{content, sha256.Sum256(content)} }
 
 // file is what was read from a path, good for as long as the path's size and time stay.
 type file struct {
 	info    fs.FileInfo
-	content []byte
+	content source
 }
 
 // content gives the bytes of a member that is either {"file": PATH} or the thing itself.
-func (s *schemas) content(r request, member string, inline bool) ([]byte, error) {
+func (s *schemas) content(r request, member string, inline bool) (source, error) {
 	raw := r[member]
 	var reference map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &reference); err != nil || reference == nil {
-		return nil, refuse(badRequest, "%s: not an object", member)
+		return source{}, refuse(badRequest, "%s: not an object", member)
 	}
 	path, isFile := reference["file"]
 	if !isFile || len(reference) != 1 {
 		if inline {
-			return raw, nil
+			return newSource(raw), nil
 		}
-		return nil, refuse(badRequest, `%s: not {"file": PATH}`, member)
+		return source{}, refuse(badRequest, `%s: not {"file": PATH}`, member)
 	}
 	var name string
 	if err := json.Unmarshal(path, &name); err != nil {
-		return nil, refuse(badRequest, "%s: file: %v", member, err)
+		return source{}, refuse(badRequest, "%s: file: %v", member, err)
 	}
 	content, err := s.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(notFound, "%s: %v", member, err)
+		return source{}, refuse(notFound, "%s: %v", member, err)
 	}
 	if err != nil {
-		return nil, refuse(badRequest, "%s: %v", member, err)
+		return source{}, refuse(badRequest, "%s: %v", member, err)
 	}
 	return content, nil
 }
 
-func (s *schemas) read(name string) ([]byte, error) {
+func (s *schemas) read(name string) (source, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, err
+		return source{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return source{}, fmt.Errorf("%s is no regular file", name)
 	}
 	if f, ok := s.files[name]; ok && f.info.Size() == info.Size() && f.info.ModTime().Equal(info.ModTime()) {
 		return f.content, nil
 	}
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return nil, err
+		return source{}, err
 	}
 	if len(s.files) >= kept {
 		clear(s.files)
 	}
-	s.files[name] = file{info, content}
-	return content, nil
+	read := file{info, newSource(content)}
+	s.files[name] = read
+	return read.content, nil
 }
 
 // typeOf gives the type that a request of level 1 or 2 names.
 func (s *schemas) typeOf(r request) (typed.ParseableType, error) {
-	source := ""
+	from := ""
 	for _, member := range []string{"schema", "openapi", "crd"} {
-		if r.has(member) && source != "" {
-			return typed.ParseableType{}, refuse(badRequest, "%s: there is %s already", member, source)
+		if r.has(member) && from != "" {
+			return typed.ParseableType{}, refuse(badRequest, "%s: there is %s already", member, from)
 		} else if r.has(member) {
-			source = member
+			from = member
 		}
 	}
-	if source == "" {
+	if from == "" {
 		if r.has("type") {
 			return typed.ParseableType{}, refuse(badRequest, "type: there is no schema that it is in")
 		}
@@ -132,19 +143,19 @@ func (s *schemas) typeOf(r request) (typed.ParseableType, error) {
 	if err != nil {
 		return typed.ParseableType{}, err
 	}
-	parser, err := s.parser(r, source)
+	parser, err := s.parser(r, from)
 	if err != nil {
 		return typed.ParseableType{}, err
 	}
 	t := parser.Type(name)
 	if !t.IsValid() {
-		return typed.ParseableType{}, refuse(notFound, "type: the %s has no %q", source, name)
+		return typed.ParseableType{}, refuse(notFound, "type: the %s has no %q", from, name)
 	}
 	return t, nil
 }
 
-func (s *schemas) parser(r request, source string) (*typed.Parser, error) {
-	switch source {
+func (s *schemas) parser(r request, from string) (*typed.Parser, error) {
+	switch from {
 	case "openapi":
 		doc, err := s.document(r)
 		if err != nil {
@@ -158,7 +169,7 @@ func (s *schemas) parser(r request, source string) (*typed.Parser, error) {
 		}
 		return cr.parser()
 	default:
-		content, err := s.content(r, source, true)
+		content, err := s.content(r, from, true)
 		if err != nil {
 			return nil, err
 		}
@@ -210,7 +221,8 @@ type document struct {
 	models
 	spec *spec3.OpenAPI
 	// custom are the custom resources that the document was once made from, by kind.
-	custom map[schema.GroupKind]*customResource
+	custom    map[schema.GroupKind]*customResource
+	resources map[schema.GroupVersionKind]*resource
 }
 
 func (s *schemas) document(r request) (*document, error) {
@@ -219,7 +231,11 @@ func (s *schemas) document(r request) (*document, error) {
 		return nil, err
 	}
 	return s.documents.get(content, func(content []byte) (*document, error) {
-		doc := &document{spec: &spec3.OpenAPI{}, custom: map[schema.GroupKind]*customResource{}}
+		doc := &document{
+			spec:      &spec3.OpenAPI{},
+			custom:    map[schema.GroupKind]*customResource{},
+			resources: map[schema.GroupVersionKind]*resource{},
+		}
 		if err := json.Unmarshal(content, doc.spec); err != nil {
 			return nil, refuse(badRequest, "openapi: %v", err)
 		}
@@ -233,7 +249,8 @@ func (s *schemas) document(r request) (*document, error) {
 // customResource is a CustomResourceDefinition and the OpenAPI definitions an API server merges by.
 type customResource struct {
 	models
-	crd *apiextensionsv1.CustomResourceDefinition
+	crd       *apiextensionsv1.CustomResourceDefinition
+	resources map[schema.GroupVersionKind]*resource
 	// deaf tells that the conversion webhook that the CRD names isn't called.
 	deaf bool
 }
@@ -272,6 +289,8 @@ func compileCRD(content []byte) (*customResource, error) {
 	cr := &customResource{
 		models: models{definitions: definitions, preserveUnknownFields: crd.Spec.PreserveUnknownFields},
 		crd:    crd,
+
+		resources: map[schema.GroupVersionKind]*resource{},
 	}
 	if crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
 		cr.deaf = true
