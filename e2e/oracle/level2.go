@@ -102,10 +102,7 @@ func (r request) ignored(version fieldpath.APIVersion) (map[fieldpath.APIVersion
 	if err := r.into("ignored", &in); err != nil {
 		return nil, err
 	}
-	ignored := map[fieldpath.APIVersion]*fieldpath.Set{}
-	if len(in) > 0 {
-		ignored[version] = fieldpath.NewSet()
-	}
+	ignored := map[fieldpath.APIVersion]*fieldpath.Set{version: fieldpath.NewSet()}
 	for version, raw := range in {
 		set, err := decodeSet("ignored."+string(version), raw)
 		if err != nil {

@@ -178,7 +178,7 @@ func (res *resource) run(w *write) (*outcome, error) {
 		return res.runScale(w)
 	}
 	if _, ok := res.resets[w.subresource]; !ok {
-		return nil, refuse(notFound, "subresource: %s has no %q", res.gvk.Kind, w.subresource)
+		return nil, refuse(notFound, "subresource: %s has no %q that is known here", res.gvk.Kind, w.subresource)
 	}
 	if w.live == nil && w.subresource != "" {
 		return nil, refuse(notFound, "live: there is no object whose %s can be written", w.subresource)

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -209,5 +212,48 @@ func TestAQuestionIsAskedAgainWhenTheSecondEnds(t *testing.T) {
 	})
 	if err != nil || runs < 2 {
 		t.Errorf("%d runs, error %v", runs, err)
+	}
+}
+
+func TestACustomResourceIsReadBackFromItsOpenAPIDocument(t *testing.T) {
+	cr, err := newSchemas().customResource(request{"crd": []byte(`{"file":"testdata/widgets.yaml"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := json.Marshal(map[string]any{
+		"openapi":    "3.0.0",
+		"components": map[string]any{"schemas": cr.definitions},
+		"paths": map[string]any{"/apis/example.org/v1/namespaces/{namespace}/widgets/{name}/status": map[string]any{
+			"patch": map[string]any{"x-kubernetes-group-version-kind": map[string]any{
+				"group": "example.org", "version": "v1", "kind": "Widget",
+			}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "widgets.json")
+	if err := os.WriteFile(file, document, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rest := `'gvk':{'group':'example.org','version':'v1','kind':'Widget'},'live':null,'manager':'m',` + at5 + `,
+		'object':` + aWidget("", `,'spec':{'ports':[{'port':80},{'port':443}]},'status':{'a':1}`) + `}`
+	fromDocument := answerTo(t, `{'do':'apply','openapi':{'file':'`+file+`'},`+rest)
+	fromCRD := answerTo(t, `{'do':'apply','crd':{'file':'testdata/widgets.yaml'},`+rest)
+	if fromDocument != fromCRD || strings.Contains(fromCRD, "status") {
+		t.Errorf("from the document %s\nfrom the CRD      %s", fromDocument, fromCRD)
+	}
+}
+
+func TestAWebhooksConversionIsNotGuessed(t *testing.T) {
+	const crd = `'crd':{'spec':{'group':'example.org','names':{'kind':'Widget','plural':'widgets'},'scope':'Namespaced',
+		'conversion':{'strategy':'Webhook'},'versions':[{'name':'v1','served':true,'storage':true,'schema':{
+		'openAPIV3Schema':{'type':'object','properties':{'spec':{'type':'object','properties':{
+		'color':{'type':'string'}}}}}}}]}},'gvk':{'group':'example.org','version':'v1','kind':'Widget'}`
+	for version, certainty := range map[string]string{"v1": `"certainty":"exact"`, "v2": `"certainty":"unknown"`} {
+		live := aWidget(owned(entry("o", "Apply", "example.org/"+version, before, `{'f:spec':{'f:color':{}}}`)),
+			`,'spec':{'color':'red'}`)
+		expectText(t, `{'do':'apply',`+crd+`,'live':`+live+`,'manager':'m','object':`+
+			aWidget("", `,'spec':{'color':'red'}`)+`}`, certainty)
 	}
 }
