@@ -2,7 +2,10 @@
 
 mod arena;
 pub mod fieldpath;
+mod release;
 pub mod schema;
+pub mod typed;
 pub mod value;
 
 pub use arena::Arena;
+pub use release::{Release, ReleaseError};

@@ -48,7 +48,7 @@ pub enum Scalar {
 }
 
 /// How the items of a list or the members of a map relate to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relationship {
     /// The items of a list are owned one by one, named by their keys or (without keys) by their value.
     Associative,

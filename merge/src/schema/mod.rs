@@ -1,9 +1,14 @@
 //! Schemas: what a value may be, and how its parts merge.
 
 mod at;
+mod compiled;
+pub mod crd;
 pub mod definition;
 mod error;
 pub mod kinds;
 pub mod openapi;
 
 pub use self::error::{Problem, SchemaError};
+
+pub(crate) use compiled::{Atom, Key, KeyDefault, List, Map};
+pub use compiled::{Schema, TypeId};

@@ -78,6 +78,26 @@ impl<'a> Value<'a> {
         matches!(self, Self::Null)
     }
 
+    /// Whether both are equal and spelled alike: `1` isn't `1.0` here.
+    pub(crate) fn is_identical(&self, other: &Self) -> bool {
+        self.is_same(other)
+            || match (self, other) {
+                (Self::List(left), Self::List(right)) => {
+                    left.len() == right.len()
+                        && left.iter().zip(*right).all(|(left, right)| left.is_identical(right))
+                }
+                (Self::Map(left), Self::Map(right)) => {
+                    left.len() == right.len()
+                        && left
+                            .0
+                            .iter()
+                            .zip(right.0)
+                            .all(|(left, right)| left.0 == right.0 && left.1.is_identical(&right.1))
+                }
+                _ => false,
+            }
+    }
+
     /// Whether both are the very same value: the same scalar, or the same piece of memory. Cheap, and never wrong when
     /// it says yes.
     pub(crate) fn is_same(&self, other: &Self) -> bool {

@@ -1,0 +1,132 @@
+//! Server releases and what differs between them.
+//!
+//! Everything that depends on the server's release is a field of [`Rules`], decided here and nowhere else.
+
+use std::{fmt, str::FromStr};
+
+/// A release of the API server, by minor and patch version of Kubernetes 1.
+///
+/// ```
+/// use baton_merge::Release;
+///
+/// let release: Release = "v1.36.3".parse()?;
+/// assert!(release < Release::LATEST);
+/// assert_eq!(release.to_string(), "1.36.3");
+/// # Ok::<(), baton_merge::ReleaseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    minor: u16,
+    patch: u16,
+}
+
+impl Release {
+    /// The oldest release whose rules are known.
+    pub const OLDEST: Self = Self { minor: 33, patch: 0 };
+    /// The newest release whose rules are known, in its latest patch.
+    pub const LATEST: Self = Self { minor: 37, patch: u16::MAX };
+    /// A release given without its patch is taken for its latest one.
+    const LATEST_PATCH: u16 = u16::MAX;
+
+    /// The release 1.`minor`.`patch`.
+    pub const fn new(minor: u16, patch: u16) -> Self {
+        Self { minor, patch }
+    }
+
+    /// What this release does. Those before the oldest and after the latest known ones count as these.
+    pub(crate) fn rules(self) -> Rules {
+        Rules {
+            // structured-merge-diff 6.3.0; kube 1.33 has 4.6.
+            keys_may_be_omitted: self.minor >= 34,
+            // structured-merge-diff 6.3.1 and 6.3.2, taken back in 6.3.3.
+            emptied_containers_stay: self.minor == 36 && self.patch < 3,
+            // structured-merge-diff 6.4.2.
+            trailing_data_is_refused: self.minor >= 37,
+        }
+    }
+}
+
+impl Default for Release {
+    /// The latest release.
+    fn default() -> Self {
+        Self::LATEST
+    }
+}
+
+/// What differs between releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one difference between releases")]
+pub(crate) struct Rules {
+    /// An item of a map list may lack some of its keys; the others name it. Before, each key without a default had to
+    /// be there.
+    pub(crate) keys_may_be_omitted: bool,
+    /// A map or list that pruning empties stays as `{}` or `[]`; elsewhere it is gone.
+    pub(crate) emptied_containers_stay: bool,
+    /// A key or value in the name of a FieldsV1 member may not be followed by anything; elsewhere that is ignored.
+    pub(crate) trailing_data_is_refused: bool,
+}
+
+/// Text that isn't a release of Kubernetes 1.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is no release of Kubernetes; expected the form 1.36 or 1.36.3")]
+pub struct ReleaseError(String);
+
+impl FromStr for Release {
+    type Err = ReleaseError;
+
+    /// Reads `1.36`, `v1.36.3` and what providers make of it, such as `v1.36.3-gke.100` and `1.36+`.
+    fn from_str(text: &str) -> Result<Self, ReleaseError> {
+        let error = || ReleaseError(text.to_owned());
+        let version = text.strip_prefix('v').unwrap_or(text);
+        let mut parts = version.splitn(3, '.');
+        if parts.next() != Some("1") {
+            return Err(error());
+        }
+        let minor = parts.next().ok_or_else(error)?;
+        let minor = minor.strip_suffix('+').unwrap_or(minor).parse().map_err(|_| error())?;
+        let patch = match parts.next() {
+            None => Self::LATEST_PATCH,
+            Some(patch) => {
+                let digits = patch.find(|character: char| !character.is_ascii_digit()).unwrap_or(patch.len());
+                patch[..digits].parse().map_err(|_| error())?
+            }
+        };
+        Ok(Self { minor, patch })
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "1.{}", self.minor)?;
+        if self.patch == Self::LATEST_PATCH { Ok(()) } else { write!(f, ".{}", self.patch) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_read_as_servers_and_people_write_them() {
+        for (text, expected) in [
+            ("1.36", Release::new(36, u16::MAX)),
+            ("1.36+", Release::new(36, u16::MAX)),
+            ("v1.36.3", Release::new(36, 3)),
+            ("v1.36.3-gke.100", Release::new(36, 3)),
+            ("1.37.0-alpha.1", Release::new(37, 0)),
+        ] {
+            assert_eq!(text.parse::<Release>().unwrap(), expected, "{text}");
+        }
+        for text in ["", "2.0", "1", "1.x", "1.36.x", "latest"] {
+            assert!(text.parse::<Release>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_release_without_patch_is_its_latest() {
+        let rules = |text: &str| text.parse::<Release>().unwrap().rules();
+        assert!(rules("1.36.2").emptied_containers_stay);
+        assert!(!rules("1.36").emptied_containers_stay);
+        assert!(!rules("1.33").keys_may_be_omitted);
+    }
+}

@@ -1,0 +1,353 @@
+//! A schema with its references resolved, ready to walk values with.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::definition::{
+    AtomDefinition, ListDefinition, MapDefinition, Relationship, Scalar, SchemaDefinition, TypeDefinition,
+    TypeReference, UNTYPED_ATOMIC, UNTYPED_DEDUCED,
+};
+
+/// A compiled schema. Made once, then shared between threads and predictions.
+///
+/// ```
+/// use baton_merge::schema::{Schema, definition::{AtomDefinition, Scalar, SchemaDefinition, TypeDefinition}};
+///
+/// let number = AtomDefinition { scalar: Some(Scalar::Numeric), ..Default::default() };
+/// let definition = SchemaDefinition { types: vec![TypeDefinition { name: "number".into(), atom: number }] };
+/// let schema = Schema::compile(&definition);
+/// assert!(schema.type_named("number").is_some());
+/// assert!(schema.type_named("string").is_none());
+/// ```
+#[derive(Debug)]
+pub struct Schema {
+    /// By [`TypeId`]; none for what a reference doesn't find.
+    types: Vec<Option<Atom>>,
+    names: HashMap<String, TypeId>,
+}
+
+/// A type of one [`Schema`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TypeId(u32);
+
+impl TypeId {
+    /// What a reference to an unknown name finds.
+    const MISSING: Self = Self(0);
+    /// The empty reference: no value is of this type, and a map of it has no members but its fields.
+    pub(crate) const EMPTY: Self = Self(1);
+}
+
+/// What a value of a type may be: any of those that are there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Atom {
+    pub(crate) scalar: Option<Scalar>,
+    pub(crate) list: Option<List>,
+    pub(crate) map: Option<Map>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct List {
+    pub(crate) element: TypeId,
+    pub(crate) relationship: Option<Relationship>,
+    pub(crate) keys: Vec<Key>,
+}
+
+/// A field that is part of an item's key.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) default: KeyDefault,
+}
+
+/// What an item has for a key field that it omits.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyDefault {
+    /// Nothing: the field is no part of this item's key.
+    None,
+    /// A value.
+    Value(serde_json::Value),
+    /// The items' type isn't there.
+    UnknownType,
+    /// The items' type is no map.
+    NotAMap,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Map {
+    /// Sorted by name.
+    fields: Vec<Field>,
+    pub(crate) element: TypeId,
+    pub(crate) is_atomic: bool,
+    /// Whether nothing is known of the members, so that ownership of them is never reconciled.
+    pub(crate) is_untyped: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Field {
+    name: String,
+    field_type: TypeId,
+    default: Option<serde_json::Value>,
+}
+
+impl List {
+    pub(crate) fn is_atomic(&self) -> bool {
+        self.relationship == Some(Relationship::Atomic)
+    }
+
+    pub(crate) fn is_associative(&self) -> bool {
+        self.relationship == Some(Relationship::Associative)
+    }
+}
+
+impl Map {
+    fn field(&self, name: &str) -> Option<&Field> {
+        let at = self.fields.binary_search_by(|field| field.name.as_str().cmp(name)).ok()?;
+        Some(&self.fields[at])
+    }
+
+    /// The type of a field that the schema names.
+    pub(crate) fn named_field(&self, name: &str) -> Option<TypeId> {
+        self.field(name).map(|field| field.field_type)
+    }
+
+    /// The type of any member.
+    pub(crate) fn member(&self, name: &str) -> TypeId {
+        self.named_field(name).unwrap_or(self.element)
+    }
+}
+
+impl Schema {
+    /// Compiles a schema. What it refers to and doesn't define is an error only where a value needs it.
+    pub fn compile(definition: &SchemaDefinition) -> Self {
+        Compiler::default().compile(definition)
+    }
+
+    /// The schema of values about which nothing is known: maps are granular, lists and scalars atomic.
+    pub fn deduced() -> &'static Self {
+        static DEDUCED: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&deduced_definition()));
+        &DEDUCED
+    }
+
+    /// The type of this name.
+    pub fn type_named(&self, name: &str) -> Option<TypeId> {
+        self.names.get(name).copied()
+    }
+
+    /// The type of values about which nothing is known, in [`deduced`](Self::deduced) and every schema made from
+    /// OpenAPI or a custom resource.
+    pub fn deduced_type(&self) -> Option<TypeId> {
+        self.type_named(UNTYPED_DEDUCED)
+    }
+
+    /// What a value of the type may be; none where the type's name is unknown.
+    pub(crate) fn atom(&self, id: TypeId) -> Option<&Atom> {
+        self.types[id.0 as usize].as_ref()
+    }
+}
+
+/// The two types that every schema ends up with: atomic whatever it is, and deduced from the value.
+fn deduced_definition() -> SchemaDefinition {
+    let reference = |name: &str| TypeReference { named: Some(name.to_owned()), ..TypeReference::default() };
+    let untyped = |name: &str, relationship| TypeDefinition {
+        name: name.to_owned(),
+        atom: AtomDefinition {
+            scalar: Some(Scalar::Untyped),
+            list: Some(ListDefinition {
+                element_type: reference(UNTYPED_ATOMIC),
+                relationship: Some(Relationship::Atomic),
+                keys: Vec::new(),
+            }),
+            map: Some(MapDefinition {
+                fields: None,
+                element_type: reference(name),
+                relationship: Some(relationship),
+            }),
+        },
+    };
+    SchemaDefinition {
+        types: vec![
+            untyped(UNTYPED_ATOMIC, Relationship::Atomic),
+            untyped(UNTYPED_DEDUCED, Relationship::Separable),
+        ],
+    }
+}
+
+#[derive(Default)]
+struct Compiler {
+    types: Vec<Option<Atom>>,
+    names: HashMap<String, TypeId>,
+    /// References that override the relationship of what they refer to, by what and with what.
+    overrides: HashMap<(TypeId, Relationship), TypeId>,
+}
+
+impl Compiler {
+    fn compile(mut self, definition: &SchemaDefinition) -> Schema {
+        self.add(None);
+        self.add(Some(Atom::default()));
+        for named in &definition.types {
+            let id = self.add(None);
+            self.names.insert(named.name.clone(), id);
+        }
+        for named in &definition.types {
+            let atom = self.atom(&named.atom);
+            let id = self.names[&named.name];
+            self.types[id.0 as usize] = Some(atom);
+        }
+        for ((base, relationship), id) in std::mem::take(&mut self.overrides) {
+            self.types[id.0 as usize] =
+                self.types[base.0 as usize].clone().and_then(|atom| overridden(atom, relationship));
+        }
+        self.default_keys();
+        Schema { types: self.types, names: self.names }
+    }
+
+    fn add(&mut self, atom: Option<Atom>) -> TypeId {
+        // Four billion types don't fit into the memory that would hold them.
+        let id = TypeId(u32::try_from(self.types.len()).unwrap_or(u32::MAX));
+        self.types.push(atom);
+        id
+    }
+
+    fn reference(&mut self, reference: &TypeReference) -> TypeId {
+        let base = match (&reference.named, reference.inlined.as_deref()) {
+            (Some(name), _) => self.names.get(name).copied().unwrap_or(TypeId::MISSING),
+            (None, Some(atom)) if *atom != AtomDefinition::default() => {
+                let atom = self.atom(atom);
+                self.add(Some(atom))
+            }
+            (None, _) => TypeId::EMPTY,
+        };
+        let Some(relationship) = reference.relationship else { return base };
+        if let Some(known) = self.overrides.get(&(base, relationship)) {
+            return *known;
+        }
+        let id = self.add(None);
+        self.overrides.insert((base, relationship), id);
+        id
+    }
+
+    fn atom(&mut self, atom: &AtomDefinition) -> Atom {
+        Atom {
+            scalar: atom.scalar,
+            list: atom.list.as_ref().map(|list| self.list(list)),
+            map: atom.map.as_ref().map(|map| self.map(map)),
+        }
+    }
+
+    fn list(&mut self, list: &ListDefinition) -> List {
+        let key = |name: &String| Key { name: name.clone(), default: KeyDefault::None };
+        List {
+            element: self.reference(&list.element_type),
+            relationship: list.relationship,
+            keys: list.keys.iter().map(key).collect(),
+        }
+    }
+
+    fn map(&mut self, map: &MapDefinition) -> Map {
+        let mut fields: Vec<Field> = Vec::new();
+        for field in map.fields.iter().flatten() {
+            let field_type = self.reference(&field.type_reference);
+            // A default of null is none.
+            let default = field.default.clone().filter(|default| !default.is_null());
+            fields.push(Field { name: field.name.clone(), field_type, default });
+        }
+        // Of two fields with one name the last counts.
+        fields.reverse();
+        fields.sort_by(|left, right| left.name.cmp(&right.name));
+        fields.dedup_by(|later, earlier| later.name == earlier.name);
+        Map {
+            fields,
+            element: self.reference(&map.element_type),
+            is_atomic: map.relationship == Some(Relationship::Atomic),
+            is_untyped: map.fields.is_none() && is_untyped(&map.element_type),
+        }
+    }
+
+    fn default_keys(&mut self) {
+        for at in 0..self.types.len() {
+            let Some(list) = self.types[at].as_ref().and_then(|atom| atom.list.as_ref()) else { continue };
+            if list.keys.is_empty() {
+                continue;
+            }
+            let element = self.types[list.element.0 as usize].as_ref();
+            let default = |name: &str| match element.map(|element| element.map.as_ref()) {
+                None => KeyDefault::UnknownType,
+                Some(None) => KeyDefault::NotAMap,
+                Some(Some(map)) => map
+                    .field(name)
+                    .and_then(|field| field.default.clone())
+                    .map_or(KeyDefault::None, KeyDefault::Value),
+            };
+            let defaults: Vec<_> = list.keys.iter().map(|key| default(&key.name)).collect();
+            if let Some(list) = self.types[at].as_mut().and_then(|atom| atom.list.as_mut()) {
+                for (key, default) in list.keys.iter_mut().zip(defaults) {
+                    key.default = default;
+                }
+            }
+        }
+    }
+}
+
+/// The atom with its map, or where it has none its list, of another relationship. A scalar has none to override.
+fn overridden(mut atom: Atom, relationship: Relationship) -> Option<Atom> {
+    if let Some(map) = &mut atom.map {
+        map.is_atomic = relationship == Relationship::Atomic;
+    } else {
+        atom.list.as_mut()?.relationship = Some(relationship);
+    }
+    Some(atom)
+}
+
+fn is_untyped(reference: &TypeReference) -> bool {
+    match &reference.named {
+        Some(name) => name == UNTYPED_DEDUCED,
+        None => reference.inlined.as_ref().is_some_and(|atom| atom.scalar == Some(Scalar::Untyped)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deduced_type_is_a_granular_map_an_atomic_list_or_a_scalar() {
+        let schema = Schema::deduced();
+        let atom = schema.atom(schema.deduced_type().unwrap()).unwrap();
+        assert!(atom.scalar.is_some());
+        assert!(atom.list.as_ref().unwrap().is_atomic());
+        let map = atom.map.as_ref().unwrap();
+        assert!(!map.is_atomic && map.is_untyped);
+        assert_eq!(map.member("anything"), schema.deduced_type().unwrap());
+    }
+
+    #[test]
+    fn a_reference_overrides_the_relationship_where_it_stands_and_nowhere_else() {
+        let map = MapDefinition { relationship: Some(Relationship::Separable), ..MapDefinition::default() };
+        let reference =
+            |relationship| TypeReference { named: Some("inner".into()), inlined: None, relationship };
+        let field = |name: &str, relationship| super::super::definition::FieldDefinition {
+            name: name.into(),
+            type_reference: reference(relationship),
+            default: None,
+        };
+        let fields = vec![field("plain", None), field("atomic", Some(Relationship::Atomic))];
+        let types = vec![
+            TypeDefinition {
+                name: "outer".into(),
+                atom: AtomDefinition {
+                    map: Some(MapDefinition { fields: Some(fields), ..MapDefinition::default() }),
+                    ..AtomDefinition::default()
+                },
+            },
+            TypeDefinition {
+                name: "inner".into(),
+                atom: AtomDefinition { map: Some(map), ..AtomDefinition::default() },
+            },
+        ];
+        let schema = Schema::compile(&SchemaDefinition { types });
+        let outer = schema.atom(schema.type_named("outer").unwrap()).unwrap().map.clone().unwrap();
+        let is_atomic = |name| schema.atom(outer.member(name)).unwrap().map.as_ref().unwrap().is_atomic;
+        assert!(!is_atomic("plain"));
+        assert!(is_atomic("atomic"));
+        assert_eq!(outer.member("unknown"), TypeId::EMPTY);
+    }
+}

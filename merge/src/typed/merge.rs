@@ -1,0 +1,402 @@
+//! One value laid over another, after `typed/merge.go`.
+//!
+//! What the upper value doesn't touch is shared with the lower one, down to the whole object where nothing changes. That
+//! is what makes a no-op cheap to see.
+
+use super::{
+    Context, Invalid,
+    error::Violations,
+    kinds::{Kind, Kinds, NO_KIND, NO_TYPE, description, expectation, fits},
+};
+use crate::{
+    arena::ArenaVec,
+    fieldpath::PathElement,
+    schema::{List, Map, TypeId, definition::Scalar},
+    value::{self, Value},
+};
+
+pub(super) fn merge<'a>(
+    context: Context<'a>,
+    type_id: TypeId,
+    live: Value<'a>,
+    applied: Value<'a>,
+) -> Result<Value<'a>, Invalid> {
+    let mut walk = Walk { context, violations: Violations::default() };
+    let merged = walk.both(type_id, live, applied);
+    walk.violations.or(merged.unwrap_or(Value::Null))
+}
+
+struct Walk<'a> {
+    context: Context<'a>,
+    violations: Violations,
+}
+
+impl<'a> Walk<'a> {
+    /// A value of which at least one side is there. A value that only one side has is taken as it is: both sides are
+    /// valid, so nothing in it can be refused.
+    fn either(
+        &mut self,
+        type_id: TypeId,
+        live: Option<Value<'a>>,
+        applied: Option<Value<'a>>,
+    ) -> Option<Value<'a>> {
+        match (live, applied) {
+            (Some(live), Some(applied)) => self.both(type_id, live, applied),
+            (live, None) => live,
+            (None, applied) => applied,
+        }
+    }
+
+    fn both(&mut self, type_id: TypeId, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
+        let Some(atom) = self.context.schema.atom(type_id) else {
+            self.violations.add(NO_TYPE);
+            return None;
+        };
+        let (live_kinds, applied_kinds) = (Kinds::of(atom, Some(&live)), Kinds::of(atom, Some(&applied)));
+        if live_kinds != applied_kinds {
+            // Of what the live value's own kind makes of the two, only the errors count.
+            self.as_kind(live_kinds.kind(), live, applied);
+        }
+        self.as_kind(applied_kinds.kind(), live, applied)
+    }
+
+    fn as_kind(&mut self, kind: Kind<'a>, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
+        match kind {
+            Kind::Map(map) => self.maps(map, live, applied),
+            Kind::Scalar(scalar) => self.scalars(scalar, live, applied),
+            Kind::List(list) => self.lists(list, live, applied),
+            Kind::None => {
+                self.violations.add(NO_KIND);
+                None
+            }
+        }
+    }
+
+    fn scalars(&mut self, scalar: Scalar, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
+        if !fits(scalar, &live) && !fits(scalar, &applied) {
+            let (expected, found) = (expectation(scalar), description(&applied));
+            self.violations.add(format!("expected {expected}, found {found}"));
+            return None;
+        }
+        Some(upper(live, applied))
+    }
+
+    fn maps(&mut self, map: &'a Map, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
+        let lower = live.as_map().unwrap_or_default();
+        let over = applied.as_map().unwrap_or_default();
+        // Two empty or null values are a leaf, so that the difference between the two is kept.
+        if map.is_atomic || (lower.is_empty() && over.is_empty()) {
+            return Some(upper(live, applied));
+        }
+        self.members(map, live, lower, over)
+    }
+
+    fn members(
+        &mut self,
+        map: &'a Map,
+        live: Value<'a>,
+        lower: value::Map<'a>,
+        over: value::Map<'a>,
+    ) -> Option<Value<'a>> {
+        let mut shared = 0;
+        // Written only once something differs from the live map.
+        let mut written: Option<ArenaVec<'a, value::Member<'a>>> = None;
+        for (name, live, applied) in value::Map::zip(lower, over) {
+            let merged = match (live, applied) {
+                (live, None) => live,
+                (None, applied) => applied,
+                (Some(live), Some(applied)) => {
+                    let before = self.violations.len();
+                    let merged = self.both(map.member(name), live, applied);
+                    self.violations.prefix(before, &PathElement::Field(name));
+                    merged
+                }
+            };
+            match (live, merged, &mut written) {
+                (Some(live), Some(merged), None) if merged.is_same(&live) => shared += 1,
+                (_, merged, None) => {
+                    let mut out = self.context.arena.vec_with_capacity(lower.len() + over.len());
+                    out.extend_from_slice_copy(&lower.members()[..shared]);
+                    out.extend(merged.map(|merged| (name, merged)));
+                    written = Some(out);
+                }
+                (_, merged, Some(out)) => out.extend(merged.map(|merged| (name, merged))),
+            }
+        }
+        match written {
+            None => Some(live),
+            Some(out) if out.is_empty() => None,
+            Some(out) => Some(Value::Map(value::Map::of_sorted(out.into_bump_slice()))),
+        }
+    }
+
+    fn lists(&mut self, list: &'a List, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
+        let lower = live.as_list().unwrap_or_default();
+        let over = applied.as_list().unwrap_or_default();
+        if list.is_atomic() || (lower.is_empty() && over.is_empty()) {
+            return Some(upper(live, applied));
+        }
+        let lower_names = self.names(list, lower)?;
+        let over_names = self.names(list, over)?;
+        let over_index = Index::new(self.context, over, &over_names);
+        if let Some(duplicate) = over_index.duplicate() {
+            self.violations.add(format!("duplicate entries for key {duplicate}"));
+            return None;
+        }
+        let out = if lower_names[..] == over_names[..] {
+            self.pairwise(list, lower, over)
+        } else {
+            let lower_index = Index::new(self.context, lower, &lower_names);
+            Interleaving {
+                list,
+                lower: Side { items: lower, names: &lower_names, index: lower_index },
+                over: Side { items: over, names: &over_names, index: over_index },
+            }
+            .merge(self)
+        };
+        if out.is_empty() {
+            return None;
+        }
+        let unchanged =
+            out.len() == lower.len() && out.iter().zip(lower).all(|(merged, live)| merged.is_same(live));
+        Some(if unchanged { live } else { Value::List(out.into_bump_slice()) })
+    }
+
+    /// Merges two lists of the same items in the same order, which is what an applier that changes nothing sends.
+    fn pairwise(
+        &mut self,
+        list: &'a List,
+        lower: &[Value<'a>],
+        over: &[Value<'a>],
+    ) -> ArenaVec<'a, Value<'a>> {
+        let mut out = self.context.arena.vec_with_capacity(lower.len());
+        for (live, applied) in lower.iter().zip(over) {
+            out.extend(self.item(list, Some(*live), Some(*applied)));
+        }
+        out
+    }
+
+    /// Merges one item. What is wrong below an item isn't reported, as in the original.
+    fn item(
+        &mut self,
+        list: &'a List,
+        live: Option<Value<'a>>,
+        applied: Option<Value<'a>>,
+    ) -> Option<Value<'a>> {
+        let reported = std::mem::take(&mut self.violations);
+        let merged = self.either(list.element, live, applied);
+        self.violations = reported;
+        merged
+    }
+
+    fn names(&mut self, list: &'a List, items: &[Value<'a>]) -> Option<ArenaVec<'a, PathElement<'a>>> {
+        let mut names = self.context.arena.vec_with_capacity(items.len());
+        for (position, item) in items.iter().enumerate() {
+            match self.context.element(list, item) {
+                Ok(name) => names.push(name),
+                Err(error) => {
+                    self.violations.add(format!("item {position}: {error}"));
+                    return None;
+                }
+            }
+        }
+        Some(names)
+    }
+}
+
+/// The upper of two leaves; the lower one where they are identical, so that it stays shared.
+fn upper<'a>(live: Value<'a>, applied: Value<'a>) -> Value<'a> {
+    if live.is_identical(&applied) { live } else { applied }
+}
+
+/// The items of a list by the elements that name them.
+struct Index<'a> {
+    /// Sorted by element: the item, or null where several items have the element.
+    items: ArenaVec<'a, (PathElement<'a>, Value<'a>)>,
+    duplicate: Option<PathElement<'a>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(context: Context<'a>, items: &[Value<'a>], names: &[PathElement<'a>]) -> Self {
+        let mut sorted = context.arena.vec_with_capacity(items.len());
+        sorted.extend(names.iter().copied().zip(items.iter().copied()));
+        if !sorted.is_sorted_by(|(left, _), (right, _)| left < right) {
+            sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
+        }
+        let mut duplicate = None;
+        sorted.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                // Duplicates aren't merged with the new value: they count as null.
+                earlier.1 = Value::Null;
+                duplicate = Some(later.0);
+            }
+            same
+        });
+        Self { items: sorted, duplicate }
+    }
+
+    fn duplicate(&self) -> Option<PathElement<'a>> {
+        self.duplicate
+    }
+
+    fn find(&self, name: &PathElement<'_>) -> Option<usize> {
+        self.items.binary_search_by(|(own, _)| own.cmp(name)).ok()
+    }
+
+    fn get(&self, name: &PathElement<'_>) -> Option<Value<'a>> {
+        self.find(name).map(|at| self.items[at].1)
+    }
+}
+
+struct Side<'n, 'a> {
+    items: &'a [Value<'a>],
+    names: &'n [PathElement<'a>],
+    index: Index<'a>,
+}
+
+/// Merges two lists whose items or order differ.
+///
+/// The order of the result follows the applied list, and items that only the live list has keep their place relative to
+/// those around them. This is the loop of the original, step for step: its outcome for reordered lists is surprising
+/// (`[a, b, c]` with `[c, a]` applied is `[b, c, a]`) and people rely on what the server stores.
+struct Interleaving<'n, 'a> {
+    list: &'a List,
+    lower: Side<'n, 'a>,
+    over: Side<'n, 'a>,
+}
+
+impl<'a> Interleaving<'_, 'a> {
+    fn merge(&self, walk: &mut Walk<'a>) -> ArenaVec<'a, Value<'a>> {
+        let (lower, over) = (&self.lower, &self.over);
+        let arena = walk.context.arena;
+        let mut out = arena.vec_with_capacity(lower.items.len() + over.items.len());
+        let mut merged = arena.vec_with_capacity(over.names.len());
+        merged.resize(over.names.len(), false);
+        let mut shared_order = over.names.iter().filter(|name| lower.index.find(name).is_some());
+        let mut next_shared = shared_order.next();
+
+        let (mut at_lower, mut at_over) = (0, 0);
+        while at_lower < lower.names.len() || at_over < over.names.len() {
+            if let (Some(name), Some(other)) = (lower.names.get(at_lower), over.names.get(at_over)) {
+                if name == other {
+                    self.take_both(walk, name, &mut merged, &mut out);
+                    at_lower += 1;
+                    at_over += 1;
+                    next_shared = shared_order.next();
+                    continue;
+                }
+                if over.index.find(name).is_some() && next_shared.is_some_and(|next| next != name) {
+                    // A shared item, but not the one whose turn it is.
+                    at_lower += 1;
+                    continue;
+                }
+            }
+            if let Some(name) = lower.names.get(at_lower) {
+                match over.index.find(name) {
+                    None => {
+                        out.extend(walk.item(self.list, Some(lower.items[at_lower]), None));
+                        at_lower += 1;
+                        continue;
+                    }
+                    // Merged with the applied item already.
+                    Some(at) if merged[at] => at_lower += 1,
+                    Some(_) => {}
+                }
+            }
+            if let Some(name) = over.names.get(at_over) {
+                self.take_both(walk, name, &mut merged, &mut out);
+                at_over += 1;
+                if next_shared == Some(name) {
+                    next_shared = shared_order.next();
+                }
+            }
+        }
+        out
+    }
+
+    fn take_both(
+        &self,
+        walk: &mut Walk<'a>,
+        name: &PathElement<'a>,
+        merged: &mut [bool],
+        out: &mut ArenaVec<'a, Value<'a>>,
+    ) {
+        if let Some(at) = self.over.index.find(name) {
+            merged[at] = true;
+        }
+        out.extend(walk.item(self.list, self.lower.index.get(name), self.over.index.get(name)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use crate::{
+        Arena,
+        schema::{
+            Schema,
+            definition::{
+                AtomDefinition, ListDefinition, Relationship, Scalar, SchemaDefinition, TypeDefinition,
+                TypeReference,
+            },
+        },
+        typed::{Duplicates, Typed},
+        value::Value,
+    };
+
+    fn merged_sets(live: &Json, applied: &Json) -> Json {
+        let scalar = AtomDefinition { scalar: Some(Scalar::Untyped), ..AtomDefinition::default() };
+        let list = ListDefinition {
+            element_type: TypeReference { inlined: Some(Box::new(scalar)), ..TypeReference::default() },
+            relationship: Some(Relationship::Associative),
+            keys: Vec::new(),
+        };
+        let atom = AtomDefinition { list: Some(list), ..AtomDefinition::default() };
+        let schema =
+            Schema::compile(&SchemaDefinition { types: vec![TypeDefinition { name: "set".into(), atom }] });
+        let arena = Arena::new();
+        let typed = |json, duplicates| {
+            let value = Value::from_json(&arena, json).unwrap();
+            Typed::new(&arena, &schema, schema.type_named("set").unwrap(), value, duplicates).unwrap()
+        };
+        let live = typed(live, Duplicates::Allowed);
+        live.merge(&typed(applied, Duplicates::Forbidden)).unwrap().value().to_json()
+    }
+
+    #[test]
+    fn the_order_of_a_set_follows_what_is_applied() {
+        for (live, applied, expected) in [
+            (json!(["a", "b", "c"]), json!(["c", "a"]), json!(["b", "c", "a"])),
+            (json!(["a", "b"]), json!(["a", "b"]), json!(["a", "b"])),
+            (json!(["a", "b", "c"]), json!(["d"]), json!(["a", "b", "c", "d"])),
+            (json!(["a", "b", "c"]), json!(["b", "x"]), json!(["a", "b", "c", "x"])),
+            (json!(["a", "b", "c", "d"]), json!(["d", "c", "x"]), json!(["a", "b", "d", "c", "x"])),
+            (json!(["a", "a", "b"]), json!(["a"]), json!(["a", "b"])),
+            (json!(["a", "a", "b"]), json!(["b"]), json!(["a", "a", "b"])),
+            (json!([]), json!(["a"]), json!(["a"])),
+            (json!(null), json!([]), json!([])),
+        ] {
+            assert_eq!(merged_sets(&live, &applied), expected, "{live} with {applied}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_change_is_shared() {
+        let arena = Arena::new();
+        let schema = Schema::deduced();
+        let json = json!({"a": {"b": [1, 2]}, "c": {"d": "e"}});
+        let typed = |json| {
+            let value = Value::from_json(&arena, json).unwrap();
+            Typed::new(&arena, schema, schema.deduced_type().unwrap(), value, Duplicates::Forbidden).unwrap()
+        };
+        let live = typed(&json);
+        let part = json!({"a": {"b": [1, 2]}});
+        assert!(live.merge(&typed(&part)).unwrap().value().is_same(&live.value()));
+        let other = json!({"a": {"b": [1]}});
+        let merged = live.merge(&typed(&other)).unwrap().value();
+        assert!(!merged.is_same(&live.value()));
+        assert!(merged.get("c").unwrap().is_same(&live.value().get("c").unwrap()));
+    }
+}

@@ -1,0 +1,196 @@
+//! Values of a type, and what can be done with two of them or with one and a field set.
+//!
+//! Each operation is one walk, after `typed/` of structured-merge-diff: [validate](Typed::new), [to_set](Typed::to_set),
+//! [merge](Typed::merge), [compare](Typed::compare), [remove](Typed::remove), [extract](Typed::extract) and
+//! [reconcile](Typed::reconcile). Knows schemas and field sets; refuses to know managers.
+
+mod compare;
+mod error;
+mod items;
+mod kinds;
+mod merge;
+mod named;
+mod reconcile;
+mod remove;
+mod to_set;
+mod validate;
+
+pub use compare::Comparison;
+pub use error::{Invalid, Violation};
+
+use crate::{
+    Arena, Release,
+    fieldpath::FieldSet,
+    release::Rules,
+    schema::{Schema, TypeId},
+    value::Value,
+};
+
+/// What every walk needs: where to put things, what the types are, and which server's rules apply.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) arena: &'a Arena,
+    pub(crate) schema: &'a Schema,
+    pub(crate) rules: Rules,
+}
+
+/// Whether sets and map lists may hold an item more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// As in what a server stores and in what clients update.
+    Allowed,
+    /// As in what clients apply.
+    Forbidden,
+}
+
+/// A value that is valid for its type.
+///
+/// ```
+/// use baton_merge::{Arena, schema::Schema, typed::{Duplicates, Typed}, value::Value};
+///
+/// let arena = Arena::new();
+/// let schema = Schema::deduced();
+/// let object = |json| Typed::new(&arena, schema, schema.deduced_type().unwrap(), json, Duplicates::Forbidden);
+/// let live = object(Value::from_text(&arena, r#"{"a": 1, "b": {"c": 2}}"#)?)?;
+/// let applied = object(Value::from_text(&arena, r#"{"b": {"d": 3}}"#)?)?;
+/// let merged = live.merge(&applied)?;
+/// assert_eq!(merged.value().to_json(), serde_json::json!({"a": 1, "b": {"c": 2, "d": 3}}));
+/// assert_eq!(live.compare(&merged)?.added.to_string(), ".b.d");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Typed<'a> {
+    context: Context<'a>,
+    type_id: TypeId,
+    value: Value<'a>,
+}
+
+impl<'a> Typed<'a> {
+    /// Checks a value against its type, by the rules of the latest release.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it.
+    pub fn new(
+        arena: &'a Arena,
+        schema: &'a Schema,
+        type_id: TypeId,
+        value: Value<'a>,
+        duplicates: Duplicates,
+    ) -> Result<Self, Invalid> {
+        Self::for_release(Release::LATEST, arena, schema, type_id, value, duplicates)
+    }
+
+    /// Checks a value against its type, by the rules of a release; everything done with the value follows them too.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it.
+    pub fn for_release(
+        release: Release,
+        arena: &'a Arena,
+        schema: &'a Schema,
+        type_id: TypeId,
+        value: Value<'a>,
+        duplicates: Duplicates,
+    ) -> Result<Self, Invalid> {
+        let context = Context { arena, schema, rules: release.rules() };
+        Self::validated(context, type_id, value, duplicates)
+    }
+
+    pub(crate) fn validated(
+        context: Context<'a>,
+        type_id: TypeId,
+        value: Value<'a>,
+        duplicates: Duplicates,
+    ) -> Result<Self, Invalid> {
+        validate::validate(context, type_id, value, duplicates)?;
+        Ok(Self { context, type_id, value })
+    }
+
+    /// The value.
+    pub fn value(&self) -> Value<'a> {
+        self.value
+    }
+
+    /// Its type.
+    pub fn type_id(&self) -> TypeId {
+        self.type_id
+    }
+
+    pub(crate) fn context(&self) -> Context<'a> {
+        self.context
+    }
+
+    /// The same type with another value, which has to come from a walk over valid ones.
+    pub(crate) fn with_value(&self, value: Value<'a>) -> Self {
+        Self { value, ..*self }
+    }
+
+    /// The paths of all leaves and items: what an applier of this value owns.
+    ///
+    /// # Errors
+    /// Where the schema has no type for a part of the value.
+    pub fn to_set(&self) -> Result<FieldSet<'a>, Invalid> {
+        to_set::to_set(self.context, self.type_id, self.value)
+    }
+
+    /// This value with another laid over it: nothing is removed, the other wins where both have something, and the
+    /// order of map lists and sets follows the other as far as it has an opinion.
+    ///
+    /// # Errors
+    /// Where the two can't be merged: duplicates in the other, or types that the schema lacks.
+    pub fn merge(&self, applied: &Self) -> Result<Self, Invalid> {
+        self.same_type(applied)?;
+        let merged = merge::merge(self.context, self.type_id, self.value, applied.value)?;
+        Ok(self.with_value(merged))
+    }
+
+    /// What is different in another value.
+    ///
+    /// # Errors
+    /// Where the schema has no type for a part of either.
+    pub fn compare(&self, new: &Self) -> Result<Comparison<'a>, Invalid> {
+        self.same_type(new)?;
+        compare::compare(self.context, self.type_id, self.value, new.value)
+    }
+
+    /// The value without the items and fields of a set. A map or list that loses all it had becomes null.
+    #[must_use]
+    pub fn remove(&self, set: FieldSet<'a>) -> Self {
+        self.with_value(remove::remove(self.context, self.type_id, self.value, set))
+    }
+
+    /// Only the items and fields of a set.
+    #[must_use]
+    pub fn extract(&self, set: FieldSet<'a>) -> Self {
+        self.with_value(remove::extract(self.context, self.type_id, self.value, set))
+    }
+
+    /// A field set as it is to be read under this value's schema, where it was written under another one: who owned
+    /// something below what is atomic now owns the whole. `None` where nothing changes.
+    ///
+    /// # Errors
+    /// Where the schema has no type for a path of the set.
+    pub fn reconcile(&self, set: FieldSet<'a>) -> Result<Option<FieldSet<'a>>, Invalid> {
+        reconcile::reconcile(self.context, self.type_id, set)
+    }
+
+    /// The set with the fields that the schema names and that have members of the set below them.
+    pub(crate) fn with_named_fields(&self, set: FieldSet<'a>) -> FieldSet<'a> {
+        named::with_named_fields(self.context, self.type_id, set)
+    }
+
+    fn same_type(&self, other: &Self) -> Result<(), Invalid> {
+        if std::ptr::eq(self.context.schema, other.context.schema) && self.type_id == other.type_id {
+            Ok(())
+        } else {
+            Err(Invalid::whole("expected two objects of the same type and schema"))
+        }
+    }
+}
+
+/// Shows the value alone.
+impl std::fmt::Debug for Typed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.value.fmt(f)
+    }
+}

@@ -1,0 +1,51 @@
+//! The fields that a schema names and a set implies, after `Set.EnsureNamedFieldsAreMembers`.
+
+use super::Context;
+use crate::{
+    arena::ArenaVec,
+    fieldpath::{FieldSet, Node, PathElement},
+    schema::TypeId,
+};
+
+/// The set, and with it every field of a struct below which something is in the set. Keys of maps and items of lists
+/// aren't implied: those are in a set only by their own path.
+pub(super) fn with_named_fields<'a>(
+    context: Context<'a>,
+    type_id: TypeId,
+    set: FieldSet<'a>,
+) -> FieldSet<'a> {
+    let mut nodes = context.arena.vec_with_capacity(set.nodes().len());
+    nodes.extend_from_slice_copy(set.nodes());
+    mark(context, type_id, &mut nodes, 0, set.nodes().len());
+    FieldSet::of_nodes(nodes.into_bump_slice())
+}
+
+fn mark<'a>(
+    context: Context<'a>,
+    type_id: TypeId,
+    nodes: &mut ArenaVec<'a, Node<'a>>,
+    from: usize,
+    to: usize,
+) {
+    let atom = context.schema.atom(type_id);
+    let map = atom.and_then(|atom| atom.map.as_ref());
+    let list = atom.and_then(|atom| atom.list.as_ref());
+    let mut at = from;
+    while at < to {
+        let node = nodes[at];
+        let below = node.below as usize;
+        if below > 0 {
+            let child = match node.element {
+                PathElement::Field(name) => map.map_or(TypeId::EMPTY, |map| {
+                    let named = map.named_field(name);
+                    nodes[at].member |= named.is_some();
+                    named.unwrap_or(map.element)
+                }),
+                PathElement::Key(_) => list.map_or(TypeId::EMPTY, |list| list.element),
+                _ => TypeId::EMPTY,
+            };
+            mark(context, child, nodes, at + 1, at + 1 + below);
+        }
+        at += 1 + below;
+    }
+}
