@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // How fieldsV1 is spelled. An API server keeps a built-in kind's as the bytes that the field set was written
@@ -18,16 +20,23 @@ type spelling []json.RawMessage
 func spellingOf(raw json.RawMessage) (spelling, error) {
 	var object struct {
 		Metadata struct {
-			ManagedFields []struct {
-				FieldsV1 json.RawMessage `json:"fieldsV1"`
-			} `json:"managedFields"`
+			ManagedFields []json.RawMessage `json:"managedFields"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(raw, &object); err != nil {
+	if err := utiljson.Unmarshal(raw, &object); err != nil {
 		return nil, err
 	}
 	var all spelling
-	for _, entry := range object.Metadata.ManagedFields {
+	for _, raw := range object.Metadata.ManagedFields {
+		if !bytes.HasPrefix(raw, []byte("{")) {
+			continue // as managedFieldsOf does
+		}
+		var entry struct {
+			FieldsV1 json.RawMessage `json:"fieldsV1"`
+		}
+		if err := utiljson.Unmarshal(raw, &entry); err != nil {
+			return nil, err
+		}
 		buf := &bytes.Buffer{}
 		if len(entry.FieldsV1) > 0 {
 			if err := json.Compact(buf, entry.FieldsV1); err != nil {

@@ -35,7 +35,7 @@ type write struct {
 // level3 answers what an API server makes of one write, from the handler to the storage, without defaulting,
 // admission and validation.
 func (o *oracle) level3(do string, r request) (answer, error) {
-	var kind gvkJSON
+	var kind metav1.GroupVersionKind
 	if err := r.into("gvk", &kind); err != nil {
 		return nil, err
 	}

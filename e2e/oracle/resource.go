@@ -8,7 +8,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -298,6 +297,3 @@ func (sameInAllVersions) Convert(in, out, _ any) error {
 func (sameInAllVersions) ConvertFieldLabel(kind schema.GroupVersionKind, _, _ string) (string, string, error) {
 	return "", "", fmt.Errorf("%v has no field labels here", kind)
 }
-
-// gvkJSON is a kind as the protocol writes it.
-type gvkJSON = metav1.GroupVersionKind

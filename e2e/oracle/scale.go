@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -197,7 +198,7 @@ func decodeScale(object map[string]any) (*autoscalingv1.Scale, error) {
 		return nil, err
 	}
 	scale := &autoscalingv1.Scale{}
-	if err := json.Unmarshal(raw, scale); err != nil {
+	if err := utiljson.Unmarshal(raw, scale); err != nil {
 		return nil, refuse(badRequest, "object: %v", err)
 	}
 	return scale, nil

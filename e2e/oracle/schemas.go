@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/schemaconv"
 	"k8s.io/kube-openapi/pkg/spec3"
@@ -272,7 +273,7 @@ func (s *schemas) customResource(r request) (*customResource, error) {
 func compileCRD(content []byte) (*customResource, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
-		if err := json.Unmarshal(content, crd); err != nil {
+		if err := utiljson.Unmarshal(content, crd); err != nil {
 			return nil, err
 		}
 	} else if err := yaml.Unmarshal(content, crd); err != nil {
