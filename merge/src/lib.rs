@@ -5,6 +5,7 @@ pub mod fieldpath;
 mod release;
 pub mod schema;
 pub mod typed;
+pub mod updater;
 pub mod value;
 
 pub use arena::Arena;

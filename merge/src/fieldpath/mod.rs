@@ -18,4 +18,4 @@ pub use path::Path;
 pub use pattern::{Pattern, PatternElement};
 pub use read::FieldsV1Error;
 pub use set::FieldSet;
-pub(crate) use set::{Node, SiblingIndex, Siblings};
+pub(crate) use set::{Node, SiblingIndex};

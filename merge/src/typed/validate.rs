@@ -8,7 +8,7 @@ use super::{
 use crate::{
     fieldpath::PathElement,
     schema::{List, Map, TypeId, definition::Scalar},
-    value::{self, Value},
+    value::Value,
 };
 
 pub(super) fn validate<'a>(
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn check_scalar(scalar: Scalar, value: &value::Value<'_>, violations: &mut Violations) {
+fn check_scalar(scalar: Scalar, value: &Value<'_>, violations: &mut Violations) {
     if !fits(scalar, value) {
         violations.add(format!("expected {}, found {}", expectation(scalar), description(value)));
     }

@@ -1,0 +1,94 @@
+//! Who owns what.
+
+use crate::fieldpath::FieldSet;
+
+/// What a manager owns, in which version of the API, and whether it applied it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionedSet<'a> {
+    /// The paths.
+    pub set: FieldSet<'a>,
+    /// The version in which they are meant, such as `apps/v1`.
+    pub version: &'a str,
+    /// Whether the manager applied them, rather than having updated them.
+    pub applied: bool,
+}
+
+/// The managers of an object, in their order, with what each owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Managers<'a, M>(Vec<(M, VersionedSet<'a>)>);
+
+impl<M> Default for Managers<'_, M> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'a, M: Ord> Managers<'a, M> {
+    /// What a manager owns.
+    pub fn get(&self, manager: &M) -> Option<&VersionedSet<'a>> {
+        self.find(manager).ok().map(|at| &self.0[at].1)
+    }
+
+    /// Sets what a manager owns; returns what it owned before.
+    pub fn insert(&mut self, manager: M, owned: VersionedSet<'a>) -> Option<VersionedSet<'a>> {
+        match self.find(&manager) {
+            Ok(at) => Some(std::mem::replace(&mut self.0[at].1, owned)),
+            Err(at) => {
+                self.0.insert(at, (manager, owned));
+                None
+            }
+        }
+    }
+
+    /// Forgets a manager; returns what it owned.
+    pub fn remove(&mut self, manager: &M) -> Option<VersionedSet<'a>> {
+        self.find(manager).ok().map(|at| self.0.remove(at).1)
+    }
+
+    /// The managers, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, (M, VersionedSet<'a>)> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nobody owns anything.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn find(&self, manager: &M) -> Result<usize, usize> {
+        self.0.binary_search_by(|(own, _)| own.cmp(manager))
+    }
+}
+
+impl<'a, M: Ord> FromIterator<(M, VersionedSet<'a>)> for Managers<'a, M> {
+    fn from_iter<I: IntoIterator<Item = (M, VersionedSet<'a>)>>(managers: I) -> Self {
+        let mut all = Self::default();
+        for (manager, owned) in managers {
+            all.insert(manager, owned);
+        }
+        all
+    }
+}
+
+impl<'a, M> IntoIterator for Managers<'a, M> {
+    type Item = (M, VersionedSet<'a>);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'m, 'a, M: Ord> IntoIterator for &'m Managers<'a, M> {
+    type Item = &'m (M, VersionedSet<'a>);
+    type IntoIter = std::slice::Iter<'m, (M, VersionedSet<'a>)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

@@ -1,0 +1,95 @@
+//! Removing what an applier held before and holds no more.
+//!
+//! Three passes, as in the original: everything that the applier last held goes; what anybody (the applier's new intent
+//! included) owns comes back, with the fields of structs above it; and what the applier never held comes back too.
+
+use super::{ConversionError, Managers, UpdateError, Updater, VersionedSet};
+use crate::{fieldpath::FieldSet, typed::Typed};
+
+impl<'a> Updater<'_, 'a> {
+    /// The merged object without what the applier owned last time, doesn't apply now, and nobody else owns.
+    pub(super) fn prune<M: Ord>(
+        &self,
+        merged: Typed<'a>,
+        managers: &Managers<'a, M>,
+        applier: &M,
+        last: Option<VersionedSet<'a>>,
+    ) -> Result<Typed<'a>, UpdateError<'a, M>> {
+        let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
+        if self.keeps_all(managers, applier, last) {
+            // The passes would find nothing to remove.
+            return Ok(merged.remove(FieldSet::default()));
+        }
+        let Some(merged) = self.known(self.converter.convert(merged, last.version))? else {
+            return Ok(merged);
+        };
+        let pruned = merged.remove(merged.with_named_fields(last.set));
+        let pruned = self.add_back_owned(merged, pruned, last.version, managers)?;
+        let pruned = self.add_back_dangling(merged, pruned, last)?;
+        let version = managers.get(applier).map_or(last.version, |now| now.version);
+        Ok(self.converter.convert(pruned, version)?)
+    }
+
+    /// Whether the applier still applies all that it held, and there is only one version to think of. An applied item
+    /// or map key is always owned itself, so nothing above what it holds is unowned then.
+    fn keeps_all<M: Ord>(&self, managers: &Managers<'a, M>, applier: &M, last: VersionedSet<'a>) -> bool {
+        managers.iter().all(|(_, owned)| owned.version == last.version)
+            && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
+    }
+
+    fn add_back_owned<M: Ord>(
+        &self,
+        merged: Typed<'a>,
+        pruned: Typed<'a>,
+        pruned_version: &'a str,
+        managers: &Managers<'a, M>,
+    ) -> Result<Typed<'a>, UpdateError<'a, M>> {
+        // The version that was pruned comes first: what is missing in it might be needed for conversions.
+        let mut by_version: Vec<(&'a str, FieldSet<'a>)> = Vec::new();
+        for (_, owned) in managers {
+            match by_version.iter_mut().find(|(version, _)| *version == owned.version) {
+                Some((_, set)) => *set = set.union(self.arena, owned.set),
+                None => by_version.push((owned.version, owned.set)),
+            }
+        }
+        by_version.sort_by_key(|(version, _)| (*version != pruned_version, *version));
+        let (mut merged, mut pruned) = (merged, pruned);
+        for (version, owned) in by_version {
+            let Some(merged_there) = self.known(self.converter.convert(merged, version))? else { continue };
+            merged = merged_there;
+            let Some(pruned_there) = self.known(self.converter.convert(pruned, version))? else { continue };
+            let merged_set = merged.with_named_fields(merged.to_set()?);
+            let kept = merged
+                .with_named_fields(pruned_there.to_set()?)
+                .union(self.arena, merged.with_named_fields(owned));
+            pruned = merged.remove(merged_set.difference(self.arena, kept));
+        }
+        Ok(pruned)
+    }
+
+    fn add_back_dangling<M>(
+        &self,
+        merged: Typed<'a>,
+        pruned: Typed<'a>,
+        last: VersionedSet<'a>,
+    ) -> Result<Typed<'a>, UpdateError<'a, M>> {
+        let Some(pruned) = self.known(self.converter.convert(pruned, last.version))? else {
+            return Ok(merged);
+        };
+        let pruned_set = merged.with_named_fields(pruned.to_set()?);
+        let merged_set = merged.with_named_fields(merged.to_set()?);
+        let last = merged.with_named_fields(last.set);
+        Ok(merged.remove(merged_set.difference(self.arena, pruned_set).intersection(self.arena, last)))
+    }
+
+    fn known<M>(
+        &self,
+        converted: Result<Typed<'a>, ConversionError>,
+    ) -> Result<Option<Typed<'a>>, UpdateError<'a, M>> {
+        match converted {
+            Ok(object) => Ok(Some(object)),
+            Err(ConversionError::UnknownVersion(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
