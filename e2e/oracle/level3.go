@@ -244,19 +244,18 @@ func (res *resource) update(
 		}
 		live = zero.(*unstructured.Unstructured)
 	}
-	if !res.custom {
-		resetByEmptyList(object.Object)
+	if res.custom {
+		dropEmptyManagedFields(object)
 	}
 	out := manager.UpdateNoErrors(live.DeepCopy(), object, w.manager)
 	return out.(*unstructured.Unstructured), nil
 }
 
-// resetByEmptyList lets [] in a built-in object mean what [{}] does. In the Go type it isn't nil, and a field
-// manager takes that for a reset; unstructured objects can't tell it from an absent list.
-func resetByEmptyList(object map[string]any) {
-	metadata, _ := object["metadata"].(map[string]any)
-	if list, ok := metadata["managedFields"].([]any); ok && len(list) == 0 {
-		metadata["managedFields"] = []any{map[string]any{}}
+// dropEmptyManagedFields takes an empty list out of a custom resource, as decoding one does: only [{}] resets
+// its managedFields, while for a built-in kind [] does so too.
+func dropEmptyManagedFields(object *unstructured.Unstructured) {
+	if list := object.GetManagedFields(); list != nil && len(list) == 0 {
+		object.SetManagedFields(nil)
 	}
 }
 

@@ -163,6 +163,13 @@ func TestManagedFieldsAreResetByAnEmptyEntry(t *testing.T) {
 	}
 }
 
+func TestAnEmptyListInACustomResourceResetsNothing(t *testing.T) {
+	live := aWidget(owned(entry("m", "Apply", "example.org/v1", before, `{'f:spec':{'f:count':{}}}`)), `,'spec':{'count':3}`)
+	expect(t, `{'do':'update',`+widget+`,'manager':'m',`+at5+`,'live':`+live+`,
+		'object':`+aWidget(`,'uid':'u','managedFields':[]`, `,'spec':{'count':3}`)+`}`,
+		`{'object':`+live+`,'changed':false,'certainty':'exact'}`)
+}
+
 func TestAnEntryOfAVersionThatACRDLostFailsAnApply(t *testing.T) {
 	live := aWidget(owned(entry("o", "Apply", "example.org/v0", before, `{'f:spec':{'f:color':{}}}`)),
 		`,'spec':{'color':'red'}`)
