@@ -1,0 +1,12 @@
+//! Schemas from a CustomResourceDefinition (apiextensions.k8s.io/v1).
+//!
+//! The result is what the API server makes of the definition for server-side apply to its resources, and what else
+//! it must know of them: versions, subresources, conversion. It refuses to judge whether the server would accept the
+//! definition; what it needs for merging must be there and have a meaning.
+
+mod models;
+mod props;
+mod resource;
+mod structural;
+
+pub use self::resource::{Conversion, CustomResource, ScalePaths, Scope, Version, VersionSchema, parse};
