@@ -31,7 +31,7 @@ struct Cli {
     /// What all choices follow from: the same seed asks the same.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Begin with this scenario. Each has 8 requests.
+    /// Begin with this scenario. Each has 16 requests.
     #[arg(long, default_value_t = 0)]
     first: u64,
     /// Ask only on these levels of the protocol.

@@ -53,8 +53,18 @@ pub fn compare(left: &str, right: &str) -> Verdict {
     compare_read(&left, &right)
 }
 
-/// The same for answers that are read already.
-pub fn compare_read(left: &Json, right: &Json) -> Verdict {
+/// The verdict on an answer that both sides gave, to the letter.
+pub fn agreed(answer: &Json) -> Verdict {
+    match answer.get("error") {
+        Some(error) if reason(error).is_some() => Verdict::ErrorsAgreed,
+        Some(_) => Way::Reasons.at("the error has no reason"),
+        None if abstains(answer) => Verdict::Abstained,
+        None => Verdict::Matched,
+    }
+}
+
+/// The same as [`compare`] for answers that are read already.
+fn compare_read(left: &Json, right: &Json) -> Verdict {
     match (left.get("error"), right.get("error")) {
         (Some(left), Some(right)) => {
             return match (reason(left), reason(right)) {

@@ -1,7 +1,7 @@
 //! A JSON document that keeps what comparing two answers needs: the order of members, and members that repeat. It doesn't
 //! know what a document means.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer,
@@ -24,6 +24,9 @@ pub enum Json {
     List(Vec<Json>),
     /// An object: its members in the order in which they were written.
     Object(Vec<(String, Json)>),
+    /// A value that is written already, for what is large and the same in many requests. It is opaque until it is read
+    /// again.
+    Text(Arc<str>),
 }
 
 impl Json {
@@ -203,6 +206,7 @@ impl fmt::Display for Json {
             Self::Bool(value) => write!(f, "{value}"),
             Self::Number(number) => write!(f, "{number}"),
             Self::String(text) => f.write_str(&quoted(text)?),
+            Self::Text(text) => f.write_str(text),
             Self::List(items) => {
                 f.write_str("[")?;
                 for (i, item) in items.iter().enumerate() {

@@ -10,14 +10,14 @@ use std::{
 
 use super::{
     Error, PROFILE, Peer,
-    compare::{Verdict, compare, compare_read},
-    generate::{self, Level, Scenario},
+    compare::{Verdict, agreed, compare},
+    generate::{Level, Scenario, Scenarios},
     json::Json,
     tally::Tally,
 };
 
 /// How many requests a scenario has.
-pub const STEPS: u64 = 8;
+pub const STEPS: u64 = 16;
 /// How many scenarios are asked about at a time: a batch has one request of each.
 const LANES: u64 = 256;
 /// How many cases that differ are kept by a job.
@@ -108,6 +108,7 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progres
     let scenarios = options.cases.div_ceil(STEPS);
     let (mut left, mut right) = ((sides.left)()?, (sides.right)()?);
     let mut report = Report::default();
+    let mut source = Scenarios::new(options.seed, options.levels.clone());
     loop {
         let group = next.fetch_add(1, Ordering::Relaxed) * LANES;
         if group >= scenarios {
@@ -116,7 +117,7 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progres
         let mut lanes: Vec<(u64, Box<dyn Scenario>)> = (group..scenarios.min(group + LANES))
             .map(|number| {
                 let number = options.first + number;
-                (number, generate::scenario(options.seed, number, &options.levels))
+                (number, source.scenario(number))
             })
             .collect();
         for step in 0..STEPS {
@@ -165,6 +166,6 @@ fn complete(mut request: Json) -> Json {
 /// read only once.
 fn judge(left: &str, right: &str) -> (Verdict, Json) {
     let Ok(answer) = right.parse::<Json>() else { return (compare(left, right), Json::Null) };
-    let verdict = if left == right { compare_read(&answer, &answer) } else { compare(left, right) };
+    let verdict = if left == right { agreed(&answer) } else { compare(left, right) };
     (verdict, answer)
 }

@@ -27,7 +27,9 @@ pub struct Small {
 
 /// Makes `request` as small as it gets; `None` where the sides don't differ on it by itself.
 pub fn shrink(left: &mut dyn Peer, right: &mut dyn Peer, request: &Json) -> Result<Option<Small>, Error> {
-    let mut asked = ask(left, right, std::slice::from_ref(request))?;
+    // What was written already becomes parts again.
+    let request = request.to_string().parse().unwrap_or_else(|_| request.clone());
+    let mut asked = ask(left, right, &[request])?;
     let Some((mut small, way)) = asked.pop().flatten() else { return Ok(None) };
     let mut tries = 0;
     'smaller: while tries < TRIES {
@@ -108,6 +110,7 @@ fn weight(value: &Json) -> usize {
         Json::Bool(_) => 2,
         Json::Number(number) => 2 + number.to_string().len(),
         Json::String(text) => 2 + text.len(),
+        Json::Text(text) => text.len(),
         Json::List(items) => 2 + items.iter().map(weight).sum::<usize>(),
         Json::Object(members) => {
             2 + members.iter().map(|(name, value)| 1 + name.len() + weight(value)).sum::<usize>()
@@ -135,7 +138,7 @@ fn simpler(value: &Json) -> Vec<Json> {
         }
         Json::Number(_) => vec![Json::from(0), Json::from(1)],
         Json::Bool(true) => vec![Json::Null],
-        Json::Bool(false) | Json::Null => Vec::new(),
+        Json::Bool(false) | Json::Null | Json::Text(_) => Vec::new(),
     };
     let limit = weight(value);
     simpler.retain(|smaller| weight(smaller) < limit);

@@ -175,6 +175,13 @@ fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
             if request.get("live").is_none_or(|live| *live == Json::Null) {
                 traits.push("creates");
             }
+            let entries =
+                answer.at(&["object", "metadata", "managedFields"]).map(Json::items).unwrap_or_default();
+            for name in ["ancient-changes", "before-first-apply"] {
+                if entries.iter().any(|entry| entry.get("manager").and_then(Json::as_str) == Some(name)) {
+                    traits.push(name);
+                }
+            }
         }
         _ => {}
     }

@@ -1,8 +1,10 @@
 //! Scenarios of the first level: one schema, and questions about a few values and sets that belong together.
 
+use std::sync::Arc;
+
 use super::{
     Scenario,
-    schema::{self, Schema},
+    schema::Releases,
     set,
     value::{Taste, Values, stray},
 };
@@ -11,9 +13,7 @@ use crate::merge_diff::{json::Json, random::Random};
 /// Questions about typed values of one schema.
 pub struct TypedValues {
     random: Random,
-    schema: Schema,
-    /// What a changed schema is changed from, for reconciling.
-    deduced: bool,
+    schema: Arc<Releases>,
     taste: Taste,
     density: u32,
     value: Json,
@@ -22,25 +22,24 @@ pub struct TypedValues {
 }
 
 impl TypedValues {
-    /// A scenario with a schema of its own.
-    pub fn new(mut random: Random) -> Self {
-        let deduced = random.one_in(12);
-        let schema = if deduced { schema::deduced() } else { schema::schema(&mut random) };
+    /// A scenario about values of a schema.
+    pub fn new(mut random: Random, schema: Arc<Releases>) -> Self {
         let taste = Taste::any(&mut random);
         let density = [45, 65, 85][random.below(3)];
-        let mut scenario =
-            Self { random, schema, deduced, taste, density, value: Json::Null, known: Vec::new() };
+        let mut scenario = Self { random, schema, taste, density, value: Json::Null, known: Vec::new() };
         scenario.value = scenario.fresh();
         scenario
     }
 
     fn fresh(&mut self) -> Json {
-        let values = Values { schema: &self.schema, taste: self.taste, density: self.density };
+        let values =
+            Values { schema: &self.schema.schema, taste: self.taste, density: self.density, depth: 6 };
         values.root(&mut self.random)
     }
 
     fn related(&mut self) -> Json {
-        let values = Values { schema: &self.schema, taste: self.taste, density: self.density };
+        let values =
+            Values { schema: &self.schema.schema, taste: self.taste, density: self.density, depth: 6 };
         if self.random.one_in(10) {
             values.root(&mut self.random)
         } else {
@@ -58,22 +57,23 @@ impl TypedValues {
                 set::mutated(random, &known)
             }
             2 => set::any(random, 3, broken),
-            _ => set::of_value(random, &self.schema, &self.schema.root(), &self.value),
+            _ => set::of_value(random, &self.schema.schema, &self.schema.schema.root(), &self.value),
         }
     }
 
     fn request(&mut self, operation: &str) -> Json {
-        let request = Json::object().with("do", operation);
-        if self.deduced {
-            return request;
-        }
-        let of = match self.schema.types.get(self.random.below(self.schema.types.len())) {
+        let mut request = self.schema.name(Json::object().with("do", operation), None);
+        if request.get("type").is_some() {
             // Questions about a type that isn't there, or about another than the first.
-            _ if self.random.one_in(300) => "absent",
-            Some((other, _)) if self.random.one_in(60) => other,
-            _ => "t0",
-        };
-        request.with("schema", self.schema.json()).with("type", of)
+            if self.random.one_in(300) {
+                request.set("type", "absent");
+            } else if self.random.one_in(60)
+                && let Some((other, _)) = self.random.choose(&self.schema.schema.types)
+            {
+                request.set("type", other.as_str());
+            }
+        }
+        request
     }
 }
 
@@ -113,15 +113,8 @@ impl Scenario for TypedValues {
             }
             _ => {
                 let set = self.set();
-                if !self.deduced {
-                    let changed = schema::changed(&mut self.random, &self.schema);
-                    return Json::object()
-                        .with("do", "reconcile")
-                        .with("schema", changed.json())
-                        .with("type", "t0")
-                        .with("set", set);
-                }
-                self.request("reconcile").with("set", set)
+                let changed = self.random.below(3).checked_sub(1);
+                self.schema.name(Json::object().with("do", "reconcile").with("set", set), changed)
             }
         }
     }

@@ -2,9 +2,19 @@
 //! question. Nothing here knows what the right answer is.
 
 pub mod level1;
+pub mod level2;
+pub mod level3;
+pub mod openapi;
 pub mod schema;
 pub mod set;
 pub mod value;
+
+use std::sync::Arc;
+
+use level1::{Odd, TypedValues};
+use level2::Updates;
+use level3::Writes;
+use schema::Releases;
 
 use super::{json::Json, random::Random};
 
@@ -32,17 +42,123 @@ impl Level {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Values, Self::Updater, Self::FieldManager];
 
+    /// How often it is asked about. The oracle takes the longer for a question the higher the level.
+    const fn weight(self) -> u32 {
+        match self {
+            Self::Values => 5,
+            Self::Updater => 3,
+            Self::FieldManager => 2,
+        }
+    }
+
     /// The level of that number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
     }
 }
 
-/// The `number`-th scenario of the run with that seed.
-pub fn scenario(seed: u64, number: u64, levels: &[Level]) -> Box<dyn Scenario> {
-    let mut random = Random::new(seed, number);
-    match random.choose(levels) {
-        _ if random.one_in(200) => Box::new(level1::Odd::new(random)),
-        _ => Box::new(level1::TypedValues::new(random)),
+/// How many scenarios in a row have one schema, since a schema costs the oracle more than a question.
+const SHARED: u64 = 8;
+
+/// The scenarios of a run.
+pub struct Scenarios {
+    seed: u64,
+    levels: Vec<Level>,
+    /// The schema of the row that was made last.
+    schema: Option<(u64, Arc<Releases>)>,
+}
+
+impl Scenarios {
+    /// Those of a seed, on some levels.
+    pub fn new(seed: u64, levels: Vec<Level>) -> Self {
+        Self { seed, levels, schema: None }
+    }
+
+    /// The `number`-th scenario. It depends on the seed, the levels and the number only.
+    pub fn scenario(&mut self, number: u64) -> Box<dyn Scenario> {
+        let mut random = Random::new(self.seed, number);
+        let weights: Vec<_> = self.levels.iter().map(|level| level.weight()).collect();
+        let level = self.levels.get(random.weighted(&weights)).copied();
+        match level {
+            _ if random.one_in(200) => Box::new(Odd::new(random)),
+            Some(Level::Updater) => Box::new(Updates::new(random, self.schema(number))),
+            Some(Level::FieldManager) => Box::new(Writes::new(random)),
+            _ => Box::new(TypedValues::new(random, self.schema(number))),
+        }
+    }
+
+    fn schema(&mut self, number: u64) -> Arc<Releases> {
+        let row = number / SHARED;
+        match &self.schema {
+            Some((known, schema)) if *known == row => Arc::clone(schema),
+            _ => {
+                // Schemas have choices of their own, so that a row has the same one wherever it begins.
+                let schema = Arc::new(Releases::any(&mut Random::new(!self.seed, row)));
+                self.schema = Some((row, Arc::clone(&schema)));
+                schema
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The requests of some scenarios whose answers lead nowhere.
+    fn requests(seed: u64) -> Vec<String> {
+        let mut scenarios = Scenarios::new(seed, Level::ALL.to_vec());
+        (0..300)
+            .flat_map(|number| {
+                let mut scenario = scenarios.scenario(number);
+                (0..8).map(|_| scenario.next().to_string()).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_seed_tells_every_request() {
+        assert_eq!(requests(7), requests(7));
+        assert_ne!(requests(7), requests(8));
+    }
+
+    #[test]
+    fn a_scenario_is_the_same_wherever_a_run_begins() {
+        let mut from_zero = Scenarios::new(3, Level::ALL.to_vec());
+        for number in 0..40 {
+            let expected = from_zero.scenario(number).next().to_string();
+            let mut from_here = Scenarios::new(3, Level::ALL.to_vec());
+            assert_eq!(from_here.scenario(number).next().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn every_operation_is_reached() {
+        let mut reached = BTreeSet::new();
+        for request in requests(1) {
+            let request: Json = request.parse().unwrap();
+            let Some(operation) = request.get("do").and_then(Json::as_str) else { continue };
+            reached.insert(format!(
+                "{operation}{}",
+                if request.get("gvk").is_some() { " on a server" } else { "" }
+            ));
+        }
+        for operation in [
+            "validate",
+            "to_set",
+            "merge",
+            "compare",
+            "remove",
+            "extract",
+            "reconcile",
+            "apply",
+            "update",
+            "apply on a server",
+            "update on a server",
+        ] {
+            assert!(reached.contains(operation), "{operation} is not in {reached:?}");
+        }
     }
 }

@@ -81,6 +81,8 @@ pub struct Field {
     pub of: TypeRef,
     /// The value of an absent one, where it is a key.
     pub default: Option<Json>,
+    /// Whether people set it often.
+    pub common: bool,
 }
 
 /// A type by name or in place.
@@ -251,10 +253,48 @@ pub fn schema(random: &mut Random) -> Schema {
     }
     let untyped = deduced();
     schema.types.extend(untyped.types);
+    settle(random, &mut schema);
     if random.one_in(40) {
         spoil(random, &mut schema);
     }
     schema
+}
+
+/// Takes overrides back that would make a type unusable, but for a few: one of a single value, and a set of maps.
+fn settle(random: &mut Random, schema: &mut Schema) {
+    let known = schema.clone();
+    for (_, atom) in &mut schema.types {
+        settle_atom(random, &known, atom);
+    }
+}
+
+fn settle_atom(random: &mut Random, known: &Schema, atom: &mut Atom) {
+    if let Some(map) = &mut atom.map {
+        for field in &mut map.fields {
+            settle_reference(random, known, &mut field.of);
+        }
+        if let Some(element) = &mut map.element {
+            settle_reference(random, known, element);
+        }
+    }
+    if let Some(list) = &mut atom.list {
+        settle_reference(random, known, &mut list.element);
+    }
+}
+
+fn settle_reference(random: &mut Random, known: &Schema, of: &mut TypeRef) {
+    settle_atom(random, known, &mut of.inlined);
+    let Some(target) = known.resolve(of) else { return };
+    let sensible: &[&'static str] = match (&target.list, &target.map) {
+        (Some(list), None) if list.keys.is_empty() => &["atomic"],
+        (Some(_), None) => &["atomic", "associative"],
+        (None, Some(_)) => &["atomic", "separable"],
+        (Some(_), Some(_)) => &["atomic"],
+        (None, None) => &[],
+    };
+    if of.relationship.is_some_and(|relationship| !sensible.contains(&relationship)) && !random.one_in(50) {
+        of.relationship = random.choose(sensible).copied();
+    }
 }
 
 fn scalar(random: &mut Random) -> Scalar {
@@ -275,7 +315,7 @@ fn structure(random: &mut Random, types: usize, most: usize) -> Map {
     for _ in 0..1 + random.below(most) {
         let name = field_name(random);
         if fields.iter().all(|field| field.name != name) {
-            fields.push(Field { name: name.to_owned(), of: type_ref(random, types, 2), default: None });
+            fields.push(Field { name: name.to_owned(), of: type_ref(random, types, 2), ..Field::default() });
         }
     }
     Map {
@@ -319,7 +359,7 @@ fn list(random: &mut Random, types: usize) -> Atom {
         _ => ([Some("atomic"), None][random.below(2)], Vec::new()),
     };
     let element = if keys.is_empty() {
-        if relationship == Some("associative") && !random.one_in(12) {
+        if relationship == Some("associative") && !random.one_in(30) {
             TypeRef::inlined(Atom::scalar(scalar(random)))
         } else {
             type_ref(random, types, 1)
@@ -332,7 +372,7 @@ fn list(random: &mut Random, types: usize) -> Atom {
                 [random.weighted(&[6, 4, 1, 1])];
             let default = random.one_in(4).then(|| sample(random, scalar));
             let of = TypeRef::inlined(Atom::scalar(scalar));
-            item.fields.push(Field { name: (*key).to_owned(), of, default });
+            item.fields.push(Field { name: (*key).to_owned(), of, default, common: true });
         }
         if !random.one_in(8) {
             item.relationship = None;
@@ -359,7 +399,7 @@ fn several(random: &mut Random, types: usize) -> Atom {
     if !random.one_in(3) {
         atom.scalar = Some(scalar(random));
     }
-    if !random.one_in(3) {
+    if !random.one_in(3) || (atom.list.is_none() && atom.scalar.is_none()) {
         atom.map = Some(Box::new(structure(random, types, 3)));
     }
     atom
@@ -393,8 +433,48 @@ fn spoil(random: &mut Random, schema: &mut Schema) {
     }
 }
 
+/// A schema, and what later releases made of it.
+#[derive(Clone, Debug)]
+pub struct Releases {
+    /// The schema as it was first.
+    pub schema: Schema,
+    /// Whether it is the one that is deduced from values.
+    pub deduced: bool,
+    /// The same with relationships changed.
+    pub changed: [Schema; 2],
+    /// The schema and the changed ones as requests have them.
+    texts: [Json; 3],
+}
+
+impl Releases {
+    /// A schema by chance.
+    pub fn any(random: &mut Random) -> Self {
+        let deduced = random.one_in(12);
+        let schema = if deduced { self::deduced() } else { self::schema(random) };
+        let changed = [changed(random, &schema), changed(random, &schema)];
+        let text = |schema: &Schema| Json::Text(schema.json().to_string().into());
+        let texts = [text(&schema), text(&changed[0]), text(&changed[1])];
+        Self { schema, deduced, changed, texts }
+    }
+
+    /// Names the schema in a request, or one of the changed ones.
+    pub fn name(&self, request: Json, changed: Option<usize>) -> Json {
+        if self.deduced {
+            return request;
+        }
+        let text = self.texts.get(changed.map_or(0, |i| i + 1)).unwrap_or(&self.texts[0]);
+        request.with("schema", text.clone()).with("type", "t0")
+    }
+}
+
 /// The same schema with relationships changed here and there, as a new release of a CRD has them.
 pub fn changed(random: &mut Random, schema: &Schema) -> Schema {
+    let mut changed = change(random, schema);
+    settle(random, &mut changed);
+    changed
+}
+
+fn change(random: &mut Random, schema: &Schema) -> Schema {
     let mut changed = schema.clone();
     let count = changed.types.len();
     for _ in 0..1 + random.below(3) {

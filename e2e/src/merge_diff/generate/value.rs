@@ -24,8 +24,8 @@ impl Taste {
     }
 }
 
-/// Below this, containers are left empty or out.
-const DEPTH: usize = 6;
+/// More fields than this are many.
+const MANY: usize = 8;
 
 /// Makes values of the types of one schema.
 pub struct Values<'a> {
@@ -35,6 +35,8 @@ pub struct Values<'a> {
     pub taste: Taste,
     /// How many of a hundred fields of a struct are there.
     pub density: u32,
+    /// Below so many levels, containers are left empty or out.
+    pub depth: usize,
 }
 
 impl Values<'_> {
@@ -96,13 +98,20 @@ impl Values<'_> {
 
     fn map(&self, random: &mut Random, map: &Map, depth: usize) -> Json {
         let mut members = Vec::new();
+        // Of a struct with many fields few are set, and mostly those that people know.
+        let many = map.fields.len() > MANY;
         for field in &map.fields {
-            if random.percent(if depth >= DEPTH { 5 } else { self.density }) {
+            let density = match (many, field.common) {
+                _ if depth >= self.depth => 5,
+                (true, false) => 4,
+                _ => self.density,
+            };
+            if random.percent(density) {
                 members.push((field.name.clone(), self.value(random, &field.of, depth + 1)));
             }
         }
         if let Some(element) = &map.element
-            && depth < DEPTH
+            && depth < self.depth
         {
             for _ in 0..random.below(4) {
                 let name = member_name(random, self.taste.odd > 0);
@@ -124,7 +133,7 @@ impl Values<'_> {
         relationship: Option<&'static str>,
         depth: usize,
     ) -> Json {
-        let count = if depth >= DEPTH { 0 } else { random.weighted(&[1, 4, 5, 4, 1]) };
+        let count = if depth >= self.depth { 0 } else { random.weighted(&[1, 4, 5, 4, 1]) };
         let mut items: Vec<Json> = Vec::new();
         for _ in 0..count {
             let item = self.item(random, list, depth);
@@ -151,7 +160,7 @@ impl Values<'_> {
                 item.take(key);
             } else if matches!(item, Json::Object(_)) && item.get(key).is_none_or(|key| *key == Json::Null) {
                 let plain = Values { taste: Taste::VALID, ..*self };
-                item.set(key, plain.value(random, &field.of, DEPTH));
+                item.set(key, plain.value(random, &field.of, self.depth));
             }
         }
         item
@@ -160,9 +169,13 @@ impl Values<'_> {
     /// Changes a value of the first type here and there.
     pub fn mutated(&self, random: &mut Random, value: &Json) -> Json {
         let mut mutated = value.clone();
-        for _ in 0..1 + random.below(3) {
-            let size = mutated.size();
-            let mut steps = random.below(size);
+        let changes = 1 + random.below(3);
+        // A change may put in place what was there already.
+        for tried in 0..8 {
+            if tried >= changes && mutated != *value {
+                break;
+            }
+            let mut steps = random.below(mutated.size());
             self.mutate(random, &mut mutated, &self.schema.root(), 0, &mut steps);
         }
         mutated
@@ -348,7 +361,7 @@ mod tests {
         let (mut same, mut total) = (0, 0);
         for _ in 0..500 {
             let schema = schema::schema(&mut random);
-            let values = Values { schema: &schema, taste: Taste::VALID, density: 60 };
+            let values = Values { schema: &schema, taste: Taste::VALID, density: 60, depth: 6 };
             let value = values.root(&mut random);
             let mutated = values.mutated(&mut random, &value);
             total += value.members().len();

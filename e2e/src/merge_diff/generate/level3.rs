@@ -1,0 +1,363 @@
+//! Scenarios of the third level: what happens to one object on an API server, write by write: applies and updates of the
+//! object and its subresources by people and controllers, and now and then somebody who meddles with managedFields.
+
+use super::{
+    Scenario,
+    level2::{overlaid, part},
+    openapi::{Kind, kinds},
+    set,
+    value::{Taste, Values},
+};
+use crate::merge_diff::{json::Json, random::Random};
+
+/// Who applies. One of them is kubectl, which the server treats in a way of its own.
+const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
+/// Who updates.
+const UPDATERS: [&str; 4] = ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
+/// The annotation in which `kubectl apply` keeps what it applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The first second of a scenario: 2026-01-02T03:04:05Z.
+const BEGIN: i64 = 1_767_323_045;
+
+/// Writes to one object.
+pub struct Writes {
+    random: Random,
+    kind: Option<&'static Kind>,
+    taste: Taste,
+    density: u32,
+    live: Json,
+    /// Seconds since 1970.
+    now: i64,
+    /// What each applier applied last, by its index in `APPLIERS`.
+    applied: [Option<Json>; 4],
+    writer: usize,
+    /// Whether many different updaters come, more than a server keeps apart.
+    crowd: bool,
+    writes: i64,
+}
+
+impl Writes {
+    /// A scenario about an object of any kind.
+    pub fn new(mut random: Random) -> Self {
+        let kind = random.choose(kinds());
+        let taste = [Taste::VALID, Taste { odd: 25, broken: 0 }, Taste { odd: 20, broken: 6 }]
+            [random.weighted(&[70, 22, 8])];
+        let density = [30, 45, 65][random.below(3)];
+        let crowd = random.one_in(7);
+        Self {
+            random,
+            kind,
+            taste,
+            density,
+            live: Json::Null,
+            now: BEGIN,
+            applied: [const { None }; 4],
+            writer: 0,
+            crowd,
+            writes: 0,
+        }
+    }
+
+    fn values(&self, kind: &'static Kind) -> Values<'static> {
+        Values { schema: &kind.schema, taste: self.taste, density: self.density, depth: 9 }
+    }
+
+    /// Something to write, without what says which object it is.
+    fn fresh(&mut self, kind: &'static Kind) -> Json {
+        let values = self.values(kind);
+        values.root(&mut self.random)
+    }
+
+    fn mutated(&mut self, kind: &'static Kind, value: &Json) -> Json {
+        let values = self.values(kind);
+        let mut bare = value.clone();
+        if let Some(metadata) = bare.get_mut("metadata") {
+            // It is large, and comes back below.
+            metadata.take("managedFields");
+        }
+        let mut mutated = values.mutated(&mut self.random, &bare);
+        // Servers and clients don't let go of these.
+        for name in ["apiVersion", "kind"] {
+            if let Some(known) = value.get(name)
+                && !self.random.one_in(200)
+            {
+                mutated.set(name, known.clone());
+            }
+        }
+        if let Some(metadata @ Json::Object(_)) = value.get("metadata") {
+            let mine = mutated.entry("metadata");
+            if !matches!(mine, Json::Object(_)) {
+                *mine = Json::object();
+            }
+            for (name, known) in metadata.members() {
+                if !matches!(name.as_str(), "labels" | "annotations" | "finalizers" | "ownerReferences") {
+                    mine.set(name, known.clone());
+                }
+            }
+        }
+        mutated
+    }
+
+    /// What an applier applies: the same again, a little else, part of what is there, or something new.
+    fn intent(&mut self, kind: &'static Kind) -> Json {
+        let last = self.applied[self.writer].clone();
+        let mut intent = match (self.random.weighted(&[3, 5, 3, 2, 1]), last) {
+            (0, Some(last)) => last,
+            (1, Some(last)) => self.mutated(kind, &last),
+            (2, Some(last)) => part(&mut self.random, &last),
+            (3, _) if self.live != Json::Null => {
+                let live = self.live.clone();
+                part(&mut self.random, &live)
+            }
+            _ => self.fresh(kind),
+        };
+        if let Some(metadata @ Json::Object(_)) = intent.get_mut("metadata") {
+            for server in ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion"] {
+                if !self.random.one_in(100) {
+                    metadata.take(server);
+                }
+            }
+        }
+        intent
+    }
+
+    /// Says which object it is.
+    fn named(&mut self, mut object: Json, kind: &Kind, version: &str) -> Json {
+        let wrong = self.random.one_in(150);
+        object.set("apiVersion", if wrong { "wrong/v1".to_owned() } else { kind.api_version(version) });
+        object.set("kind", if self.random.one_in(200) { "Wrong" } else { kind.kind.as_str() });
+        let metadata = object.entry("metadata");
+        if !matches!(metadata, Json::Object(_)) {
+            *metadata = Json::object();
+        }
+        metadata.set("name", "web");
+        metadata.set("namespace", "default");
+        object
+    }
+
+    /// What an updater puts in place of the live object.
+    fn replacement(&mut self, kind: &'static Kind) -> Json {
+        if self.live == Json::Null {
+            return self.fresh(kind);
+        }
+        let live = self.live.clone();
+        let mut object = match self.random.below(8) {
+            0 => live,
+            1 => {
+                let mut less = part(&mut self.random, &live);
+                if let (Some(less), Some(metadata)) = (less.get_mut("metadata"), live.get("metadata")) {
+                    *less = metadata.clone();
+                }
+                less
+            }
+            2 => {
+                let more = self.fresh(kind);
+                overlaid(&live, &more)
+            }
+            _ => self.mutated(kind, &live),
+        };
+        if self.random.one_in(10)
+            && let Some(metadata @ Json::Object(_)) = object.get_mut("metadata")
+        {
+            // A PUT with an old or no list of managers, or with one that resets it.
+            match self.random.below(5) {
+                0 => drop(metadata.take("managedFields")),
+                1 => metadata.set("managedFields", Json::Null),
+                2 => metadata.set("managedFields", Vec::new()),
+                3 => metadata.set("managedFields", vec![Json::object()]),
+                _ => meddle(&mut self.random, metadata, kind),
+            }
+        }
+        if self.random.one_in(12)
+            && let Some(metadata @ Json::Object(_)) = object.get_mut("metadata")
+        {
+            let annotations = metadata.entry("annotations");
+            if matches!(annotations, Json::Object(_)) {
+                let last = [r#"{"spec":{"replicas":1}}"#, "{}", "", "nonsense"][self.random.below(4)];
+                annotations.set(LAST_APPLIED, last);
+            }
+        }
+        object
+    }
+
+    /// What happens to the live object without a write that anybody tracks.
+    fn drift(&mut self, kind: &'static Kind) {
+        if self.live == Json::Null {
+            return;
+        }
+        if self.random.one_in(12) {
+            // Defaults and what controllers allocate.
+            let more = self.fresh(kind);
+            let mut drifted = overlaid(&more, &self.live);
+            drifted.set("metadata", self.live.get("metadata").cloned().unwrap_or_else(Json::object));
+            self.live = drifted;
+        }
+        let mut live = std::mem::replace(&mut self.live, Json::Null);
+        if let Some(metadata @ Json::Object(_)) = live.get_mut("metadata") {
+            if self.random.one_in(30) {
+                metadata.take("managedFields");
+            } else if self.random.one_in(30) {
+                meddle(&mut self.random, metadata, kind);
+            }
+        }
+        self.live = live;
+    }
+
+    fn scale(&mut self, kind: &Kind) -> Json {
+        let replicas = [0, 1, 2, 3, -1][self.random.weighted(&[1, 4, 4, 4, 1])];
+        let mut scale = Json::object()
+            .with("apiVersion", "autoscaling/v1")
+            .with("kind", "Scale")
+            .with("metadata", Json::object().with("name", "web").with("namespace", "default"));
+        if !self.random.one_in(20) {
+            scale.set("spec", Json::object().with("replicas", replicas));
+        }
+        if self.random.one_in(10) {
+            scale.set("status", Json::object().with("replicas", 1));
+        }
+        if self.random.one_in(60) {
+            scale.set("kind", kind.kind.as_str());
+        }
+        scale
+    }
+
+    fn updater(&mut self) -> String {
+        if self.crowd {
+            format!("updater-{}", self.random.below(16))
+        } else {
+            self.random.pick(&UPDATERS).to_owned()
+        }
+    }
+}
+
+/// Changes managedFields in a way that the server doesn't.
+fn meddle(random: &mut Random, metadata: &mut Json, kind: &Kind) {
+    let Some(Json::List(entries)) = metadata.get_mut("managedFields") else {
+        metadata.set("managedFields", vec![Json::object()]);
+        return;
+    };
+    if entries.is_empty() {
+        entries.push(Json::object());
+        return;
+    }
+    let at = random.below(entries.len());
+    match random.below(9) {
+        0 => drop(entries.remove(at)),
+        1 => {
+            if let Some(set) = entries[at].get_mut("fieldsV1") {
+                *set = set::mutated(random, set);
+            }
+        }
+        2 => entries[at].set("apiVersion", random.pick(&["apps/v1beta1", "gone/v1", "v1", "", "a/b/c"])),
+        3 => entries[at].set("apiVersion", kind.api_version(&format!("{}beta9", kind.version))),
+        4 => drop(entries[at].take(random.pick(&[
+            "time",
+            "fieldsV1",
+            "operation",
+            "apiVersion",
+            "manager",
+            "fieldsType",
+        ]))),
+        5 => {
+            entries[at].set("manager", random.pick(&["kubectl", "ancient-changes", "before-first-apply", ""]))
+        }
+        6 => entries[at].set("operation", random.pick(&["Apply", "Update", "Other", ""])),
+        7 => {
+            let twice = entries[at].clone();
+            entries.push(twice);
+        }
+        _ => entries[at].set("subresource", random.pick(&["status", "scale", ""])),
+    }
+}
+
+impl Scenario for Writes {
+    fn next(&mut self) -> Json {
+        // Without its documents this level has nothing to ask about.
+        let Some(kind) = self.kind else { return Json::object().with("do", "apply").with("gvk", Json::Null) };
+        self.now += [0, 0, 1, 60, 3600][self.random.below(5)];
+        self.drift(kind);
+        self.writer = self.random.below(APPLIERS.len());
+        let version = match self.random.choose(&kind.others) {
+            Some(other) if self.random.one_in(5) => other.as_str(),
+            _ => kind.version.as_str(),
+        };
+        let exists = u32::from(self.live != Json::Null);
+        let (status, scale) = (exists * u32::from(kind.status), exists * u32::from(kind.scale));
+        let (apply, subresource) = match self.random.weighted(&[
+            if self.crowd { 10 } else { 55 },
+            if self.crowd { 60 } else { 25 },
+            status * 6,
+            status * 4,
+            scale * 6,
+            scale * 3,
+            exists,
+        ]) {
+            0 => (true, ""),
+            1 => (false, ""),
+            2 => (false, "status"),
+            3 => (true, "status"),
+            4 => (false, "scale"),
+            5 => (true, "scale"),
+            _ => {
+                (self.random.one_in(2), self.random.pick(&["status", "scale", "exec", "ephemeralcontainers"]))
+            }
+        };
+        let object = match (apply, subresource) {
+            (_, "scale") => self.scale(kind),
+            (true, _) => {
+                let intent = self.intent(kind);
+                self.named(intent, kind, version)
+            }
+            (false, _) => {
+                let replacement = self.replacement(kind);
+                self.named(replacement, kind, version)
+            }
+        };
+        let manager = if apply { APPLIERS[self.writer].to_owned() } else { self.updater() };
+        let manager = if self.random.one_in(150) { String::new() } else { manager };
+        let gvk = Json::object()
+            .with("group", kind.group.as_str())
+            .with("version", version)
+            .with("kind", kind.kind.as_str());
+        let mut request = Json::object()
+            .with("do", if apply { "apply" } else { "update" })
+            .with("gvk", gvk)
+            .with("subresource", subresource)
+            .with("live", self.live.clone())
+            .with("object", object)
+            .with("manager", manager)
+            .with("now", time(self.now))
+            .with(kind.source, Json::object().with("file", kind.file.as_str()));
+        if apply && !self.random.one_in(3) {
+            request.set("force", self.random.one_in(2));
+        }
+        request
+    }
+
+    fn learn(&mut self, request: &Json, answer: &Json) {
+        let Some(object @ Json::Object(_)) = answer.get("object") else { return };
+        let main = request.get("subresource").and_then(Json::as_str) == Some("");
+        if request.get("do").and_then(Json::as_str) == Some("apply") && main {
+            self.applied[self.writer] = request.get("object").cloned();
+        }
+        let creates = self.live == Json::Null;
+        if answer.get("changed") != Some(&Json::Bool(true)) && !creates {
+            return;
+        }
+        self.live = object.clone();
+        self.writes += 1;
+        if let Some(metadata @ Json::Object(_)) = self.live.get_mut("metadata") {
+            metadata.set("resourceVersion", self.writes.to_string());
+            if creates {
+                metadata.set("uid", "0b7ab0a5-0b1a-4b1c-8d7a-7d3f6c1e2f10");
+                metadata.set("creationTimestamp", time(self.now));
+                metadata.set("generation", 1);
+            }
+        }
+    }
+}
+
+/// Seconds since 1970 as managedFields have them.
+fn time(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
+}

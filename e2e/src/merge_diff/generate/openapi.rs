@@ -1,0 +1,352 @@
+//! Kinds of objects, read from the OpenAPI documents of an API server and from a CRD just closely enough to make objects
+//! of them. How they merge is the business of those who are asked.
+
+use std::{fs, sync::OnceLock};
+
+use super::schema::{Atom, Field, List, Map, Scalar, Schema, TypeRef};
+use crate::merge_diff::{json::Json, workspace};
+
+/// A kind that objects are made of.
+pub struct Kind {
+    /// Its API group.
+    pub group: String,
+    /// Its version.
+    pub version: String,
+    /// Other versions that are served.
+    pub others: Vec<String>,
+    /// Its name.
+    pub kind: String,
+    /// The request's member that names the document: `openapi` or `crd`.
+    pub source: &'static str,
+    /// The document, relative to the workspace.
+    pub file: String,
+    /// Whether there is a status subresource.
+    pub status: bool,
+    /// Whether there is a scale subresource.
+    pub scale: bool,
+    /// What is in it.
+    pub schema: Schema,
+}
+
+impl Kind {
+    /// `group/version`, or the version alone.
+    pub fn api_version(&self, version: &str) -> String {
+        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
+    }
+}
+
+/// Which kinds, and where they are described. Those that are written more often are there more often.
+const BUILT_IN: [(&str, &str, &str, &str); 16] = [
+    ("apps__v1", "apps", "v1", "Deployment"),
+    ("apps__v1", "apps", "v1", "Deployment"),
+    ("apps__v1", "apps", "v1", "Deployment"),
+    ("apps__v1", "apps", "v1", "StatefulSet"),
+    ("apps__v1", "apps", "v1", "DaemonSet"),
+    ("v1", "", "v1", "Service"),
+    ("v1", "", "v1", "Service"),
+    ("v1", "", "v1", "ConfigMap"),
+    ("v1", "", "v1", "Pod"),
+    ("autoscaling__v2", "autoscaling", "v2", "HorizontalPodAutoscaler"),
+    ("batch__v1", "batch", "v1", "Job"),
+    ("batch__v1", "batch", "v1", "CronJob"),
+    ("discovery.k8s.io__v1", "discovery.k8s.io", "v1", "EndpointSlice"),
+    ("networking.k8s.io__v1", "networking.k8s.io", "v1", "NetworkPolicy"),
+    ("policy__v1", "policy", "v1", "PodDisruptionBudget"),
+    ("rbac.authorization.k8s.io__v1", "rbac.authorization.k8s.io", "v1", "Role"),
+];
+/// Where the documents are.
+const DOCUMENTS: &str = "merge/tests/data/openapi";
+/// A CRD with every marker.
+const GADGET: &str = "e2e/corpus/data/gadget.crd.json";
+
+/// All kinds whose document is there.
+pub fn kinds() -> &'static [Kind] {
+    static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
+    KINDS.get_or_init(|| {
+        let mut kinds: Vec<Kind> = BUILT_IN.iter().filter_map(|entry| built_in(entry)).collect();
+        for _ in 0..4 {
+            kinds.extend(custom());
+        }
+        kinds
+    })
+}
+
+fn read(file: &str) -> Option<Json> {
+    fs::read_to_string(workspace().join(file)).ok()?.parse().ok()
+}
+
+fn built_in(&(document, group, version, kind): &(&str, &str, &str, &str)) -> Option<Kind> {
+    let file = format!("{DOCUMENTS}/{document}.json");
+    let json = read(&file)?;
+    let definitions = json.at(&["components", "schemas"])?;
+    let mut types: Vec<_> = definitions
+        .members()
+        .iter()
+        .map(|(name, definition)| (name.clone(), reference(definition, "").inlined))
+        .collect();
+    let is_root = |definition: &Json| {
+        let kinds = definition.get("x-kubernetes-group-version-kind").map(Json::items).unwrap_or_default();
+        kinds.iter().any(|known| {
+            known.get("kind").and_then(Json::as_str) == Some(kind)
+                && known.get("group").and_then(Json::as_str).unwrap_or_default() == group
+        })
+    };
+    let root = definitions.members().iter().position(|(_, definition)| is_root(definition))?;
+    types.swap(0, root);
+    for (name, atom) in &mut types {
+        if name.ends_with(".ObjectMeta") {
+            plain_metadata(atom);
+        }
+    }
+    let mut schema = Schema { types };
+    if let Some((_, root)) = schema.types.first_mut() {
+        plain_root(root);
+    }
+    Some(Kind {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        others: Vec::new(),
+        kind: kind.to_owned(),
+        source: "openapi",
+        file,
+        status: !matches!(kind, "ConfigMap" | "EndpointSlice" | "NetworkPolicy" | "Role"),
+        scale: matches!(kind, "Deployment" | "StatefulSet"),
+        schema,
+    })
+}
+
+fn custom() -> Option<Kind> {
+    let json = read(GADGET)?;
+    let spec = json.get("spec")?;
+    let names = |json: &Json| json.get("name").and_then(Json::as_str).map(str::to_owned);
+    let mut versions = spec.get("versions")?.items().iter().filter_map(names);
+    let first = spec.get("versions")?.items().first()?;
+    let mut root = reference(first.at(&["schema", "openAPIV3Schema"])?, "").inlined;
+    plain_root(&mut root);
+    if let Some(map) = &mut root.map {
+        let mut metadata = Atom::map(Map { fields: Vec::new(), element: None, relationship: None });
+        plain_metadata(&mut metadata);
+        let of = TypeRef::inlined(metadata);
+        map.fields.retain(|field| field.name != "metadata");
+        map.fields.push(Field { name: "metadata".to_owned(), of, default: None, common: true });
+    }
+    Some(Kind {
+        group: spec.get("group")?.as_str()?.to_owned(),
+        version: versions.next()?,
+        others: versions.collect(),
+        kind: spec.at(&["names", "kind"])?.as_str()?.to_owned(),
+        source: "crd",
+        file: GADGET.to_owned(),
+        status: true,
+        scale: true,
+        schema: Schema { types: vec![("root".to_owned(), root)] },
+    })
+}
+
+/// Leaves out what scenarios set themselves.
+fn plain_root(root: &mut Atom) {
+    if let Some(map) = &mut root.map {
+        map.fields.retain(|field| !matches!(field.name.as_str(), "apiVersion" | "kind"));
+        for field in &mut map.fields {
+            field.common = field.name != "status";
+        }
+    }
+}
+
+/// Metadata with what people write, and nothing that servers do.
+fn plain_metadata(atom: &mut Atom) {
+    let words = || TypeRef::inlined(Atom::scalar(Scalar::String));
+    let map = |relationship| {
+        TypeRef::inlined(Atom::map(Map { fields: Vec::new(), element: Some(words()), relationship }))
+    };
+    let owner = Map {
+        fields: ["uid", "name", "kind", "apiVersion"]
+            .map(|name| Field { name: name.to_owned(), of: words(), default: None, common: true })
+            .to_vec(),
+        element: None,
+        relationship: Some("atomic"),
+    };
+    let owners = List {
+        element: TypeRef::inlined(Atom::map(owner)),
+        relationship: Some("associative"),
+        keys: vec!["uid".to_owned()],
+    };
+    let finalizers = List { element: words(), relationship: Some("associative"), keys: Vec::new() };
+    let field = |name: &str, of, common| Field { name: name.to_owned(), of, default: None, common };
+    let fields = vec![
+        field("labels", map(None), true),
+        field("annotations", map(None), true),
+        field("generateName", words(), false),
+        field("finalizers", TypeRef::inlined(Atom::list(finalizers)), false),
+        field("ownerReferences", TypeRef::inlined(Atom::list(owners)), false),
+    ];
+    *atom = Atom::map(Map { fields, element: None, relationship: None });
+}
+
+/// Fields that people set often.
+const COMMON: [&str; 40] = [
+    "spec",
+    "metadata",
+    "labels",
+    "annotations",
+    "replicas",
+    "template",
+    "selector",
+    "matchLabels",
+    "containers",
+    "image",
+    "name",
+    "ports",
+    "containerPort",
+    "protocol",
+    "port",
+    "targetPort",
+    "env",
+    "value",
+    "resources",
+    "limits",
+    "requests",
+    "strategy",
+    "rollingUpdate",
+    "maxSurge",
+    "maxUnavailable",
+    "minReplicas",
+    "maxReplicas",
+    "metrics",
+    "behavior",
+    "type",
+    "rules",
+    "data",
+    "endpoints",
+    "addresses",
+    "conditions",
+    "volumes",
+    "volumeMounts",
+    "mountPath",
+    "args",
+    "tolerations",
+];
+
+/// A type as a document describes it; `name` is that of the field.
+fn reference(json: &Json, name: &str) -> TypeRef {
+    let only = json.get("allOf").and_then(|all| all.items().first());
+    let target = json.get("$ref").or_else(|| only.and_then(|only| only.get("$ref")));
+    if let Some(target) = target.and_then(Json::as_str) {
+        return TypeRef::named(target.rsplit('/').next().unwrap_or(target));
+    }
+    let text = |name| json.get(name).and_then(Json::as_str);
+    let flag = |name| json.get(name) == Some(&Json::Bool(true));
+    let relationship = |name| match text(name) {
+        Some("atomic") => Some("atomic"),
+        Some("map" | "set") => Some("associative"),
+        _ => None,
+    };
+    if flag("x-kubernetes-int-or-string") || text("format") == Some("int-or-string") {
+        return TypeRef::inlined(Atom {
+            scalar: Some(Scalar::Untyped),
+            samples: vec![Json::from(80), Json::from("http"), Json::from("25%"), Json::from(1)],
+            ..Atom::default()
+        });
+    }
+    let atom = match text("type") {
+        Some("string") => strings(name, text("format")),
+        Some("integer" | "number") => Atom::scalar(Scalar::Numeric),
+        Some("boolean") => Atom::scalar(Scalar::Boolean),
+        Some("array") => {
+            let keys = json.get("x-kubernetes-list-map-keys").map(Json::items).unwrap_or_default();
+            Atom::list(List {
+                element: json.get("items").map(|items| reference(items, name)).unwrap_or_default(),
+                relationship: relationship("x-kubernetes-list-type").or(Some("atomic")),
+                keys: keys.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+            })
+        }
+        Some("object") => {
+            let properties = json.get("properties").map(Json::members).unwrap_or_default();
+            let fields = properties.iter().map(|(name, property)| Field {
+                name: name.clone(),
+                of: reference(property, name),
+                default: property
+                    .get("default")
+                    .filter(|default| !matches!(default, Json::Object(_)))
+                    .cloned(),
+                common: COMMON.contains(&name.as_str()),
+            });
+            let element = match json.get("additionalProperties") {
+                Some(Json::Bool(true)) => Some(anything()),
+                Some(element) => Some(reference(element, name)),
+                None if flag("x-kubernetes-preserve-unknown-fields") => Some(anything()),
+                None => None,
+            };
+            Atom::map(Map {
+                fields: fields.collect(),
+                element,
+                relationship: relationship("x-kubernetes-map-type"),
+            })
+        }
+        // Quantities, and what isn't typed at all.
+        _ => Atom {
+            scalar: Some(Scalar::Untyped),
+            samples: ["100m", "1", "1Gi", "0.5"].map(Json::from).to_vec(),
+            ..Atom::default()
+        },
+    };
+    TypeRef::inlined(atom)
+}
+
+/// Something without a type: values one level deep.
+fn anything() -> TypeRef {
+    let scalar = || TypeRef::inlined(Atom::scalar(Scalar::Untyped));
+    TypeRef::inlined(Atom {
+        scalar: Some(Scalar::Untyped),
+        map: Some(Box::new(Map { element: Some(scalar()), ..Map::default() })),
+        list: Some(Box::new(List { element: scalar(), relationship: Some("atomic"), keys: Vec::new() })),
+        samples: Vec::new(),
+    })
+}
+
+/// A string; where the name of the field tells what is in it, of few likely ones.
+fn strings(name: &str, format: Option<&str>) -> Atom {
+    let samples: &[&str] = match (name, format) {
+        (_, Some("date-time")) => &["2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"],
+        (_, Some("byte")) => &["YQ==", "Yg=="],
+        ("protocol", _) => &["TCP", "UDP", "SCTP"],
+        ("image", _) => &["nginx:1.29", "nginx:1.30", "busybox"],
+        ("type", _) => &["ClusterIP", "NodePort", "Recreate", "RollingUpdate", "Resource", "Ready"],
+        ("mountPath", _) => &["/a", "/b"],
+        _ => &[],
+    };
+    Atom {
+        scalar: Some(Scalar::String),
+        samples: samples.iter().map(|sample| Json::from(*sample)).collect(),
+        ..Atom::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merge_diff::{
+        generate::value::{Taste, Values},
+        random::Random,
+    };
+
+    #[test]
+    fn objects_of_every_kind_have_the_fields_that_people_set() {
+        assert!(kinds().len() > 4, "the documents are missing");
+        let mut random = Random::new(1, 1);
+        for kind in kinds() {
+            let values = Values { schema: &kind.schema, taste: Taste::VALID, density: 60, depth: 9 };
+            let objects: Vec<_> = (0..50).map(|_| values.root(&mut random)).collect();
+            for member in
+                ["metadata", if matches!(kind.kind.as_str(), "ConfigMap") { "data" } else { "spec" }]
+            {
+                if matches!(kind.kind.as_str(), "Role" | "EndpointSlice") && member == "spec" {
+                    continue;
+                }
+                assert!(objects.iter().any(|object| object.get(member).is_some()), "{}: {member}", kind.kind);
+            }
+            let labels = objects.iter().filter(|object| object.at(&["metadata", "labels"]).is_some());
+            assert!(labels.count() > 3, "{}", kind.kind);
+        }
+    }
+}
