@@ -55,7 +55,8 @@ impl Arena {
         ArenaVec::with_capacity_in(capacity, &self.0)
     }
 
-    pub(crate) fn text(&self, text: &str) -> &str {
+    /// A copy of a text that lives as long as what is computed in the arena.
+    pub fn copy_text(&self, text: &str) -> &str {
         self.0.alloc_str(text)
     }
 

@@ -90,7 +90,7 @@ impl<'de: 'a, 'a> Visitor<'de> for ValueSeed<'a> {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value<'a>, E> {
-        Ok(Value::String(self.arena.text(value)))
+        Ok(Value::String(self.arena.copy_text(value)))
     }
 
     fn visit_borrowed_str<E>(self, value: &'de str) -> Result<Value<'a>, E> {
@@ -151,7 +151,7 @@ impl<'de: 'a, 'a> Visitor<'de> for NameSeed<'a> {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<&'a str, E> {
-        Ok(self.0.text(name))
+        Ok(self.0.copy_text(name))
     }
 
     fn visit_borrowed_str<E>(self, name: &'de str) -> Result<&'a str, E> {

@@ -125,7 +125,7 @@ impl<'a> ser::Serializer for Builder<'a> {
     }
 
     fn serialize_str(self, value: &str) -> Result<Value<'a>, ValueError> {
-        Ok(Value::String(self.arena.text(value)))
+        Ok(Value::String(self.arena.copy_text(value)))
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result<Value<'a>, ValueError> {
@@ -320,7 +320,7 @@ impl<'a> ser::SerializeMap for MapBuilder<'a> {
         let name = match key.serialize(self.below)? {
             Value::String(name) => name,
             // serde_json writes numbers and booleans as names too.
-            scalar @ (Value::Int(_) | Value::Bool(_)) => self.below.arena.text(&scalar.to_string()),
+            scalar @ (Value::Int(_) | Value::Bool(_)) => self.below.arena.copy_text(&scalar.to_string()),
             other => {
                 return Err(ValueError::NotJson(format!("a map has the key {other}, which is no string")));
             }

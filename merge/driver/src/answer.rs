@@ -1,0 +1,43 @@
+//! The line that is answered.
+
+use serde::Serialize;
+
+/// A JSON object that is written member by member.
+pub(crate) struct Answer(String);
+
+impl Answer {
+    pub(crate) fn new() -> Self {
+        Self("{".to_owned())
+    }
+
+    /// Begins a member; its value is to be pushed onto what is returned.
+    pub(crate) fn member(&mut self, name: &str) -> &mut String {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push('"');
+        self.0.push_str(name);
+        self.0.push_str("\":");
+        &mut self.0
+    }
+
+    /// Writes a member.
+    pub(crate) fn with<T: Serialize + ?Sized>(mut self, name: &str, value: &T) -> Self {
+        push_json(self.member(name), value);
+        self
+    }
+
+    pub(crate) fn finish(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+/// Appends a value as JSON.
+pub(crate) fn push_json<T: Serialize + ?Sized>(out: &mut String, value: &T) {
+    match serde_json::to_string(value) {
+        Ok(text) => out.push_str(&text),
+        // Values, field sets and strings always can be written.
+        Err(_) => out.push_str("null"),
+    }
+}

@@ -1,0 +1,113 @@
+//! Questions about typed values.
+
+use baton_merge::{
+    Arena, Release,
+    schema::{Schema, TypeId},
+    typed::{Duplicates, Typed},
+    value::Value,
+};
+
+use crate::{
+    answer::Answer,
+    refusal::Refusal,
+    request::{self, Request},
+    sources::Sources,
+};
+
+/// A type of a schema, and the rules to read values by.
+#[derive(Clone, Copy)]
+pub(crate) struct Type<'a> {
+    pub(crate) arena: &'a Arena,
+    pub(crate) release: Release,
+    pub(crate) schema: &'a Schema,
+    pub(crate) id: TypeId,
+}
+
+impl<'a> Type<'a> {
+    /// A value of this type.
+    pub(crate) fn check(
+        self,
+        name: &str,
+        value: Value<'a>,
+        duplicates: Duplicates,
+    ) -> Result<Typed<'a>, Refusal> {
+        Typed::for_release(self.release, self.arena, self.schema, self.id, value, duplicates)
+            .map_err(|error| Refusal::invalid(format!("{name}: {error}")))
+    }
+
+    /// A member of a request as a value of this type.
+    pub(crate) fn member(
+        self,
+        request: &Request<'a>,
+        name: &str,
+        duplicates: Duplicates,
+    ) -> Result<Typed<'a>, Refusal> {
+        self.check(name, request.value(self.arena, name)?, duplicates)
+    }
+}
+
+pub(crate) fn answer<'a>(
+    sources: &'a mut Sources,
+    arena: &'a Arena,
+    release: Release,
+    question: request::Typed,
+    request: &'a Request<'a>,
+) -> Result<Answer, Refusal> {
+    let (schema, id) = sources.type_of(request)?;
+    let of = Type { arena, release, schema, id };
+    let allowed = Duplicates::Allowed;
+    match question {
+        request::Typed::Validate => {
+            let duplicates = if request.flag("duplicates")? { allowed } else { Duplicates::Forbidden };
+            of.member(request, "value", duplicates)?;
+            Ok(Answer::new().with("ok", &true))
+        }
+        request::Typed::ToSet => {
+            let set = of.member(request, "value", allowed)?.to_set().map_err(Refusal::invalid)?;
+            let mut answer = Answer::new();
+            set.write_fields_v1(answer.member("set"));
+            Ok(answer)
+        }
+        request::Typed::Merge => {
+            let live = of.member(request, "live", allowed)?;
+            let applied = of.member(request, "applied", Duplicates::Forbidden)?;
+            let merged = live.merge(&applied).map_err(Refusal::invalid)?;
+            Ok(Answer::new().with("value", &merged.value()))
+        }
+        request::Typed::Compare => {
+            let old = of.member(request, "old", allowed)?;
+            let new = of.member(request, "new", allowed)?;
+            let comparison = old.compare(&new).map_err(Refusal::invalid)?;
+            let mut answer = Answer::new();
+            comparison.added.write_fields_v1(answer.member("added"));
+            comparison.modified.write_fields_v1(answer.member("modified"));
+            comparison.removed.write_fields_v1(answer.member("removed"));
+            Ok(answer)
+        }
+        request::Typed::Remove => {
+            let value = of.member(request, "value", allowed)?;
+            let set = request.set(arena, "set")?;
+            Ok(Answer::new().with("value", &value.remove(set).value()))
+        }
+        request::Typed::Extract => {
+            let value = of.member(request, "value", allowed)?;
+            let set = request.set(arena, "set")?;
+            Ok(Answer::new().with("value", &value.extract(set).value()))
+        }
+        request::Typed::Reconcile => {
+            let set = request.set(arena, "set")?;
+            // Only the type is looked at; null is a value of any that can be resolved.
+            let typed = of.check("type", Value::Null, allowed);
+            let reconciled = match typed {
+                Ok(typed) => typed.reconcile(set).map_err(Refusal::invalid)?,
+                Err(refusal) => return Err(refusal),
+            };
+            let mut answer = Answer::new();
+            match reconciled {
+                Some(set) => set.write_fields_v1(answer.member("set")),
+                None => answer.member("set").push_str("null"),
+            }
+            Ok(answer)
+        }
+    }
+}

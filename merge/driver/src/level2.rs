@@ -1,0 +1,121 @@
+//! One step of the updater, in which every version has the same type.
+
+use std::collections::BTreeMap;
+
+use baton_merge::{
+    Arena, Release,
+    typed::Duplicates,
+    updater::{Conflict, Filter, Managers, Outcome, SameVersion, UpdateError, Updater, VersionedSet},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    answer::{Answer, push_json},
+    level1::Type,
+    refusal::Refusal,
+    request::{Request, Write, field_set},
+    sources::Sources,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manager<'a> {
+    #[serde(borrow)]
+    set: &'a RawValue,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    applied: bool,
+}
+
+pub(crate) fn answer<'a>(
+    sources: &'a mut Sources,
+    arena: &'a Arena,
+    release: Release,
+    write: Write,
+    request: &'a Request<'a>,
+) -> Result<Answer, Refusal> {
+    let (schema, id) = sources.type_of(request)?;
+    let of = Type { arena, release, schema, id };
+    let live = of.member(request, "live", Duplicates::Allowed)?;
+    let managers = managers(arena, request)?;
+    let version = arena.copy_text(&request.text("version")?);
+    let updater = Updater::new(arena, &SameVersion).with_filters(ignored(arena, request)?);
+    let manager = request.text("manager")?;
+    let force = request.flag("force")?;
+    let outcome = match write {
+        Write::Apply => {
+            let object = of.member(request, "object", Duplicates::Forbidden)?;
+            updater.apply(live, object, version, managers, &manager, force)
+        }
+        Write::Update => {
+            let object = of.member(request, "object", Duplicates::Allowed)?;
+            updater.update(live, object, version, managers, &manager)
+        }
+    };
+    match outcome {
+        Ok(outcome) => Ok(success(&outcome)),
+        Err(UpdateError::Conflicts(conflicts)) => Ok(refused(&conflicts)),
+        Err(error) => Err(Refusal::internal(error)),
+    }
+}
+
+fn managers<'a>(arena: &'a Arena, request: &Request<'a>) -> Result<Managers<'a, String>, Refusal> {
+    let mut managers = Managers::default();
+    for (name, manager) in request.read::<BTreeMap<String, Manager<'a>>>("managers")? {
+        let set = field_set(arena, &format!("managers.{name}.set"), manager.set.get())?;
+        let version = arena.copy_text(&manager.version);
+        managers.insert(name, VersionedSet { set, version, applied: manager.applied });
+    }
+    Ok(managers)
+}
+
+fn ignored<'a>(arena: &'a Arena, request: &Request<'a>) -> Result<Vec<(&'a str, Filter<'a>)>, Refusal> {
+    if !request.has("ignored") {
+        return Ok(Vec::new());
+    }
+    let ignored = request.read::<BTreeMap<String, &'a RawValue>>("ignored")?;
+    ignored
+        .into_iter()
+        .map(|(version, set)| {
+            let set = field_set(arena, &format!("ignored.{version}"), set.get())?;
+            Ok((arena.copy_text(&version), Filter::Exclude(set)))
+        })
+        .collect()
+}
+
+fn success(outcome: &Outcome<'_, String>) -> Answer {
+    let mut answer = match &outcome.object {
+        Some(object) => Answer::new().with("object", &object.value()),
+        None => Answer::new().with("object", &()),
+    };
+    let out = answer.member("managers");
+    out.push('{');
+    for (position, (name, owned)) in outcome.managers.iter().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        push_json(out, name);
+        out.push_str(":{\"set\":");
+        owned.set.write_fields_v1(out);
+        out.push_str(",\"version\":");
+        push_json(out, owned.version);
+        out.push_str(",\"applied\":");
+        push_json(out, &owned.applied);
+        out.push('}');
+    }
+    out.push('}');
+    answer
+}
+
+fn refused(conflicts: &[Conflict<'_, String>]) -> Answer {
+    let mut rows: Vec<_> =
+        conflicts.iter().map(|conflict| (&conflict.manager, conflict.path.to_string())).collect();
+    rows.sort();
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(manager, path)| BTreeMap::from([("manager", manager.clone()), ("path", path)]))
+        .collect();
+    Answer::new().with("conflicts", &rows)
+}
