@@ -3,7 +3,6 @@
 
 use std::{
     env,
-    path::Path,
     process::ExitCode,
     sync::{Arc, atomic::Ordering, mpsc},
     thread,
@@ -12,7 +11,7 @@ use std::{
 
 use anyhow::Context as _;
 use baton_e2e::merge_diff::{
-    Error, Peer, ProcessPeer,
+    CorePeer, Error, Peer, ProcessPeer,
     compare::Verdict,
     corpus,
     generate::Level,
@@ -61,13 +60,18 @@ fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     // Paths in requests are relative to the workspace.
     env::set_current_dir(workspace()).with_context(|| format!("can't enter {}", workspace().display()))?;
-    let oracle = if cli.right.is_none() || cli.left.is_none() {
-        baton_e2e::assets::oracle().map_err(Error::from)?
-    } else {
-        "unused".into()
+    let right_command = match &cli.right {
+        Some(command) => words(command),
+        None => vec![baton_e2e::assets::oracle().map_err(Error::from)?.display().to_string()],
     };
-    let left = || peer(cli.left.as_deref(), &oracle);
-    let right = || peer(cli.right.as_deref(), &oracle);
+    let left = || -> Result<Box<dyn Peer>, Error> {
+        Ok(match &cli.left {
+            Some(command) => Box::new(ProcessPeer::start(words(command))?),
+            None => Box::new(CorePeer::new()),
+        })
+    };
+    let right =
+        || -> Result<Box<dyn Peer>, Error> { Ok(Box::new(ProcessPeer::start(right_command.clone())?)) };
     let sides = Sides { left: &left, right: &right };
     let levels: Vec<_> = cli.level.iter().filter_map(|number| Level::from_number(*number)).collect();
     let options = Options {
@@ -78,22 +82,15 @@ fn main() -> anyhow::Result<ExitCode> {
         jobs: cli.jobs,
     };
     let report = watched(&options, sides)?;
-    for (i, failure) in report.failures.iter().take(cli.show).enumerate() {
-        println!("difference {} of {}", i + 1, report.tally.mismatched());
-        explain(failure, &cli, sides)?;
-    }
+    explain(&report, &cli, sides)?;
     print!("{}", report.tally);
     println!("abstained from {}", report.tally.abstained());
     println!("matched {} of {}", report.tally.matched(), report.tally.answered());
     Ok(if report.tally.mismatched() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn peer(command: Option<&str>, oracle: &Path) -> Result<Box<dyn Peer>, Error> {
-    let command = match command {
-        Some(command) => command.split_whitespace().map(str::to_owned).collect(),
-        None => vec![oracle.display().to_string()],
-    };
-    Ok(Box::new(ProcessPeer::start(command)?))
+fn words(command: &str) -> Vec<String> {
+    command.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Runs, and tells on standard error how far it is.
@@ -120,30 +117,46 @@ fn watched(options: &Options, sides: Sides<'_>) -> Result<Report, Error> {
     report
 }
 
-/// Makes a failure small, and shows it.
-fn explain(failure: &Failure, cli: &Cli, sides: Sides<'_>) -> Result<(), Error> {
+/// Makes the failures small, and shows one of each sort.
+fn explain(report: &Report, cli: &Cli, sides: Sides<'_>) -> Result<(), Error> {
+    if report.failures.is_empty() {
+        return Ok(());
+    }
     let (mut left, mut right) = ((sides.left)()?, (sides.right)()?);
-    let name = format!("seed {}, scenario {}, step {}", cli.seed, failure.scenario, failure.step);
-    let small = shrink(left.as_mut(), right.as_mut(), &failure.request)?;
-    let small = small.unwrap_or_else(|| {
-        println!("it doesn't differ when it is asked alone: an answer depends on what was asked before");
-        let at = match &failure.verdict {
-            Verdict::Differs { at, .. } => at.clone(),
-            _ => String::new(),
-        };
-        Small {
-            request: failure.request.clone(),
-            left: failure.left.clone(),
-            right: failure.right.clone(),
-            at,
+    let mut sorts: Vec<(String, String, Small, usize)> = Vec::new();
+    for failure in &report.failures {
+        let small = shrink(left.as_mut(), right.as_mut(), &failure.request)?;
+        let small = small.unwrap_or_else(|| alone(failure));
+        let sort = small.shape();
+        match sorts.iter_mut().find(|(known, ..)| *known == sort) {
+            Some((.., count)) => *count += 1,
+            None if sorts.len() >= cli.show => break,
+            None => {
+                let name = format!("seed {}, scenario {}, step {}", cli.seed, failure.scenario, failure.step);
+                sorts.push((sort, name, small, 1));
+            }
         }
-    });
-    println!(
-        "  {name}\n  {}\n  request {}\n  left    {}\n  right   {}",
-        small.at, small.request, small.left, small.right
-    );
-    if cli.save {
-        println!("  saved as {}", corpus::save(&corpus::folder(), &name, &small)?.display());
+    }
+    for (_, name, small, count) in sorts {
+        println!("{name}, and {} like it: {}", count - 1, small.at);
+        println!("  request {}\n  left    {}\n  right   {}", small.request, small.left, small.right);
+        if cli.save {
+            println!("  saved as {}", corpus::save(&corpus::folder(), &name, &small)?.display());
+        }
     }
     Ok(())
+}
+
+/// A failure that can't be made small, since it is none when it is asked alone.
+fn alone(failure: &Failure) -> Small {
+    let at = match &failure.verdict {
+        Verdict::Differs { at, .. } => at.as_str(),
+        _ => "",
+    };
+    Small {
+        request: failure.request.clone(),
+        left: failure.left.clone(),
+        right: failure.right.clone(),
+        at: format!("{at} (only after what was asked before it)"),
+    }
 }

@@ -6,6 +6,7 @@
 //! answer by itself.
 
 pub mod compare;
+mod core;
 pub mod corpus;
 mod error;
 pub mod generate;
@@ -18,6 +19,7 @@ pub mod tally;
 
 use std::path::Path;
 
+pub use core::CorePeer;
 pub use error::Error;
 pub use json::Json;
 pub use peer::{Peer, ProcessPeer};

@@ -25,6 +25,47 @@ pub struct Small {
     pub at: String,
 }
 
+impl Small {
+    /// The request without what tells like cases apart: the names in it, and single values.
+    pub fn shape(&self) -> String {
+        let mut shape = String::new();
+        if let Some(operation) = self.request.get("do").and_then(Json::as_str) {
+            shape.push_str(operation);
+        }
+        trace(&self.request, &mut shape);
+        shape
+    }
+}
+
+/// Writes the structure of a value: members only as many as there are, in the order of their structure.
+fn trace(value: &Json, shape: &mut String) {
+    match value {
+        Json::Object(members) => {
+            let mut parts: Vec<String> = members
+                .iter()
+                .map(|(_, value)| {
+                    let mut part = String::new();
+                    trace(value, &mut part);
+                    part
+                })
+                .collect();
+            parts.sort();
+            shape.push('{');
+            shape.push_str(&parts.join(","));
+            shape.push('}');
+        }
+        Json::List(items) => {
+            shape.push('[');
+            for item in items {
+                trace(item, shape);
+            }
+            shape.push(']');
+        }
+        Json::Null => shape.push('0'),
+        _ => shape.push('.'),
+    }
+}
+
 /// Makes `request` as small as it gets; `None` where the sides don't differ on it by itself.
 pub fn shrink(left: &mut dyn Peer, right: &mut dyn Peer, request: &Json) -> Result<Option<Small>, Error> {
     // What was written already becomes parts again.

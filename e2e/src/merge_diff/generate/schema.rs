@@ -356,7 +356,8 @@ fn list(random: &mut Random, types: usize) -> Atom {
             (Some("associative"), names[..=random.weighted(&[6, 3, 1])].to_vec())
         }
         1 => (Some("associative"), Vec::new()),
-        _ => ([Some("atomic"), None][random.below(2)], Vec::new()),
+        // One that doesn't say what it is can't be merged by anybody, but can be written down.
+        _ => (if random.one_in(15) { None } else { Some("atomic") }, Vec::new()),
     };
     let element = if keys.is_empty() {
         if relationship == Some("associative") && !random.one_in(30) {
