@@ -128,13 +128,13 @@ fn explain(report: &Report, cli: &Cli, sides: Sides<'_>) -> Result<(), Error> {
         let small = shrink(left.as_mut(), right.as_mut(), &failure.request)?;
         let small = small.unwrap_or_else(|| alone(failure));
         let sort = small.shape();
-        match sorts.iter_mut().find(|(known, ..)| *known == sort) {
-            Some((.., count)) => *count += 1,
-            None if sorts.len() >= cli.show => break,
-            None => {
-                let name = format!("seed {}, scenario {}, step {}", cli.seed, failure.scenario, failure.step);
-                sorts.push((sort, name, small, 1));
-            }
+        if let Some((.., count)) = sorts.iter_mut().find(|(known, ..)| *known == sort) {
+            *count += 1;
+        } else if sorts.len() < cli.show {
+            let name = format!("seed {}, scenario {}, step {}", cli.seed, failure.scenario, failure.step);
+            sorts.push((sort, name, small, 1));
+        } else {
+            break;
         }
     }
     for (_, name, small, count) in sorts {

@@ -22,6 +22,8 @@ pub const STEPS: u64 = 16;
 const LANES: u64 = 256;
 /// How many cases that differ are kept by a job.
 const KEPT: usize = 25;
+/// How many of them may be of one scenario: the later ones often follow from the first.
+const KEPT_OF_SCENARIO: usize = 1;
 
 /// What to ask.
 #[derive(Clone, Debug)]
@@ -138,7 +140,8 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progres
                 progress.asked.fetch_add(1, Ordering::Relaxed);
                 if matches!(verdict, Verdict::Differs { .. }) {
                     progress.differ.fetch_add(1, Ordering::Relaxed);
-                    if report.failures.len() < KEPT {
+                    let alike = report.failures.iter().filter(|known| known.scenario == *number).count();
+                    if report.failures.len() < KEPT && alike < KEPT_OF_SCENARIO {
                         report.failures.push(Failure {
                             scenario: *number,
                             step,
