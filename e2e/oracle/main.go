@@ -16,6 +16,8 @@
 //   - level1.go and level2.go are structured-merge-diff: typed values, and one step of the updater
 //   - level3.go is one write to an API server; resource.go, resets.go, scale.go, clock.go and fields.go are
 //     its parts
+//
+// As "oracle zero-values" it prints data that the merge core ships; see zerovalues.go.
 package main
 
 import (
@@ -32,7 +34,11 @@ func main() {
 	klog.SetLogger(logr.Discard())
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	if err := newOracle().serve(os.Stdin, os.Stdout); err != nil {
+	do := func() error { return newOracle().serve(os.Stdin, os.Stdout) }
+	if len(os.Args) == 2 && os.Args[1] == "zero-values" {
+		do = func() error { return writeZeroValues(os.Stdout) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)
 		os.Exit(1)
 	}
