@@ -45,6 +45,9 @@ struct Cli {
     /// Keep the cases that are shown in the corpus.
     #[arg(long)]
     save: bool,
+    /// Replay the corpus instead of asking what is generated.
+    #[arg(long)]
+    corpus: bool,
     /// The command line of the left side, instead of the merge core.
     #[arg(long, value_name = "COMMAND")]
     left: Option<String>,
@@ -73,6 +76,9 @@ fn main() -> anyhow::Result<ExitCode> {
     let right =
         || -> Result<Box<dyn Peer>, Error> { Ok(Box::new(ProcessPeer::start(right_command.clone())?)) };
     let sides = Sides { left: &left, right: &right };
+    if cli.corpus {
+        return replay(sides);
+    }
     let levels: Vec<_> = cli.level.iter().filter_map(|number| Level::from_number(*number)).collect();
     let options = Options {
         cases: cli.cases,
@@ -87,6 +93,17 @@ fn main() -> anyhow::Result<ExitCode> {
     println!("abstained from {}", report.tally.abstained());
     println!("matched {} of {}", report.tally.matched(), report.tally.answered());
     Ok(if report.tally.mismatched() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Asks every case of the corpus, and shows all that differ.
+fn replay(sides: Sides<'_>) -> anyhow::Result<ExitCode> {
+    let cases = corpus::read(&corpus::folder())?;
+    let differences = corpus::replay(&cases, (sides.left)()?.as_mut(), (sides.right)()?.as_mut())?;
+    for difference in &differences {
+        println!("{difference}");
+    }
+    println!("matched {} of {}", cases.len() - differences.len(), cases.len());
+    Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn words(command: &str) -> Vec<String> {

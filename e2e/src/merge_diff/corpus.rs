@@ -1,13 +1,19 @@
 //! Cases that are kept: written by hand, or found by a run and made small. They are replayed wherever the tests run.
 
 use std::{
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
 };
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Error, json::Json, shrink::Small, workspace};
+use super::{
+    Error, Peer,
+    compare::{Verdict, compare},
+    json::Json,
+    shrink::Small,
+    workspace,
+};
 
 /// A case with its name.
 #[derive(Clone, Debug)]
@@ -65,6 +71,38 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
     }
     files.sort();
     Ok(files)
+}
+
+/// A case that two sides answer differently.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The case.
+    pub case: Case,
+    /// In what they differ.
+    pub at: String,
+    /// The left answer.
+    pub left: String,
+    /// The right answer.
+    pub right: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, at, left, right } = self;
+        write!(f, "{}: {at}\n  request {}\n  left    {left}\n  right   {right}", case.name, case.line)
+    }
+}
+
+/// Asks both sides every case, and tells where they differ.
+pub fn replay(cases: &[Case], left: &mut dyn Peer, right: &mut dyn Peer) -> Result<Vec<Difference>, Error> {
+    let lines: Vec<String> = cases.iter().map(|case| case.line.clone()).collect();
+    let answers = left.ask(&lines)?.into_iter().zip(right.ask(&lines)?);
+    let differences =
+        cases.iter().zip(answers).filter_map(|(case, (left, right))| match compare(&left, &right) {
+            Verdict::Differs { at, .. } => Some(Difference { case: case.clone(), at, left, right }),
+            _ => None,
+        });
+    Ok(differences.collect())
 }
 
 /// Keeps a case that was found, under a name that follows from its request, and tells the file.
