@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::error::{Problem, SchemaError};
 
-/// How many levels of JSON a schema may have: twice what `serde_json` parses, and little enough for any stack.
-const DEEPEST: usize = 256;
+/// How many levels of JSON a schema may have: as many as `serde_json` parses, and little enough for any stack.
+const DEEPEST: usize = 128;
 
 /// A place in a document. It borrows its parent, so that going down costs nothing until an error is told.
 #[derive(Clone, Copy)]

@@ -180,7 +180,10 @@ impl<'a> Props<'a> {
             Some(items @ Value::Object(_)) => {
                 Some(Items::One(Box::new(Self::read(items, &at.member("items"))?)))
             }
-            Some(Value::Array(items)) if !items.is_empty() => Some(Items::Several),
+            Some(Value::Array(items)) if !items.is_empty() => {
+                self.read_all(object, "items", at)?;
+                Some(Items::Several)
+            }
             _ => {
                 self.said.retain(|name| *name != "items");
                 None

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::schema::at::nested;
 
 /// A definition with one version of this schema.
 fn definition(schema: Value) -> Value {
@@ -236,4 +237,13 @@ fn bad_input_is_refused_with_its_place() {
         assert!(error.starts_with(message), "{error}");
     }
     assert_eq!(error_of(json!([])), "$: expected an object, found a list");
+}
+
+#[test]
+fn endless_nesting_is_refused() {
+    for members in [&["items"][..], &["additionalProperties"], &["properties", "a"], &["not"]] {
+        let schema = nested(1_000, members, Value::Null);
+        let error = error_of(changed("/spec/versions/0/schema/openAPIV3Schema", schema));
+        assert!(error.contains("nested deeper"), "{error}");
+    }
 }

@@ -86,17 +86,21 @@ fn named_list<T>(
     Ok(items)
 }
 
-fn read_name(object: &Object, at: &At<'_>) -> Result<String> {
-    match object.get("name") {
-        None => Err(at.error(Problem::Missing("name"))),
-        Some(Value::Null) => Ok(String::new()),
-        Some(name) => Ok(at.member("name").text(name)?.to_owned()),
+/// A name must be there; null is the empty one.
+fn read_name(object: &Object, member: &'static str, at: &At<'_>) -> Result<String> {
+    match object.get(member) {
+        None => Err(at.error(Problem::Missing(member))),
+        Some(name) => text_or_null(name, &at.member(member)),
     }
+}
+
+fn text_or_null(value: &Value, at: &At<'_>) -> Result<String> {
+    if value.is_null() { Ok(String::new()) } else { Ok(at.text(value)?.to_owned()) }
 }
 
 fn read_type(value: &Value, at: &At<'_>) -> Result<TypeDefinition> {
     let object = members(value, at, TYPE)?;
-    Ok(TypeDefinition { name: read_name(object, at)?, atom: read_atom(object, at)? })
+    Ok(TypeDefinition { name: read_name(object, "name", at)?, atom: read_atom(object, at)? })
 }
 
 fn read_atom(object: &Object, at: &At<'_>) -> Result<AtomDefinition> {
@@ -162,7 +166,7 @@ fn read_list(value: &Value, at: &At<'_>) -> Result<ListDefinition> {
     if let Some(value) = present(object, "keys") {
         let at = at.member("keys");
         for (index, key) in at.list(value)?.iter().enumerate() {
-            keys.push(at.index(index).text(key)?.to_owned());
+            keys.push(text_or_null(key, &at.index(index))?);
         }
     }
     Ok(ListDefinition {
@@ -174,9 +178,7 @@ fn read_list(value: &Value, at: &At<'_>) -> Result<ListDefinition> {
 
 fn read_map(value: &Value, at: &At<'_>) -> Result<MapDefinition> {
     let object = members(value, at, &["fields", "unions", "elementType", "elementRelationship"])?;
-    if let Some(unions) = present(object, "unions") {
-        at.member("unions").list(unions)?;
-    }
+    check_unions(object, at)?;
     Ok(MapDefinition {
         fields: match present(object, "fields") {
             None => None,
@@ -187,10 +189,32 @@ fn read_map(value: &Value, at: &At<'_>) -> Result<MapDefinition> {
     })
 }
 
+/// Unions mean nothing any more, but schemas that have them are checked as upstream checks them.
+fn check_unions(object: &Object, at: &At<'_>) -> Result<()> {
+    let Some(unions) = present(object, "unions") else { return Ok(()) };
+    let at = at.member("unions");
+    for (index, union) in at.list(unions)?.iter().enumerate().filter(|(_, union)| !union.is_null()) {
+        let at = at.index(index);
+        let union = members(union, &at, &["discriminator", "deduceInvalidDiscriminator", "fields"])?;
+        present(union, "discriminator").map(|value| at.member("discriminator").text(value)).transpose()?;
+        let deduce = "deduceInvalidDiscriminator";
+        present(union, deduce).map(|value| at.member(deduce).flag(value)).transpose()?;
+        named_list(union, "fields", "fields", &at, read_union_field, String::as_str)?;
+    }
+    Ok(())
+}
+
+fn read_union_field(value: &Value, at: &At<'_>) -> Result<String> {
+    let object = members(value, at, &["fieldName", "discriminatorValue"])?;
+    let value = "discriminatorValue";
+    present(object, value).map(|text| at.member(value).text(text)).transpose()?;
+    read_name(object, "fieldName", at)
+}
+
 fn read_field(value: &Value, at: &At<'_>) -> Result<FieldDefinition> {
     let object = members(value, at, &["name", "type", "default"])?;
     Ok(FieldDefinition {
-        name: read_name(object, at)?,
+        name: read_name(object, "name", at)?,
         type_reference: read_reference(object, "type", at)?,
         default: present(object, "default").cloned(),
     })
@@ -321,6 +345,15 @@ mod tests {
         ]});
         let read = SchemaDefinition::from_json(&schema).unwrap();
         assert_eq!(read.to_json(), json!({"types": [{"name": "a", "map": {}}]}));
+    }
+
+    #[test]
+    fn unions_are_checked() {
+        let with = |union: Value| json!({"types": [{"name": "a", "map": {"unions": [union]}}]});
+        let error = error_of(with(json!({"fields": [{"fieldName": "b"}, {"fieldName": "b"}]})));
+        assert!(error.contains("two fields called \"b\""), "{error}");
+        assert!(error_of(with(json!({"on": "b"}))).contains("no member \"on\""));
+        assert!(error_of(with(json!({"deduceInvalidDiscriminator": "yes"}))).contains("expected a boolean"));
     }
 
     #[test]

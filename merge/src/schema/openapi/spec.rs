@@ -133,7 +133,12 @@ fn read_items<'a>(object: &'a Map<String, Value>, at: &At<'_>) -> Result<Items<'
     Ok(match present(object, "items") {
         None => Items::Absent,
         Some(items @ Value::Object(_)) => Items::One(Box::new(Schema::read(items, &at.member("items"))?)),
-        Some(_) => Items::NotOne,
+        Some(items) => {
+            let at = at.member("items");
+            let items = items.as_array().into_iter().flatten().enumerate();
+            items.map(|(index, each)| Schema::read(each, &at.index(index))).collect::<Result<Vec<_>, _>>()?;
+            Items::NotOne
+        }
     })
 }
 
