@@ -1,5 +1,7 @@
 //! Replays every case of the corpus: the merge core has to answer each as the Go libraries of a kube-apiserver do.
 
+#![allow(clippy::unwrap_used)]
+
 use std::env;
 
 use baton_e2e::{

@@ -118,9 +118,8 @@ fn watched(options: &Options, sides: Sides<'_>) -> Result<Report, Error> {
     let began = Instant::now();
     let tell = move || {
         let (asked, differ) = (watched.asked.load(Ordering::Relaxed), watched.differ.load(Ordering::Relaxed));
-        let rate = Duration::from_secs(asked).checked_div(1).unwrap_or_default().as_secs_f64()
-            / began.elapsed().as_secs_f64();
-        eprintln!("{asked} of {cases} cases, {rate:.0} a second, {differ} differ");
+        let rate = u128::from(asked) * 1000 / began.elapsed().as_millis().max(1);
+        eprintln!("{asked} of {cases} cases, {rate} a second, {differ} differ");
     };
     let teller = thread::spawn(move || {
         while let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(TELL) {

@@ -86,7 +86,7 @@ fn compare_read(left: &Json, right: &Json) -> Verdict {
         answer.take("reason");
         answer
     };
-    match difference(&known(left), &known(right), Order::OfAnswer, &mut String::new()) {
+    match difference(&known(left), &known(right), Place::Answer, &mut String::new()) {
         None => Verdict::Matched,
         Some(at) => Way::Content.at(at),
     }
@@ -102,45 +102,45 @@ fn abstains(answer: &Json) -> bool {
     answer.get("certainty").and_then(Json::as_str) == Some("unknown")
 }
 
-/// What the order of members means at a place.
+/// A place in an answer, by what the order of members means there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum Place {
     /// At the top of an answer: nothing, and the members tell what is below.
-    OfAnswer,
+    Answer,
     /// In the managers of the updater: nothing, and below is one after the other.
-    OfManagers,
+    Managers,
     /// In one of these managers: nothing, and it has a set.
-    OfManager,
+    Manager,
     /// In a value: nothing.
-    OfValue,
+    Value,
     /// In an entry of managedFields: nothing, and the set of the entry is below.
-    OfEntry,
+    Entry,
     /// In a field set: everything.
-    OfSet,
+    Set,
 }
 
-impl Order {
-    /// The rule for a member, at `path` below the answer.
+impl Place {
+    /// The place of a member, at `path` below the answer.
     fn of_member(self, path: &str, name: &str) -> Self {
         match (self, name) {
-            (Self::OfAnswer, "set" | "added" | "modified" | "removed")
-            | (Self::OfManager, "set")
-            | (Self::OfEntry, "fieldsV1")
-            | (Self::OfSet, _) => Self::OfSet,
-            (Self::OfAnswer, "managers") => Self::OfManagers,
-            (Self::OfManagers, _) => Self::OfManager,
-            (Self::OfValue, "managedFields") if path == ".object.metadata" => Self::OfEntry,
-            (Self::OfEntry, _) => Self::OfEntry,
-            _ => Self::OfValue,
+            (Self::Answer, "set" | "added" | "modified" | "removed")
+            | (Self::Manager, "set")
+            | (Self::Entry, "fieldsV1")
+            | (Self::Set, _) => Self::Set,
+            (Self::Answer, "managers") => Self::Managers,
+            (Self::Managers, _) => Self::Manager,
+            (Self::Value, "managedFields") if path == ".object.metadata" => Self::Entry,
+            (Self::Entry, _) => Self::Entry,
+            _ => Self::Value,
         }
     }
 }
 
 /// Where the two differ first, if they do.
-fn difference(left: &Json, right: &Json, order: Order, path: &mut String) -> Option<String> {
+fn difference(left: &Json, right: &Json, place: Place, path: &mut String) -> Option<String> {
     match (left, right) {
         (Json::Object(one), Json::Object(other)) => {
-            if order == Order::OfSet {
+            if place == Place::Set {
                 let names = |members: &[(String, Json)]| {
                     members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(" ")
                 };
@@ -156,15 +156,12 @@ fn difference(left: &Json, right: &Json, order: Order, path: &mut String) -> Opt
                 return Some(format!("{}: only the right has `{name}`", shown(path)));
             }
             for (i, (name, value)) in one.iter().enumerate() {
-                let counterpart = if order == Order::OfSet {
-                    other.get(i).map(|(_, value)| value)
-                } else {
-                    right.get(name)
-                };
+                let counterpart =
+                    if place == Place::Set { other.get(i).map(|(_, value)| value) } else { right.get(name) };
                 let Some(counterpart) = counterpart else {
                     return Some(format!("{}: only the left has `{name}`", shown(path)));
                 };
-                let below = order.of_member(path, name);
+                let below = place.of_member(path, name);
                 let length = path.len();
                 path.push('.');
                 path.push_str(name);
@@ -178,8 +175,10 @@ fn difference(left: &Json, right: &Json, order: Order, path: &mut String) -> Opt
         (Json::List(one), Json::List(other)) if one.len() == other.len() => {
             for (i, (one, other)) in one.iter().zip(other).enumerate() {
                 let length = path.len();
-                path.push_str(&format!("[{i}]"));
-                if let Some(found) = difference(one, other, order, path) {
+                path.push('[');
+                path.push_str(&i.to_string());
+                path.push(']');
+                if let Some(found) = difference(one, other, place, path) {
                     return Some(found);
                 }
                 path.truncate(length);

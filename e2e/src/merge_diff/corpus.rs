@@ -110,9 +110,9 @@ pub fn save(folder: &Path, name: &str, small: &Small) -> Result<PathBuf, Error> 
     let folder = folder.join("found");
     fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
     let request = small.request.to_string();
-    let hash: String =
-        Sha256::digest(request.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let path = folder.join(format!("{hash}.json"));
+    let digest = Sha256::digest(request.as_bytes());
+    let hash = digest.iter().take(8).fold(0, |hash, byte| (hash << 8) | u64::from(*byte));
+    let path = folder.join(format!("{hash:016x}.json"));
     let case = Json::object().with("name", name).with("request", small.request.clone());
     fs::write(&path, format!("{case}\n")).map_err(Error::file("write", &path))?;
     Ok(path)

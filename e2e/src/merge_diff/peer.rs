@@ -33,7 +33,7 @@ pub trait Peer: Send {
 }
 
 /// How long a peer may think about a batch before it counts as hanging. The first request of a large schema is slow.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// How many starts in a row may be in vain.
 const STARTS: usize = 3;
 

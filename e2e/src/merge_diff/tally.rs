@@ -150,14 +150,7 @@ fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
             None | Some(Json::Null) => traits.push("nothing"),
             _ => traits.push("part"),
         },
-        Some("compare") => {
-            if ["added", "modified", "removed"]
-                .iter()
-                .all(|name| answer.get(name).is_some_and(Json::is_empty))
-            {
-                traits.push("equal");
-            }
-        }
+        Some("compare") if sets_are_empty(answer) => traits.push("equal"),
         Some("reconcile") if answer.get("set").is_some_and(|set| *set != Json::Null) => {
             traits.push("changed")
         }
@@ -186,6 +179,11 @@ fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
         _ => {}
     }
     traits
+}
+
+/// Whether a comparison found nothing.
+fn sets_are_empty(answer: &Json) -> bool {
+    ["added", "modified", "removed"].iter().all(|name| answer.get(name).is_some_and(Json::is_empty))
 }
 
 /// Whether something of `live` is gone from `object`: a member, or as many items as there are fewer.

@@ -97,10 +97,13 @@ impl Updates {
 pub fn part(random: &mut Random, value: &Json) -> Json {
     match value {
         Json::Object(members) => {
-            let kept = members
-                .iter()
-                .filter_map(|(name, value)| (!random.one_in(4)).then(|| (name.clone(), part(random, value))));
-            Json::Object(kept.collect())
+            let mut kept = Vec::new();
+            for (name, value) in members {
+                if !random.one_in(4) {
+                    kept.push((name.clone(), part(random, value)));
+                }
+            }
+            Json::Object(kept)
         }
         Json::List(items) => {
             // Members of items stay, since some of them are keys.

@@ -33,7 +33,8 @@ pub struct Writes {
     writer: usize,
     /// Whether many different updaters come, more than a server keeps apart.
     crowd: bool,
-    writes: i64,
+    /// How often it was written.
+    version: i64,
 }
 
 impl Writes {
@@ -54,7 +55,7 @@ impl Writes {
             applied: [const { None }; 4],
             writer: 0,
             crowd,
-            writes: 0,
+            version: 0,
         }
     }
 
@@ -194,10 +195,10 @@ impl Writes {
         }
         let mut live = std::mem::replace(&mut self.live, Json::Null);
         if let Some(metadata @ Json::Object(_)) = live.get_mut("metadata") {
-            if self.random.one_in(30) {
-                metadata.take("managedFields");
-            } else if self.random.one_in(30) {
-                meddle(&mut self.random, metadata, kind);
+            match self.random.below(30) {
+                0 => drop(metadata.take("managedFields")),
+                1 => meddle(&mut self.random, metadata, kind),
+                _ => {}
             }
         }
         self.live = live;
@@ -259,7 +260,8 @@ fn meddle(random: &mut Random, metadata: &mut Json, kind: &Kind) {
             "fieldsType",
         ]))),
         5 => {
-            entries[at].set("manager", random.pick(&["kubectl", "ancient-changes", "before-first-apply", ""]))
+            entries[at]
+                .set("manager", random.pick(&["kubectl", "ancient-changes", "before-first-apply", ""]));
         }
         6 => entries[at].set("operation", random.pick(&["Apply", "Update", "Other", ""])),
         7 => {
@@ -345,9 +347,9 @@ impl Scenario for Writes {
             return;
         }
         self.live = object.clone();
-        self.writes += 1;
+        self.version += 1;
         if let Some(metadata @ Json::Object(_)) = self.live.get_mut("metadata") {
-            metadata.set("resourceVersion", self.writes.to_string());
+            metadata.set("resourceVersion", self.version.to_string());
             if creates {
                 metadata.set("uid", "0b7ab0a5-0b1a-4b1c-8d7a-7d3f6c1e2f10");
                 metadata.set("creationTimestamp", time(self.now));

@@ -63,7 +63,7 @@ const GADGET: &str = "e2e/corpus/data/gadget.crd.json";
 pub fn kinds() -> &'static [Kind] {
     static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
     KINDS.get_or_init(|| {
-        let mut kinds: Vec<Kind> = BUILT_IN.iter().filter_map(|entry| built_in(entry)).collect();
+        let mut kinds: Vec<Kind> = BUILT_IN.iter().filter_map(built_in).collect();
         for _ in 0..4 {
             kinds.extend(custom());
         }

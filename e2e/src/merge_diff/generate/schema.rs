@@ -312,7 +312,7 @@ fn field_name(random: &mut Random) -> &'static str {
 
 fn structure(random: &mut Random, types: usize, most: usize) -> Map {
     let mut fields: Vec<Field> = Vec::new();
-    for _ in 0..1 + random.below(most) {
+    for _ in 0..=random.below(most) {
         let name = field_name(random);
         if fields.iter().all(|field| field.name != name) {
             fields.push(Field { name: name.to_owned(), of: type_ref(random, types, 2), ..Field::default() });
@@ -412,7 +412,7 @@ fn spoil(random: &mut Random, schema: &mut Schema) {
     match random.below(6) {
         // Its references dangle.
         0 => drop(schema.types.remove(at)),
-        1 => schema.types[at].0 = "t0".to_owned(),
+        1 => "t0".clone_into(&mut schema.types[at].0),
         2 => schema.types[at].1 = Atom::default(),
         3 => {
             if let Some(list) = &mut schema.types[at].1.list {
@@ -451,7 +451,7 @@ impl Releases {
     /// A schema by chance.
     pub fn any(random: &mut Random) -> Self {
         let deduced = random.one_in(12);
-        let schema = if deduced { self::deduced() } else { self::schema(random) };
+        let schema = if deduced { self::deduced() } else { schema(random) };
         let changed = [changed(random, &schema), changed(random, &schema)];
         let text = |schema: &Schema| Json::Text(schema.json().to_string().into());
         let texts = [text(&schema), text(&changed[0]), text(&changed[1])];
@@ -478,7 +478,7 @@ pub fn changed(random: &mut Random, schema: &Schema) -> Schema {
 fn change(random: &mut Random, schema: &Schema) -> Schema {
     let mut changed = schema.clone();
     let count = changed.types.len();
-    for _ in 0..1 + random.below(3) {
+    for _ in 0..=random.below(3) {
         let at = random.below(count);
         let atom = &mut changed.types[at].1;
         match random.below(5) {
