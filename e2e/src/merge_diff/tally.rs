@@ -152,7 +152,7 @@ fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
         },
         Some("compare") if sets_are_empty(answer) => traits.push("equal"),
         Some("reconcile") if answer.get("set").is_some_and(|set| *set != Json::Null) => {
-            traits.push("changed")
+            traits.push("changed");
         }
         Some("apply" | "update") => {
             let unchanged = answer.get("object") == Some(&Json::Null)
