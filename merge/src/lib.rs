@@ -4,6 +4,7 @@ mod arena;
 pub mod fieldpath;
 mod release;
 pub mod schema;
+pub mod server;
 pub mod typed;
 pub mod updater;
 pub mod value;

@@ -15,6 +15,7 @@
 mod answer;
 mod level1;
 mod level2;
+mod level3;
 mod refusal;
 mod request;
 mod sources;
@@ -62,6 +63,6 @@ fn ask<'a>(
     match request.question()? {
         request::Question::Typed(question) => level1::answer(sources, arena, release, question, request),
         request::Question::Update(write) => level2::answer(sources, arena, release, write, request),
-        request::Question::Server(_) => Err(Refusal::bad_request("gvk: not answered yet")),
+        request::Question::Server(write) => level3::answer(sources, arena, release, write, request),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::{collections::HashMap, fs, io, path::Path, sync::Arc, time::SystemTime};
 
-use baton_merge::schema::{
-    Schema, TypeId, crd, crd::CustomResource, definition::SchemaDefinition, openapi, openapi::OpenApi,
+use baton_merge::{
+    schema::{Schema, TypeId, definition::SchemaDefinition},
+    server::Resources,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,19 +35,21 @@ pub(crate) enum Kind {
     Crd,
 }
 
-/// A compiled schema and what its document tells besides.
-pub(crate) struct Source {
-    pub(crate) schema: Schema,
-    pub(crate) facts: Facts,
+/// What a document is compiled to.
+enum Source {
+    /// A schema alone.
+    Schema(Schema),
+    /// The kinds of an OpenAPI document or of a custom resource, with their schema.
+    Resources(Resources),
 }
 
-pub(crate) enum Facts {
-    /// A schema alone.
-    None,
-    /// An OpenAPI document.
-    OpenApi(OpenApi),
-    /// A custom resource.
-    Crd(CustomResource),
+impl Source {
+    fn schema(&self) -> &Schema {
+        match self {
+            Self::Schema(schema) => schema,
+            Self::Resources(resources) => resources.schema(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -87,15 +90,29 @@ impl Sources {
             )));
         }
         let name = request.text("type")?;
-        let schema = &self.get(request, kind)?.schema;
+        let schema = self.get(request, kind)?.schema();
         let id = schema.type_named(&name);
         let id =
             id.ok_or_else(|| Refusal::not_found(format!("type: the {} has no {name:?}", kind.member())))?;
         Ok((schema, id))
     }
 
+    /// The kinds that a request of level 3 names.
+    pub(crate) fn resources(&mut self, request: &Request<'_>) -> Result<&Resources, Refusal> {
+        let kind = match (request.has("openapi"), request.has("crd")) {
+            (true, true) => return Err(Refusal::bad_request("openapi: there is crd already")),
+            (true, false) => Kind::OpenApi,
+            (false, true) => Kind::Crd,
+            (false, false) => return Err(Refusal::bad_request("openapi: missing, as is crd")),
+        };
+        match self.get(request, kind)? {
+            Source::Resources(resources) => Ok(resources),
+            Source::Schema(_) => Err(Refusal::internal("a schema has no kinds")),
+        }
+    }
+
     /// What a member of the request is compiled to.
-    pub(crate) fn get(&mut self, request: &Request<'_>, kind: Kind) -> Result<&Source, Refusal> {
+    fn get(&mut self, request: &Request<'_>, kind: Kind) -> Result<&Source, Refusal> {
         let text = self.text(request, kind)?;
         if self.compiled.len() >= KEPT {
             self.compiled.clear();
@@ -151,20 +168,14 @@ impl Sources {
 fn compile(kind: Kind, text: &str) -> Result<Source, Refusal> {
     let wrong = |error: &dyn std::fmt::Display| Refusal::bad_request(format!("{}: {error}", kind.member()));
     let document = parse(text).map_err(|error| wrong(&error))?;
-    Ok(match kind {
+    match kind {
         Kind::Schema => {
             let definition = SchemaDefinition::from_json(&document).map_err(|error| wrong(&error))?;
-            Source { schema: Schema::compile(&definition), facts: Facts::None }
+            Ok(Source::Schema(Schema::compile(&definition)))
         }
-        Kind::OpenApi => {
-            let document = openapi::parse(&document).map_err(|error| wrong(&error))?;
-            Source { schema: Schema::compile(&document.definition), facts: Facts::OpenApi(document) }
-        }
-        Kind::Crd => {
-            let resource = crd::parse(&document).map_err(|error| wrong(&error))?;
-            Source { schema: Schema::compile(&resource.api.definition), facts: Facts::Crd(resource) }
-        }
-    })
+        Kind::OpenApi => Resources::from_openapi(&document).map(Source::Resources).map_err(|error| wrong(&error)),
+        Kind::Crd => Resources::from_crd(&document).map(Source::Resources).map_err(|error| wrong(&error)),
+    }
 }
 
 /// Reads JSON, or YAML where it is none.

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{FieldSet, PathElement};
-use crate::value::{Dialect, escape_json, go_json, write_plain_json_string};
+use crate::value::{Dialect, Value, escape_json, go_json, write_plain_json_string};
 
 impl FieldSet<'_> {
     /// The text of FieldsV1, as a kube-apiserver writes it: members in the set's order.
@@ -21,6 +21,11 @@ impl FieldSet<'_> {
         out.push('}');
     }
 
+    /// Whether FieldsV1 that was read is, but for the order of its members, what would be written for the set.
+    pub(crate) fn is_written_as(&self, fields: &Value<'_>) -> bool {
+        is_written_as(*self, false, fields)
+    }
+
     /// FieldsV1 as a JSON tree. Whether its members keep their order is up to `serde_json`'s map.
     pub fn to_fields_v1(&self) -> serde_json::Value {
         let level = self.siblings().map(|(node, below)| {
@@ -32,6 +37,25 @@ impl FieldSet<'_> {
         });
         serde_json::Value::Object(level.collect())
     }
+}
+
+fn is_written_as(set: FieldSet<'_>, includes_self: bool, fields: &Value<'_>) -> bool {
+    let Some(fields) = fields.as_map() else { return false };
+    let mut expected = 0;
+    if includes_self && !set.is_empty() {
+        expected += 1;
+        if !fields.get(".").and_then(|value| value.as_map()).is_some_and(|map| map.is_empty()) {
+            return false;
+        }
+    }
+    let mut scratch = String::new();
+    let all = set.siblings().all(|(node, below)| {
+        expected += 1;
+        scratch.clear();
+        node.element.write_fields_v1_name(&mut scratch);
+        fields.get(&scratch).is_some_and(|fields| is_written_as(below, node.member, &fields))
+    });
+    all && expected == fields.len()
 }
 
 fn empty() -> serde_json::Value {
@@ -139,10 +163,41 @@ fn serialize_level<S: Serializer>(
     level.end()
 }
 
+/// A field set whose members are written in the order of their names, as Go writes a JSON tree.
+pub(crate) struct SortedByName<'a> {
+    set: FieldSet<'a>,
+    includes_self: bool,
+}
+
+impl<'a> FieldSet<'a> {
+    /// The set, to be serialized with its members in the order of their names.
+    pub(crate) fn sorted_by_name(self) -> SortedByName<'a> {
+        SortedByName { set: self, includes_self: false }
+    }
+}
+
+impl Serialize for SortedByName<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut named: Vec<_> = self
+            .set
+            .siblings()
+            .map(|(node, below)| {
+                let below = SortedByName { set: below, includes_self: node.member && !below.is_empty() };
+                (node.element.to_fields_v1_name(), below)
+            })
+            .collect();
+        if self.includes_self {
+            named.push((".".to_owned(), FieldSet::default().sorted_by_name()));
+        }
+        named.sort_by(|(left, _), (right, _)| left.cmp(right));
+        serializer.collect_map(named)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arena, fieldpath::Path, value::Value};
+    use crate::{Arena, fieldpath::Path};
 
     #[test]
     fn text_and_trees_say_the_same() {

@@ -11,7 +11,7 @@ use super::{FieldSet, KeyField, Node, PathElement, builder::position};
 use crate::{
     Arena,
     arena::ArenaVec,
-    value::{MAX_DEPTH, NameSeed, ValueSeed},
+    value::{MAX_DEPTH, NameSeed, Value, ValueSeed},
 };
 
 /// Why something isn't FieldsV1.
@@ -35,6 +35,14 @@ impl<'a> FieldSet<'a> {
     /// # Errors
     /// When the API server couldn't read it either: a level that is no object, or an element that can't be read.
     pub fn from_fields_v1(arena: &'a Arena, fields: &'a serde_json::Value) -> Result<Self, FieldsV1Error> {
+        read(arena, fields)
+    }
+
+    /// Reads FieldsV1 from a value, such as a part of an object.
+    ///
+    /// # Errors
+    /// As [`from_fields_v1`](Self::from_fields_v1).
+    pub fn from_value(arena: &'a Arena, fields: Value<'a>) -> Result<Self, FieldsV1Error> {
         read(arena, fields)
     }
 

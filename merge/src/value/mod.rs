@@ -8,6 +8,7 @@
 //! Refuses to know schemas.
 
 mod deserialize;
+mod deserializer;
 mod json;
 mod order;
 mod serialize;

@@ -1,0 +1,149 @@
+//! What an API server does to one write.
+
+use std::collections::BTreeMap;
+
+use baton_merge::{
+    Arena, Release,
+    schema::kinds::GroupVersionKind,
+    server::{Certainty, Live, Operation, Refusal as Refused, Spelling, Stored, Write},
+    value::Value,
+};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    answer::Answer,
+    refusal::Refusal,
+    request::{self, Request},
+    sources::Sources,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kind {
+    #[serde(default)]
+    group: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    kind: String,
+}
+
+pub(crate) fn answer<'a>(
+    sources: &'a mut Sources,
+    arena: &'a Arena,
+    release: Release,
+    verb: request::Write,
+    request: &'a Request<'a>,
+) -> Result<Answer, Refusal> {
+    let Kind { group, version, kind } = request.read("gvk")?;
+    let gvk = GroupVersionKind::new(group, version, kind);
+    let resources = sources.resources(request)?;
+    let resource = resources.get(&gvk).ok_or_else(|| Refusal::not_found(format!("gvk: there is no {gvk}")))?;
+    let write = Write {
+        manager: arena.copy_text(&request.text("manager")?),
+        subresource: if request.has("subresource") { arena.copy_text(&request.text("subresource")?) } else { "" },
+        now: if request.has("now") { time(&request.text("now")?)? } else { Timestamp::now() },
+        release,
+    };
+    let force = request.flag("force")?;
+    let live = match object(arena, request, "live")? {
+        Some(live) => {
+            let live = resource.in_its_version(arena, live).map_err(|error| refused(&error))?;
+            Some(Live { object: live, spelling: spelling(request)? })
+        }
+        None => None,
+    };
+    let object =
+        object(arena, request, "object")?.ok_or_else(|| Refusal::bad_request("object: not an object"))?;
+    let stored = match verb {
+        request::Write::Apply => resource.apply(arena, live, object, write, force),
+        request::Write::Update => resource.update(arena, live, object, write),
+    };
+    match stored {
+        Ok(stored) => Ok(success(&stored)),
+        Err(Refused::Conflicts(conflicts)) => {
+            let rows = conflicts.iter().map(|conflict| {
+                let id = conflict.manager;
+                let mut row = BTreeMap::from([
+                    ("manager", id.manager.to_owned()),
+                    ("operation", id.operation.as_str().to_owned()),
+                    ("subresource", id.subresource.to_owned()),
+                    ("field", conflict.path.to_string()),
+                ]);
+                if id.operation == Operation::Update {
+                    row.insert("apiVersion", id.api_version.to_owned());
+                }
+                row
+            });
+            let mut rows: Vec<_> = rows.collect();
+            rows.sort_by_cached_key(|row| {
+                ["manager", "field", "operation", "subresource", "apiVersion"].map(|name| row.get(name).cloned())
+            });
+            Ok(Answer::new().with("conflicts", &rows))
+        }
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+fn refused(error: &Refused<'_>) -> Refusal {
+    match error {
+        Refused::BadRequest(message) => Refusal::bad_request(message),
+        Refused::Invalid(message) => Refusal::invalid(message),
+        Refused::NotFound(message) => Refusal::not_found(message),
+        other => Refusal::internal(other),
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, Refusal> {
+    text.parse().map_err(|error| Refusal::bad_request(format!("now: {error}")))
+}
+
+/// A member that is an object or null.
+fn object<'a>(arena: &'a Arena, request: &Request<'a>, member: &str) -> Result<Option<Value<'a>>, Refusal> {
+    match request.value(arena, member)? {
+        Value::Null => Ok(None),
+        object @ Value::Map(_) => Ok(Some(object)),
+        _ => Err(Refusal::bad_request(format!("{member}: not an object"))),
+    }
+}
+
+/// How the field sets of the live object are spelled; in which order is told by the text alone.
+fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
+    #[derive(Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow, default)]
+        metadata: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata<'a> {
+        #[serde(borrow, default)]
+        managed_fields: Option<Vec<&'a RawValue>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry<'a> {
+        #[serde(borrow, default)]
+        fields_v1: Option<&'a RawValue>,
+    }
+    let object: Object<'_> = request.read("live")?;
+    // What is no metadata or no entry has no spelling; what it means to the server is the core's to say.
+    let metadata = object.metadata.and_then(|metadata| serde_json::from_str::<Metadata<'_>>(metadata.get()).ok());
+    let entries = metadata.and_then(|metadata| metadata.managed_fields).unwrap_or_default();
+    Ok(entries
+        .into_iter()
+        .filter_map(|entry| serde_json::from_str::<Entry<'_>>(entry.get()).ok()?.fields_v1)
+        .map(|fields| Spelling::of_fields_v1(fields.get()))
+        .fold(Spelling::UNKNOWN, Spelling::and))
+}
+
+fn success(stored: &Stored<'_>) -> Answer {
+    let answer = Answer::new().with("object", stored).with("changed", &stored.changed);
+    match stored.certainty {
+        Certainty::Exact => answer.with("certainty", "exact"),
+        Certainty::ModuloDefaulting => answer.with("certainty", "modulo-defaulting"),
+        Certainty::Unknown(reason) => answer.with("certainty", "unknown").with("reason", reason),
+    }
+}

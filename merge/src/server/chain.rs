@@ -1,0 +1,330 @@
+//! The field manager chain: what stands between a request and the updater.
+//!
+//! In the order in which a request passes it, after `internal/fieldmanager.go` of apimachinery's `managedfields`: version
+//! check, last-applied annotation, skip-non-applied, cap, identity, time stamps, strip, structured merge.
+
+use jiff::Timestamp;
+
+use super::{
+    Refusal,
+    entries::{Managed, ManagerId, Operation, Requested},
+    last_applied, objects,
+};
+use crate::{
+    fieldpath::{FieldSet, Path, PathElement::Field},
+    schema::TypeId,
+    typed::{Context, Duplicates, Typed},
+    updater::{Converter, Filter, Outcome, UpdateError, Updater, VersionedSet},
+    value::Value,
+};
+
+/// More update managers than this are merged, the oldest first.
+const MAX_UPDATE_MANAGERS: usize = 10;
+/// Whose the merged ones become.
+const ANCIENT_CHANGES: &str = "ancient-changes";
+/// Whose everything is that was there before the first apply.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+/// The writer of an update while it is computed. No entry is read as this one: each has a version.
+const CURRENT_OPERATION: ManagerId<'static> =
+    ManagerId { manager: "current-operation", operation: Operation::Update, api_version: "", subresource: "" };
+
+/// What is never owned: what says which object it is, and what the server keeps for itself.
+const STRIPPED: &[Path<'static>] = &[
+    Path::new(&[Field("apiVersion")]),
+    Path::new(&[Field("kind")]),
+    Path::new(&[Field("metadata")]),
+    Path::new(&[Field("metadata"), Field("name")]),
+    Path::new(&[Field("metadata"), Field("namespace")]),
+    Path::new(&[Field("metadata"), Field("creationTimestamp")]),
+    Path::new(&[Field("metadata"), Field("selfLink")]),
+    Path::new(&[Field("metadata"), Field("uid")]),
+    Path::new(&[Field("metadata"), Field("clusterName")]),
+    Path::new(&[Field("metadata"), Field("generation")]),
+    Path::new(&[Field("metadata"), Field("managedFields")]),
+    Path::new(&[Field("metadata"), Field("resourceVersion")]),
+];
+
+/// The field manager of a kind, or of one of its subresources.
+pub(super) struct Chain<'c, 'a> {
+    pub(super) context: Context<'a>,
+    pub(super) converter: &'c dyn Converter<'a>,
+    /// The kind that is written, which for `scale` isn't the parent's.
+    pub(super) api_version: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) type_id: TypeId,
+    pub(super) subresource: &'a str,
+    /// What a write resets, by version.
+    pub(super) resets: Vec<(&'a str, Filter<'a>)>,
+    /// What a new object has before anyone set anything.
+    pub(super) zero: Value<'a>,
+    pub(super) now: Timestamp,
+}
+
+/// An object without its `managedFields`, and these.
+pub(super) struct Written<'a> {
+    pub(super) object: Value<'a>,
+    pub(super) managed: Managed<'a>,
+}
+
+type Outcomes<'a> = Result<(Option<Value<'a>>, Managed<'a>), Refusal<'a>>;
+
+impl<'c, 'a> Chain<'c, 'a> {
+    fn updater(&self) -> Updater<'c, 'a> {
+        Updater::new(self.context.arena, self.converter).with_filters(self.resets.iter().cloned())
+    }
+
+    fn identity(&self, manager: &'a str, operation: Operation) -> ManagerId<'a> {
+        ManagerId::of_writer(manager, operation, self.api_version, self.subresource)
+    }
+
+    /// Server-side apply. `live` is the object that is there, or the empty one for a creation.
+    pub(super) fn apply(
+        &self,
+        live: Value<'a>,
+        intent: Value<'a>,
+        manager: &'a str,
+        force: bool,
+    ) -> Result<Written<'a>, Refusal<'a>> {
+        let managed = Managed::of_live(self.context.arena, &live)
+            .map_err(|error| Refusal::Internal(format!("can't read the live object's {error}")))?;
+        self.apply_owned(live, intent, managed, manager, force)
+    }
+
+    /// Server-side apply to an object whose owners are read already.
+    pub(super) fn apply_owned(
+        &self,
+        live: Value<'a>,
+        intent: Value<'a>,
+        managed: Managed<'a>,
+        manager: &'a str,
+        force: bool,
+    ) -> Result<Written<'a>, Refusal<'a>> {
+        let live = objects::without_managed_fields(self.context.arena, live);
+        self.check_kind(&intent)?;
+        let mut written = self.apply_as_kubectl(live, intent, managed, manager, force)?;
+        if manager == last_applied::MANAGER {
+            written.object = last_applied::updated(self.context.arena, written.object, intent);
+        }
+        Ok(written)
+    }
+
+    fn check_kind(&self, intent: &Value<'a>) -> Result<(), Refusal<'a>> {
+        let text = |name| intent.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+        if (text("apiVersion"), text("kind")) == (self.api_version, self.kind) {
+            return Ok(());
+        }
+        let (found, wanted) = (text("apiVersion"), self.api_version);
+        Err(Refusal::BadRequest(format!(
+            "expected an object of {wanted}, Kind={}, found {found:?}, Kind={:?}",
+            self.kind,
+            text("kind")
+        )))
+    }
+
+    /// `kubectl` isn't refused for what it applied itself before it learned of server-side apply.
+    fn apply_as_kubectl(
+        &self,
+        live: Value<'a>,
+        intent: Value<'a>,
+        managed: Managed<'a>,
+        manager: &'a str,
+        force: bool,
+    ) -> Result<Written<'a>, Refusal<'a>> {
+        let result = self.apply_tracked(live, intent, managed.clone(), manager, force);
+        let (last_applied::MANAGER, Err(Refusal::Conflicts(conflicts))) = (manager, &result) else { return result };
+        let Some(allowed) = last_applied::still_live(self, live) else { return result };
+        let refused: Vec<_> =
+            conflicts.iter().filter(|conflict| !allowed.contains(&conflict.path)).copied().collect();
+        let paths = FieldSet::of_paths(self.context.arena, conflicts.iter().map(|conflict| conflict.path));
+        if paths.difference(self.context.arena, allowed).is_empty() {
+            self.apply_tracked(live, intent, managed, manager, true)
+        } else {
+            Err(Refusal::Conflicts(refused))
+        }
+    }
+
+    /// The first apply to an object gives everything that is there an owner.
+    fn apply_tracked(
+        &self,
+        live: Value<'a>,
+        intent: Value<'a>,
+        mut managed: Managed<'a>,
+        manager: &'a str,
+        force: bool,
+    ) -> Result<Written<'a>, Refusal<'a>> {
+        if managed.fields.is_empty() {
+            managed = self.update_identified(self.zero, live, managed, BEFORE_FIRST_APPLY)?;
+        }
+        let id = self.identity(manager, Operation::Apply);
+        let (object, mut managed) = self.merge(live, intent, managed, id, force)?;
+        self.strip(&mut managed, &id);
+        let object = match object {
+            Some(object) => {
+                managed.set_time(id, Some(self.now));
+                object
+            }
+            None => live,
+        };
+        Ok(Written { object, managed })
+    }
+
+    fn merge(
+        &self,
+        live: Value<'a>,
+        intent: Value<'a>,
+        managed: Managed<'a>,
+        id: ManagerId<'a>,
+        force: bool,
+    ) -> Outcomes<'a> {
+        if Managed::are_in(&intent) {
+            return Err(Refusal::BadRequest("metadata.managedFields must be nil in what is applied".to_owned()));
+        }
+        let intent = self.typed(intent, Duplicates::Forbidden, "the applied object")?;
+        let live = self.typed(live, Duplicates::Allowed, "the live object")?;
+        let outcome = self.updater().apply(live, intent, self.api_version, managed.fields.clone(), &id, force);
+        self.outcome(outcome, managed)
+    }
+
+    fn outcome(
+        &self,
+        outcome: Result<Outcome<'a, ManagerId<'a>>, UpdateError<'a, ManagerId<'a>>>,
+        mut managed: Managed<'a>,
+    ) -> Outcomes<'a> {
+        let outcome = outcome.map_err(|error| match error {
+            UpdateError::Conflicts(conflicts) => Refusal::Conflicts(conflicts),
+            other => Refusal::Internal(other.to_string()),
+        })?;
+        managed.fields = outcome.managers;
+        match outcome.object.map(|object| object.value()) {
+            Some(object) if object.as_map().is_none() => {
+                Err(Refusal::Internal("the merged object is no object".to_owned()))
+            }
+            object => Ok((object, managed)),
+        }
+    }
+
+    fn typed(&self, value: Value<'a>, duplicates: Duplicates, what: &str) -> Result<Typed<'a>, Refusal<'a>> {
+        Typed::validated(self.context, self.type_id, value, duplicates)
+            .map_err(|error| Refusal::Invalid(format!("{what} doesn't fit its schema: {error}")))
+    }
+
+    /// An object of this kind, typed; `None` where it doesn't fit.
+    pub(super) fn fitting(&self, value: Value<'a>) -> Option<Typed<'a>> {
+        Typed::validated(self.context, self.type_id, value, Duplicates::Forbidden).ok()
+    }
+
+    /// Any other write: the object is there, its owners are to be told.
+    ///
+    /// Where they can't be computed the object is stored without any, so this can't fail.
+    pub(super) fn update(&self, live: Value<'a>, object: Value<'a>, manager: &'a str) -> Written<'a> {
+        let managed = self.owners_before(&live, &object);
+        self.update_owned(live, object, managed, manager)
+    }
+
+    /// Any other write, to an object whose owners are read already.
+    pub(super) fn update_owned(
+        &self,
+        live: Value<'a>,
+        object: Value<'a>,
+        managed: Managed<'a>,
+        manager: &'a str,
+    ) -> Written<'a> {
+        let arena = self.context.arena;
+        let live_uid = objects::get(live, &["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
+        let live = objects::without_managed_fields(arena, live);
+        let object = objects::without_managed_fields(arena, object);
+        // An object that nobody owns stays so, unless this write creates it.
+        if managed.fields.is_empty() && !live_uid.is_empty() {
+            return Written { object, managed };
+        }
+        let managed = self.update_identified(live, object, managed, manager);
+        Written { object, managed: managed.unwrap_or_default() }
+    }
+
+    /// The owners that an update begins with: those that the request names, else the live ones.
+    fn owners_before(&self, live: &Value<'a>, object: &Value<'a>) -> Managed<'a> {
+        let arena = self.context.arena;
+        if self.subresource.is_empty() {
+            match Managed::of_request(arena, object) {
+                Requested::Reset => return Managed::default(),
+                Requested::Entries(managed) if !managed.fields.is_empty() => return managed,
+                _ => {}
+            }
+        }
+        Managed::of_live(arena, live).unwrap_or_default()
+    }
+
+    fn update_identified(
+        &self,
+        live: Value<'a>,
+        object: Value<'a>,
+        managed: Managed<'a>,
+        manager: &'a str,
+    ) -> Result<Managed<'a>, Refusal<'a>> {
+        let id = self.identity(manager, Operation::Update);
+        let object = self.typed(object, Duplicates::Allowed, "the new object")?;
+        let live = self.typed(live, Duplicates::Allowed, "the live object")?;
+        let updater = self.updater();
+        let outcome =
+            updater.update(live, object, self.api_version, managed.fields.clone(), &CURRENT_OPERATION);
+        let (_, mut managed) = self.outcome(outcome, managed)?;
+        self.strip(&mut managed, &CURRENT_OPERATION);
+        // Where the write changed anything it owns that, besides what it owned before.
+        if let Some(mut owned) = managed.fields.remove(&CURRENT_OPERATION) {
+            if let Some(before) = managed.fields.get(&id) {
+                owned.set = owned.set.union(self.context.arena, before.set);
+            }
+            managed.fields.insert(id, owned);
+            managed.set_time(id, Some(self.now));
+        }
+        self.cap(&mut managed);
+        Ok(managed)
+    }
+
+    fn strip(&self, managed: &mut Managed<'a>, id: &ManagerId<'a>) {
+        let Some(owned) = managed.fields.get(id).copied() else { return };
+        let stripped = FieldSet::of_paths(self.context.arena, STRIPPED.iter().copied());
+        let set = owned.set.difference(self.context.arena, stripped);
+        if set.is_empty() {
+            managed.fields.remove(id);
+        } else {
+            managed.fields.insert(*id, VersionedSet { set, ..owned });
+        }
+    }
+
+    /// Merges the oldest updaters of a version into one, until there are no more than the server keeps.
+    fn cap(&self, managed: &mut Managed<'a>) {
+        let mut updaters: Vec<_> =
+            managed.fields.iter().filter(|(_, owned)| !owned.applied).map(|(id, _)| *id).collect();
+        if updaters.len() <= MAX_UPDATE_MANAGERS {
+            return;
+        }
+        let seconds = |id: &ManagerId<'a>| managed.time(id).map_or(0, Timestamp::as_second);
+        updaters.sort_by_cached_key(|id| (seconds(id), id.key()));
+        let mut count = updaters.len();
+        let mut firsts: Vec<(&str, ManagerId<'a>)> = Vec::new();
+        for id in updaters {
+            if count <= MAX_UPDATE_MANAGERS {
+                return;
+            }
+            let Some(owned) = managed.fields.get(&id).copied() else { continue };
+            let Some((_, first)) = firsts.iter().find(|(version, _)| *version == owned.version) else {
+                firsts.push((owned.version, id));
+                continue;
+            };
+            let bucket = ManagerId::of_writer(ANCIENT_CHANGES, Operation::Update, owned.version, "");
+            if managed.fields.get(&bucket).is_none()
+                && let Some(first) = managed.fields.remove(first)
+            {
+                managed.fields.insert(bucket, first);
+            }
+            let before = managed.fields.get(&bucket).map(|bucket| bucket.set).unwrap_or_default();
+            let set = owned.set.union(self.context.arena, before);
+            let time = managed.time(&id);
+            managed.fields.insert(bucket, VersionedSet { set, ..owned });
+            managed.fields.remove(&id);
+            managed.set_time(bucket, time);
+            count -= 1;
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Objects in other versions of their kind.
+
+use super::Resource;
+use crate::{
+    typed::{Context, Duplicates, Typed},
+    updater::{ConversionError, Converter},
+    value::Value,
+};
+
+/// Converts as far as that is possible without the server: by changing `apiVersion`.
+///
+/// That is all there is to it for custom resources without a conversion webhook. Where more is needed, the prediction
+/// isn't certain and says so.
+pub(super) struct Versions<'a> {
+    pub(super) resource: Resource<'a>,
+    pub(super) context: Context<'a>,
+}
+
+impl<'a> Converter<'a> for Versions<'a> {
+    fn convert(&self, object: Typed<'a>, version: &str) -> Result<Typed<'a>, ConversionError> {
+        let failed = |reason: &str| ConversionError::Failed { version: version.to_owned(), reason: reason.to_owned() };
+        let map = object.value().as_map().ok_or_else(|| failed("it is no object"))?;
+        if map.get("apiVersion").and_then(|own| own.as_str()) == Some(version) {
+            return Ok(object);
+        }
+        let type_id = match self.resource.type_in(version) {
+            Some(type_id) => type_id,
+            // For a custom resource this is an error, not a version that is gone; and so is what is no version at all.
+            None if self.resource.is_custom() => return Err(failed("the custom resource has no such version")),
+            None if version.matches('/').count() > 1 => return Err(failed("it is no version")),
+            None => return Err(ConversionError::UnknownVersion(version.to_owned())),
+        };
+        let arena = self.context.arena;
+        let version = Value::String(arena.copy_text(version));
+        let map = super::objects::with_member(arena, map, "apiVersion", Some(version));
+        Typed::validated(self.context, type_id, Value::Map(map), Duplicates::Forbidden)
+            .map_err(|error| failed(&error.to_string()))
+    }
+}

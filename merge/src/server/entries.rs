@@ -1,0 +1,310 @@
+//! `metadata.managedFields`: read, kept by manager, and written in the server's order.
+//!
+//! Follows `managedfields.go` of apimachinery's field manager.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::{
+    Arena,
+    fieldpath::FieldSet,
+    updater::{Managers, VersionedSet},
+    value::{Dialect, Value, go_json},
+};
+
+/// How a manager wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// By server-side apply.
+    Apply,
+    /// By anything else.
+    Update,
+}
+
+impl Operation {
+    /// As it stands in an entry.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Apply => "Apply",
+            Self::Update => "Update",
+        }
+    }
+}
+
+/// What tells one manager of an object from another: the same name by another operation, through another subresource or
+/// (for updates) in another version is somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ManagerId<'a> {
+    /// The manager's name.
+    pub manager: &'a str,
+    /// How it wrote.
+    pub operation: Operation,
+    /// The version it wrote in; empty for an applier, who stays the same in every version.
+    pub api_version: &'a str,
+    /// The subresource it wrote through; empty for the object itself.
+    pub subresource: &'a str,
+}
+
+impl<'a> ManagerId<'a> {
+    /// The identity of whoever writes. A manager without a name is called `unknown`.
+    pub(super) fn of_writer(manager: &'a str, operation: Operation, api_version: &'a str, subresource: &'a str) -> Self {
+        let manager = if manager.is_empty() { "unknown" } else { manager };
+        Self::of_entry(manager, operation, api_version, subresource)
+    }
+
+    fn of_entry(manager: &'a str, operation: Operation, api_version: &'a str, subresource: &'a str) -> Self {
+        let api_version = if operation == Operation::Apply { "" } else { api_version };
+        Self { manager, operation, api_version, subresource }
+    }
+
+    /// The identity as the server keys it: an entry without its fields, as JSON. Only its order matters here.
+    pub(super) fn key(&self) -> String {
+        let mut key = String::from("{");
+        for (name, value) in [
+            ("manager", self.manager),
+            ("operation", self.operation.as_str()),
+            ("apiVersion", self.api_version),
+            ("subresource", self.subresource),
+        ] {
+            if !value.is_empty() {
+                if key.len() > 1 {
+                    key.push(',');
+                }
+                key.push('"');
+                key.push_str(name);
+                key.push_str("\":");
+                go_json(&mut key, &Value::String(value), Dialect::Standard);
+            }
+        }
+        key.push('}');
+        key
+    }
+}
+
+/// Prints the manager as conflict messages do: `"kubectl" with subresource "scale" using apps/v1`.
+impl fmt::Display for ManagerId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", Value::String(self.manager))?;
+        if !self.subresource.is_empty() {
+            write!(f, " with subresource {}", Value::String(self.subresource))?;
+        }
+        if self.operation == Operation::Update {
+            write!(f, " using {}", self.api_version)?;
+        }
+        Ok(())
+    }
+}
+
+/// An entry of `managedFields`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Whose it is. An applier's version is in [`api_version`](Self::api_version).
+    pub manager: &'a str,
+    /// How it wrote.
+    pub operation: Operation,
+    /// The version in which the fields are meant.
+    pub api_version: &'a str,
+    /// When the entry last changed, to the second.
+    pub time: Option<Timestamp>,
+    /// What it owns.
+    pub fields: FieldSet<'a>,
+    /// The subresource through which it wrote; empty for the object itself.
+    pub subresource: &'a str,
+}
+
+/// Why the entries of an object can't be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("metadata.managedFields[{position}]: {problem}")]
+pub struct EntryError {
+    /// Which entry.
+    pub position: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Who owns what, and since when: the entries while a write is computed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Managed<'a> {
+    pub(super) fields: Managers<'a, ManagerId<'a>>,
+    times: Vec<(ManagerId<'a>, Option<Timestamp>)>,
+}
+
+/// An entry as it stands in an object, before anything is made of it.
+#[derive(Clone, Copy, Debug)]
+struct RawEntry<'a> {
+    manager: &'a str,
+    operation: &'a str,
+    api_version: &'a str,
+    time: Option<Timestamp>,
+    fields_type: &'a str,
+    fields: Value<'a>,
+    subresource: &'a str,
+}
+
+impl RawEntry<'_> {
+    fn is_empty(&self) -> bool {
+        let texts = [self.manager, self.operation, self.api_version, self.fields_type, self.subresource];
+        texts.iter().all(|text| text.is_empty()) && self.time.is_none() && self.fields.is_null()
+    }
+}
+
+/// What the `managedFields` of a request's object say.
+pub(super) enum Requested<'a> {
+    /// Nothing.
+    Absent,
+    /// Forget all owners.
+    Reset,
+    /// These are the owners.
+    Entries(Managed<'a>),
+    /// What can't be read counts as nothing.
+    Unreadable,
+}
+
+/// The value of `metadata.managedFields`.
+pub(super) fn managed_fields_of<'a>(object: &Value<'a>) -> Option<Value<'a>> {
+    object.get("metadata")?.get("managedFields")
+}
+
+/// The entries of a list, as the server's decoder has them: `None` where they aren't a list of entries at all.
+fn raw_entries<'a>(list: Option<Value<'a>>) -> Option<Vec<RawEntry<'a>>> {
+    let text = |entry: &Value<'a>, name| match entry.get(name) {
+        None | Some(Value::Null) => Some(""),
+        Some(Value::String(text)) => Some(text),
+        Some(_) => None,
+    };
+    let entry = |entry: &Value<'a>| {
+        entry.as_map()?;
+        let time = match text(entry, "time")? {
+            "" => None,
+            time => Some(time.parse().ok()?),
+        };
+        Some(RawEntry {
+            manager: text(entry, "manager")?,
+            operation: text(entry, "operation")?,
+            api_version: text(entry, "apiVersion")?,
+            time,
+            fields_type: text(entry, "fieldsType")?,
+            fields: entry.get("fieldsV1").unwrap_or(Value::Null),
+            subresource: text(entry, "subresource")?,
+        })
+    };
+    list?.as_list()?.iter().map(entry).collect()
+}
+
+impl<'a> Managed<'a> {
+    /// Reads the entries of a live object.
+    pub(super) fn of_live(arena: &'a Arena, object: &Value<'a>) -> Result<Self, EntryError> {
+        Self::decode(arena, &raw_entries(managed_fields_of(object)).unwrap_or_default())
+    }
+
+    /// Reads the entries of an object that somebody wants to write.
+    pub(super) fn of_request(arena: &'a Arena, object: &Value<'a>) -> Requested<'a> {
+        match raw_entries(managed_fields_of(object)).as_deref() {
+            None | Some([]) => Requested::Absent,
+            Some([only]) if only.is_empty() => Requested::Reset,
+            Some(entries) => Self::decode(arena, entries).map_or(Requested::Unreadable, Requested::Entries),
+        }
+    }
+
+    /// Whether an object that is applied brings entries of its own.
+    pub(super) fn are_in(object: &Value<'a>) -> bool {
+        raw_entries(managed_fields_of(object)).is_some()
+    }
+
+    fn decode(arena: &'a Arena, entries: &[RawEntry<'a>]) -> Result<Self, EntryError> {
+        let mut managed = Self::default();
+        for (position, entry) in entries.iter().enumerate() {
+            let (id, owned) =
+                decode(arena, entry).map_err(|problem| EntryError { position, problem })?;
+            managed.fields.insert(id, owned);
+            managed.set_time(id, entry.time);
+        }
+        Ok(managed)
+    }
+
+    /// The entries in the server's order.
+    pub(super) fn encode(&self) -> Vec<Entry<'a>> {
+        let mut entries: Vec<_> = self
+            .fields
+            .iter()
+            .map(|(id, owned)| Entry {
+                manager: id.manager,
+                operation: if owned.applied { Operation::Apply } else { id.operation },
+                api_version: owned.version,
+                time: self.time(id),
+                fields: owned.set,
+                subresource: id.subresource,
+            })
+            .collect();
+        entries.sort_by(|left, right| left.sort_key().cmp(&right.sort_key()));
+        entries
+    }
+
+    pub(super) fn time(&self, id: &ManagerId<'a>) -> Option<Timestamp> {
+        self.times.iter().find(|(own, _)| own == id).and_then(|(_, time)| *time)
+    }
+
+    pub(super) fn set_time(&mut self, id: ManagerId<'a>, time: Option<Timestamp>) {
+        match self.times.iter_mut().find(|(own, _)| *own == id) {
+            Some((_, own)) => *own = time,
+            None => self.times.push((id, time)),
+        }
+    }
+}
+
+/// The entries of a live object in the order in which they stand there; `None` where they can't be read, or where one of
+/// them isn't what the server would write for it.
+pub(super) fn live_entries<'a>(arena: &'a Arena, object: &Value<'a>) -> Option<Vec<Entry<'a>>> {
+    let Some(list) = managed_fields_of(object) else { return Some(Vec::new()) };
+    let raw = raw_entries(Some(list)).filter(|entries| !entries.is_empty())?;
+    raw.iter()
+        .map(|entry| {
+            let (id, owned) = decode(arena, entry).ok()?;
+            let is_canonical = owned.set.is_written_as(&entry.fields);
+            is_canonical.then_some(Entry {
+                manager: id.manager,
+                operation: id.operation,
+                api_version: owned.version,
+                time: entry.time,
+                fields: owned.set,
+                subresource: id.subresource,
+            })
+        })
+        .collect()
+}
+
+fn decode<'a>(arena: &'a Arena, entry: &RawEntry<'a>) -> Result<(ManagerId<'a>, VersionedSet<'a>), String> {
+    let operation = match entry.operation {
+        "Apply" => Operation::Apply,
+        "Update" => Operation::Update,
+        other => return Err(format!("operation must be Apply or Update, found {other:?}")),
+    };
+    if entry.api_version.is_empty() {
+        return Err("apiVersion must not be empty".to_owned());
+    }
+    if entry.fields_type != "FieldsV1" {
+        return Err(format!("fieldsType must be FieldsV1, found {:?}", entry.fields_type));
+    }
+    let set = FieldSet::from_value(arena, entry.fields).map_err(|error| error.to_string())?;
+    let id = ManagerId::of_entry(entry.manager, operation, entry.api_version, entry.subresource);
+    Ok((id, VersionedSet { set, version: entry.api_version, applied: operation == Operation::Apply }))
+}
+
+impl<'a> Entry<'a> {
+    /// By operation, second, manager, version and subresource.
+    fn sort_key(&self) -> (Operation, i64, &'a str, &'a str, &'a str) {
+        let seconds = self.time.map_or(0, Timestamp::as_second);
+        (self.operation, seconds, self.manager, self.api_version, self.subresource)
+    }
+
+    /// Whether two entries say the same, but for the time.
+    pub(super) fn differs_only_in_time(&self, other: &Self) -> bool {
+        Self { time: None, ..*self } == Self { time: None, ..*other }
+    }
+}
+
+/// The time as an entry has it: UTC, to the second.
+pub(super) fn time_text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

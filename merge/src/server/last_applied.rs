@@ -1,0 +1,80 @@
+//! The annotation that client-side `kubectl apply` keeps its last intent in, after `lastappliedmanager.go` and
+//! `lastappliedupdater.go`.
+
+use super::{chain::Chain, objects};
+use crate::{
+    Arena,
+    fieldpath::FieldSet,
+    value::{Dialect, Map, Value, go_json},
+};
+
+/// Only the manager of this name has anything to do with the annotation.
+pub(super) const MANAGER: &str = "kubectl";
+
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// All annotations of an object together may have this many bytes.
+const MAX_ANNOTATIONS: usize = 256 * 1024;
+
+fn annotations(object: Value<'_>) -> Option<Map<'_>> {
+    objects::get(object, &["metadata", "annotations"])?.as_map()
+}
+
+/// The annotations as the server's accessor has them: none where one is no string; null counts as empty.
+fn texts(object: Value<'_>) -> Option<Map<'_>> {
+    annotations(object).filter(|map| {
+        map.members().iter().all(|(_, value)| matches!(value, Value::String(_) | Value::Null))
+    })
+}
+
+fn text_of<'a>(object: Value<'a>) -> Option<&'a str> {
+    texts(object)?.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// The fields that client-side apply set last and that are live as it set them: `kubectl` may take these without force.
+pub(super) fn still_live<'a>(chain: &Chain<'_, 'a>, live: Value<'a>) -> Option<FieldSet<'a>> {
+    let arena = chain.context.arena;
+    let last = Value::from_text(arena, text_of(live)?).ok()?;
+    if last.get("apiVersion").and_then(|version| version.as_str()) != Some(chain.api_version)
+        || last.get("kind").and_then(|kind| kind.as_str()) != Some(chain.kind)
+    {
+        return None;
+    }
+    let (last, live) = (chain.fitting(last)?, chain.fitting(live)?);
+    let comparison = last.compare(&live).ok()?;
+    let set = last.to_set().ok()?;
+    Some(
+        set.difference(arena, comparison.modified)
+            .difference(arena, comparison.added)
+            .difference(arena, comparison.removed),
+    )
+}
+
+/// The object with the annotation, where it has one, brought up to date with the intent.
+pub(super) fn updated<'a>(arena: &'a Arena, object: Value<'a>, intent: Value<'a>) -> Value<'a> {
+    let (Some(_), Some(annotations)) = (text_of(object), texts(object)) else { return object };
+    let intent = without_annotation(arena, intent);
+    let mut text = String::new();
+    go_json(&mut text, &intent, Dialect::Standard);
+    text.push('\n');
+    let strings = coerced(arena, annotations);
+    let with = objects::with_member(arena, strings, ANNOTATION, Some(Value::String(arena.copy_text(&text))));
+    let size: usize =
+        with.members().iter().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum();
+    let kept =
+        if size > MAX_ANNOTATIONS { objects::with_member(arena, strings, ANNOTATION, None) } else { with };
+    objects::with(arena, object, &["metadata", "annotations"], Some(Value::Map(kept)))
+}
+
+/// The intent without the annotation; without annotations at all where there are none that can be read.
+fn without_annotation<'a>(arena: &'a Arena, intent: Value<'a>) -> Value<'a> {
+    let kept =
+        texts(intent).map(|map| Value::Map(objects::with_member(arena, coerced(arena, map), ANNOTATION, None)));
+    objects::with(arena, intent, &["metadata", "annotations"], kept)
+}
+
+fn coerced<'a>(arena: &'a Arena, map: Map<'a>) -> Map<'a> {
+    let mut members = arena.vec_with_capacity(map.len());
+    members.extend(map.members().iter().map(|(name, value)| (*name, if value.is_null() { Value::String("") } else { *value })));
+    Map::of_sorted(members.into_bump_slice())
+}

@@ -1,0 +1,273 @@
+//! What an API server does to one write of an object, from the request to the store: the field manager chain, what is
+//! reset, and whether anything is stored at all.
+//!
+//! Knows Kubernetes objects, their metadata and subresources. Refuses to know what only a server does: defaulting,
+//! admission, validation, and conversion by webhook.
+
+mod chain;
+mod convert;
+mod entries;
+mod last_applied;
+mod objects;
+mod resets;
+mod resources;
+mod scale;
+mod stored;
+
+use jiff::Timestamp;
+
+pub use entries::{Entry, EntryError, ManagerId, Operation};
+pub use resources::{Resource, Resources};
+pub use stored::{Order, Spelling, Stored};
+
+use self::{chain::Chain, convert::Versions};
+use crate::{
+    Arena, Release,
+    fieldpath::{FieldSet, Path, PathElement},
+    typed::Context,
+    updater::{Conflict, Filter},
+    value::{Map, Value},
+};
+
+/// Who writes, how and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// The field manager's name.
+    pub manager: &'a str,
+    /// The subresource that is written; empty for the object itself.
+    pub subresource: &'a str,
+    /// The time of the write. Counts to the second.
+    pub now: Timestamp,
+    /// The server's release.
+    pub release: Release,
+}
+
+/// An object in a server's store.
+#[derive(Clone, Copy, Debug)]
+pub struct Live<'a> {
+    /// The object, with its `managedFields`.
+    pub object: Value<'a>,
+    /// How its field sets are spelled there.
+    pub spelling: Spelling,
+}
+
+/// Why a server refuses a write.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Refusal<'a> {
+    /// Others own what an apply would change, and it isn't forced. In the order of the managers.
+    #[error("Apply failed with {} conflicts", .0.len())]
+    Conflicts(Vec<Conflict<'a, ManagerId<'a>>>),
+    /// The request makes no sense.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The schema refuses an object.
+    #[error("{0}")]
+    Invalid(String),
+    /// There is no such subresource, or no object that it could belong to.
+    #[error("{0}")]
+    NotFound(String),
+    /// The server fails.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// How far what is predicted can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The server does just this.
+    Exact,
+    /// The server does this, and then fills in what nobody sets.
+    ModuloDefaulting,
+    /// The server knows more than the core: see the reason.
+    Unknown(&'static str),
+}
+
+impl<'a> Resource<'a> {
+    /// What a server-side apply of an intent leads to. `live` is `None` for a creation.
+    ///
+    /// # Errors
+    /// When the server would refuse it.
+    pub fn apply(
+        &self,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        intent: Value<'a>,
+        write: Write<'a>,
+        force: bool,
+    ) -> Result<Stored<'a>, Refusal<'a>> {
+        Request { resource: *self, arena, live, object: intent, write }.run(Verb::Apply { force })
+    }
+
+    /// What any other write leads to, the object being the one after the write: an update, a patch, a creation.
+    ///
+    /// # Errors
+    /// When the server would refuse it.
+    pub fn update(
+        &self,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        object: Value<'a>,
+        write: Write<'a>,
+    ) -> Result<Stored<'a>, Refusal<'a>> {
+        Request { resource: *self, arena, live, object, write }.run(Verb::Update)
+    }
+}
+
+impl<'a> Resource<'a> {
+    /// A stored object in this version of its kind, as a server reads it before anything else.
+    ///
+    /// # Errors
+    /// When it is of another kind, or of a version that isn't there.
+    pub fn in_its_version(&self, arena: &'a Arena, object: Value<'a>) -> Result<Value<'a>, Refusal<'a>> {
+        let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        if (api_version, kind) == (self.api_version(), self.gvk.kind.as_str()) {
+            return Ok(object);
+        }
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let known = !self.is_custom() || self.type_in(api_version).is_some();
+        if kind != self.gvk.kind || group != self.gvk.group || !known {
+            return Err(Refusal::BadRequest(format!("the live object is of {api_version}, Kind={kind}, not of {}", self.gvk)));
+        }
+        Ok(objects::with(arena, object, &["apiVersion"], Some(Value::String(self.api_version()))))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Verb {
+    Apply { force: bool },
+    Update,
+}
+
+/// A write to an object of a resource.
+struct Request<'a> {
+    resource: Resource<'a>,
+    arena: &'a Arena,
+    live: Option<Live<'a>>,
+    object: Value<'a>,
+    write: Write<'a>,
+}
+
+impl<'a> Request<'a> {
+    fn run(&self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
+        if self.write.subresource == "scale" {
+            return self.scale(verb);
+        }
+        let Some(resets) = self.resource.resets(self.write.subresource) else {
+            return Err(self.no_subresource());
+        };
+        if self.live.is_none() && !self.write.subresource.is_empty() {
+            return Err(Refusal::NotFound(format!("there is no object whose {} could be written", self.write.subresource)));
+        }
+        let context = self.context();
+        let versions = Versions { resource: self.resource, context };
+        let chain = Chain {
+            context,
+            converter: &versions,
+            api_version: self.resource.api_version(),
+            kind: &self.resource.gvk.kind,
+            type_id: self.resource.type_id(),
+            subresource: self.write.subresource,
+            resets: self.reset_filters(resets),
+            zero: self.zero()?,
+            now: self.write.now,
+        };
+        let live = self.live.map(|live| live.object);
+        let mut written = match verb {
+            Verb::Apply { force } => {
+                let live = live.unwrap_or_else(|| self.empty());
+                chain.apply(live, self.object, self.write.manager, force)?
+            }
+            Verb::Update => {
+                self.check_kind()?;
+                let object = self.with_reset_by_empty_list();
+                chain.update(live.unwrap_or(chain.zero), object, self.write.manager)
+            }
+        };
+        written.object = self.reset(resets, written.object);
+        Ok(self.stored(written, if self.resource.is_custom() { Order::Names } else { Order::Set }))
+    }
+
+    fn context(&self) -> Context<'a> {
+        Context { arena: self.arena, schema: self.resource.schema, rules: self.write.release.rules() }
+    }
+
+    fn no_subresource(&self) -> Refusal<'a> {
+        let (kind, subresource) = (&self.resource.gvk.kind, self.write.subresource);
+        Refusal::NotFound(format!("{kind} has no subresource {subresource:?} that is known here"))
+    }
+
+    fn check_kind(&self) -> Result<(), Refusal<'a>> {
+        let text = |name| self.object.get(name).and_then(|value| value.as_str());
+        if (text("apiVersion"), text("kind")) == (Some(self.resource.api_version()), Some(&self.resource.gvk.kind)) {
+            Ok(())
+        } else {
+            Err(Refusal::BadRequest(format!("the object isn't of {}", self.resource.gvk)))
+        }
+    }
+
+    /// An object that has a kind and nothing else.
+    fn empty(&self) -> Value<'a> {
+        let members = [
+            ("apiVersion", Value::String(self.resource.api_version())),
+            ("kind", Value::String(&self.resource.gvk.kind)),
+        ];
+        Value::Map(Map::of_sorted(self.arena.slice(&members)))
+    }
+
+    /// What a new object has before anyone set anything: for a built-in kind the structs of its Go type that aren't
+    /// pointers, and null for lists that have to be there.
+    fn zero(&self) -> Result<Value<'a>, Refusal<'a>> {
+        let Value::Map(mut map) = self.empty() else { return Ok(Value::Null) };
+        let zero = match self.resource.zero() {
+            Some(zero) => Value::from_json(self.arena, zero).map_err(|error| Refusal::Internal(error.to_string()))?,
+            None => return Ok(Value::Map(map)),
+        };
+        for (name, value) in zero.as_map().unwrap_or_default().members() {
+            map = objects::with_member(self.arena, map, name, Some(*value));
+        }
+        Ok(Value::Map(map))
+    }
+
+    fn reset_filters(&self, resets: &'static [resets::ResetPath]) -> Vec<(&'a str, Filter<'a>)> {
+        let mut paths = Vec::new();
+        for fields in resets {
+            let mut elements = self.arena.vec();
+            elements.extend(fields.iter().copied().map(PathElement::Field));
+            paths.push(Path::new(elements.into_bump_slice()));
+        }
+        if paths.is_empty() {
+            return Vec::new();
+        }
+        let set = FieldSet::of_paths(self.arena, paths);
+        self.resource.versions_reset(self.write.subresource).map(|version| (version, Filter::Exclude(set))).collect()
+    }
+
+    /// `[]` as `managedFields` of a built-in kind means what `[{}]` does; a custom resource can't tell it from absent.
+    fn with_reset_by_empty_list(&self) -> Value<'a> {
+        let list = entries::managed_fields_of(&self.object).and_then(|list| list.as_list());
+        if self.resource.is_custom() || list.is_none_or(|list| !list.is_empty()) {
+            return self.object;
+        }
+        let reset = self.arena.slice(&[Value::Map(Map::default())]);
+        objects::with(self.arena, self.object, &["metadata", "managedFields"], Some(Value::List(reset)))
+    }
+
+    /// The object with the fields that the write resets as they were.
+    fn reset(&self, resets: &'static [resets::ResetPath], object: Value<'a>) -> Value<'a> {
+        if resets.is_empty() {
+            return object;
+        }
+        let Some(live) = self.live.map(|live| objects::without_managed_fields(self.arena, live.object)) else {
+            // Only a node brings its status along.
+            let is_node = self.resource.gvk.group.is_empty() && self.resource.gvk.kind == "Node";
+            return if is_node { object } else { objects::with(self.arena, object, &["status"], None) };
+        };
+        if self.resource.is_custom() && self.write.subresource == "status" {
+            return objects::with(self.arena, live, &["status"], object.get("status"));
+        }
+        resets.iter().fold(object, |object, path| {
+            objects::with(self.arena, object, path, objects::get(live, path))
+        })
+    }
+}

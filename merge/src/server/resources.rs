@@ -1,0 +1,301 @@
+//! The kinds that a server serves, as far as a write to one of their objects depends on them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
+
+use super::resets::{self, ResetPath};
+use crate::schema::{
+    Schema, SchemaError, TypeId,
+    crd::{self, Conversion, CustomResource},
+    definition::{AtomDefinition, FieldDefinition, MapDefinition, SchemaDefinition, TypeReference},
+    kinds::GroupVersionKind,
+    openapi::{self, OpenApi},
+};
+
+/// The kinds of one OpenAPI document or one custom resource, compiled. Made once, then shared.
+///
+/// ```
+/// use baton_merge::{schema::kinds::GroupVersionKind, server::Resources};
+///
+/// let resources = Resources::from_crd(&serde_json::json!({
+///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+///     "spec": {
+///         "group": "baton.rs", "scope": "Namespaced", "names": {"kind": "Note", "plural": "notes"},
+///         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+///             "type": "object", "properties": {"text": {"type": "string"}},
+///         }}}],
+///     },
+/// }))?;
+/// assert!(resources.get(&GroupVersionKind::new("baton.rs", "v1", "Note")).is_some());
+/// # Ok::<(), baton_merge::schema::SchemaError>(())
+/// ```
+#[derive(Debug)]
+pub struct Resources {
+    schema: Schema,
+    kinds: BTreeMap<GroupVersionKind, Kind>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    api_version: String,
+    type_id: TypeId,
+    is_custom: bool,
+    has_status: bool,
+    scale: Option<Scale>,
+    /// Every version of the kind that has a type, by `apiVersion`.
+    versions: Vec<(String, TypeId)>,
+    /// Whether a webhook converts between versions.
+    converts_by_webhook: bool,
+    /// Whether the server fills in fields that nobody sets.
+    has_defaults: bool,
+    zero: Option<serde_json::Value>,
+    /// The type of what the `scale` subresource reads and writes.
+    scale_type: Option<TypeId>,
+}
+
+/// Where a `scale` subresource finds the replicas of its parent.
+#[derive(Clone, Debug)]
+pub(super) struct Scale {
+    /// The path in the parent, by the version it is meant in; empty for a version without a `scale` subresource.
+    pub(super) replicas_by_version: Vec<(String, Vec<String>)>,
+    pub(super) replicas: Vec<String>,
+    pub(super) status_replicas: Vec<String>,
+}
+
+/// One kind in one version.
+#[derive(Clone, Copy, Debug)]
+pub struct Resource<'s> {
+    pub(super) schema: &'s Schema,
+    pub(super) gvk: &'s GroupVersionKind,
+    kind: &'s Kind,
+}
+
+pub(super) const SCALE_VERSION: &str = "autoscaling/v1";
+pub(super) const SCALE_KIND: &str = "Scale";
+
+impl Resources {
+    /// The kinds of an OpenAPI v3 document, as a kube-apiserver serves it for a group and version. It tells built-in
+    /// kinds whole, and custom ones as well, but for the `scale` subresource of the latter.
+    ///
+    /// # Errors
+    /// When the document can't be read.
+    pub fn from_openapi(document: &serde_json::Value) -> Result<Self, SchemaError> {
+        Ok(Self::of_openapi(&openapi::parse(document)?))
+    }
+
+    /// The versions of a custom resource.
+    ///
+    /// # Errors
+    /// When the definition can't be read.
+    pub fn from_crd(definition: &serde_json::Value) -> Result<Self, SchemaError> {
+        Ok(Self::of_crd(&crd::parse(definition)?))
+    }
+
+    /// The compiled schema.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// A kind in a version, where it is served.
+    pub fn get(&self, gvk: &GroupVersionKind) -> Option<Resource<'_>> {
+        let (gvk, kind) = self.kinds.get_key_value(gvk)?;
+        Some(Resource { schema: &self.schema, gvk, kind })
+    }
+
+    fn of_openapi(api: &OpenApi) -> Self {
+        let schema = Schema::compile(&api.definition);
+        let kinds = api.kinds.iter().filter_map(|(gvk, info)| {
+            let type_id = schema.type_named(&info.type_name)?;
+            let versions = api.kinds.iter().filter(|(other, _)| other.group == gvk.group && other.kind == gvk.kind);
+            let versions = versions
+                .filter_map(|(other, info)| Some((other.api_version(), schema.type_named(&info.type_name)?)))
+                .collect();
+            let is_custom = !is_builtin(&gvk.group);
+            let kind = Kind {
+                api_version: gvk.api_version(),
+                type_id,
+                is_custom,
+                has_status: info.endpoints.as_ref().is_some_and(|endpoints| endpoints.status),
+                scale: if is_custom { None } else { builtin_scale(gvk) },
+                versions,
+                converts_by_webhook: false,
+                // A document doesn't tell which of a custom resource's fields have defaults in which version.
+                has_defaults: true,
+                zero: zero_value(gvk).cloned(),
+                scale_type: scale_type(&schema, api),
+            };
+            Some((gvk.clone(), kind))
+        });
+        let kinds = kinds.collect();
+        Self { schema, kinds }
+    }
+
+    fn of_crd(resource: &CustomResource) -> Self {
+        let schema = Schema::compile(&resource.api.definition);
+        let api_version = |version: &str| resource.group_version_kind(version).api_version();
+        let versions: Vec<_> = resource
+            .versions
+            .iter()
+            .filter_map(|version| Some((api_version(&version.name), schema.type_named(&version.type_name)?)))
+            .collect();
+        let paths = |text: &str| text.strip_prefix('.').unwrap_or(text).split('.').map(ToOwned::to_owned).collect();
+        let replicas_by_version: Vec<_> = resource
+            .versions
+            .iter()
+            .map(|version| {
+                let path = version.scale.as_ref().map(|scale| paths(&scale.spec_replicas)).unwrap_or_default();
+                (api_version(&version.name), path)
+            })
+            .collect();
+        let served = resource.versions.iter().filter(|version| version.served);
+        let kinds = served.filter_map(|version| {
+            let scale = version.scale.as_ref().map(|scale| Scale {
+                replicas_by_version: replicas_by_version.clone(),
+                replicas: paths(&scale.spec_replicas),
+                status_replicas: paths(&scale.status_replicas),
+            });
+            let kind = Kind {
+                api_version: api_version(&version.name),
+                type_id: schema.type_named(&version.type_name)?,
+                is_custom: true,
+                has_status: version.status,
+                scale,
+                versions: versions.clone(),
+                converts_by_webhook: resource.conversion == Conversion::Webhook,
+                has_defaults: has_defaults(&resource.api.definition, &version.type_name),
+                zero: None,
+                scale_type: scale_type(&schema, &resource.api),
+            };
+            Some((resource.group_version_kind(&version.name), kind))
+        });
+        let kinds = kinds.collect();
+        Self { schema, kinds }
+    }
+}
+
+impl<'s> Resource<'s> {
+    /// The version of the kind, as objects have it in `apiVersion`.
+    pub fn api_version(&self) -> &'s str {
+        &self.kind.api_version
+    }
+
+    /// The type of its objects.
+    pub fn type_id(&self) -> TypeId {
+        self.kind.type_id
+    }
+
+    /// Whether it is a custom resource: its objects are stored as they are, not as values of a Go type.
+    pub fn is_custom(&self) -> bool {
+        self.kind.is_custom
+    }
+
+    /// Whether the server fills in fields that nobody sets.
+    pub(super) fn has_defaults(&self) -> bool {
+        self.kind.has_defaults
+    }
+
+    pub(super) fn converts_by_webhook(&self) -> bool {
+        self.kind.converts_by_webhook
+    }
+
+    pub(super) fn type_in(&self, api_version: &str) -> Option<TypeId> {
+        self.kind.versions.iter().find(|(own, _)| own == api_version).map(|(_, type_id)| *type_id)
+    }
+
+    /// The versions in which a write through a subresource resets fields. The main resource of a custom kind knows only
+    /// its own version, its status the fields of all.
+    pub(super) fn versions_reset(&self, subresource: &str) -> impl Iterator<Item = &'s str> {
+        let own_only = self.kind.is_custom && subresource.is_empty();
+        let kind = self.kind;
+        let versions = kind.versions.iter().map(|(version, _)| version.as_str());
+        versions.filter(move |version| !own_only || *version == kind.api_version)
+    }
+
+    pub(super) fn resets(&self, subresource: &str) -> Option<&'static [ResetPath]> {
+        if self.kind.is_custom {
+            resets::of_custom(self.kind.has_status, subresource)
+        } else {
+            resets::of_builtin(&self.gvk.group, &self.gvk.kind, subresource)
+        }
+    }
+
+    pub(super) fn scale(&self) -> Option<(&'s Scale, TypeId)> {
+        Some((self.kind.scale.as_ref()?, self.kind.scale_type?))
+    }
+
+    /// What a new object has before anyone set anything, without `apiVersion` and `kind`.
+    pub(super) fn zero(&self) -> Option<&'s serde_json::Value> {
+        self.kind.zero.as_ref()
+    }
+}
+
+/// Whether a field of a type has a default that the server fills in. Types of a custom resource are written in place; what
+/// they refer to by name is metadata, which has none.
+fn has_defaults(definition: &SchemaDefinition, type_name: &str) -> bool {
+    fn in_reference(reference: &TypeReference) -> bool {
+        reference.inlined.as_deref().is_some_and(in_atom)
+    }
+    fn in_atom(atom: &AtomDefinition) -> bool {
+        let in_map = |map: &MapDefinition| {
+            let in_field = |field: &FieldDefinition| field.default.is_some() || in_reference(&field.type_reference);
+            map.fields.iter().flatten().any(in_field) || in_reference(&map.element_type)
+        };
+        atom.map.as_ref().is_some_and(in_map) || atom.list.as_ref().is_some_and(|list| in_reference(&list.element_type))
+    }
+    definition.types.iter().any(|named| named.name == type_name && in_atom(&named.atom))
+}
+
+fn scale_type(schema: &Schema, api: &OpenApi) -> Option<TypeId> {
+    let scale = GroupVersionKind::new("autoscaling", "v1", SCALE_KIND);
+    schema.type_named(&api.kinds.get(&scale)?.type_name)
+}
+
+/// The mappings of the storages in kubernetes' `pkg/registry`.
+fn builtin_scale(gvk: &GroupVersionKind) -> Option<Scale> {
+    let versions: &[&str] = match (&*gvk.group, &*gvk.kind) {
+        ("apps", "Deployment" | "StatefulSet") => &["apps/v1beta1", "apps/v1beta2", "apps/v1"],
+        ("apps", "ReplicaSet") => &["apps/v1beta2", "apps/v1"],
+        ("", "ReplicationController") => &["v1"],
+        _ => return None,
+    };
+    let path = |parent: &str| vec![parent.to_owned(), "replicas".to_owned()];
+    Some(Scale {
+        replicas_by_version: versions.iter().map(|version| ((*version).to_owned(), path("spec"))).collect(),
+        replicas: path("spec"),
+        status_replicas: path("status"),
+    })
+}
+
+/// The zero values of built-in kinds, by `apiVersion kind`.
+static ZERO_VALUES: LazyLock<BTreeMap<String, serde_json::Value>> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../../data/zero-values.json")).unwrap_or_default());
+
+static BUILTIN_GROUPS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    let group = |name: &'static String| name.split_once(' ').and_then(|(version, _)| version.split_once('/'));
+    let groups = ZERO_VALUES.keys().map(|name| group(name).map_or("", |(group, _)| group));
+    // The aggregator's own kind isn't a type of client-go, from where the zero values are.
+    groups.chain(["apiregistration.k8s.io"]).collect()
+});
+
+fn zero_value(gvk: &GroupVersionKind) -> Option<&'static serde_json::Value> {
+    ZERO_VALUES.get(&format!("{} {}", gvk.api_version(), gvk.kind))
+}
+
+fn is_builtin(group: &str) -> bool {
+    BUILTIN_GROUPS.contains(group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_zero_values_are_there() {
+        let deployment = GroupVersionKind::new("apps", "v1", "Deployment");
+        assert_eq!(zero_value(&deployment).unwrap()["spec"]["strategy"], serde_json::json!({}));
+        assert!(is_builtin("") && is_builtin("apps") && is_builtin("apiregistration.k8s.io"));
+        assert!(!is_builtin("baton.rs"));
+    }
+}
