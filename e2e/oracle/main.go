@@ -17,7 +17,8 @@
 //   - level3.go is one write to an API server; resource.go, resets.go, scale.go, clock.go and fields.go are
 //     its parts
 //
-// As "oracle zero-values" it prints data that the merge core ships; see zerovalues.go.
+// As "oracle zero-values" it prints data that the merge core ships; see zerovalues.go. As "oracle bench" it
+// is the Go side of the benchmarks; see bench.go.
 package main
 
 import (
@@ -37,6 +38,9 @@ func main() {
 	do := func() error { return newOracle().serve(os.Stdin, os.Stdout) }
 	if len(os.Args) == 2 && os.Args[1] == "zero-values" {
 		do = func() error { return writeZeroValues(os.Stdout) }
+	}
+	if len(os.Args) == 2 && os.Args[1] == "bench" {
+		do = func() error { return bench(os.Stdin, os.Stdout) }
 	}
 	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "oracle:", err)
