@@ -2,8 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
+
+	jsoniter "github.com/json-iterator/go"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -48,22 +53,60 @@ func spellingOf(raw json.RawMessage) (spelling, error) {
 	return all, nil
 }
 
-// inOrderOfSet spells the entries of an object in the order of their sets.
+// inOrderOfSet spells the entries of an object in the order of their sets. Reading a set and writing it again would lose
+// digits of large integers, so the names are only put in order.
 func inOrderOfSet(object map[string]any) (spelling, error) {
-	sorted, err := inOrderOfStrings(object)
-	if err != nil {
-		return nil, err
+	all := spelling{}
+	for _, entry := range managedFieldsOf(object) {
+		buf := &bytes.Buffer{}
+		if err := writeInOrderOfSet(buf, entry["fieldsV1"]); err != nil {
+			return nil, err
+		}
+		all = append(all, buf.Bytes())
 	}
-	for i, raw := range sorted {
-		set, err := decodeSet("fieldsV1", raw)
+	return all, nil
+}
+
+func writeInOrderOfSet(buf *bytes.Buffer, fields any) error {
+	members, _ := fields.(map[string]any)
+	names := slices.Collect(maps.Keys(members))
+	elements := map[string]fieldpath.PathElement{}
+	for _, name := range names {
+		if name == "." {
+			continue
+		}
+		element, err := fieldpath.DeserializePathElement(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if sorted[i], err = encodeSet(set); err != nil {
-			return nil, err
+		elements[name] = element
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if a == "." || b == "." {
+			return cmp.Compare(a, b)
+		}
+		return elements[a].Compare(elements[b])
+	})
+	buf.WriteByte('{')
+	for i, name := range names {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		writeName(buf, name)
+		buf.WriteByte(':')
+		if err := writeInOrderOfSet(buf, members[name]); err != nil {
+			return err
 		}
 	}
-	return sorted, nil
+	buf.WriteByte('}')
+	return nil
+}
+
+// writeName writes a name as Set.ToJSON does, which doesn't escape for HTML.
+func writeName(buf *bytes.Buffer, name string) {
+	stream := jsoniter.NewStream(jsoniter.ConfigDefault, buf, len(name)+2)
+	stream.WriteString(name)
+	_ = stream.Flush()
 }
 
 // inOrderOfStrings spells the entries of an object with their members sorted.

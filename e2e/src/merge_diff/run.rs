@@ -108,7 +108,7 @@ pub fn run(options: &Options, sides: Sides<'_>, progress: &Progress) -> Result<R
 /// Takes one group of scenarios after the other until all are asked.
 fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progress) -> Result<Report, Error> {
     let scenarios = options.cases.div_ceil(STEPS);
-    let (mut left, mut right) = ((sides.left)()?, (sides.right)()?);
+    let (mut left_peer, mut right_peer) = ((sides.left)()?, (sides.right)()?);
     let mut report = Report::default();
     let mut source = Scenarios::new(options.seed, options.levels.clone());
     loop {
@@ -128,13 +128,18 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progres
             let requests: Vec<Json> =
                 lanes.iter_mut().map(|(_, scenario)| complete(scenario.next())).collect();
             let batch: Arc<[String]> = requests.iter().map(Json::to_string).collect();
-            right.start(Arc::clone(&batch))?;
-            left.start(batch)?;
-            let (lefts, rights) = (left.finish()?, right.finish()?);
+            right_peer.start(Arc::clone(&batch))?;
+            left_peer.start(batch)?;
+            let (lefts, rights) = (left_peer.finish()?, right_peer.finish()?);
             for (((number, scenario), request), (left, right)) in
                 lanes.iter_mut().zip(requests).zip(lefts.into_iter().zip(rights))
             {
-                let (verdict, answer) = judge(&left, &right);
+                let (mut verdict, answer) = judge(&left, &right);
+                if matches!(verdict, Verdict::Differs { .. })
+                    && is_another_choice(&mut *right_peer, &request, &left)?
+                {
+                    verdict = Verdict::Matched;
+                }
                 report.tally.add(&request, &answer, &verdict);
                 scenario.learn(&request, &answer);
                 progress.asked.fetch_add(1, Ordering::Relaxed);
@@ -157,8 +162,24 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progres
     }
 }
 
-/// Names the release in a request, where it is one.
+/// The time of a write that doesn't say one: two clocks never agree for long.
+const NOW: &str = "2026-01-02T03:04:05Z";
+
+/// How often the right side is asked again whether it has only one answer.
+const ASKED_AGAIN: usize = 24;
+
+/// Whether the right side, asked again, gives the left one's answer too. The libraries walk over managers of several
+/// versions in the random order of Go's maps, and what is pruned can depend on it.
+fn is_another_choice(right: &mut dyn Peer, request: &Json, left: &str) -> Result<bool, Error> {
+    let again = vec![request.to_string(); ASKED_AGAIN];
+    Ok(right.ask(&again)?.iter().any(|answer| compare(left, answer) == Verdict::Matched))
+}
+
+/// Names the release in a request, and the time where a server would look at its clock.
 fn complete(mut request: Json) -> Json {
+    if request.get("gvk").is_some() && request.get("now").is_none() {
+        request.set("now", NOW);
+    }
     if request.get("profile").is_none() {
         request.set("profile", PROFILE);
     }

@@ -2,6 +2,7 @@
 
 use baton_merge::{
     Arena, Release,
+    fieldpath::FieldSet,
     schema::{Schema, TypeId},
     typed::{Duplicates, Typed},
     value::Value,
@@ -65,7 +66,7 @@ pub(crate) fn answer<'a>(
         request::Typed::ToSet => {
             let set = of.member(request, "value", allowed)?.to_set().map_err(Refusal::invalid)?;
             let mut answer = Answer::new();
-            set.write_fields_v1(answer.member("set"));
+            write_set(answer.member("set"), set)?;
             Ok(answer)
         }
         request::Typed::Merge => {
@@ -79,9 +80,9 @@ pub(crate) fn answer<'a>(
             let new = of.member(request, "new", allowed)?;
             let comparison = old.compare(&new).map_err(Refusal::invalid)?;
             let mut answer = Answer::new();
-            comparison.added.write_fields_v1(answer.member("added"));
-            comparison.modified.write_fields_v1(answer.member("modified"));
-            comparison.removed.write_fields_v1(answer.member("removed"));
+            write_set(answer.member("added"), comparison.added)?;
+            write_set(answer.member("modified"), comparison.modified)?;
+            write_set(answer.member("removed"), comparison.removed)?;
             Ok(answer)
         }
         request::Typed::Remove => {
@@ -104,10 +105,19 @@ pub(crate) fn answer<'a>(
             };
             let mut answer = Answer::new();
             match reconciled {
-                Some(set) => set.write_fields_v1(answer.member("set")),
+                Some(set) => write_set(answer.member("set"), set)?,
                 None => answer.member("set").push_str("null"),
             }
             Ok(answer)
         }
     }
+}
+
+/// Writes a field set, if it can be.
+pub(crate) fn write_set(out: &mut String, set: FieldSet<'_>) -> Result<(), Refusal> {
+    if !set.is_writable() {
+        return Err(Refusal::internal("the set has an element without a name"));
+    }
+    set.write_fields_v1(out);
+    Ok(())
 }

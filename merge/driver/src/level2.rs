@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     answer::{Answer, push_json},
-    level1::Type,
+    level1::{Type, write_set},
     refusal::Refusal,
     request::{Request, Write, field_set},
     sources::Sources,
@@ -55,7 +55,7 @@ pub(crate) fn answer<'a>(
         }
     };
     match outcome {
-        Ok(outcome) => Ok(success(&outcome)),
+        Ok(outcome) => success(&outcome),
         Err(UpdateError::Conflicts(conflicts)) => Ok(refused(&conflicts)),
         Err(error) => Err(Refusal::internal(error)),
     }
@@ -85,7 +85,7 @@ fn ignored<'a>(arena: &'a Arena, request: &Request<'a>) -> Result<Vec<(&'a str, 
         .collect()
 }
 
-fn success(outcome: &Outcome<'_, String>) -> Answer {
+fn success(outcome: &Outcome<'_, String>) -> Result<Answer, Refusal> {
     let mut answer = match &outcome.object {
         Some(object) => Answer::new().with("object", &object.value()),
         None => Answer::new().with("object", &()),
@@ -98,7 +98,7 @@ fn success(outcome: &Outcome<'_, String>) -> Answer {
         }
         push_json(out, name);
         out.push_str(":{\"set\":");
-        owned.set.write_fields_v1(out);
+        write_set(out, owned.set)?;
         out.push_str(",\"version\":");
         push_json(out, owned.version);
         out.push_str(",\"applied\":");
@@ -106,7 +106,7 @@ fn success(outcome: &Outcome<'_, String>) -> Answer {
         out.push('}');
     }
     out.push('}');
-    answer
+    Ok(answer)
 }
 
 fn refused(conflicts: &[Conflict<'_, String>]) -> Answer {

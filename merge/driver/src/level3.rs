@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::Answer,
+    answer::{Answer, push_json},
     refusal::Refusal,
     request::{self, Request},
     sources::Sources,
@@ -40,10 +40,15 @@ pub(crate) fn answer<'a>(
     let Kind { group, version, kind } = request.read("gvk")?;
     let gvk = GroupVersionKind::new(group, version, kind);
     let resources = sources.resources(request)?;
-    let resource = resources.get(&gvk).ok_or_else(|| Refusal::not_found(format!("gvk: there is no {gvk}")))?;
+    let resource =
+        resources.get(&gvk).ok_or_else(|| Refusal::not_found(format!("gvk: there is no {gvk}")))?;
     let write = Write {
         manager: arena.copy_text(&request.text("manager")?),
-        subresource: if request.has("subresource") { arena.copy_text(&request.text("subresource")?) } else { "" },
+        subresource: if request.has("subresource") {
+            arena.copy_text(&request.text("subresource")?)
+        } else {
+            ""
+        },
         now: if request.has("now") { time(&request.text("now")?)? } else { Timestamp::now() },
         release,
     };
@@ -62,7 +67,7 @@ pub(crate) fn answer<'a>(
         request::Write::Update => resource.update(arena, live, object, write),
     };
     match stored {
-        Ok(stored) => Ok(success(&stored)),
+        Ok(stored) => success(&stored, resource.api_version(), request),
         Err(Refused::Conflicts(conflicts)) => {
             let rows = conflicts.iter().map(|conflict| {
                 let id = conflict.manager;
@@ -79,7 +84,8 @@ pub(crate) fn answer<'a>(
             });
             let mut rows: Vec<_> = rows.collect();
             rows.sort_by_cached_key(|row| {
-                ["manager", "field", "operation", "subresource", "apiVersion"].map(|name| row.get(name).cloned())
+                ["manager", "field", "operation", "subresource", "apiVersion"]
+                    .map(|name| row.get(name).cloned())
             });
             Ok(Answer::new().with("conflicts", &rows))
         }
@@ -130,7 +136,8 @@ fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
     }
     let object: Object<'_> = request.read("live")?;
     // What is no metadata or no entry has no spelling; what it means to the server is the core's to say.
-    let metadata = object.metadata.and_then(|metadata| serde_json::from_str::<Metadata<'_>>(metadata.get()).ok());
+    let metadata =
+        object.metadata.and_then(|metadata| serde_json::from_str::<Metadata<'_>>(metadata.get()).ok());
     let entries = metadata.and_then(|metadata| metadata.managed_fields).unwrap_or_default();
     Ok(entries
         .into_iter()
@@ -139,11 +146,33 @@ fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
         .fold(Spelling::UNKNOWN, Spelling::and))
 }
 
-fn success(stored: &Stored<'_>) -> Answer {
-    let answer = Answer::new().with("object", stored).with("changed", &stored.changed);
-    match stored.certainty {
+fn success(stored: &Stored<'_>, api_version: &str, request: &Request<'_>) -> Result<Answer, Refusal> {
+    let mut answer = Answer::new();
+    if stored.changed {
+        answer = answer.with("object", stored);
+    } else {
+        write_live(answer.member("object"), api_version, request)?;
+    }
+    let answer = answer.with("changed", &stored.changed);
+    Ok(match stored.certainty {
         Certainty::Exact => answer.with("certainty", "exact"),
         Certainty::ModuloDefaulting => answer.with("certainty", "modulo-defaulting"),
         Certainty::Unknown(reason) => answer.with("certainty", "unknown").with("reason", reason),
+    })
+}
+
+/// Writes the live object as it came, in the version that it is asked for in.
+fn write_live(out: &mut String, api_version: &str, request: &Request<'_>) -> Result<(), Refusal> {
+    let live: Request<'_> = request.read("live")?;
+    out.push('{');
+    for (position, (name, value)) in live.members().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        push_json(out, name);
+        out.push(':');
+        if name == "apiVersion" { push_json(out, api_version) } else { out.push_str(value) }
     }
+    out.push('}');
+    Ok(())
 }

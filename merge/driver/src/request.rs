@@ -93,6 +93,11 @@ impl<'a> Request<'a> {
         self.members.iter().rev().find(|(name, _)| name == member).map(|(_, raw)| raw.get())
     }
 
+    /// All members, as they are written.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.members.iter().map(|(name, raw)| (name.as_str(), raw.get()))
+    }
+
     fn required(&self, member: &str) -> Result<&'a str, Refusal> {
         self.raw(member).ok_or_else(|| Refusal::bad_request(format!("{member}: missing")))
     }

@@ -173,7 +173,9 @@ fn compile(kind: Kind, text: &str) -> Result<Source, Refusal> {
             let definition = SchemaDefinition::from_json(&document).map_err(|error| wrong(&error))?;
             Ok(Source::Schema(Schema::compile(&definition)))
         }
-        Kind::OpenApi => Resources::from_openapi(&document).map(Source::Resources).map_err(|error| wrong(&error)),
+        Kind::OpenApi => {
+            Resources::from_openapi(&document).map(Source::Resources).map_err(|error| wrong(&error))
+        }
         Kind::Crd => Resources::from_crd(&document).map(Source::Resources).map_err(|error| wrong(&error)),
     }
 }

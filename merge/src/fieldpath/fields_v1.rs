@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{FieldSet, PathElement};
-use crate::value::{Dialect, Value, escape_json, go_json, write_plain_json_string};
+use crate::value::{Dialect, Value, escape_json, go_json, write_html_safe_string, write_plain_json_string};
 
 impl FieldSet<'_> {
     /// The text of FieldsV1, as a kube-apiserver writes it: members in the set's order.
@@ -176,8 +176,8 @@ impl<'a> FieldSet<'a> {
     }
 }
 
-impl Serialize for SortedByName<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl SortedByName<'_> {
+    fn members(&self) -> Vec<(String, Self)> {
         let mut named: Vec<_> = self
             .set
             .siblings()
@@ -190,7 +190,27 @@ impl Serialize for SortedByName<'_> {
             named.push((".".to_owned(), FieldSet::default().sorted_by_name()));
         }
         named.sort_by(|(left, _), (right, _)| left.cmp(right));
-        serializer.collect_map(named)
+        named
+    }
+
+    /// Appends the text, as Go writes a JSON tree.
+    pub(crate) fn write(&self, out: &mut String) {
+        out.push('{');
+        for (position, (name, below)) in self.members().iter().enumerate() {
+            if position > 0 {
+                out.push(',');
+            }
+            write_html_safe_string(out, name, Dialect::Standard);
+            out.push(':');
+            below.write(out);
+        }
+        out.push('}');
+    }
+}
+
+impl Serialize for SortedByName<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.members())
     }
 }
 

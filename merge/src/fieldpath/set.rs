@@ -59,6 +59,11 @@ impl<'a> FieldSet<'a> {
         self.nodes.iter().filter(|node| node.member).count()
     }
 
+    /// Whether the set can be written as FieldsV1: all its elements have a name.
+    pub fn is_writable(&self) -> bool {
+        !self.nodes.iter().any(|node| matches!(node.element, PathElement::Nameless))
+    }
+
     /// Whether this very path is in the set (a path above or below it doesn't count).
     pub fn contains(&self, path: &Path<'_>) -> bool {
         let Some((last, above)) = path.elements().split_last() else { return false };

@@ -23,6 +23,7 @@ pub struct Schema {
     /// By [`TypeId`]; none for what a reference doesn't find.
     types: Vec<Option<Atom>>,
     names: HashMap<String, TypeId>,
+    is_regular: bool,
 }
 
 /// A type of one [`Schema`].
@@ -138,6 +139,12 @@ impl Schema {
         self.type_named(UNTYPED_DEDUCED)
     }
 
+    /// Whether every list is atomic or associative, as a schema should have it. Items of any other list are valid and
+    /// have no name, so that walks over them fail which validation let pass; and no walk may be spared.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.is_regular
+    }
+
     /// What a value of the type may be; none where the type's name is unknown.
     pub(crate) fn atom(&self, id: TypeId) -> Option<&Atom> {
         self.types[id.0 as usize].as_ref()
@@ -197,7 +204,9 @@ impl Compiler {
                 self.types[base.0 as usize].clone().and_then(|atom| overridden(atom, relationship));
         }
         self.default_keys();
-        Schema { types: self.types, names: self.names }
+        let mut lists = self.types.iter().flatten().filter_map(|atom| atom.list.as_ref());
+        let is_regular = lists.all(|list| list.is_atomic() || list.is_associative());
+        Schema { types: self.types, names: self.names, is_regular }
     }
 
     fn add(&mut self, atom: Option<Atom>) -> TypeId {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::{
     Refusal,
-    entries::{Managed, ManagerId, Operation, Requested},
+    entries::{self, Managed, ManagerId, Operation, Requested},
     last_applied, objects,
 };
 use crate::{
@@ -25,8 +25,12 @@ const ANCIENT_CHANGES: &str = "ancient-changes";
 /// Whose everything is that was there before the first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// The writer of an update while it is computed. No entry is read as this one: each has a version.
-const CURRENT_OPERATION: ManagerId<'static> =
-    ManagerId { manager: "current-operation", operation: Operation::Update, api_version: "", subresource: "" };
+const CURRENT_OPERATION: ManagerId<'static> = ManagerId {
+    manager: "current-operation",
+    operation: Operation::Update,
+    api_version: "",
+    subresource: "",
+};
 
 /// What is never owned: what says which object it is, and what the server keeps for itself.
 const STRIPPED: &[Path<'static>] = &[
@@ -99,8 +103,8 @@ impl<'c, 'a> Chain<'c, 'a> {
         manager: &'a str,
         force: bool,
     ) -> Result<Written<'a>, Refusal<'a>> {
-        let live = objects::without_managed_fields(self.context.arena, live);
         self.check_kind(&intent)?;
+        let live = self.without_managed_fields(live)?;
         let mut written = self.apply_as_kubectl(live, intent, managed, manager, force)?;
         if manager == last_applied::MANAGER {
             written.object = last_applied::updated(self.context.arena, written.object, intent);
@@ -108,7 +112,8 @@ impl<'c, 'a> Chain<'c, 'a> {
         Ok(written)
     }
 
-    fn check_kind(&self, intent: &Value<'a>) -> Result<(), Refusal<'a>> {
+    /// Refuses an object of another kind or version.
+    pub(super) fn check_kind(&self, intent: &Value<'a>) -> Result<(), Refusal<'a>> {
         let text = |name| intent.get(name).and_then(|value| value.as_str()).unwrap_or_default();
         if (text("apiVersion"), text("kind")) == (self.api_version, self.kind) {
             return Ok(());
@@ -131,7 +136,9 @@ impl<'c, 'a> Chain<'c, 'a> {
         force: bool,
     ) -> Result<Written<'a>, Refusal<'a>> {
         let result = self.apply_tracked(live, intent, managed.clone(), manager, force);
-        let (last_applied::MANAGER, Err(Refusal::Conflicts(conflicts))) = (manager, &result) else { return result };
+        let (last_applied::MANAGER, Err(Refusal::Conflicts(conflicts))) = (manager, &result) else {
+            return result;
+        };
         let Some(allowed) = last_applied::still_live(self, live) else { return result };
         let refused: Vec<_> =
             conflicts.iter().filter(|conflict| !allowed.contains(&conflict.path)).copied().collect();
@@ -168,6 +175,14 @@ impl<'c, 'a> Chain<'c, 'a> {
         Ok(Written { object, managed })
     }
 
+    /// The live object as it is merged. Its `managedFields` don't matter to that, unless they alone don't fit the schema.
+    fn without_managed_fields(&self, live: Value<'a>) -> Result<Value<'a>, Refusal<'a>> {
+        if !entries::look_valid(&live) {
+            self.typed(live, Duplicates::Allowed, "the live object")?;
+        }
+        Ok(objects::without_managed_fields(self.context.arena, live))
+    }
+
     fn merge(
         &self,
         live: Value<'a>,
@@ -177,11 +192,14 @@ impl<'c, 'a> Chain<'c, 'a> {
         force: bool,
     ) -> Outcomes<'a> {
         if Managed::are_in(&intent) {
-            return Err(Refusal::BadRequest("metadata.managedFields must be nil in what is applied".to_owned()));
+            return Err(Refusal::BadRequest(
+                "metadata.managedFields must be nil in what is applied".to_owned(),
+            ));
         }
         let intent = self.typed(intent, Duplicates::Forbidden, "the applied object")?;
         let live = self.typed(live, Duplicates::Allowed, "the live object")?;
-        let outcome = self.updater().apply(live, intent, self.api_version, managed.fields.clone(), &id, force);
+        let outcome =
+            self.updater().apply(live, intent, self.api_version, managed.fields.clone(), &id, force);
         self.outcome(outcome, managed)
     }
 
@@ -230,14 +248,16 @@ impl<'c, 'a> Chain<'c, 'a> {
         manager: &'a str,
     ) -> Written<'a> {
         let arena = self.context.arena;
-        let live_uid = objects::get(live, &["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
-        let live = objects::without_managed_fields(arena, live);
+        let live_uid =
+            objects::get(live, &["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
         let object = objects::without_managed_fields(arena, object);
         // An object that nobody owns stays so, unless this write creates it.
         if managed.fields.is_empty() && !live_uid.is_empty() {
             return Written { object, managed };
         }
-        let managed = self.update_identified(live, object, managed, manager);
+        let managed = self
+            .without_managed_fields(live)
+            .and_then(|live| self.update_identified(live, object, managed, manager));
         Written { object, managed: managed.unwrap_or_default() }
     }
 

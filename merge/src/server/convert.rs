@@ -18,7 +18,8 @@ pub(super) struct Versions<'a> {
 
 impl<'a> Converter<'a> for Versions<'a> {
     fn convert(&self, object: Typed<'a>, version: &str) -> Result<Typed<'a>, ConversionError> {
-        let failed = |reason: &str| ConversionError::Failed { version: version.to_owned(), reason: reason.to_owned() };
+        let failed =
+            |reason: &str| ConversionError::Failed { version: version.to_owned(), reason: reason.to_owned() };
         let map = object.value().as_map().ok_or_else(|| failed("it is no object"))?;
         if map.get("apiVersion").and_then(|own| own.as_str()) == Some(version) {
             return Ok(object);
@@ -26,7 +27,9 @@ impl<'a> Converter<'a> for Versions<'a> {
         let type_id = match self.resource.type_in(version) {
             Some(type_id) => type_id,
             // For a custom resource this is an error, not a version that is gone; and so is what is no version at all.
-            None if self.resource.is_custom() => return Err(failed("the custom resource has no such version")),
+            None if self.resource.is_custom() => {
+                return Err(failed("the custom resource has no such version"));
+            }
             None if version.matches('/').count() > 1 => return Err(failed("it is no version")),
             None => return Err(ConversionError::UnknownVersion(version.to_owned())),
         };

@@ -48,7 +48,12 @@ pub struct ManagerId<'a> {
 
 impl<'a> ManagerId<'a> {
     /// The identity of whoever writes. A manager without a name is called `unknown`.
-    pub(super) fn of_writer(manager: &'a str, operation: Operation, api_version: &'a str, subresource: &'a str) -> Self {
+    pub(super) fn of_writer(
+        manager: &'a str,
+        operation: Operation,
+        api_version: &'a str,
+        subresource: &'a str,
+    ) -> Self {
         let manager = if manager.is_empty() { "unknown" } else { manager };
         Self::of_entry(manager, operation, api_version, subresource)
     }
@@ -143,6 +148,27 @@ struct RawEntry<'a> {
 }
 
 impl RawEntry<'_> {
+    /// Whether an object holds this entry and nothing else, each part as the server writes it.
+    fn is_all_of(&self, object: &Value<'_>) -> bool {
+        let texts = [self.manager, self.operation, self.api_version, self.fields_type, self.subresource];
+        let expected = texts.iter().filter(|text| !text.is_empty()).count()
+            + usize::from(self.time.is_some())
+            + usize::from(!self.fields.is_null());
+        let time = object.get("time").and_then(|time| time.as_str());
+        let spelled = self.time.is_none_or(|own| time.is_some_and(|time| time == time_text(own)));
+        spelled && object.as_map().is_some_and(|map| map.len() == expected)
+    }
+
+    /// Whether this is what the server writes for an entry, but for the time.
+    fn is_written_for(&self, entry: &Entry<'_>) -> bool {
+        self.manager == entry.manager
+            && self.operation == entry.operation.as_str()
+            && self.api_version == entry.api_version
+            && self.subresource == entry.subresource
+            && self.fields_type == "FieldsV1"
+            && entry.fields.is_written_as(&self.fields)
+    }
+
     fn is_empty(&self) -> bool {
         let texts = [self.manager, self.operation, self.api_version, self.fields_type, self.subresource];
         texts.iter().all(|text| text.is_empty()) && self.time.is_none() && self.fields.is_null()
@@ -164,6 +190,26 @@ pub(super) enum Requested<'a> {
 /// The value of `metadata.managedFields`.
 pub(super) fn managed_fields_of<'a>(object: &Value<'a>) -> Option<Value<'a>> {
     object.get("metadata")?.get("managedFields")
+}
+
+/// Whether the `managedFields` of an object are what their own schema has, as far as that can be seen at a glance: absent,
+/// null, or a list of entries without other members.
+pub(super) fn look_valid(object: &Value<'_>) -> bool {
+    let entry_is_valid = |entry: &Value<'_>| {
+        let Some(entry) = entry.as_map() else { return false };
+        entry.members().iter().all(|(name, value)| match (*name, value) {
+            (_, Value::Null) | ("fieldsV1", Value::Map(_)) => true,
+            (name, Value::String(_)) => {
+                ["manager", "operation", "apiVersion", "time", "fieldsType", "subresource"].contains(&name)
+            }
+            _ => false,
+        })
+    };
+    match managed_fields_of(object) {
+        None | Some(Value::Null) => true,
+        Some(Value::List(entries)) => entries.iter().all(entry_is_valid),
+        Some(_) => false,
+    }
 }
 
 /// The entries of a list, as the server's decoder has them: `None` where they aren't a list of entries at all.
@@ -215,8 +261,7 @@ impl<'a> Managed<'a> {
     fn decode(arena: &'a Arena, entries: &[RawEntry<'a>]) -> Result<Self, EntryError> {
         let mut managed = Self::default();
         for (position, entry) in entries.iter().enumerate() {
-            let (id, owned) =
-                decode(arena, entry).map_err(|problem| EntryError { position, problem })?;
+            let (id, owned) = decode(arena, entry).map_err(|problem| EntryError { position, problem })?;
             managed.fields.insert(id, owned);
             managed.set_time(id, entry.time);
         }
@@ -253,23 +298,19 @@ impl<'a> Managed<'a> {
     }
 }
 
-/// The entries of a live object in the order in which they stand there; `None` where they can't be read, or where one of
-/// them isn't what the server would write for it.
-pub(super) fn live_entries<'a>(arena: &'a Arena, object: &Value<'a>) -> Option<Vec<Entry<'a>>> {
-    let Some(list) = managed_fields_of(object) else { return Some(Vec::new()) };
-    let raw = raw_entries(Some(list)).filter(|entries| !entries.is_empty())?;
+/// The entries after a write with the times that they have in the live object, where the two differ in nothing else.
+pub(super) fn unchanged<'a>(live: &Value<'a>, after: &[Entry<'a>]) -> Option<Vec<Entry<'a>>> {
+    let Some(list) = managed_fields_of(live) else { return after.is_empty().then(Vec::new) };
+    let (raw, objects) = (raw_entries(Some(list))?, list.as_list()?);
+    if objects.is_empty() || raw.len() != after.len() {
+        return None;
+    }
     raw.iter()
-        .map(|entry| {
-            let (id, owned) = decode(arena, entry).ok()?;
-            let is_canonical = owned.set.is_written_as(&entry.fields);
-            is_canonical.then_some(Entry {
-                manager: id.manager,
-                operation: id.operation,
-                api_version: owned.version,
-                time: entry.time,
-                fields: owned.set,
-                subresource: id.subresource,
-            })
+        .zip(objects)
+        .zip(after)
+        .map(|((live, object), after)| {
+            (live.is_all_of(object) && live.is_written_for(after))
+                .then_some(Entry { time: live.time, ..*after })
         })
         .collect()
 }
@@ -296,11 +337,6 @@ impl<'a> Entry<'a> {
     fn sort_key(&self) -> (Operation, i64, &'a str, &'a str, &'a str) {
         let seconds = self.time.map_or(0, Timestamp::as_second);
         (self.operation, seconds, self.manager, self.api_version, self.subresource)
-    }
-
-    /// Whether two entries say the same, but for the time.
-    pub(super) fn differs_only_in_time(&self, other: &Self) -> bool {
-        Self { time: None, ..*self } == Self { time: None, ..*other }
     }
 }
 

@@ -22,9 +22,8 @@ fn annotations(object: Value<'_>) -> Option<Map<'_>> {
 
 /// The annotations as the server's accessor has them: none where one is no string; null counts as empty.
 fn texts(object: Value<'_>) -> Option<Map<'_>> {
-    annotations(object).filter(|map| {
-        map.members().iter().all(|(_, value)| matches!(value, Value::String(_) | Value::Null))
-    })
+    annotations(object)
+        .filter(|map| map.members().iter().all(|(_, value)| matches!(value, Value::String(_) | Value::Null)))
 }
 
 fn text_of<'a>(object: Value<'a>) -> Option<&'a str> {
@@ -68,13 +67,17 @@ pub(super) fn updated<'a>(arena: &'a Arena, object: Value<'a>, intent: Value<'a>
 
 /// The intent without the annotation; without annotations at all where there are none that can be read.
 fn without_annotation<'a>(arena: &'a Arena, intent: Value<'a>) -> Value<'a> {
-    let kept =
-        texts(intent).map(|map| Value::Map(objects::with_member(arena, coerced(arena, map), ANNOTATION, None)));
+    let kept = texts(intent)
+        .map(|map| Value::Map(objects::with_member(arena, coerced(arena, map), ANNOTATION, None)));
     objects::with(arena, intent, &["metadata", "annotations"], kept)
 }
 
 fn coerced<'a>(arena: &'a Arena, map: Map<'a>) -> Map<'a> {
     let mut members = arena.vec_with_capacity(map.len());
-    members.extend(map.members().iter().map(|(name, value)| (*name, if value.is_null() { Value::String("") } else { *value })));
+    members.extend(
+        map.members()
+            .iter()
+            .map(|(name, value)| (*name, if value.is_null() { Value::String("") } else { *value })),
+    );
     Map::of_sorted(members.into_bump_slice())
 }

@@ -127,7 +127,10 @@ impl<'a> Resource<'a> {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let known = !self.is_custom() || self.type_in(api_version).is_some();
         if kind != self.gvk.kind || group != self.gvk.group || !known {
-            return Err(Refusal::BadRequest(format!("the live object is of {api_version}, Kind={kind}, not of {}", self.gvk)));
+            return Err(Refusal::BadRequest(format!(
+                "the live object is of {api_version}, Kind={kind}, not of {}",
+                self.gvk
+            )));
         }
         Ok(objects::with(arena, object, &["apiVersion"], Some(Value::String(self.api_version()))))
     }
@@ -157,7 +160,10 @@ impl<'a> Request<'a> {
             return Err(self.no_subresource());
         };
         if self.live.is_none() && !self.write.subresource.is_empty() {
-            return Err(Refusal::NotFound(format!("there is no object whose {} could be written", self.write.subresource)));
+            return Err(Refusal::NotFound(format!(
+                "there is no object whose {} could be written",
+                self.write.subresource
+            )));
         }
         let context = self.context();
         let versions = Versions { resource: self.resource, context };
@@ -199,7 +205,9 @@ impl<'a> Request<'a> {
 
     fn check_kind(&self) -> Result<(), Refusal<'a>> {
         let text = |name| self.object.get(name).and_then(|value| value.as_str());
-        if (text("apiVersion"), text("kind")) == (Some(self.resource.api_version()), Some(&self.resource.gvk.kind)) {
+        if (text("apiVersion"), text("kind"))
+            == (Some(self.resource.api_version()), Some(&self.resource.gvk.kind))
+        {
             Ok(())
         } else {
             Err(Refusal::BadRequest(format!("the object isn't of {}", self.resource.gvk)))
@@ -220,7 +228,9 @@ impl<'a> Request<'a> {
     fn zero(&self) -> Result<Value<'a>, Refusal<'a>> {
         let Value::Map(mut map) = self.empty() else { return Ok(Value::Null) };
         let zero = match self.resource.zero() {
-            Some(zero) => Value::from_json(self.arena, zero).map_err(|error| Refusal::Internal(error.to_string()))?,
+            Some(zero) => {
+                Value::from_json(self.arena, zero).map_err(|error| Refusal::Internal(error.to_string()))?
+            }
             None => return Ok(Value::Map(map)),
         };
         for (name, value) in zero.as_map().unwrap_or_default().members() {
@@ -240,7 +250,10 @@ impl<'a> Request<'a> {
             return Vec::new();
         }
         let set = FieldSet::of_paths(self.arena, paths);
-        self.resource.versions_reset(self.write.subresource).map(|version| (version, Filter::Exclude(set))).collect()
+        self.resource
+            .versions_reset(self.write.subresource)
+            .map(|version| (version, Filter::Exclude(set)))
+            .collect()
     }
 
     /// `[]` as `managedFields` of a built-in kind means what `[{}]` does; a custom resource can't tell it from absent.
@@ -258,7 +271,8 @@ impl<'a> Request<'a> {
         if resets.is_empty() {
             return object;
         }
-        let Some(live) = self.live.map(|live| objects::without_managed_fields(self.arena, live.object)) else {
+        let Some(live) = self.live.map(|live| objects::without_managed_fields(self.arena, live.object))
+        else {
             // Only a node brings its status along.
             let is_node = self.resource.gvk.group.is_empty() && self.resource.gvk.kind == "Node";
             return if is_node { object } else { objects::with(self.arena, object, &["status"], None) };
@@ -266,8 +280,8 @@ impl<'a> Request<'a> {
         if self.resource.is_custom() && self.write.subresource == "status" {
             return objects::with(self.arena, live, &["status"], object.get("status"));
         }
-        resets.iter().fold(object, |object, path| {
-            objects::with(self.arena, object, path, objects::get(live, path))
-        })
+        resets
+            .iter()
+            .fold(object, |object, path| objects::with(self.arena, object, path, objects::get(live, path)))
     }
 }

@@ -11,7 +11,12 @@ pub(super) fn get<'a, S: AsRef<str>>(value: Value<'a>, path: &[S]) -> Option<Val
 }
 
 /// The object with a member set, or taken out where the value is `None`.
-pub(super) fn with_member<'a>(arena: &'a Arena, map: Map<'a>, name: &'a str, value: Option<Value<'a>>) -> Map<'a> {
+pub(super) fn with_member<'a>(
+    arena: &'a Arena,
+    map: Map<'a>,
+    name: &'a str,
+    value: Option<Value<'a>>,
+) -> Map<'a> {
     let at = map.members().binary_search_by(|(own, _)| (*own).cmp(name));
     let mut members = arena.vec_with_capacity(map.len() + 1);
     match (at, value) {

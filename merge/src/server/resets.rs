@@ -81,7 +81,11 @@ const RULES: &[Rule] = &[
             "PodCertificateRequest.certificates.k8s.io",
         ],
     },
-    Rule { subresource: "status", fields: &[&["metadata", "labels"], &["spec"]], kinds: &["Deployment.apps"] },
+    Rule {
+        subresource: "status",
+        fields: &[&["metadata", "labels"], &["spec"]],
+        kinds: &["Deployment.apps"],
+    },
     Rule {
         subresource: "status",
         fields: &[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"], &["spec"]],
@@ -129,7 +133,9 @@ pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<&
         None => group.is_empty() && *name == kind,
         Some((own, of)) => own == kind && of == group,
     };
-    let rule = RULES.iter().find(|rule| rule.subresource == subresource && rule.kinds.iter().any(|name| is_named(&name)));
+    let rule = RULES
+        .iter()
+        .find(|rule| rule.subresource == subresource && rule.kinds.iter().any(|name| is_named(&name)));
     match rule {
         Some(rule) => Some(rule.fields),
         None => subresource.is_empty().then_some(&[]),
@@ -152,7 +158,10 @@ mod tests {
 
     #[test]
     fn a_kind_is_told_by_its_group() {
-        assert_eq!(of_builtin("apps", "Deployment", "status"), Some(&[&["metadata", "labels"][..], &["spec"]][..]));
+        assert_eq!(
+            of_builtin("apps", "Deployment", "status"),
+            Some(&[&["metadata", "labels"][..], &["spec"]][..])
+        );
         assert_eq!(of_builtin("", "ConfigMap", ""), Some(&[][..]));
         assert_eq!(of_builtin("", "ConfigMap", "status"), None);
         assert_eq!(of_builtin("", "Deployment", ""), Some(&[][..]));

@@ -46,6 +46,8 @@ struct Kind {
     scale: Option<Scale>,
     /// Every version of the kind that has a type, by `apiVersion`.
     versions: Vec<(String, TypeId)>,
+    /// The versions whose `status` a write of that subresource keeps apart from the rest.
+    status_versions: Vec<String>,
     /// Whether a webhook converts between versions.
     converts_by_webhook: bool,
     /// Whether the server fills in fields that nobody sets.
@@ -108,7 +110,8 @@ impl Resources {
         let schema = Schema::compile(&api.definition);
         let kinds = api.kinds.iter().filter_map(|(gvk, info)| {
             let type_id = schema.type_named(&info.type_name)?;
-            let versions = api.kinds.iter().filter(|(other, _)| other.group == gvk.group && other.kind == gvk.kind);
+            let versions =
+                api.kinds.iter().filter(|(other, _)| other.group == gvk.group && other.kind == gvk.kind);
             let versions = versions
                 .filter_map(|(other, info)| Some((other.api_version(), schema.type_named(&info.type_name)?)))
                 .collect();
@@ -119,6 +122,7 @@ impl Resources {
                 is_custom,
                 has_status: info.endpoints.as_ref().is_some_and(|endpoints| endpoints.status),
                 scale: if is_custom { None } else { builtin_scale(gvk) },
+                status_versions: Vec::new(),
                 versions,
                 converts_by_webhook: false,
                 // A document doesn't tell which of a custom resource's fields have defaults in which version.
@@ -140,14 +144,22 @@ impl Resources {
             .iter()
             .filter_map(|version| Some((api_version(&version.name), schema.type_named(&version.type_name)?)))
             .collect();
-        let paths = |text: &str| text.strip_prefix('.').unwrap_or(text).split('.').map(ToOwned::to_owned).collect();
+        let paths =
+            |text: &str| text.strip_prefix('.').unwrap_or(text).split('.').map(ToOwned::to_owned).collect();
         let replicas_by_version: Vec<_> = resource
             .versions
             .iter()
             .map(|version| {
-                let path = version.scale.as_ref().map(|scale| paths(&scale.spec_replicas)).unwrap_or_default();
+                let path =
+                    version.scale.as_ref().map(|scale| paths(&scale.spec_replicas)).unwrap_or_default();
                 (api_version(&version.name), path)
             })
+            .collect();
+        let status_versions: Vec<_> = resource
+            .versions
+            .iter()
+            .filter(|version| version.status && (version.served || version.storage))
+            .map(|version| api_version(&version.name))
             .collect();
         let served = resource.versions.iter().filter(|version| version.served);
         let kinds = served.filter_map(|version| {
@@ -163,6 +175,7 @@ impl Resources {
                 has_status: version.status,
                 scale,
                 versions: versions.clone(),
+                status_versions: status_versions.clone(),
                 converts_by_webhook: resource.conversion == Conversion::Webhook,
                 has_defaults: has_defaults(&resource.api.definition, &version.type_name),
                 zero: None,
@@ -205,12 +218,14 @@ impl<'s> Resource<'s> {
     }
 
     /// The versions in which a write through a subresource resets fields. The main resource of a custom kind knows only
-    /// its own version, its status the fields of all.
+    /// its own version, its status those that have one.
     pub(super) fn versions_reset(&self, subresource: &str) -> impl Iterator<Item = &'s str> {
-        let own_only = self.kind.is_custom && subresource.is_empty();
         let kind = self.kind;
-        let versions = kind.versions.iter().map(|(version, _)| version.as_str());
-        versions.filter(move |version| !own_only || *version == kind.api_version)
+        let of_status = kind.is_custom && !subresource.is_empty();
+        let own_only = kind.is_custom && subresource.is_empty();
+        let all = kind.versions.iter().map(|(version, _)| version.as_str());
+        let all = all.filter(move |version| !of_status && (!own_only || *version == kind.api_version));
+        all.chain(kind.status_versions.iter().map(String::as_str).filter(move |_| of_status))
     }
 
     pub(super) fn resets(&self, subresource: &str) -> Option<&'static [ResetPath]> {
@@ -239,10 +254,12 @@ fn has_defaults(definition: &SchemaDefinition, type_name: &str) -> bool {
     }
     fn in_atom(atom: &AtomDefinition) -> bool {
         let in_map = |map: &MapDefinition| {
-            let in_field = |field: &FieldDefinition| field.default.is_some() || in_reference(&field.type_reference);
+            let in_field =
+                |field: &FieldDefinition| field.default.is_some() || in_reference(&field.type_reference);
             map.fields.iter().flatten().any(in_field) || in_reference(&map.element_type)
         };
-        atom.map.as_ref().is_some_and(in_map) || atom.list.as_ref().is_some_and(|list| in_reference(&list.element_type))
+        atom.map.as_ref().is_some_and(in_map)
+            || atom.list.as_ref().is_some_and(|list| in_reference(&list.element_type))
     }
     definition.types.iter().any(|named| named.name == type_name && in_atom(&named.atom))
 }

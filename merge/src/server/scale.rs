@@ -54,6 +54,12 @@ impl<'a> Request<'a> {
         let object = objects::without_managed_fields(self.arena, live.object);
         let path: &'a [String] = &scale.replicas;
         let object = objects::with(self.arena, object, path, Some(Value::Int(replicas.into())));
+        if objects::get(object, path).is_none() {
+            return Err(Refusal::Internal(format!(
+                "there is no place for .{} in the live object",
+                path.join(".")
+            )));
+        }
         let managed = self.to_parent(scale, &parent, &written.managed);
         Ok(self.stored(Written { object, managed }, Order::Names))
     }
@@ -71,11 +77,18 @@ impl<'a> Request<'a> {
                 Ok(chain.update_owned(before, after, owners, self.write.manager))
             }
             Verb::Apply { force } => {
-                let is_owned = !owners.fields.is_empty();
+                // The server can't convert the scale of a custom resource: neither to make an owner of what nobody owns,
+                // nor to store another number.
+                let failure = || {
+                    Refusal::Internal("the server can't convert the scale of a custom resource".to_owned())
+                };
+                chain.check_kind(&self.object)?;
+                if self.resource.is_custom() && owners.fields.is_empty() {
+                    return Err(failure());
+                }
                 let written = chain.apply_owned(before, self.object, owners, self.write.manager, force)?;
-                // The server can't convert the scale of a custom resource, and so can't apply it.
-                if self.resource.is_custom() && !(is_owned && written.object == before) {
-                    return Err(Refusal::Internal("the server can't convert the scale of a custom resource".to_owned()));
+                if self.resource.is_custom() && written.object != before {
+                    return Err(failure());
                 }
                 Ok(written)
             }
@@ -95,7 +108,11 @@ impl<'a> Request<'a> {
         let mut metadata = self.arena.vec();
         for name in ["creationTimestamp", "name", "namespace", "resourceVersion", "uid"] {
             let value = objects::get(parent, &["metadata", name]);
-            metadata.extend(value.filter(|value| value.as_str().is_some_and(|text| !text.is_empty())).map(|value| (name, value)));
+            metadata.extend(
+                value
+                    .filter(|value| value.as_str().is_some_and(|text| !text.is_empty()))
+                    .map(|value| (name, value)),
+            );
         }
         Ok(self.scale_object(&[
             ("metadata", Value::Map(Map::of_sorted(metadata.into_bump_slice()))),
@@ -128,13 +145,14 @@ impl<'a> Request<'a> {
         let object = self.object;
         let text = |name| object.get(name).and_then(|value| value.as_str());
         if (text("apiVersion"), text("kind")) != (Some(SCALE_VERSION), Some(SCALE_KIND)) {
-            return Err(Refusal::BadRequest(format!("the object isn't of {SCALE_VERSION}, Kind={SCALE_KIND}")));
+            return Err(Refusal::BadRequest(format!(
+                "the object isn't of {SCALE_VERSION}, Kind={SCALE_KIND}"
+            )));
         }
         let number = |path: &[&str]| match objects::get(object, path) {
             None | Some(Value::Null) => Ok(0),
-            Some(Value::Int(number)) => {
-                i32::try_from(number).map_err(|_| Refusal::BadRequest(format!("{} is too large", path.join("."))))
-            }
+            Some(Value::Int(number)) => i32::try_from(number)
+                .map_err(|_| Refusal::BadRequest(format!("{} is too large", path.join(".")))),
             Some(other) => Err(Refusal::BadRequest(format!("{} is no integer: {other}", path.join(".")))),
         };
         let (replicas, status) = (number(&["spec", "replicas"])?, number(&["status", "replicas"])?);
@@ -148,7 +166,9 @@ impl<'a> Request<'a> {
     fn to_scale(&self, scale: &'a Scale, parent: &Managed<'a>) -> Managed<'a> {
         let mut managed = Managed::default();
         for (id, owned) in &parent.fields {
-            let Some(path) = self.replicas_in(scale, owned.version).filter(|path| !path.elements().is_empty()) else {
+            let Some(path) =
+                self.replicas_in(scale, owned.version).filter(|path| !path.elements().is_empty())
+            else {
                 continue;
             };
             if !owned.set.contains(&path) {
@@ -160,7 +180,9 @@ impl<'a> Request<'a> {
             if id.operation == Operation::Update {
                 scale_id.api_version = SCALE_VERSION;
             }
-            managed.fields.insert(scale_id, VersionedSet { set, version: SCALE_VERSION, applied: owned.applied });
+            managed
+                .fields
+                .insert(scale_id, VersionedSet { set, version: SCALE_VERSION, applied: owned.applied });
             managed.set_time(scale_id, parent.time(id));
         }
         managed

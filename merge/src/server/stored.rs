@@ -40,8 +40,9 @@ impl Spelling {
             return Self { in_set_order: false, in_name_order: false };
         };
         let text = compact(text);
-        let by_name = serde_json::to_string(&set.sorted_by_name()).is_ok_and(|by_name| by_name == text);
-        Self { in_set_order: set.to_fields_v1_text() == text, in_name_order: by_name }
+        let mut by_name = String::with_capacity(text.len());
+        set.sorted_by_name().write(&mut by_name);
+        Self { in_set_order: set.to_fields_v1_text() == text, in_name_order: by_name == text }
     }
 
     /// How several are spelled together.
@@ -116,10 +117,7 @@ impl<'a> Request<'a> {
         if !self.resource.is_custom() && !live.spelling.is(stored.order) {
             return None;
         }
-        let before = super::entries::live_entries(self.arena, &live.object)?;
-        let same = before.len() == stored.managed_fields.len()
-            && before.iter().zip(&stored.managed_fields).all(|(before, now)| before.differs_only_in_time(now));
-        same.then_some(before)
+        super::entries::unchanged(&live.object, &stored.managed_fields)
     }
 
     fn certainty(&self, written: &Written<'a>) -> Certainty {
@@ -130,8 +128,10 @@ impl<'a> Request<'a> {
     }
 
     fn unknowable(&self, managed: &Managed<'a>) -> Option<&'static str> {
-        let other_version = managed.fields.iter().any(|(_, owned)| owned.version != self.resource.api_version());
-        (other_version && self.resource.converts_by_webhook()).then_some("a webhook converts between versions")
+        let other_version =
+            managed.fields.iter().any(|(_, owned)| owned.version != self.resource.api_version());
+        (other_version && self.resource.converts_by_webhook())
+            .then_some("a webhook converts between versions")
     }
 }
 
@@ -203,11 +203,13 @@ impl Serialize for Spelled<'_, '_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entry = self.entry;
         let mut out = serializer.serialize_map(None)?;
-        let mut text = |name, value: &str| if value.is_empty() { Ok(()) } else { out.serialize_entry(name, value) };
+        let mut text =
+            |name, value: &str| if value.is_empty() { Ok(()) } else { out.serialize_entry(name, value) };
         text("apiVersion", entry.api_version)?;
         text("fieldsType", "FieldsV1")?;
         out.serialize_entry("fieldsV1", &Ordered { fields: entry.fields, order: self.order })?;
-        let mut text = |name, value: &str| if value.is_empty() { Ok(()) } else { out.serialize_entry(name, value) };
+        let mut text =
+            |name, value: &str| if value.is_empty() { Ok(()) } else { out.serialize_entry(name, value) };
         text("manager", entry.manager)?;
         text("operation", entry.operation.as_str())?;
         text("subresource", entry.subresource)?;

@@ -46,7 +46,7 @@ pub(super) fn compare<'a>(
     old: Value<'a>,
     new: Value<'a>,
 ) -> Result<Comparison<'a>, Invalid> {
-    if old.is_same(&new) {
+    if old.is_same(&new) && context.schema.is_regular() {
         return Ok(Comparison::default());
     }
     let set = || SetBuilder::new(context.arena);
@@ -88,14 +88,15 @@ impl<'a> Walk<'a> {
         let Some(atom) = self.context.schema.atom(type_id) else {
             return self.violations.add(NO_TYPE);
         };
-        let (old_kinds, new_kinds) = (Kinds::of(atom, old.as_ref()), Kinds::of(atom, new.as_ref()));
+        let (of_old, of_new) = (Kinds::of(atom, old.as_ref()).kind(), Kinds::of(atom, new.as_ref()).kind());
         let leaf = if new.is_none() {
-            self.as_kind(old_kinds.kind(), old, new)
+            self.as_kind(of_old, old, new)
         } else {
-            if old.is_some() && old_kinds != new_kinds {
-                self.as_kind(old_kinds.kind(), old, new);
+            // Values of two kinds are compared as both; what is found is found by either.
+            if old.is_some() && !of_old.is_same(of_new) {
+                self.as_kind(of_old, old, new);
             }
-            self.as_kind(new_kinds.kind(), old, new)
+            self.as_kind(of_new, old, new)
         };
         if leaf == Leaf::No {
             match (old, new) {
@@ -217,6 +218,7 @@ impl<'a> Walk<'a> {
     ) {
         if let (Some(old), Some(new)) = (old, new)
             && old.is_same(&new)
+            && self.context.schema.is_regular()
         {
             return;
         }

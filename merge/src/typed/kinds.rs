@@ -16,6 +16,7 @@ pub(super) struct Kinds<'a> {
 }
 
 /// What a walk treats a value as.
+#[derive(Clone, Copy)]
 pub(super) enum Kind<'a> {
     Map(&'a Map),
     Scalar(Scalar),
@@ -53,9 +54,10 @@ impl<'a> Kinds<'a> {
     }
 }
 
-impl PartialEq for Kinds<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        (self.map, self.scalar, self.list) == (other.map, other.scalar, other.list)
+impl Kind<'_> {
+    /// Whether two are the same kind, of one type.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
 

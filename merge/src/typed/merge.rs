@@ -22,7 +22,7 @@ pub(super) fn merge<'a>(
     applied: Value<'a>,
 ) -> Result<Value<'a>, Invalid> {
     let mut walk = Walk { context, violations: Violations::default() };
-    let merged = walk.both(type_id, live, applied);
+    let merged = walk.sides(type_id, Some(live), Some(applied));
     walk.violations.or(merged.unwrap_or(Value::Null))
 }
 
@@ -32,35 +32,37 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A value of which at least one side is there. A value that only one side has is taken as it is: both sides are
-    /// valid, so nothing in it can be refused.
-    fn either(
+    /// Merges two sides, of which at least one is there.
+    fn sides(
         &mut self,
         type_id: TypeId,
         live: Option<Value<'a>>,
         applied: Option<Value<'a>>,
     ) -> Option<Value<'a>> {
-        match (live, applied) {
-            (Some(live), Some(applied)) => self.both(type_id, live, applied),
-            (live, None) => live,
-            (None, applied) => applied,
+        // A value that only one side has is taken as it is: both sides are valid, so nothing in it can be refused.
+        if self.context.schema.is_regular() && (live.is_none() || applied.is_none()) {
+            return live.or(applied);
         }
-    }
-
-    fn both(&mut self, type_id: TypeId, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
         let Some(atom) = self.context.schema.atom(type_id) else {
             self.violations.add(NO_TYPE);
             return None;
         };
-        let (live_kinds, applied_kinds) = (Kinds::of(atom, Some(&live)), Kinds::of(atom, Some(&applied)));
-        if live_kinds != applied_kinds {
+        let kind = |value: Option<Value<'a>>| Kinds::of(atom, value.as_ref()).kind();
+        let Some(applied) = applied else { return self.as_kind(kind(live), live, None) };
+        let (of_live, of_applied) = (kind(live), kind(Some(applied)));
+        if live.is_some() && !of_live.is_same(of_applied) {
             // Of what the live value's own kind makes of the two, only the errors count.
-            self.as_kind(live_kinds.kind(), live, applied);
+            self.as_kind(of_live, live, Some(applied));
         }
-        self.as_kind(applied_kinds.kind(), live, applied)
+        self.as_kind(of_applied, live, Some(applied))
     }
 
-    fn as_kind(&mut self, kind: Kind<'a>, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
+    fn as_kind(
+        &mut self,
+        kind: Kind<'a>,
+        live: Option<Value<'a>>,
+        applied: Option<Value<'a>>,
+    ) -> Option<Value<'a>> {
         match kind {
             Kind::Map(map) => self.maps(map, live, applied),
             Kind::Scalar(scalar) => self.scalars(scalar, live, applied),
@@ -72,46 +74,42 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn scalars(&mut self, scalar: Scalar, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
-        if !fits(scalar, &live) && !fits(scalar, &applied) {
+    fn scalars(
+        &mut self,
+        scalar: Scalar,
+        live: Option<Value<'a>>,
+        applied: Option<Value<'a>>,
+    ) -> Option<Value<'a>> {
+        if let (Some(live), Some(applied)) = (live, applied)
+            && !fits(scalar, &live)
+            && !fits(scalar, &applied)
+        {
             let (expected, found) = (expectation(scalar), description(&applied));
             self.violations.add(format!("expected {expected}, found {found}"));
             return None;
         }
-        Some(upper(live, applied))
+        upper(live, applied)
     }
 
-    fn maps(&mut self, map: &'a Map, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
-        let lower = live.as_map().unwrap_or_default();
-        let over = applied.as_map().unwrap_or_default();
-        // Two empty or null values are a leaf, so that the difference between the two is kept.
-        if map.is_atomic || (lower.is_empty() && over.is_empty()) {
-            return Some(upper(live, applied));
-        }
-        self.members(map, live, lower, over)
-    }
-
-    fn members(
+    fn maps(
         &mut self,
         map: &'a Map,
-        live: Value<'a>,
-        lower: value::Map<'a>,
-        over: value::Map<'a>,
+        live: Option<Value<'a>>,
+        applied: Option<Value<'a>>,
     ) -> Option<Value<'a>> {
+        let members = |value: Option<Value<'a>>| value.and_then(|value| value.as_map()).unwrap_or_default();
+        let (lower, over) = (members(live), members(applied));
+        // Two empty or null values are a leaf, so that the difference between the two is kept.
+        if map.is_atomic || (lower.is_empty() && over.is_empty()) {
+            return upper(live, applied);
+        }
         let mut shared = 0;
         // Written only once something differs from the live map.
         let mut written: Option<ArenaVec<'a, value::Member<'a>>> = None;
         for (name, live, applied) in value::Map::zip(lower, over) {
-            let merged = match (live, applied) {
-                (live, None) => live,
-                (None, applied) => applied,
-                (Some(live), Some(applied)) => {
-                    let before = self.violations.len();
-                    let merged = self.both(map.member(name), live, applied);
-                    self.violations.prefix(before, &PathElement::Field(name));
-                    merged
-                }
-            };
+            let before = self.violations.len();
+            let merged = self.sides(map.member(name), live, applied);
+            self.violations.prefix(before, &PathElement::Field(name));
             match (live, merged, &mut written) {
                 (Some(live), Some(merged), None) if merged.is_same(&live) => shared += 1,
                 (_, merged, None) => {
@@ -124,17 +122,22 @@ impl<'a> Walk<'a> {
             }
         }
         match written {
-            None => Some(live),
+            None => live,
             Some(out) if out.is_empty() => None,
             Some(out) => Some(Value::Map(value::Map::of_sorted(out.into_bump_slice()))),
         }
     }
 
-    fn lists(&mut self, list: &'a List, live: Value<'a>, applied: Value<'a>) -> Option<Value<'a>> {
-        let lower = live.as_list().unwrap_or_default();
-        let over = applied.as_list().unwrap_or_default();
+    fn lists(
+        &mut self,
+        list: &'a List,
+        live: Option<Value<'a>>,
+        applied: Option<Value<'a>>,
+    ) -> Option<Value<'a>> {
+        let items = |value: Option<Value<'a>>| value.and_then(|value| value.as_list()).unwrap_or_default();
+        let (lower, over) = (items(live), items(applied));
         if list.is_atomic() || (lower.is_empty() && over.is_empty()) {
-            return Some(upper(live, applied));
+            return upper(live, applied);
         }
         let lower_names = self.names(list, lower)?;
         let over_names = self.names(list, over)?;
@@ -159,7 +162,7 @@ impl<'a> Walk<'a> {
         }
         let unchanged =
             out.len() == lower.len() && out.iter().zip(lower).all(|(merged, live)| merged.is_same(live));
-        Some(if unchanged { live } else { Value::List(out.into_bump_slice()) })
+        if unchanged { live } else { Some(Value::List(out.into_bump_slice())) }
     }
 
     /// Merges two lists of the same items in the same order, which is what an applier that changes nothing sends.
@@ -184,7 +187,7 @@ impl<'a> Walk<'a> {
         applied: Option<Value<'a>>,
     ) -> Option<Value<'a>> {
         let reported = std::mem::take(&mut self.violations);
-        let merged = self.either(list.element, live, applied);
+        let merged = self.sides(list.element, live, applied);
         self.violations = reported;
         merged
     }
@@ -205,8 +208,12 @@ impl<'a> Walk<'a> {
 }
 
 /// The upper of two leaves; the lower one where they are identical, so that it stays shared.
-fn upper<'a>(live: Value<'a>, applied: Value<'a>) -> Value<'a> {
-    if live.is_identical(&applied) { live } else { applied }
+fn upper<'a>(live: Option<Value<'a>>, applied: Option<Value<'a>>) -> Option<Value<'a>> {
+    match (live, applied) {
+        (Some(live), Some(applied)) if !live.is_identical(&applied) => Some(applied),
+        (Some(live), _) => Some(live),
+        (None, applied) => applied,
+    }
 }
 
 /// The items of a list by the elements that name them.

@@ -116,8 +116,9 @@ impl<'a> Typed<'a> {
         self.type_id
     }
 
-    pub(crate) fn context(&self) -> Context<'a> {
-        self.context
+    /// Whether every item of a list that is valid has a name.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.context.schema.is_regular()
     }
 
     /// The same type with another value, which has to come from a walk over valid ones.

@@ -16,7 +16,7 @@ impl<'a> Updater<'_, 'a> {
         last: Option<VersionedSet<'a>>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
-        if self.keeps_all(managers, applier, last) {
+        if merged.is_regular() && self.keeps_all(managers, applier, last) {
             // The passes would find nothing to remove.
             return Ok(merged.remove(FieldSet::default()));
         }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::Value;
 
-/// Which of Go's JSON writers to follow where they differ.
+/// Which of Go's JSON writers to follow where they differ: in backspaces, form feeds and small exponents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// `encoding/json`: writes backspace and form feed as `\b` and `\f`.
@@ -19,7 +19,7 @@ pub(crate) fn go_json(out: &mut String, value: &Value<'_>, dialect: Dialect) {
         Value::Null => out.push_str("null"),
         Value::Bool(value) => out.push_str(if value { "true" } else { "false" }),
         Value::Int(value) => push(out, format_args!("{value}")),
-        Value::Float(value) => write_json_float(out, value),
+        Value::Float(value) => write_json_float(out, value, dialect),
         Value::String(text) => write_html_safe_string(out, text, dialect),
         Value::List(items) => {
             out.push('[');
@@ -58,7 +58,8 @@ pub(crate) fn escape_json(out: &mut String, text: &str) {
     escape(out, text, |character| character < ' ', Dialect::Iterator);
 }
 
-fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
+/// Writes a string as Go's JSON packages do unless told otherwise, with `<`, `>` and `&` escaped.
+pub(crate) fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
     let unsafe_in_html =
         |character| character < ' ' || matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
     out.push('"');
@@ -87,14 +88,33 @@ fn escape(out: &mut String, text: &str, is_unsafe: impl Fn(char) -> bool, dialec
     out.push_str(rest);
 }
 
-fn write_json_float(out: &mut String, value: f64) {
+fn write_json_float(out: &mut String, value: f64, dialect: Dialect) {
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        // Rust writes `1e21` and `1e-7`, Go `1e+21` and `1e-7`.
-        let text = format!("{value:e}");
-        out.push_str(&with_exponent_sign(&text, 1));
+        // Of small numbers `encoding/json` writes `1e-7`, json-iterator `1e-07`.
+        let digits = if dialect == Dialect::Iterator { 2 } else { 1 };
+        out.push_str(&with_exponent_sign(&format!("{value:e}"), digits));
     } else {
-        push(out, format_args!("{value}"));
+        push(out, format_args!("{}", Digits(value)));
+    }
+}
+
+/// A float without exponent, as Go writes it: the digits that tell it from all others, then zeros.
+struct Digits(f64);
+
+impl fmt::Display for Digits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(value) = *self;
+        if value.abs() < 1e16 {
+            return write!(f, "{value}");
+        }
+        // Rust writes all digits of such a number, also those that say nothing.
+        let scientific = format!("{value:e}");
+        let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+        let digits = mantissa.replace('.', "");
+        let zeros =
+            (exponent.parse::<usize>().unwrap_or(0) + 1).saturating_sub(digits.trim_start_matches('-').len());
+        write!(f, "{digits}{}", "0".repeat(zeros))
     }
 }
 
@@ -201,6 +221,15 @@ mod tests {
             r#"{"a":[1,1e+21,1e-7,0.5],"b":"\u003ca\u003e \u0026 \"b\"\b\u2028"}"#
         );
         assert!(written(&json, Dialect::Iterator).contains(r"\u0008"));
+        assert!(written(&json, Dialect::Iterator).contains("1e-07"));
+    }
+
+    #[test]
+    fn a_large_float_is_written_with_the_digits_that_count() {
+        assert_eq!(
+            written(&json!([-9_223_372_036_854_775_808.0, 1e16]), Dialect::Iterator),
+            "[-9223372036854776000,10000000000000000]"
+        );
     }
 
     #[test]

@@ -416,7 +416,7 @@ fn spoil(random: &mut Random, schema: &mut Schema) {
         2 => schema.types[at].1 = Atom::default(),
         3 => {
             if let Some(list) = &mut schema.types[at].1.list {
-                list.relationship = Some(random.pick(&["separable", "odd", ""]));
+                list.relationship = Some(random.pick(&["separable", ""]));
             }
         }
         4 => {
@@ -426,7 +426,7 @@ fn spoil(random: &mut Random, schema: &mut Schema) {
         }
         _ => {
             if let Some(map) = &mut schema.types[at].1.map {
-                map.relationship = Some(random.pick(&["associative", "odd", ""]));
+                map.relationship = Some(random.pick(&["associative", ""]));
                 let twice = map.fields.first().cloned();
                 map.fields.extend(twice);
             }

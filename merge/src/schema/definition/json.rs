@@ -129,12 +129,14 @@ fn read_scalar(value: &Value, at: &At<'_>) -> Result<Scalar> {
 fn read_relationship(object: &Object, at: &At<'_>) -> Result<Option<Relationship>> {
     let Some(value) = present(object, "elementRelationship") else { return Ok(None) };
     let at = at.member("elementRelationship");
-    Ok(Some(match at.text(value)? {
-        "associative" => Relationship::Associative,
-        "atomic" => Relationship::Atomic,
-        "separable" => Relationship::Separable,
+    Ok(match at.text(value)? {
+        // As upstream writes none.
+        "" => None,
+        "associative" => Some(Relationship::Associative),
+        "atomic" => Some(Relationship::Atomic),
+        "separable" => Some(Relationship::Separable),
         _ => return Err(unknown_word(&at, "relationship", value, RELATIONSHIPS)),
-    }))
+    })
 }
 
 fn unknown_word(
