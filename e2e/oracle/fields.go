@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -43,14 +44,55 @@ func spellingOf(raw json.RawMessage) (spelling, error) {
 			return nil, err
 		}
 		buf := &bytes.Buffer{}
-		if len(entry.FieldsV1) > 0 {
-			if err := json.Compact(buf, entry.FieldsV1); err != nil {
+		if bytes.HasPrefix(entry.FieldsV1, []byte("{")) {
+			decoder := json.NewDecoder(bytes.NewReader(entry.FieldsV1))
+			if _, err := decoder.Token(); err != nil {
 				return nil, err
 			}
+			if err := writeInItsOrder(buf, decoder); err != nil {
+				return nil, err
+			}
+		} else {
+			buf.Write(entry.FieldsV1)
 		}
 		all = append(all, buf.Bytes())
 	}
 	return all, nil
+}
+
+// writeInItsOrder copies an object whose brace is read already. Only its order is kept: how the server has escaped what
+// it stores can't be told from what it serves.
+func writeInItsOrder(buf *bytes.Buffer, decoder *json.Decoder) error {
+	buf.WriteByte('{')
+	for i := 0; decoder.More(); i++ {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		text, _ := name.(string)
+		writeName(buf, text)
+		buf.WriteByte(':')
+		value, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		if value != json.Delim('{') {
+			fmt.Fprintf(buf, "%v", value)
+			if value == json.Delim('[') {
+				return nil // no field set; nothing that is written is the same
+			}
+			continue
+		}
+		if err := writeInItsOrder(buf, decoder); err != nil {
+			return err
+		}
+	}
+	buf.WriteByte('}')
+	_, err := decoder.Token()
+	return err
 }
 
 // inOrderOfSet spells the entries of an object in the order of their sets. Reading a set and writing it again would lose
@@ -69,9 +111,22 @@ func inOrderOfSet(object map[string]any) (spelling, error) {
 
 func writeInOrderOfSet(buf *bytes.Buffer, fields any) error {
 	members, _ := fields.(map[string]any)
-	names := slices.Collect(maps.Keys(members))
 	elements := map[string]fieldpath.PathElement{}
-	for _, name := range names {
+	if err := readNames(elements, members); err != nil {
+		return err
+	}
+	writeSorted(buf, members, func(a, b string) int {
+		if a == "." || b == "." {
+			return cmp.Compare(a, b)
+		}
+		return elements[a].Compare(elements[b])
+	})
+	return nil
+}
+
+// readNames reads the path elements that an object of objects has as names, at every level.
+func readNames(elements map[string]fieldpath.PathElement, members map[string]any) error {
+	for name, below := range members {
 		if name == "." {
 			continue
 		}
@@ -80,25 +135,12 @@ func writeInOrderOfSet(buf *bytes.Buffer, fields any) error {
 			return err
 		}
 		elements[name] = element
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if a == "." || b == "." {
-			return cmp.Compare(a, b)
-		}
-		return elements[a].Compare(elements[b])
-	})
-	buf.WriteByte('{')
-	for i, name := range names {
-		if i > 0 {
-			buf.WriteByte(',')
-		}
-		writeName(buf, name)
-		buf.WriteByte(':')
-		if err := writeInOrderOfSet(buf, members[name]); err != nil {
-			return err
+		if below, ok := below.(map[string]any); ok {
+			if err := readNames(elements, below); err != nil {
+				return err
+			}
 		}
 	}
-	buf.WriteByte('}')
 	return nil
 }
 
@@ -111,15 +153,28 @@ func writeName(buf *bytes.Buffer, name string) {
 
 // inOrderOfStrings spells the entries of an object with their members sorted.
 func inOrderOfStrings(object map[string]any) (spelling, error) {
-	var all spelling
+	all := spelling{}
 	for _, entry := range managedFieldsOf(object) {
 		buf := &bytes.Buffer{}
-		if err := encodeValue(buf, entry["fieldsV1"]); err != nil {
-			return nil, err
-		}
+		writeSorted(buf, entry["fieldsV1"], cmp.Compare[string])
 		all = append(all, buf.Bytes())
 	}
 	return all, nil
+}
+
+// writeSorted writes an object of objects with its names in an order.
+func writeSorted(buf *bytes.Buffer, fields any, compare func(a, b string) int) {
+	members, _ := fields.(map[string]any)
+	buf.WriteByte('{')
+	for i, name := range slices.SortedFunc(maps.Keys(members), compare) {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		writeName(buf, name)
+		buf.WriteByte(':')
+		writeSorted(buf, members[name], compare)
+	}
+	buf.WriteByte('}')
 }
 
 func (s spelling) equal(other spelling) bool {

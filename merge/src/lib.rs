@@ -2,6 +2,7 @@
 
 mod arena;
 pub mod fieldpath;
+pub mod predict;
 mod release;
 pub mod schema;
 pub mod server;

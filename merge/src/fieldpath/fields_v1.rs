@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{FieldSet, PathElement};
-use crate::value::{Dialect, Value, escape_json, go_json, write_html_safe_string, write_plain_json_string};
+use crate::value::{Dialect, Value, escape_json, go_json, write_plain_json_string};
 
 impl FieldSet<'_> {
     /// The text of FieldsV1, as a kube-apiserver writes it: members in the set's order.
@@ -193,14 +193,14 @@ impl SortedByName<'_> {
         named
     }
 
-    /// Appends the text, as Go writes a JSON tree.
+    /// Appends the text.
     pub(crate) fn write(&self, out: &mut String) {
         out.push('{');
         for (position, (name, below)) in self.members().iter().enumerate() {
             if position > 0 {
                 out.push(',');
             }
-            write_html_safe_string(out, name, Dialect::Standard);
+            write_plain_json_string(out, name);
             out.push(':');
             below.write(out);
         }

@@ -64,7 +64,7 @@ impl<'a> ManagerId<'a> {
     }
 
     /// The identity as the server keys it: an entry without its fields, as JSON. Only its order matters here.
-    pub(super) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let mut key = String::from("{");
         for (name, value) in [
             ("manager", self.manager),
@@ -333,6 +333,11 @@ fn decode<'a>(arena: &'a Arena, entry: &RawEntry<'a>) -> Result<(ManagerId<'a>, 
 }
 
 impl<'a> Entry<'a> {
+    /// Whose the entry is.
+    pub fn id(&self) -> ManagerId<'a> {
+        ManagerId::of_entry(self.manager, self.operation, self.api_version, self.subresource)
+    }
+
     /// By operation, second, manager, version and subresource.
     fn sort_key(&self) -> (Operation, i64, &'a str, &'a str, &'a str) {
         let seconds = self.time.map_or(0, Timestamp::as_second);

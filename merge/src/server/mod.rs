@@ -24,7 +24,7 @@ use self::{chain::Chain, convert::Versions};
 use crate::{
     Arena, Release,
     fieldpath::{FieldSet, Path, PathElement},
-    typed::Context,
+    typed::{Comparison, Context, Duplicates, Typed},
     updater::{Conflict, Filter},
     value::{Map, Value},
 };
@@ -133,6 +133,35 @@ impl<'a> Resource<'a> {
             )));
         }
         Ok(objects::with(arena, object, &["apiVersion"], Some(Value::String(self.api_version()))))
+    }
+}
+
+/// What a prediction is explained with.
+impl<'a> Resource<'a> {
+    /// The entries of a live object, in the server's order; none where they can't be read.
+    pub(crate) fn entries(&self, arena: &'a Arena, live: Live<'a>) -> Vec<Entry<'a>> {
+        entries::Managed::of_live(arena, &live.object).map(|managed| managed.encode()).unwrap_or_default()
+    }
+
+    /// The live object as what is stored after a write that is refused.
+    pub(crate) fn unchanged(&self, arena: &'a Arena, live: Option<Live<'a>>) -> Stored<'a> {
+        let object = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
+        let entries = live.map(|live| self.entries(arena, live)).unwrap_or_default();
+        Stored::unchanged(object, entries, self.is_custom())
+    }
+
+    /// What a write makes different in an object, but for its `managedFields`.
+    pub(crate) fn compare(
+        &self,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        stored: &Stored<'a>,
+    ) -> Comparison<'a> {
+        let context = Context { arena, schema: self.schema, rules: Release::LATEST.rules() };
+        let live = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
+        let typed = |value| Typed::validated(context, self.type_id(), value, Duplicates::Allowed);
+        let compared = typed(live).and_then(|live| live.compare(&typed(stored.object)?));
+        compared.unwrap_or_default()
     }
 }
 

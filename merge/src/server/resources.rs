@@ -213,6 +213,11 @@ impl<'s> Resource<'s> {
         self.kind.converts_by_webhook
     }
 
+    /// Whether a server may serve a built-in kind in another version, and so convert to it.
+    pub(super) fn may_be_served(&self, api_version: &str) -> bool {
+        !self.kind.is_custom && ZERO_VALUES.contains_key(&format!("{api_version} {}", self.gvk.kind))
+    }
+
     pub(super) fn type_in(&self, api_version: &str) -> Option<TypeId> {
         self.kind.versions.iter().find(|(own, _)| own == api_version).map(|(_, type_id)| *type_id)
     }

@@ -1,6 +1,11 @@
 //! What is stored after a write, or that nothing is.
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    de::{DeserializeSeed, Deserializer, MapAccess, Visitor},
+    ser::{Serialize, SerializeMap, SerializeSeq, Serializer},
+};
 
 use super::{
     Certainty, Request,
@@ -8,7 +13,11 @@ use super::{
     entries::{Entry, Managed, time_text},
     objects,
 };
-use crate::{Arena, fieldpath::FieldSet, value::Value};
+use crate::{
+    Arena,
+    fieldpath::FieldSet,
+    value::{Value, write_plain_json_string},
+};
 
 /// In which order the members of a field set are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +48,7 @@ impl Spelling {
         let Ok(set) = FieldSet::from_fields_v1_text(&arena, text) else {
             return Self { in_set_order: false, in_name_order: false };
         };
-        let text = compact(text);
+        let Some(text) = normalized(text) else { return Self { in_set_order: false, in_name_order: false } };
         let mut by_name = String::with_capacity(text.len());
         set.sorted_by_name().write(&mut by_name);
         Self { in_set_order: set.to_fields_v1_text() == text, in_name_order: by_name == text }
@@ -68,17 +77,46 @@ impl Default for Spelling {
     }
 }
 
-/// JSON without the space between its parts.
-fn compact(json: &str) -> String {
-    let (mut in_string, mut escaped) = (false, false);
-    json.chars()
-        .filter(|character| {
-            let keep = in_string || !character.is_ascii_whitespace();
-            in_string ^= *character == '"' && !escaped;
-            escaped = in_string && *character == '\\' && !escaped;
-            keep
-        })
-        .collect()
+/// FieldsV1 in its own order, without space and with escapes only where the server writes some: a client can't tell how
+/// the server has escaped what it stores.
+fn normalized(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    Level(&mut out).deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
+    Some(out)
+}
+
+struct Level<'o>(&'o mut String);
+
+impl<'de> DeserializeSeed<'de> for Level<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Level<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of path elements")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let Self(out) = self;
+        out.push('{');
+        let start = out.len();
+        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
+            if out.len() > start {
+                out.push(',');
+            }
+            write_plain_json_string(out, &name);
+            out.push(':');
+            members.next_value_seed(Level(out))?;
+        }
+        out.push('}');
+        Ok(())
+    }
 }
 
 /// What a write leads to.
@@ -99,13 +137,13 @@ impl<'a> Request<'a> {
     /// Decides whether a write is stored: not where it differs from what is there in time stamps alone, or not at all.
     pub(super) fn stored(&self, written: Written<'a>, order: Order) -> Stored<'a> {
         let managed_fields = written.managed.encode();
-        let certainty = self.certainty(&written);
+        let live_object = self.live.map(|live| objects::without_managed_fields(self.arena, live.object));
+        let same_object = live_object.filter(|live| live.is_written_like(&written.object));
+        let certainty = self.certainty(&written, live_object, same_object.is_some());
         let stored = Stored { object: written.object, managed_fields, changed: true, certainty, order };
-        let Some(live) = self.live else { return stored };
-        let live_object = objects::without_managed_fields(self.arena, live.object);
-        match self.owners_that_stay(&stored) {
-            Some(managed_fields) if live_object == stored.object => {
-                Stored { object: live_object, managed_fields, changed: false, ..stored }
+        match (same_object, self.owners_that_stay(&stored)) {
+            (Some(object), Some(managed_fields)) => {
+                Stored { object, managed_fields, changed: false, ..stored }
             }
             _ => stored,
         }
@@ -120,18 +158,45 @@ impl<'a> Request<'a> {
         super::entries::unchanged(&live.object, &stored.managed_fields)
     }
 
-    fn certainty(&self, written: &Written<'a>) -> Certainty {
-        if let Some(reason) = self.unknowable(&written.managed) {
-            return Certainty::Unknown(reason);
+    fn certainty(&self, written: &Written<'a>, live: Option<Value<'a>>, same_object: bool) -> Certainty {
+        if let Some(reason) = self.unknowable(written, live) {
+            Certainty::Unknown(reason)
+        } else if same_object || !self.resource.has_defaults() {
+            // What is stored has its defaults already.
+            Certainty::Exact
+        } else {
+            Certainty::ModuloDefaulting
         }
-        if self.resource.has_defaults() { Certainty::ModuloDefaulting } else { Certainty::Exact }
     }
 
-    fn unknowable(&self, managed: &Managed<'a>) -> Option<&'static str> {
-        let other_version =
-            managed.fields.iter().any(|(_, owned)| owned.version != self.resource.api_version());
-        (other_version && self.resource.converts_by_webhook())
-            .then_some("a webhook converts between versions")
+    fn unknowable(&self, written: &Written<'a>, live: Option<Value<'a>>) -> Option<&'static str> {
+        let own = self.resource.api_version();
+        let before = self.live.map(|live| Managed::of_live(self.arena, &live.object).unwrap_or_default());
+        let before = before.iter().flat_map(|managed| managed.fields.iter());
+        let mut versions = written.managed.fields.iter().chain(before).map(|(_, owned)| owned.version);
+        if self.resource.converts_by_webhook() && versions.clone().any(|version| version != own) {
+            return Some("somebody owns fields in another version, and a webhook converts between the two");
+        }
+        if versions.any(|version| version != own && self.resource.may_be_served(version)) {
+            return Some(
+                "somebody owns fields in another version, and only the server can convert between the two",
+            );
+        }
+        let nulls = |value: Option<Value<'_>>| value.map_or(0, |value| value.nulls());
+        if self.resource.is_custom() && nulls(Some(written.object)) > nulls(live) + nulls(Some(self.object)) {
+            return Some(
+                "a map or list loses all it had while somebody else owns it; the schema may refuse the null",
+            );
+        }
+        None
+    }
+}
+
+impl<'a> Stored<'a> {
+    /// An object that stays as it is.
+    pub(super) fn unchanged(object: Value<'a>, managed_fields: Vec<Entry<'a>>, is_custom: bool) -> Self {
+        let order = if is_custom { Order::Names } else { Order::Set };
+        Self { object, managed_fields, changed: false, certainty: Certainty::Exact, order }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::Arena;
 pub const MAX_DEPTH: usize = 256;
 
 /// Why something can't be a value.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// Lists and maps are nested too deep.
     #[error("lists and maps are nested more than {MAX_DEPTH} levels deep")]

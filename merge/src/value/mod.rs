@@ -16,7 +16,7 @@ mod text;
 
 pub(crate) use deserialize::{NameSeed, ValueSeed};
 pub use json::{MAX_DEPTH, ValueError};
-pub(crate) use text::{Dialect, escape_json, go_json, write_html_safe_string, write_plain_json_string};
+pub(crate) use text::{Dialect, escape_json, go_json, write_plain_json_string};
 
 /// A JSON value. Absent is not [`Null`](Self::Null): what may be absent is an `Option<Value>`.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +74,51 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// How many nulls there are in it.
+    pub(crate) fn nulls(&self) -> usize {
+        match self {
+            Self::Null => 1,
+            Self::List(items) => items.iter().map(Self::nulls).sum(),
+            Self::Map(map) => map.0.iter().map(|(_, value)| value.nulls()).sum(),
+            _ => 0,
+        }
+    }
+
     /// Whether the value is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
+    }
+
+    /// Whether both are the same JSON when the server writes them: `1` and `1.0` are, `0` and `-0.0` aren't.
+    pub(crate) fn is_written_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Float(left), Self::Float(right)) => left.to_bits() == right.to_bits(),
+            (Self::Int(_), Self::Float(_)) | (Self::Float(_), Self::Int(_)) => {
+                self == other && {
+                    let written = |value| {
+                        let mut out = String::new();
+                        go_json(&mut out, value, Dialect::Standard);
+                        out
+                    };
+                    written(self) == written(other)
+                }
+            }
+            (Self::List(left), Self::List(right)) => {
+                std::ptr::eq(*left, *right)
+                    || left.len() == right.len()
+                        && left.iter().zip(*right).all(|(left, right)| left.is_written_like(right))
+            }
+            (Self::Map(left), Self::Map(right)) => {
+                std::ptr::eq(left.0, right.0)
+                    || left.len() == right.len()
+                        && left
+                            .0
+                            .iter()
+                            .zip(right.0)
+                            .all(|(left, right)| left.0 == right.0 && left.1.is_written_like(&right.1))
+            }
+            _ => self == other,
+        }
     }
 
     /// Whether both are equal and spelled alike: `1` isn't `1.0` here.

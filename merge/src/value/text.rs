@@ -58,8 +58,7 @@ pub(crate) fn escape_json(out: &mut String, text: &str) {
     escape(out, text, |character| character < ' ', Dialect::Iterator);
 }
 
-/// Writes a string as Go's JSON packages do unless told otherwise, with `<`, `>` and `&` escaped.
-pub(crate) fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
+fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
     let unsafe_in_html =
         |character| character < ' ' || matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
     out.push('"');

@@ -1,0 +1,285 @@
+//! What a server-side apply would do, before it is sent.
+//!
+//! The face of this crate for whoever applies: a [`Prediction`] says what becomes of the object and of everybody's
+//! ownership, whose fields are taken and which are given up, and how far it can be relied on. [`Resource::is_noop`] says
+//! for less that an apply would change nothing.
+
+use std::fmt::{self, Display};
+
+use jiff::Timestamp;
+
+use crate::{
+    Arena, Release,
+    fieldpath::{FieldSet, Path},
+    server::{Certainty, Entry, Live, ManagerId, Operation, Refusal, Resource, Spelling, Stored, Write},
+    typed::Comparison,
+    updater::Conflict,
+    value::{Value, ValueError},
+};
+
+/// How an intent is applied.
+#[derive(Clone, Copy, Debug)]
+pub struct Apply<'a> {
+    /// The field manager's name.
+    pub manager: &'a str,
+    /// Whether it takes what others own.
+    pub force: bool,
+    /// The subresource that it is applied to; empty for the object itself.
+    pub subresource: &'a str,
+    /// The time of the write, to the second.
+    pub now: Timestamp,
+    /// The server's release.
+    pub release: Release,
+}
+
+/// What an apply leads to.
+#[derive(Clone, Debug)]
+pub struct Prediction<'a> {
+    /// The object and its `managedFields` afterwards. Where the apply is refused, as they are.
+    pub stored: Stored<'a>,
+    /// Whether anything is stored: if not, the object keeps its `resourceVersion`.
+    pub changed: bool,
+    /// Why the apply is refused; empty where it isn't.
+    pub conflicts: Conflicts<'a>,
+    /// What becomes different in the object, but for its `managedFields`.
+    pub comparison: Comparison<'a>,
+    /// What others owned and the applier owns alone afterwards, in the order of the managers.
+    pub taken: Vec<Taken<'a>>,
+    /// What the applier owned and doesn't apply any more. What of it is gone is in the comparison's `removed`.
+    pub released: FieldSet<'a>,
+    /// How far this can be relied on.
+    pub certainty: Certainty,
+}
+
+/// A path that an apply takes from another manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken<'a> {
+    /// What is taken.
+    pub path: Path<'a>,
+    /// From whom.
+    pub from: ManagerId<'a>,
+}
+
+/// The conflicts of an apply, which prints as the server's message does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conflicts<'a>(Vec<Conflict<'a, ManagerId<'a>>>);
+
+impl<'a> Conflicts<'a> {
+    /// One by one, in the order of the managers.
+    pub fn iter(&self) -> std::slice::Iter<'_, Conflict<'a, ManagerId<'a>>> {
+        self.0.iter()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl<'c, 'a> IntoIterator for &'c Conflicts<'a> {
+    type Item = &'c Conflict<'a, ManagerId<'a>>;
+    type IntoIter = std::slice::Iter<'c, Conflict<'a, ManagerId<'a>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// As the message of a `409 Conflict`.
+impl Display for Conflicts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let conflicts = &self.0;
+        if let [conflict] = conflicts.as_slice() {
+            return write!(
+                f,
+                "Apply failed with 1 conflict: conflict with {}: {}",
+                conflict.manager, conflict.path
+            );
+        }
+        write!(f, "Apply failed with {} conflicts: ", conflicts.len())?;
+        let mut managers: Vec<_> = conflicts.iter().map(|conflict| conflict.manager).collect();
+        managers.sort_by_cached_key(ManagerId::key);
+        managers.dedup();
+        for (position, manager) in managers.iter().enumerate() {
+            let separator = if position == 0 { "" } else { "\n" };
+            write!(f, "{separator}conflicts with {manager}:")?;
+            for conflict in conflicts.iter().filter(|conflict| conflict.manager == *manager) {
+                write!(f, "\n- {}", conflict.path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why nothing can be predicted.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PredictError {
+    /// The server would refuse the apply, for another reason than conflicts.
+    #[error("the server would refuse this apply: {0}")]
+    Refused(String),
+    /// An object can't be read.
+    #[error("can't read the {what}: {source}")]
+    Value {
+        /// Which object.
+        what: &'static str,
+        /// Why.
+        #[source]
+        source: ValueError,
+    },
+}
+
+impl<'a> Resource<'a> {
+    /// Predicts an apply of an intent onto the live object, or a creation where there is none.
+    ///
+    /// # Errors
+    /// When the server would refuse it, for another reason than conflicts.
+    ///
+    /// ```
+    /// use baton_merge::{Arena, Release, predict::Apply, schema::kinds::GroupVersionKind, server::Resources};
+    /// use serde_json::json;
+    ///
+    /// let resources = Resources::from_crd(&json!({
+    ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    ///     "spec": {
+    ///         "group": "baton.rs", "scope": "Namespaced", "names": {"kind": "Note", "plural": "notes"},
+    ///         "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+    ///             "type": "object",
+    ///             "properties": {"text": {"type": "string"}, "copies": {"type": "integer"}},
+    ///         }}}],
+    ///     },
+    /// }))?;
+    /// let notes = resources.get(&GroupVersionKind::new("baton.rs", "v1", "Note")).expect("it is served");
+    /// let live = json!({
+    ///     "apiVersion": "baton.rs/v1", "kind": "Note",
+    ///     "metadata": {"name": "n", "uid": "1", "managedFields": [{
+    ///         "manager": "kubectl", "operation": "Apply", "apiVersion": "baton.rs/v1", "fieldsType": "FieldsV1",
+    ///         "fieldsV1": {"f:text": {}}, "time": "2026-01-02T03:04:05Z",
+    ///     }]},
+    ///     "text": "old",
+    /// });
+    /// let intent = json!({"apiVersion": "baton.rs/v1", "kind": "Note", "metadata": {"name": "n"}, "text": "new"});
+    /// let apply = Apply {
+    ///     manager: "baton", force: false, subresource: "",
+    ///     now: "2026-01-02T03:04:06Z".parse()?, release: Release::LATEST,
+    /// };
+    ///
+    /// let arena = Arena::new();
+    /// let refused = notes.predict(&arena, Some(&live), &intent, apply)?;
+    /// assert_eq!(
+    ///     refused.conflicts.to_string(),
+    ///     r#"Apply failed with 1 conflict: conflict with "kubectl": .text"#,
+    /// );
+    ///
+    /// let forced = notes.predict(&arena, Some(&live), &intent, Apply { force: true, ..apply })?;
+    /// assert!(forced.changed);
+    /// assert_eq!(forced.taken[0].from.manager, "kubectl");
+    /// assert_eq!(forced.stored.to_json()["text"], "new");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn predict(
+        &self,
+        arena: &'a Arena,
+        live: Option<&'a serde_json::Value>,
+        intent: &'a serde_json::Value,
+        apply: Apply<'a>,
+    ) -> Result<Prediction<'a>, PredictError> {
+        let read =
+            |what, json| Value::from_json(arena, json).map_err(|source| PredictError::Value { what, source });
+        let live = live.map(|live| read("live object", live)).transpose()?;
+        self.predict_values(arena, live, read("intent", intent)?, apply)
+    }
+
+    /// As [`predict`](Self::predict), for objects that are [values](Value) already, such as typed ones.
+    ///
+    /// # Errors
+    /// When the server would refuse it, for another reason than conflicts.
+    pub fn predict_values(
+        &self,
+        arena: &'a Arena,
+        live: Option<Value<'a>>,
+        intent: Value<'a>,
+        apply: Apply<'a>,
+    ) -> Result<Prediction<'a>, PredictError> {
+        let write = Write {
+            manager: apply.manager,
+            subresource: apply.subresource,
+            now: apply.now,
+            release: apply.release,
+        };
+        let refused = |error: Refusal<'a>| PredictError::Refused(error.to_string());
+        let live = match live {
+            Some(object) => Some(self.in_its_version(arena, object).map_err(refused)?),
+            None => None,
+        };
+        let live = live.map(|object| Live { object, spelling: Spelling::UNKNOWN });
+        match self.apply(arena, live, intent, write, apply.force) {
+            Ok(stored) => Ok(self.explain(arena, live, stored, apply)),
+            Err(Refusal::Conflicts(conflicts)) => Ok(self.conflicting(arena, live, Conflicts(conflicts))),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    fn conflicting(
+        &self,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        conflicts: Conflicts<'a>,
+    ) -> Prediction<'a> {
+        let stored = self.unchanged(arena, live);
+        Prediction {
+            certainty: stored.certainty,
+            stored,
+            changed: false,
+            conflicts,
+            comparison: Comparison::default(),
+            taken: Vec::new(),
+            released: FieldSet::default(),
+        }
+    }
+
+    fn explain(
+        &self,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        stored: Stored<'a>,
+        apply: Apply<'a>,
+    ) -> Prediction<'a> {
+        let before = live.map(|live| self.entries(arena, live)).unwrap_or_default();
+        let own = |entries: &[Entry<'a>]| {
+            let of_applier = |entry: &&Entry<'a>| {
+                let manager = if apply.manager.is_empty() { "unknown" } else { apply.manager };
+                entry.operation == Operation::Apply
+                    && entry.manager == manager
+                    && entry.subresource == apply.subresource
+            };
+            entries.iter().find(of_applier).map(|entry| entry.fields).unwrap_or_default()
+        };
+        let (owned_before, owned_after) = (own(&before), own(&stored.managed_fields));
+        let mut taken = Vec::new();
+        if stored.changed {
+            for entry in &before {
+                let after = stored.managed_fields.iter().find(|after| after.id() == entry.id());
+                let kept = after.map(|after| after.fields).unwrap_or_default();
+                let lost = entry.fields.difference(arena, kept).intersection(arena, owned_after);
+                let from = entry.id();
+                taken.extend(lost.paths(arena).into_iter().map(|path| Taken { path, from }));
+            }
+        }
+        let comparison =
+            if stored.changed { self.compare(arena, live, &stored) } else { Comparison::default() };
+        Prediction {
+            changed: stored.changed,
+            certainty: stored.certainty,
+            conflicts: Conflicts::default(),
+            comparison,
+            taken,
+            released: owned_before.difference(arena, owned_after),
+            stored,
+        }
+    }
+}
