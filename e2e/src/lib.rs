@@ -18,6 +18,7 @@ mod error;
 mod folder;
 mod kubeconfig;
 mod kubectl;
+pub mod merge_bench;
 pub mod merge_diff;
 mod namespace;
 mod net;

@@ -1,0 +1,80 @@
+//! What is measured.
+
+use std::{fmt, str::FromStr};
+
+/// A row of the table, for each object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Row {
+    /// An apply that creates the object.
+    Create,
+    /// An apply that changes a field of the live object.
+    Apply,
+    /// An apply of what the manager holds already: nothing changes.
+    ApplyAgain,
+    /// An update by another manager that changes a few fields.
+    Update,
+    /// The difference between the live object and the one after the update.
+    Compare,
+    /// The field set of the live object.
+    ToSet,
+    /// Reading the field sets of all its managers.
+    Read,
+    /// Writing them.
+    Write,
+    /// The field set of the whole object united with that of the intent.
+    Union,
+    /// The field set of the whole object without that of the intent.
+    Difference,
+}
+
+impl Row {
+    /// All of them, in the order of the table.
+    pub const ALL: [Self; 10] = [
+        Self::Create,
+        Self::Apply,
+        Self::ApplyAgain,
+        Self::Update,
+        Self::Compare,
+        Self::ToSet,
+        Self::Read,
+        Self::Write,
+        Self::Union,
+        Self::Difference,
+    ];
+
+    /// Its name, the same on the command line, in the table and in what the Go side is asked.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Apply => "apply",
+            Self::ApplyAgain => "apply again",
+            Self::Update => "update",
+            Self::Compare => "compare",
+            Self::ToSet => "to_set",
+            Self::Read => "field set read",
+            Self::Write => "field set write",
+            Self::Union => "union",
+            Self::Difference => "difference",
+        }
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Row {
+    type Err = String;
+
+    /// Reads a name; dashes stand for spaces as well.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let name = name.replace('-', " ");
+        let names: Vec<_> = Self::ALL.iter().map(|row| row.name().replace(' ', "-")).collect();
+        Self::ALL
+            .into_iter()
+            .find(|row| row.name() == name)
+            .ok_or_else(|| format!("there is no row {name:?}; there are {}", names.join(", ")))
+    }
+}

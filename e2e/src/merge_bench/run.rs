@@ -1,0 +1,81 @@
+//! One row of one object after the other: first whether both sides make the same of it, then who takes how long, in
+//! turns, so that whatever else the machine does meanwhile meets both.
+
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::{
+    Error, Row,
+    core::{Core, CountAllocations},
+    go::Go,
+    objects::Subject,
+    sample::{Sample, median},
+};
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// How many samples each side has.
+    pub samples: usize,
+    /// How long each takes, about.
+    pub duration: Duration,
+}
+
+/// One row of one object.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// The row.
+    pub row: Row,
+    /// The name of the object.
+    pub object: &'static str,
+    /// The merge core.
+    pub core: Sample,
+    /// The Go libraries.
+    pub go: Sample,
+}
+
+impl Figures {
+    /// How many times as long Go takes.
+    pub fn ratio(&self) -> f64 {
+        self.go.nanoseconds / self.core.nanoseconds
+    }
+}
+
+/// Measures a row of an object that both sides know.
+///
+/// # Errors
+/// When one side refuses it, or the two make different things of it.
+pub fn run(
+    row: Row,
+    subject: &Subject,
+    core: &Core<'_>,
+    go: &mut Go,
+    effort: Effort,
+    count: CountAllocations,
+) -> Result<Figures, Error> {
+    let (by_core, by_go) = (timeless(core.check(row)?), timeless(go.check(subject, row)?));
+    if by_core != by_go {
+        let (row, object) = (row.name(), subject.name);
+        return Err(Error::Differs { row, object, core: by_core.to_string(), go: by_go.to_string() });
+    }
+    let (allocations, bytes) = core.count(row, count)?;
+    let (mut times, mut samples) = (Vec::new(), Vec::new());
+    for _ in 0..effort.samples {
+        times.push(core.time(row, effort.duration)?);
+        samples.push(go.sample(subject, row, effort.duration)?);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "they are shown with three digits")]
+    let core = Sample { nanoseconds: median(times), allocations: allocations as f64, bytes: bytes as f64 };
+    Ok(Figures { row, object: subject.name, core, go: Sample::median(&samples) })
+}
+
+/// An object without the times of its entries: each side has its own clock.
+fn timeless(mut result: Json) -> Json {
+    if let Some(Json::Array(entries)) = result.pointer_mut("/metadata/managedFields") {
+        for entry in entries.iter_mut().filter_map(Json::as_object_mut) {
+            entry.remove("time");
+        }
+    }
+    result
+}
