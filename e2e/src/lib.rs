@@ -25,6 +25,7 @@ mod net;
 mod operator;
 mod pki;
 mod process;
+pub mod transcripts;
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
 pub use control_plane::{ControlPlane, GIVEN_KUBECONFIG, Kept, Options};

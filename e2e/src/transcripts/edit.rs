@@ -1,0 +1,127 @@
+//! Changes to bodies: laid over each other, thinned out, reordered, emptied. Any JSON will do; nothing here knows a kind.
+
+use crate::merge_diff::{json::Json, random::Random};
+
+/// Where a value is: names of members, and indexes of items as text.
+pub(super) type Place = Vec<String>;
+
+/// `over` laid over `base`: maps are merged, everything else is replaced, and null removes.
+pub(super) fn overlaid(base: &Json, over: &Json) -> Json {
+    let (Json::Object(_), Json::Object(members)) = (base, over) else { return over.clone() };
+    let mut merged = base.clone();
+    for (name, value) in members {
+        match (base.get(name), value) {
+            (_, Json::Null) => drop(merged.take(name)),
+            (Some(old), _) => merged.set(name, overlaid(old, value)),
+            (None, _) => merged.set(name, value.clone()),
+        }
+    }
+    merged
+}
+
+/// All places that `wanted` says yes to. Items of lists count as members of the list's own name.
+pub(super) fn places(json: &Json, wanted: &dyn Fn(&[&str], &Json) -> bool) -> Vec<Place> {
+    let mut found = Vec::new();
+    collect(json, &mut Vec::new(), wanted, &mut found);
+    found
+}
+
+fn collect(json: &Json, at: &mut Place, wanted: &dyn Fn(&[&str], &Json) -> bool, found: &mut Vec<Place>) {
+    let path: Vec<_> = at.iter().map(String::as_str).collect();
+    if !at.is_empty() && wanted(&path, json) {
+        found.push(at.clone());
+    }
+    let children: Vec<(String, &Json)> = match json {
+        Json::Object(members) => members.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Json::List(items) => items.iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect(),
+        _ => return,
+    };
+    for (name, child) in children {
+        at.push(name);
+        collect(child, at, wanted, found);
+        at.pop();
+    }
+}
+
+/// The value at a place.
+pub(super) fn at_mut<'j>(json: &'j mut Json, place: &[String]) -> Option<&'j mut Json> {
+    place.iter().try_fold(json, |json, name| match json {
+        Json::List(items) => items.get_mut(name.parse::<usize>().ok()?),
+        other => other.get_mut(name),
+    })
+}
+
+/// Takes the value at a place out.
+pub(super) fn remove(json: &mut Json, place: &[String]) {
+    let Some((name, parent)) = place.split_last() else { return };
+    match at_mut(json, parent) {
+        Some(Json::List(items)) => {
+            if let Some(index) = name.parse().ok().filter(|index| *index < items.len()) {
+                items.remove(index);
+            }
+        }
+        Some(object) => drop(object.take(name)),
+        None => {}
+    }
+}
+
+/// A JSON patch's spelling of a place.
+pub(super) fn pointer(place: &[String]) -> String {
+    place.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
+}
+
+/// Performs one operation of a JSON patch: an addition, a replacement or a removal.
+pub(super) fn perform(json: &mut Json, operation: &Json) {
+    let path = operation.get("path").and_then(Json::as_str).unwrap_or_default();
+    let place: Place =
+        path.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+    match (operation.get("value"), place.split_last()) {
+        (None, _) => remove(json, &place),
+        (Some(value), Some((name, parent))) => match at_mut(json, parent) {
+            Some(Json::List(items)) => {
+                if let Some(item) = name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
+                    *item = value.clone();
+                }
+            }
+            Some(object) => object.set(name, value.clone()),
+            None => {}
+        },
+        (Some(value), None) => *json = value.clone(),
+    }
+}
+
+/// Puts the items of one list into another order, where there is a list of several.
+pub(super) fn reorder(random: &mut Random, json: &mut Json) {
+    let lists = places(json, &|_, value| value.items().len() > 1);
+    if let Some(place) = random.choose(&lists)
+        && let Some(Json::List(items)) = at_mut(json, place)
+    {
+        if random.one_in(2) { items.reverse() } else { random.shuffle(items) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Json {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn what_is_laid_over_replaces_lists_and_removes_by_null() {
+        let base = json(r#"{"a":{"b":1,"c":[1,2]},"d":1}"#);
+        let over = json(r#"{"a":{"b":null,"c":[3]},"e":{}}"#);
+        assert_eq!(overlaid(&base, &over), json(r#"{"a":{"c":[3]},"d":1,"e":{}}"#));
+    }
+
+    #[test]
+    fn a_place_can_be_found_and_emptied() {
+        let mut value = json(r#"{"a":[{"x~/y":1},2]}"#);
+        let found = places(&value, &|_, value| matches!(value, Json::Number(_)));
+        assert_eq!(found.iter().map(|place| pointer(place)).collect::<Vec<_>>(), ["/a/0/x~0~1y", "/a/1"]);
+        remove(&mut value, &found[1]);
+        remove(&mut value, &found[0]);
+        assert_eq!(value, json(r#"{"a":[{}]}"#));
+    }
+}

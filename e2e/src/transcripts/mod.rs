@@ -1,0 +1,21 @@
+//! Transcripts: sequences of writes to the real API server, each answer held against what the merge core predicts.
+//!
+//! [`kinds`] says what objects there are and what may be written into them, [`sequence`] chooses writes from a seed, [`run`]
+//! sends them, and [`judge`] says of every prediction whether it came true. A [`transcript`] keeps what was asked and
+//! answered, so that it can be judged again without a server. Nothing here knows how anything merges.
+
+mod answer;
+mod defaults;
+mod edit;
+pub mod judge;
+pub mod kinds;
+mod question;
+pub mod run;
+pub mod sequence;
+mod server;
+pub mod tally;
+pub mod transcript;
+mod write;
+
+pub use server::Server;
+pub use write::{Method, Owners, Write};

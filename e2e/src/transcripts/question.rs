@@ -1,0 +1,210 @@
+//! What the merge core is asked about a write: the request of the merge driver protocol.
+
+use super::{
+    edit::{at_mut, overlaid, perform},
+    kinds::{Kind, Source},
+    write::{Method, Owners, Write},
+};
+use crate::merge_diff::{PROFILE, json::Json};
+
+/// What a server allocates after the field manager has looked at a write, so that nobody owns it.
+const ALLOCATED: Paths = &[
+    (
+        "Service",
+        &[
+            &["spec", "clusterIP"],
+            &["spec", "clusterIPs"],
+            &["spec", "ipFamilies"],
+            &["spec", "ipFamilyPolicy"],
+            &["spec", "ports", "nodePort"],
+        ],
+    ),
+    (
+        "Pod",
+        &[
+            &["spec", "serviceAccountName"],
+            &["spec", "serviceAccount"],
+            &["spec", "priority"],
+            &["spec", "preemptionPolicy"],
+            &["spec", "tolerations"],
+        ],
+    ),
+];
+
+/// What is made for a new object only.
+const GENERATED: Paths =
+    &[("Job", &[&["metadata", "labels"], &["spec", "selector"], &["spec", "template", "metadata"]])];
+
+/// What a server drops later, since it goes with another type.
+const DROPPED: Paths = &[(
+    "Service",
+    &[
+        &["spec", "allocateLoadBalancerNodePorts"],
+        &["spec", "externalTrafficPolicy"],
+        &["spec", "ports", "nodePort"],
+    ],
+)];
+
+/// Paths of plain fields, by kind.
+type Paths = &'static [(&'static str, &'static [&'static [&'static str]])];
+
+fn paths_of(paths: Paths, kind: &Kind) -> &'static [&'static [&'static str]] {
+    paths.iter().find(|(name, _)| *name == kind.kind).map_or(&[], |(_, paths)| paths)
+}
+
+fn version_of(object: &Json) -> Option<&Json> {
+    object.at(&["metadata", "resourceVersion"])
+}
+
+/// What happens to a field after the field manager has seen it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Later {
+    /// The server gives it a value.
+    Filled,
+    /// The server takes it away.
+    Dropped,
+}
+
+/// What is known of a write once the server has answered it.
+pub(super) struct Answered<'a> {
+    /// The object before, in the version of the write.
+    pub(super) live: Option<&'a Json>,
+    /// The object after; for a write of the scale its parent.
+    pub(super) after: Option<&'a Json>,
+    /// The server's time at the write, as RFC 3339.
+    pub(super) now: &'a str,
+    /// Where the OpenAPI document of the kind is.
+    pub(super) document: &'a str,
+}
+
+/// The question, or `None` where nothing can be asked: the object that an update leads to isn't known when the server
+/// refuses it.
+pub(super) fn question(kind: &Kind, write: &Write, answered: &Answered<'_>) -> Option<Json> {
+    let object = match (write.is_apply(), write.subresource) {
+        (true, _) => write.body.clone(),
+        (false, "scale") => scale(write, answered)?,
+        (false, _) => updated(kind, write, answered)?,
+    };
+    let gvk = Json::object().with("group", kind.group).with("version", write.version).with("kind", kind.kind);
+    let mut question = Json::object()
+        .with("do", if write.is_apply() { "apply" } else { "update" })
+        .with("gvk", gvk)
+        .with("subresource", write.subresource)
+        .with("live", answered.live.cloned().unwrap_or(Json::Null))
+        .with("object", object)
+        .with("manager", write.manager.as_str())
+        .with("now", answered.now)
+        .with("profile", PROFILE);
+    if let Method::Apply { force } = write.method {
+        question.set("force", force);
+    }
+    match kind.source {
+        Source::OpenApi => question.set("openapi", Json::object().with("file", answered.document)),
+        Source::Crd(file) => question.set("crd", Json::object().with("file", file)),
+    }
+    Some(question)
+}
+
+/// The object as the field manager gets it: decoded and defaulted, but without what is allocated later.
+fn updated(kind: &Kind, write: &Write, answered: &Answered<'_>) -> Option<Json> {
+    let mut object = answered.after?.clone();
+    // What changes nothing shows nothing of what is allocated.
+    if answered.live.is_none_or(|live| version_of(live) != version_of(&object)) {
+        let sent = sent(write, answered.live);
+        for path in paths_of(ALLOCATED, kind) {
+            as_sent(&mut object, &sent, path, Later::Filled);
+        }
+        for path in paths_of(DROPPED, kind) {
+            as_sent(&mut object, &sent, path, Later::Dropped);
+        }
+        if answered.live.is_none() {
+            for path in paths_of(GENERATED, kind) {
+                as_sent(&mut object, &sent, path, Later::Filled);
+            }
+        }
+    }
+    let metadata = object.entry("metadata");
+    metadata.take("managedFields");
+    let owners = match &write.owners {
+        Owners::Absent => None,
+        Owners::Kept => answered.live.and_then(|live| live.at(&["metadata", "managedFields"])),
+        Owners::Given(list) => Some(list),
+    };
+    if let Some(owners) = owners {
+        metadata.set("managedFields", owners.clone());
+    }
+    Some(object)
+}
+
+/// The object that a write asks for, as far as what is allocated is concerned.
+fn sent(write: &Write, live: Option<&Json>) -> Json {
+    let live = live.unwrap_or(&Json::Null);
+    match write.method {
+        Method::MergePatch => overlaid(live, &write.body),
+        // Lists are merged by their keys: an item of either is one of the result.
+        Method::StrategicPatch => {
+            let mut sent = overlaid(live, &write.body);
+            let ports = live.at(&["spec", "ports"]).map(Json::items).unwrap_or_default();
+            if let Some(Json::List(merged)) = at_mut(&mut sent, &["spec".to_owned(), "ports".to_owned()]) {
+                merged.splice(0..0, ports.iter().cloned());
+            }
+            sent
+        }
+        Method::JsonPatch => {
+            let mut sent = live.clone();
+            write.body.items().iter().for_each(|operation| perform(&mut sent, operation));
+            sent
+        }
+        _ => write.body.clone(),
+    }
+}
+
+/// Undoes what happened to a field later: the object gets it as it was sent.
+fn as_sent(object: &mut Json, sent: &Json, path: &[&str], later: Later) {
+    let Some((name, rest)) = path.split_first() else { return };
+    if let Json::List(items) = object {
+        for item in items {
+            let key = |port: &Json| {
+                let protocol = port.get("protocol").and_then(Json::as_str).unwrap_or("TCP").to_owned();
+                (port.get("port").cloned(), protocol)
+            };
+            let same = sent.items().iter().find(|other| key(other) == key(item));
+            as_sent(item, same.unwrap_or(&Json::Null), path, later);
+        }
+        return;
+    }
+    let in_sent = sent.get(name).filter(|value| !value.is_empty() && **value != Json::Null);
+    match (in_sent, rest, later) {
+        (None, [], Later::Filled) => drop(object.take(name)),
+        (Some(value), [], Later::Dropped) if object.get(name).is_none() => object.set(name, value.clone()),
+        (_, [], _) => {}
+        _ => {
+            if let Some(child) = object.get_mut(name) {
+                as_sent(child, in_sent.unwrap_or(&Json::Null), rest, later);
+            }
+        }
+    }
+}
+
+/// The scale that an update brings.
+fn scale(write: &Write, answered: &Answered<'_>) -> Option<Json> {
+    if write.method == Method::Replace {
+        return Some(write.body.clone());
+    }
+    let after = answered.after?;
+    let mut metadata = Json::object();
+    for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = answered.live.and_then(|live| live.at(&["metadata", name])) {
+            metadata.set(name, value.clone());
+        }
+    }
+    let number =
+        |path: &[&str]| Json::object().with("replicas", after.at(path).cloned().unwrap_or(Json::from(0)));
+    let scale = Json::object()
+        .with("apiVersion", "autoscaling/v1")
+        .with("kind", "Scale")
+        .with("metadata", metadata)
+        .with("spec", number(&["spec", "replicas"]))
+        .with("status", number(&["status", "replicas"]));
+    Some(scale)
+}

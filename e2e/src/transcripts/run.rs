@@ -1,0 +1,198 @@
+//! Sends sequences of writes to a server and keeps what it answers.
+
+use std::time::Duration;
+
+use baton_merge_driver::Session;
+use futures::future::try_join_all;
+use jiff::Timestamp;
+
+use super::{
+    answer::{done, refused},
+    judge::Verdict,
+    kinds::Kind,
+    question::{Answered, question},
+    sequence::Sequence,
+    server::Server,
+    tally::Tally,
+    transcript::Step,
+    write::Write,
+};
+use crate::{
+    Error,
+    merge_diff::{json::Json, random::Random},
+};
+
+/// How many writes an object gets, at least and at most.
+const LENGTH: (usize, usize) = (10, 30);
+/// How often a creation is tried.
+const CREATIONS: usize = 4;
+/// Longer than a second, so that the next time stamp is another one.
+const PAUSE: Duration = Duration::from_millis(1100);
+
+/// What to write.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many writes to send, about: the last sequences are ended by it.
+    pub writes: usize,
+    /// What all choices follow from.
+    pub seed: u64,
+    /// Begin with this sequence.
+    pub first: u64,
+    /// Only objects of these kinds; of all where there are none.
+    pub kinds: Vec<String>,
+    /// How many objects are written at the same time.
+    pub jobs: usize,
+}
+
+/// A prediction that was wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What was written, and what came of it.
+    pub step: Step,
+    /// What the merge core made of it.
+    pub prediction: Json,
+    /// In what they differ.
+    pub difference: String,
+}
+
+/// What a run has seen.
+#[derive(Default)]
+pub struct Report {
+    /// Counts.
+    pub tally: Tally,
+    /// Every step.
+    pub steps: Vec<Step>,
+    /// Every wrong prediction.
+    pub failures: Vec<Failure>,
+}
+
+impl Report {
+    /// Asks the core about a step and takes the outcome into account.
+    pub fn add(&mut self, step: Step, core: &mut Session) {
+        let (prediction, verdict) = step.predict(core);
+        self.tally.add(&step, &verdict);
+        if let Verdict::Mismatch(difference) = verdict {
+            self.failures.push(Failure { step: step.clone(), prediction, difference });
+        }
+        self.steps.push(step);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.tally.merge(&other.tally);
+        self.steps.extend(other.steps);
+        self.failures.extend(other.failures);
+    }
+}
+
+/// Sends about as many writes as are asked for, and predicts each.
+///
+/// # Errors
+/// When the server can't be asked. Refusals are answers.
+pub async fn run(server: &Server, options: &Options) -> Result<Report, Error> {
+    let wanted =
+        |kind: &&Kind| options.kinds.is_empty() || options.kinds.iter().any(|name| name == kind.kind);
+    let kinds: Vec<&'static Kind> = Kind::all().filter(wanted).collect();
+    let jobs = options.jobs.max(1);
+    let each = options.writes.div_ceil(jobs);
+    let job = async |job: usize| {
+        let (mut report, mut core) = (Report::default(), Session::new());
+        let mut number = options.first + job as u64;
+        while report.steps.len() < each && !kinds.is_empty() {
+            let kind = kinds[usize::try_from(number).unwrap_or_default() % kinds.len()];
+            let random = Random::new(options.seed, number);
+            write_one(server, kind, random, &format!("{}-{number}", options.seed), &mut report, &mut core)
+                .await?;
+            number += jobs as u64;
+        }
+        Ok::<_, Error>(report)
+    };
+    let mut report = Report::default();
+    for one in try_join_all((0..jobs).map(job)).await? {
+        report.merge(one);
+    }
+    Ok(report)
+}
+
+/// Sends the writes to one object.
+async fn write_one(
+    server: &Server,
+    kind: &'static Kind,
+    mut random: Random,
+    number: &str,
+    report: &mut Report,
+    core: &mut Session,
+) -> Result<(), Error> {
+    let length = LENGTH.0 + random.below(LENGTH.1 - LENGTH.0 + 1);
+    let mut sequence = Sequence::new(kind, format!("web-{number}"), random);
+    let mut live = None;
+    let mut creations = 0;
+    for _ in 0..length {
+        if sequence.pauses() {
+            tokio::time::sleep(PAUSE).await;
+        }
+        let write = sequence.next(live.as_ref());
+        creations += usize::from(live.is_none());
+        let (step, succeeded) = send(server, kind, &sequence, &write, number).await?;
+        if succeeded {
+            sequence.succeeded(&write);
+        }
+        if let Some(step) = step {
+            report.add(step, core);
+        }
+        live = server.read(kind, kind.version, sequence.name()).await?;
+        if live.is_none() && creations >= CREATIONS {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Sends one write, and says whether the server did it. There is no step where nothing can be predicted.
+async fn send(
+    server: &Server,
+    kind: &Kind,
+    sequence: &Sequence,
+    write: &Write,
+    number: &str,
+) -> Result<(Option<Step>, bool), Error> {
+    let live = server.read(kind, write.version, sequence.name()).await?;
+    let began = Timestamp::now();
+    let answer = server.write(kind, sequence.name(), write).await?;
+    let after = server.read(kind, write.version, sequence.name()).await?;
+    let now = after.as_ref().and_then(|after| time_of(write, after, began)).unwrap_or_else(|| seconds(began));
+    let document = server.document(kind);
+    let mut answered = Answered { live: live.as_ref(), after: None, now: &now, document: &document };
+    let (recorded, succeeded) = match (&answer, &after) {
+        (Ok(_), Some(after)) => {
+            answered.after = Some(after);
+            (done(write, live.as_ref(), after), true)
+        }
+        (Err(status), _) => (refused(status), false),
+        // What is deleted by being written, such as the last finalizer taken off: nothing is left to compare with.
+        (Ok(_), None) => return Ok((None, true)),
+    };
+    let step = question(kind, write, &answered)
+        .map(|question| Step::new(&format!("{} {number}", kind.kind), &write.label(), question, recorded));
+    Ok((step, succeeded))
+}
+
+/// The time at which the server did a write: that of the writer's entry, where it is new.
+fn time_of(write: &Write, after: &Json, began: Timestamp) -> Option<String> {
+    let entries = after.at(&["metadata", "managedFields"])?.items();
+    let text =
+        |entry: &Json, name: &str| entry.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let operation = if write.is_apply() { "Apply" } else { "Update" };
+    let entry = entries.iter().find(|entry| {
+        text(entry, "manager") == write.manager
+            && text(entry, "operation") == operation
+            && text(entry, "subresource") == write.subresource
+    })?;
+    let time = text(entry, "time");
+    let is_new = time.parse::<Timestamp>().is_ok_and(|time| time.as_second() >= began.as_second());
+    is_new.then_some(time)
+}
+
+/// A time as `managedFields` have it.
+fn seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second()).unwrap_or_default().to_string()
+}
