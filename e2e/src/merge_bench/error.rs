@@ -1,6 +1,6 @@
 //! What can keep a benchmark from being made.
 
-use std::path::PathBuf;
+use std::{fmt::Display, path::PathBuf};
 
 /// Why there is no figure.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +55,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn input(what: impl Into<String>, problem: impl ToString) -> Self {
+    pub(crate) fn input(what: impl Into<String>, problem: impl Display) -> Self {
         Self::Input { what: what.into(), problem: problem.to_string() }
     }
 }

@@ -1,6 +1,7 @@
 //! The rows in Go, done and measured by the oracle in its own process.
 
 use std::{
+    fmt::Display,
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
@@ -27,7 +28,7 @@ impl Go {
     pub fn start(oracle: &Path, threads: usize) -> Result<Self, Error> {
         let command = format!("{} bench", oracle.display());
         let failed =
-            |problem: &dyn ToString| Error::Go { command: command.clone(), problem: problem.to_string() };
+            |problem: &dyn Display| Error::Go { command: command.clone(), problem: problem.to_string() };
         let mut child = Command::new(oracle)
             .arg("bench")
             .env("GOMAXPROCS", threads.to_string())
@@ -97,7 +98,7 @@ impl Go {
         }
     }
 
-    fn failed(&self, problem: impl ToString) -> Error {
+    fn failed(&self, problem: impl Display) -> Error {
         Error::Go { command: self.command.clone(), problem: problem.to_string() }
     }
 }

@@ -1,4 +1,4 @@
-//! A ConfigMap with a thousand keys, of which one team applies most and another the rest.
+//! A `ConfigMap` with a thousand keys, of which one team applies most and another the rest.
 
 use serde_json::{Map, Value, json};
 
@@ -21,7 +21,7 @@ pub(super) fn story() -> Story {
                 subresource: "",
                 change: |object| {
                     object["metadata"]["annotations"]["reloader.example.com/checksum"] =
-                        json!("9b74c9897bac770f")
+                        json!("9b74c9897bac770f");
                 },
             },
         ],

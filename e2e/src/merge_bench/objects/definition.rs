@@ -25,7 +25,7 @@ pub(super) fn story() -> Result<Story, Error> {
                 manager: "cert-manager-cainjector",
                 subresource: "",
                 change: |object| {
-                    object["metadata"]["annotations"]["cert-manager.io/inject-ca-from"] = json!("baton/ca")
+                    object["metadata"]["annotations"]["cert-manager.io/inject-ca-from"] = json!("baton/ca");
                 },
             },
         ],

@@ -20,7 +20,7 @@ pub(super) fn story() -> Story {
         ],
         next: |intent| {
             intent["spec"]["template"]["spec"]["containers"][0]["image"] =
-                json!("registry.example/shop:2.4.1")
+                json!("registry.example/shop:2.4.1");
         },
         updater: "kubectl-edit",
         update: |object| {

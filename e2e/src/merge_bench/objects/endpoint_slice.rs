@@ -1,4 +1,4 @@
-//! An EndpointSlice with a thousand endpoints: one large atomic list.
+//! An `EndpointSlice` with a thousand endpoints: one large atomic list.
 
 use serde_json::{Value, json};
 

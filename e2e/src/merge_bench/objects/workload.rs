@@ -24,7 +24,7 @@ pub(super) fn story() -> Story {
         ],
         next: |intent| {
             intent["spec"]["template"]["spec"]["containers"][7]["image"] =
-                json!("registry.example/part-7:1.1.0")
+                json!("registry.example/part-7:1.1.0");
         },
         updater: "kubectl-edit",
         update: |object| {
