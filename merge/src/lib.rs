@@ -2,6 +2,7 @@
 
 mod arena;
 pub mod fieldpath;
+mod noop;
 pub mod predict;
 mod release;
 pub mod schema;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::{
     Arena, Release,
     fieldpath::{FieldSet, Path},
-    server::{Certainty, Entry, Live, ManagerId, Operation, Refusal, Resource, Spelling, Stored, Write},
+    server::{Certainty, Live, ManagerId, Operation, Refusal, Resource, Spelling, Stored, Write},
     typed::Comparison,
     updater::Conflict,
     value::{Value, ValueError},
@@ -249,24 +249,16 @@ impl<'a> Resource<'a> {
         stored: Stored<'a>,
         apply: Apply<'a>,
     ) -> Prediction<'a> {
-        let before = live.map(|live| self.entries(arena, live)).unwrap_or_default();
-        let own = |entries: &[Entry<'a>]| {
-            let of_applier = |entry: &&Entry<'a>| {
-                let manager = if apply.manager.is_empty() { "unknown" } else { apply.manager };
-                entry.operation == Operation::Apply
-                    && entry.manager == manager
-                    && entry.subresource == apply.subresource
-            };
-            entries.iter().find(of_applier).map(|entry| entry.fields).unwrap_or_default()
-        };
-        let (owned_before, owned_after) = (own(&before), own(&stored.managed_fields));
+        let applier =
+            ManagerId::of_writer(apply.manager, Operation::Apply, self.api_version(), apply.subresource);
+        let after = || stored.managed_fields.iter().map(|entry| (entry.id(), entry.fields));
+        let owned_before = fields_of(applier, stored.owners_before());
+        let owned_after = fields_of(applier, after());
         let mut taken = Vec::new();
         if stored.changed {
-            for entry in &before {
-                let after = stored.managed_fields.iter().find(|after| after.id() == entry.id());
-                let kept = after.map(|after| after.fields).unwrap_or_default();
-                let lost = entry.fields.difference(arena, kept).intersection(arena, owned_after);
-                let from = entry.id();
+            for (from, fields) in stored.owners_before().filter(|(id, _)| *id != applier) {
+                let kept = fields_of(from, after());
+                let lost = fields.difference(arena, kept).intersection(arena, owned_after);
                 taken.extend(lost.paths(arena).into_iter().map(|path| Taken { path, from }));
             }
         }
@@ -282,4 +274,12 @@ impl<'a> Resource<'a> {
             stored,
         }
     }
+}
+
+/// What a manager owns.
+fn fields_of<'a>(
+    manager: ManagerId<'a>,
+    mut owners: impl Iterator<Item = (ManagerId<'a>, FieldSet<'a>)>,
+) -> FieldSet<'a> {
+    owners.find(|(id, _)| *id == manager).map(|(_, fields)| fields).unwrap_or_default()
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use baton_merge::{
     Arena, Release,
+    predict::Apply,
     schema::kinds::GroupVersionKind,
-    server::{Certainty, Live, Operation, Refusal as Refused, Spelling, Stored, Write},
+    server::{Certainty, Live, Operation, Refusal as Refused, Resource, Spelling, Stored, Write},
     value::Value,
 };
 use jiff::Timestamp;
@@ -63,7 +64,11 @@ pub(crate) fn answer<'a>(
     let object =
         object(arena, request, "object")?.ok_or_else(|| Refusal::bad_request("object: not an object"))?;
     let stored = match verb {
-        request::Write::Apply => resource.apply(arena, live, object, write, force),
+        request::Write::Apply => {
+            let stored = resource.apply(arena, live, object, write, force);
+            cross_check(resource, live, object, write, force, &stored)?;
+            stored
+        }
         request::Write::Update => resource.update(arena, live, object, write),
     };
     match stored {
@@ -91,6 +96,24 @@ pub(crate) fn answer<'a>(
         }
         Err(error) => Err(refused(&error)),
     }
+}
+
+/// Asks the no-op check the same: it may leave a no-op to the prediction, but must not see one where there is none.
+fn cross_check<'a>(
+    resource: Resource<'a>,
+    live: Option<Live<'a>>,
+    intent: Value<'a>,
+    write: Write<'a>,
+    force: bool,
+    stored: &Result<Stored<'a>, Refused<'a>>,
+) -> Result<(), Refusal> {
+    let Write { manager, subresource, now, release } = write;
+    let (Some(live), Ok(Stored { changed: true, .. })) = (live, stored) else { return Ok(()) };
+    let apply = Apply { manager, force, subresource, now, release };
+    if resource.is_noop(&live.object.to_json(), &intent.to_json(), apply) {
+        return Err(Refusal::internal("the no-op check sees a no-op where something changes"));
+    }
+    Ok(())
 }
 
 fn refused(error: &Refused<'_>) -> Refusal {

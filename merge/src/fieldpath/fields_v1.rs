@@ -48,12 +48,17 @@ fn is_written_as(set: FieldSet<'_>, includes_self: bool, fields: &Value<'_>) -> 
             return false;
         }
     }
-    let mut scratch = String::new();
+    // The names of fields have the order of the fields, so each is most often the next one.
+    let mut next = fields.members()[expected.min(fields.len())..].iter();
     let all = set.siblings().all(|(node, below)| {
         expected += 1;
-        scratch.clear();
-        node.element.write_fields_v1_name(&mut scratch);
-        fields.get(&scratch).is_some_and(|fields| is_written_as(below, node.member, &fields))
+        let found = match (node.element, next.next()) {
+            (PathElement::Field(field), Some((name, value))) if name.strip_prefix("f:") == Some(field) => {
+                Some(*value)
+            }
+            (element, _) => fields.get(&element.to_fields_v1_name()),
+        };
+        found.is_some_and(|fields| is_written_as(below, node.member, &fields))
     });
     all && expected == fields.len()
 }

@@ -17,5 +17,6 @@ pub use element::{KeyField, PathElement};
 pub use path::Path;
 pub use pattern::{Pattern, PatternElement};
 pub use read::FieldsV1Error;
+pub(crate) use read::Trailing;
 pub use set::FieldSet;
 pub(crate) use set::{Node, SiblingIndex};

@@ -6,12 +6,13 @@
 use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::de::StrRead;
 
 use super::{FieldSet, KeyField, Node, PathElement, builder::position};
 use crate::{
     Arena,
     arena::ArenaVec,
-    value::{MAX_DEPTH, NameSeed, Value, ValueSeed},
+    value::{MAX_DEPTH, Map, NameSeed, Value, ValueSeed},
 };
 
 /// Why something isn't FieldsV1.
@@ -43,7 +44,24 @@ impl<'a> FieldSet<'a> {
     /// # Errors
     /// As [`from_fields_v1`](Self::from_fields_v1).
     pub fn from_value(arena: &'a Arena, fields: Value<'a>) -> Result<Self, FieldsV1Error> {
-        read(arena, fields)
+        Self::from_value_by(arena, fields, Trailing::Ignored)
+    }
+
+    /// As [`from_value`](Self::from_value), by the rules of a release.
+    pub(crate) fn from_value_by(
+        arena: &'a Arena,
+        fields: Value<'a>,
+        trailing: Trailing,
+    ) -> Result<Self, FieldsV1Error> {
+        let mut nodes = arena.vec_with_capacity(32);
+        let members = match fields {
+            Value::Null => return Ok(Self::default()),
+            Value::Map(map) => map,
+            _ => return Err(FieldsV1Error(de::Error::custom("expected an object of path elements"))),
+        };
+        read_level(arena, members, &mut nodes, MAX_DEPTH, trailing)
+            .map_err(|error| FieldsV1Error(de::Error::custom(error)))?;
+        Ok(Self::of_nodes(nodes.into_bump_slice()))
     }
 
     /// Reads the text of FieldsV1.
@@ -62,6 +80,47 @@ where
     let mut nodes = arena.vec();
     Level { arena, nodes: &mut nodes, depth: MAX_DEPTH }.deserialize(deserializer).map_err(FieldsV1Error)?;
     Ok(FieldSet::of_nodes(nodes.into_bump_slice()))
+}
+
+/// Reads one level of a value, as [`Level`] reads one of a text; tells whether the element that holds it is a member.
+fn read_level<'a>(
+    arena: &'a Arena,
+    members: Map<'a>,
+    nodes: &mut ArenaVec<'a, Node<'a>>,
+    depth: usize,
+    trailing: Trailing,
+) -> Result<bool, String> {
+    let depth = depth.checked_sub(1).ok_or("nested too deep")?;
+    let start = nodes.len();
+    let mut is_member = false;
+    // Names of fields come sorted as the fields are; other elements have an order of their own.
+    let (mut others, mut sorted) = (0, true);
+    for (name, below) in members.members() {
+        if *name == "." {
+            is_member = true;
+            continue;
+        }
+        let Some(element) = parse(arena, name, trailing)? else { continue };
+        if !matches!(element, PathElement::Field(_)) {
+            others += 1;
+            sorted &= others == 1;
+        }
+        let at = nodes.len();
+        nodes.push(Node { element, below: 0, member: true });
+        match below {
+            Value::Null => {}
+            Value::Map(map) if map.is_empty() => {}
+            Value::Map(map) => {
+                nodes[at].member = read_level(arena, *map, nodes, depth, trailing)?;
+                nodes[at].below = position(nodes.len() - at - 1);
+            }
+            _ => return Err(format!("expected an object of path elements below {name:?}")),
+        }
+    }
+    if !sorted {
+        sort_level(arena, nodes, start);
+    }
+    Ok(is_member || nodes.len() == start)
 }
 
 /// Reads one level; tells whether the element that holds it is a member.
@@ -102,7 +161,7 @@ impl<'de: 'a, 'a> Visitor<'de> for Level<'_, 'a> {
                 members.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let Some(element) = parse(arena, name).map_err(de::Error::custom)? else {
+            let Some(element) = parse(arena, name, Trailing::Ignored).map_err(de::Error::custom)? else {
                 members.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -127,6 +186,9 @@ fn sort_level<'a>(arena: &'a Arena, nodes: &mut ArenaVec<'a, Node<'a>>, start: u
     let unsorted = FieldSet::of_nodes(arena.slice(&nodes[start..]));
     let mut branches = arena.vec();
     branches.extend(unsorted.siblings());
+    if branches.is_sorted_by(|(left, _), (right, _)| left.element < right.element) {
+        return;
+    }
     branches.sort_by(|(left, _), (right, _)| left.element.cmp(&right.element));
     nodes.truncate(start);
     for same in branches.chunk_by(|(left, _), (right, _)| left.element == right.element) {
@@ -139,8 +201,23 @@ fn sort_level<'a>(arena: &'a Arena, nodes: &mut ArenaVec<'a, Node<'a>>, start: u
     }
 }
 
+/// What follows the first JSON value in the name of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trailing {
+    /// Doesn't matter, as to most releases.
+    Ignored,
+    /// Is an error.
+    Refused,
+}
+
+impl Trailing {
+    fn check(self, reader: &mut serde_json::Deserializer<StrRead<'_>>) -> serde_json::Result<()> {
+        if self == Self::Refused { reader.end() } else { Ok(()) }
+    }
+}
+
 /// Reads the name of a member; `None` for a kind of element that is unknown.
-fn parse<'a>(arena: &'a Arena, name: &'a str) -> Result<Option<PathElement<'a>>, String> {
+fn parse<'a>(arena: &'a Arena, name: &'a str, trailing: Trailing) -> Result<Option<PathElement<'a>>, String> {
     let (kind, text) = match name.as_bytes() {
         [_] | [] => return Err(format!("{name:?} is too short for a path element")),
         [kind, b':', ..] => (kind, &name[2..]),
@@ -150,14 +227,17 @@ fn parse<'a>(arena: &'a Arena, name: &'a str) -> Result<Option<PathElement<'a>>,
     Ok(Some(match kind {
         b'f' => PathElement::Field(text),
         b'v' => {
-            // What follows the first value is ignored, as by the server.
             let mut reader = serde_json::Deserializer::from_str(text);
             let value = ValueSeed::new(arena).with_all_numbers_as_floats().deserialize(&mut reader);
-            PathElement::Value(value.map_err(|error| unreadable(&error))?)
+            let value = value.map_err(|error| unreadable(&error))?;
+            trailing.check(&mut reader).map_err(|error| unreadable(&error))?;
+            PathElement::Value(value)
         }
         b'k' => {
             let mut reader = serde_json::Deserializer::from_str(text);
-            PathElement::Key(KeySeed(arena).deserialize(&mut reader).map_err(|error| unreadable(&error))?)
+            let key = KeySeed(arena).deserialize(&mut reader).map_err(|error| unreadable(&error))?;
+            trailing.check(&mut reader).map_err(|error| unreadable(&error))?;
+            PathElement::Key(key)
         }
         b'i' => PathElement::Index(text.parse().map_err(|error| unreadable(&error))?),
         _ => return Ok(None),

@@ -6,6 +6,7 @@ use super::definition::{
     AtomDefinition, ListDefinition, MapDefinition, Relationship, Scalar, SchemaDefinition, TypeDefinition,
     TypeReference, UNTYPED_ATOMIC, UNTYPED_DEDUCED,
 };
+use super::fields::{Field, Fields};
 
 /// A compiled schema. Made once, then shared between threads and predictions.
 ///
@@ -50,6 +51,8 @@ pub(crate) struct List {
     pub(crate) element: TypeId,
     pub(crate) relationship: Option<Relationship>,
     pub(crate) keys: Vec<Key>,
+    /// The positions of the keys in the order of their names, in which they stand in field sets.
+    pub(crate) sorted_keys: Vec<usize>,
 }
 
 /// A field that is part of an item's key.
@@ -74,19 +77,11 @@ pub(crate) enum KeyDefault {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Map {
-    /// Sorted by name.
-    fields: Vec<Field>,
+    fields: Fields,
     pub(crate) element: TypeId,
     pub(crate) is_atomic: bool,
     /// Whether nothing is known of the members, so that ownership of them is never reconciled.
     pub(crate) is_untyped: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Field {
-    name: String,
-    field_type: TypeId,
-    default: Option<serde_json::Value>,
 }
 
 impl List {
@@ -101,8 +96,7 @@ impl List {
 
 impl Map {
     fn field(&self, name: &str) -> Option<&Field> {
-        let at = self.fields.binary_search_by(|field| field.name.as_str().cmp(name)).ok()?;
-        Some(&self.fields[at])
+        self.fields.get(name)
     }
 
     /// The type of a field that the schema names.
@@ -244,10 +238,13 @@ impl Compiler {
 
     fn list(&mut self, list: &ListDefinition) -> List {
         let key = |name: &String| Key { name: name.clone(), default: KeyDefault::None };
+        let mut sorted_keys: Vec<_> = (0..list.keys.len()).collect();
+        sorted_keys.sort_by_key(|at| &list.keys[*at]);
         List {
             element: self.reference(&list.element_type),
             relationship: list.relationship,
             keys: list.keys.iter().map(key).collect(),
+            sorted_keys,
         }
     }
 
@@ -259,12 +256,8 @@ impl Compiler {
             let default = field.default.clone().filter(|default| !default.is_null());
             fields.push(Field { name: field.name.clone(), field_type, default });
         }
-        // Of two fields with one name the last counts.
-        fields.reverse();
-        fields.sort_by(|left, right| left.name.cmp(&right.name));
-        fields.dedup_by(|later, earlier| later.name == earlier.name);
         Map {
-            fields,
+            fields: Fields::new(fields),
             element: self.reference(&map.element_type),
             is_atomic: map.relationship == Some(Relationship::Atomic),
             is_untyped: map.fields.is_none() && is_untyped(&map.element_type),

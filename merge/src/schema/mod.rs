@@ -5,6 +5,7 @@ mod compiled;
 pub mod crd;
 pub mod definition;
 mod error;
+mod fields;
 pub mod kinds;
 pub mod openapi;
 

@@ -68,6 +68,8 @@ pub(super) struct Chain<'c, 'a> {
 pub(super) struct Written<'a> {
     pub(super) object: Value<'a>,
     pub(super) managed: Managed<'a>,
+    /// The owners before the write, as they were read.
+    pub(super) before: Managed<'a>,
 }
 
 type Outcomes<'a> = Result<(Option<Value<'a>>, Managed<'a>), Refusal<'a>>;
@@ -89,7 +91,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         manager: &'a str,
         force: bool,
     ) -> Result<Written<'a>, Refusal<'a>> {
-        let managed = Managed::of_live(self.context.arena, &live)
+        let managed = Managed::of_live(self.context, &live)
             .map_err(|error| Refusal::Internal(format!("can't read the live object's {error}")))?;
         self.apply_owned(live, intent, managed, manager, force)
     }
@@ -105,7 +107,9 @@ impl<'c, 'a> Chain<'c, 'a> {
     ) -> Result<Written<'a>, Refusal<'a>> {
         self.check_kind(&intent)?;
         let live = self.without_managed_fields(live)?;
+        let before = managed.clone();
         let mut written = self.apply_as_kubectl(live, intent, managed, manager, force)?;
+        written.before = before;
         if manager == last_applied::MANAGER {
             written.object = last_applied::updated(self.context.arena, written.object, intent);
         }
@@ -172,7 +176,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             }
             None => live,
         };
-        Ok(Written { object, managed })
+        Ok(Written { object, managed, before: Managed::default() })
     }
 
     /// The live object as it is merged. Its `managedFields` don't matter to that, unless they alone don't fit the schema.
@@ -253,25 +257,25 @@ impl<'c, 'a> Chain<'c, 'a> {
         let object = objects::without_managed_fields(arena, object);
         // An object that nobody owns stays so, unless this write creates it.
         if managed.fields.is_empty() && !live_uid.is_empty() {
-            return Written { object, managed };
+            return Written { object, before: managed.clone(), managed };
         }
+        let before = managed.clone();
         let managed = self
             .without_managed_fields(live)
             .and_then(|live| self.update_identified(live, object, managed, manager));
-        Written { object, managed: managed.unwrap_or_default() }
+        Written { object, managed: managed.unwrap_or_default(), before }
     }
 
     /// The owners that an update begins with: those that the request names, else the live ones.
     fn owners_before(&self, live: &Value<'a>, object: &Value<'a>) -> Managed<'a> {
-        let arena = self.context.arena;
         if self.subresource.is_empty() {
-            match Managed::of_request(arena, object) {
+            match Managed::of_request(self.context, object) {
                 Requested::Reset => return Managed::default(),
                 Requested::Entries(managed) if !managed.fields.is_empty() => return managed,
                 _ => {}
             }
         }
-        Managed::of_live(arena, live).unwrap_or_default()
+        Managed::of_live(self.context, live).unwrap_or_default()
     }
 
     fn update_identified(

@@ -7,8 +7,8 @@ use std::fmt;
 use jiff::Timestamp;
 
 use crate::{
-    Arena,
-    fieldpath::FieldSet,
+    fieldpath::{FieldSet, Trailing},
+    typed::Context,
     updater::{Managers, VersionedSet},
     value::{Dialect, Value, go_json},
 };
@@ -48,7 +48,7 @@ pub struct ManagerId<'a> {
 
 impl<'a> ManagerId<'a> {
     /// The identity of whoever writes. A manager without a name is called `unknown`.
-    pub(super) fn of_writer(
+    pub(crate) fn of_writer(
         manager: &'a str,
         operation: Operation,
         api_version: &'a str,
@@ -221,9 +221,9 @@ fn raw_entries<'a>(list: Option<Value<'a>>) -> Option<Vec<RawEntry<'a>>> {
     };
     let entry = |entry: &Value<'a>| {
         entry.as_map()?;
-        let time = match text(entry, "time")? {
-            "" => None,
-            time => Some(time.parse().ok()?),
+        let time = match entry.get("time") {
+            None | Some(Value::Null) => None,
+            Some(time) => Some(time.as_str()?.parse().ok()?),
         };
         Some(RawEntry {
             manager: text(entry, "manager")?,
@@ -240,16 +240,16 @@ fn raw_entries<'a>(list: Option<Value<'a>>) -> Option<Vec<RawEntry<'a>>> {
 
 impl<'a> Managed<'a> {
     /// Reads the entries of a live object.
-    pub(super) fn of_live(arena: &'a Arena, object: &Value<'a>) -> Result<Self, EntryError> {
-        Self::decode(arena, &raw_entries(managed_fields_of(object)).unwrap_or_default())
+    pub(super) fn of_live(context: Context<'a>, object: &Value<'a>) -> Result<Self, EntryError> {
+        Self::decode(context, &raw_entries(managed_fields_of(object)).unwrap_or_default())
     }
 
     /// Reads the entries of an object that somebody wants to write.
-    pub(super) fn of_request(arena: &'a Arena, object: &Value<'a>) -> Requested<'a> {
+    pub(super) fn of_request(context: Context<'a>, object: &Value<'a>) -> Requested<'a> {
         match raw_entries(managed_fields_of(object)).as_deref() {
             None | Some([]) => Requested::Absent,
             Some([only]) if only.is_empty() => Requested::Reset,
-            Some(entries) => Self::decode(arena, entries).map_or(Requested::Unreadable, Requested::Entries),
+            Some(entries) => Self::decode(context, entries).map_or(Requested::Unreadable, Requested::Entries),
         }
     }
 
@@ -258,10 +258,10 @@ impl<'a> Managed<'a> {
         raw_entries(managed_fields_of(object)).is_some()
     }
 
-    fn decode(arena: &'a Arena, entries: &[RawEntry<'a>]) -> Result<Self, EntryError> {
+    fn decode(context: Context<'a>, entries: &[RawEntry<'a>]) -> Result<Self, EntryError> {
         let mut managed = Self::default();
         for (position, entry) in entries.iter().enumerate() {
-            let (id, owned) = decode(arena, entry).map_err(|problem| EntryError { position, problem })?;
+            let (id, owned) = decode(context, entry).map_err(|problem| EntryError { position, problem })?;
             managed.fields.insert(id, owned);
             managed.set_time(id, entry.time);
         }
@@ -315,7 +315,10 @@ pub(super) fn unchanged<'a>(live: &Value<'a>, after: &[Entry<'a>]) -> Option<Vec
         .collect()
 }
 
-fn decode<'a>(arena: &'a Arena, entry: &RawEntry<'a>) -> Result<(ManagerId<'a>, VersionedSet<'a>), String> {
+fn decode<'a>(
+    context: Context<'a>,
+    entry: &RawEntry<'a>,
+) -> Result<(ManagerId<'a>, VersionedSet<'a>), String> {
     let operation = match entry.operation {
         "Apply" => Operation::Apply,
         "Update" => Operation::Update,
@@ -327,7 +330,9 @@ fn decode<'a>(arena: &'a Arena, entry: &RawEntry<'a>) -> Result<(ManagerId<'a>, 
     if entry.fields_type != "FieldsV1" {
         return Err(format!("fieldsType must be FieldsV1, found {:?}", entry.fields_type));
     }
-    let set = FieldSet::from_value(arena, entry.fields).map_err(|error| error.to_string())?;
+    let trailing = if context.rules.trailing_data_is_refused { Trailing::Refused } else { Trailing::Ignored };
+    let set =
+        FieldSet::from_value_by(context.arena, entry.fields, trailing).map_err(|error| error.to_string())?;
     let id = ManagerId::of_entry(entry.manager, operation, entry.api_version, entry.subresource);
     Ok((id, VersionedSet { set, version: entry.api_version, applied: operation == Operation::Apply }))
 }

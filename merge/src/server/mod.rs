@@ -4,6 +4,7 @@
 //! Knows Kubernetes objects, their metadata and subresources. Refuses to know what only a server does: defaulting,
 //! admission, validation, and conversion by webhook.
 
+mod certainty;
 mod chain;
 mod convert;
 mod entries;
@@ -12,19 +13,23 @@ mod objects;
 mod resets;
 mod resources;
 mod scale;
+mod spelling;
 mod stored;
 
 use jiff::Timestamp;
 
+pub use certainty::Certainty;
+pub(crate) use certainty::HIDDEN_WHEN_EMPTY;
 pub use entries::{Entry, EntryError, ManagerId, Operation};
 pub use resources::{Resource, Resources};
-pub use stored::{Order, Spelling, Stored};
+pub use spelling::{Order, Spelling};
+pub use stored::Stored;
 
 use self::{chain::Chain, convert::Versions};
 use crate::{
     Arena, Release,
     fieldpath::{FieldSet, Path, PathElement},
-    typed::{Comparison, Context, Duplicates, Typed},
+    typed::{Comparison, Context, Typed},
     updater::{Conflict, Filter},
     value::{Map, Value},
 };
@@ -69,17 +74,6 @@ pub enum Refusal<'a> {
     /// The server fails.
     #[error("{0}")]
     Internal(String),
-}
-
-/// How far what is predicted can be relied on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Certainty {
-    /// The server does just this.
-    Exact,
-    /// The server does this, and then fills in what nobody sets.
-    ModuloDefaulting,
-    /// The server knows more than the core: see the reason.
-    Unknown(&'static str),
 }
 
 impl<'a> Resource<'a> {
@@ -140,7 +134,13 @@ impl<'a> Resource<'a> {
 impl<'a> Resource<'a> {
     /// The entries of a live object, in the server's order; none where they can't be read.
     pub(crate) fn entries(&self, arena: &'a Arena, live: Live<'a>) -> Vec<Entry<'a>> {
-        entries::Managed::of_live(arena, &live.object).map(|managed| managed.encode()).unwrap_or_default()
+        entries::Managed::of_live(self.latest(arena), &live.object)
+            .map(|managed| managed.encode())
+            .unwrap_or_default()
+    }
+
+    fn latest(&self, arena: &'a Arena) -> Context<'a> {
+        Context { arena, schema: self.schema, rules: Release::LATEST.rules() }
     }
 
     /// The live object as what is stored after a write that is refused.
@@ -157,11 +157,11 @@ impl<'a> Resource<'a> {
         live: Option<Live<'a>>,
         stored: &Stored<'a>,
     ) -> Comparison<'a> {
-        let context = Context { arena, schema: self.schema, rules: Release::LATEST.rules() };
+        let context = self.latest(arena);
         let live = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
-        let typed = |value| Typed::validated(context, self.type_id(), value, Duplicates::Allowed);
-        let compared = typed(live).and_then(|live| live.compare(&typed(stored.object)?));
-        compared.unwrap_or_default()
+        // Both are valid: the one is live, the other comes from a merge.
+        let typed = |value| Typed::of_valid(context, self.type_id(), value);
+        typed(live).compare(&typed(stored.object)).unwrap_or_default()
     }
 }
 
@@ -220,7 +220,7 @@ impl<'a> Request<'a> {
             }
         };
         written.object = self.reset(resets, written.object);
-        Ok(self.stored(written, if self.resource.is_custom() { Order::Names } else { Order::Set }))
+        Ok(self.stored(verb, written, if self.resource.is_custom() { Order::Names } else { Order::Set }))
     }
 
     fn context(&self) -> Context<'a> {

@@ -124,7 +124,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// A path of plain fields that is reset.
-pub(super) type ResetPath = &'static [&'static str];
+pub(crate) type ResetPath = &'static [&'static str];
 
 /// What writes through a subresource of a built-in kind reset; `None` where the kind has no such subresource that is
 /// known here. The object itself is the empty subresource.

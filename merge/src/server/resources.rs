@@ -52,6 +52,8 @@ struct Kind {
     converts_by_webhook: bool,
     /// Whether the server fills in fields that nobody sets.
     has_defaults: bool,
+    /// Whether objects are stored in a version that has the same fields.
+    is_stored_as_written: bool,
     zero: Option<serde_json::Value>,
     /// The type of what the `scale` subresource reads and writes.
     scale_type: Option<TypeId>,
@@ -127,6 +129,8 @@ impl Resources {
                 converts_by_webhook: false,
                 // A document doesn't tell which of a custom resource's fields have defaults in which version.
                 has_defaults: true,
+                // Nor in which version it is stored.
+                is_stored_as_written: !is_custom || is_only_type(api, gvk),
                 zero: zero_value(gvk).cloned(),
                 scale_type: scale_type(&schema, api),
             };
@@ -177,6 +181,7 @@ impl Resources {
                 versions: versions.clone(),
                 status_versions: status_versions.clone(),
                 converts_by_webhook: resource.conversion == Conversion::Webhook,
+                is_stored_as_written: is_stored_as_written(resource, version),
                 has_defaults: has_defaults(&resource.api.definition, &version.type_name),
                 zero: None,
                 scale_type: scale_type(&schema, &resource.api),
@@ -194,6 +199,16 @@ impl<'s> Resource<'s> {
         &self.kind.api_version
     }
 
+    /// The kind, as objects have it in `kind`.
+    pub fn kind(&self) -> &'s str {
+        &self.gvk.kind
+    }
+
+    /// The schema of its objects.
+    pub fn schema(&self) -> &'s Schema {
+        self.schema
+    }
+
     /// The type of its objects.
     pub fn type_id(&self) -> TypeId {
         self.kind.type_id
@@ -207,6 +222,16 @@ impl<'s> Resource<'s> {
     /// Whether the server fills in fields that nobody sets.
     pub(super) fn has_defaults(&self) -> bool {
         self.kind.has_defaults
+    }
+
+    /// Whether objects are stored in a version that has the same fields. Otherwise the store may hold what a write in this
+    /// version drops, unseen.
+    pub(crate) fn is_stored_as_written(&self) -> bool {
+        self.kind.is_stored_as_written
+    }
+
+    pub(super) fn is_kind(&self, group: &str, kind: &str) -> bool {
+        !self.kind.is_custom && self.gvk.group == group && self.gvk.kind == kind
     }
 
     pub(super) fn converts_by_webhook(&self) -> bool {
@@ -233,7 +258,7 @@ impl<'s> Resource<'s> {
         all.chain(kind.status_versions.iter().map(String::as_str).filter(move |_| of_status))
     }
 
-    pub(super) fn resets(&self, subresource: &str) -> Option<&'static [ResetPath]> {
+    pub(crate) fn resets(&self, subresource: &str) -> Option<&'static [ResetPath]> {
         if self.kind.is_custom {
             resets::of_custom(self.kind.has_status, subresource)
         } else {
@@ -249,6 +274,22 @@ impl<'s> Resource<'s> {
     pub(super) fn zero(&self) -> Option<&'s serde_json::Value> {
         self.kind.zero.as_ref()
     }
+}
+
+/// Whether the storage version of a custom resource has the same fields as another version.
+fn is_stored_as_written(resource: &CustomResource, version: &crd::Version) -> bool {
+    let atom = |name: &str| {
+        resource.api.definition.types.iter().find(|named| named.name == name).map(|named| &named.atom)
+    };
+    let stored = resource.versions.iter().find(|version| version.storage);
+    stored.is_none_or(|stored| {
+        stored.name == version.name || atom(&stored.type_name) == atom(&version.type_name)
+    })
+}
+
+/// Whether a document tells only one version of a kind.
+fn is_only_type(api: &OpenApi, gvk: &GroupVersionKind) -> bool {
+    api.kinds.keys().filter(|other| other.group == gvk.group && other.kind == gvk.kind).count() == 1
 }
 
 /// Whether a field of a type has a default that the server fills in. Types of a custom resource are written in place; what

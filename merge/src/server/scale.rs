@@ -28,7 +28,7 @@ impl<'a> Request<'a> {
         let Some(live) = self.live else {
             return Err(Refusal::NotFound("there is no object that can be scaled".to_owned()));
         };
-        let parent = Managed::of_live(self.arena, &live.object)
+        let parent = Managed::of_live(self.context(), &live.object)
             .map_err(|error| Refusal::Internal(format!("can't read the live object's {error}")))?;
         let before = self.scale_of(scale, live.object)?;
         let chain = Chain {
@@ -61,7 +61,7 @@ impl<'a> Request<'a> {
             )));
         }
         let managed = self.to_parent(scale, &parent, &written.managed);
-        Ok(self.stored(Written { object, managed }, Order::Names))
+        Ok(self.stored(verb, Written { object, managed, before: parent }, Order::Names))
     }
 
     fn write_scale(

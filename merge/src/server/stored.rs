@@ -1,123 +1,15 @@
 //! What is stored after a write, or that nothing is.
 
-use std::{borrow::Cow, fmt};
-
-use serde::{
-    de::{DeserializeSeed, Deserializer, MapAccess, Visitor},
-    ser::{Serialize, SerializeMap, SerializeSeq, Serializer},
-};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::{
-    Certainty, Request,
+    Certainty, Order, Request, Verb,
+    certainty::Computed,
     chain::Written,
-    entries::{Entry, Managed, time_text},
+    entries::{Entry, Managed, ManagerId, time_text},
     objects,
 };
-use crate::{
-    Arena,
-    fieldpath::FieldSet,
-    value::{Value, write_plain_json_string},
-};
-
-/// In which order the members of a field set are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// In the order of the set, as the server keeps those of a built-in kind: numbers by value.
-    Set,
-    /// By their names as strings, as in custom resources, and in built-in ones after a write of their scale.
-    Names,
-}
-
-/// How the field sets of an object are spelled in the store. It matters where a write of a built-in object would change
-/// nothing but this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spelling {
-    /// Whether their members are in the order of the sets.
-    pub in_set_order: bool,
-    /// Whether their members are in the order of their names.
-    pub in_name_order: bool,
-}
-
-impl Spelling {
-    /// How nothing is told of it: a JSON tree may have lost the order of its members. The server's own is assumed.
-    pub const UNKNOWN: Self = Self { in_set_order: true, in_name_order: true };
-
-    /// How a FieldsV1 text is spelled.
-    pub fn of_fields_v1(text: &str) -> Self {
-        let arena = Arena::new();
-        let Ok(set) = FieldSet::from_fields_v1_text(&arena, text) else {
-            return Self { in_set_order: false, in_name_order: false };
-        };
-        let Some(text) = normalized(text) else { return Self { in_set_order: false, in_name_order: false } };
-        let mut by_name = String::with_capacity(text.len());
-        set.sorted_by_name().write(&mut by_name);
-        Self { in_set_order: set.to_fields_v1_text() == text, in_name_order: by_name == text }
-    }
-
-    /// How several are spelled together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            in_set_order: self.in_set_order && other.in_set_order,
-            in_name_order: self.in_name_order && other.in_name_order,
-        }
-    }
-
-    fn is(self, order: Order) -> bool {
-        match order {
-            Order::Set => self.in_set_order,
-            Order::Names => self.in_name_order,
-        }
-    }
-}
-
-impl Default for Spelling {
-    fn default() -> Self {
-        Self::UNKNOWN
-    }
-}
-
-/// FieldsV1 in its own order, without space and with escapes only where the server writes some: a client can't tell how
-/// the server has escaped what it stores.
-fn normalized(text: &str) -> Option<String> {
-    let mut out = String::with_capacity(text.len());
-    Level(&mut out).deserialize(&mut serde_json::Deserializer::from_str(text)).ok()?;
-    Some(out)
-}
-
-struct Level<'o>(&'o mut String);
-
-impl<'de> DeserializeSeed<'de> for Level<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Level<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of path elements")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let Self(out) = self;
-        out.push('{');
-        let start = out.len();
-        while let Some(name) = members.next_key::<Cow<'de, str>>()? {
-            if out.len() > start {
-                out.push(',');
-            }
-            write_plain_json_string(out, &name);
-            out.push(':');
-            members.next_value_seed(Level(out))?;
-        }
-        out.push('}');
-        Ok(())
-    }
-}
+use crate::{fieldpath::FieldSet, value::Value};
 
 /// What a write leads to.
 #[derive(Clone, Debug)]
@@ -131,64 +23,38 @@ pub struct Stored<'a> {
     /// How far this can be relied on.
     pub certainty: Certainty,
     order: Order,
+    before: Managed<'a>,
 }
 
 impl<'a> Request<'a> {
     /// Decides whether a write is stored: not where it differs from what is there in time stamps alone, or not at all.
-    pub(super) fn stored(&self, written: Written<'a>, order: Order) -> Stored<'a> {
-        let managed_fields = written.managed.encode();
-        let live_object = self.live.map(|live| objects::without_managed_fields(self.arena, live.object));
-        let same_object = live_object.filter(|live| live.is_written_like(&written.object));
-        let certainty = self.certainty(&written, live_object, same_object.is_some());
-        let stored = Stored { object: written.object, managed_fields, changed: true, certainty, order };
-        match (same_object, self.owners_that_stay(&stored)) {
-            (Some(object), Some(managed_fields)) => {
-                Stored { object, managed_fields, changed: false, ..stored }
-            }
-            _ => stored,
-        }
+    pub(super) fn stored(&self, verb: Verb, written: Written<'a>, order: Order) -> Stored<'a> {
+        let Written { object, managed: after, before } = written;
+        let live = self.live.map(|live| objects::without_managed_fields(self.arena, live.object));
+        let same_object = live.filter(|live| live.is_written_like(&object));
+        let managed_fields = after.encode();
+        let kept = same_object.and_then(|live| Some((live, self.owners_that_stay(&managed_fields, order)?)));
+        let certainty = self.certainty(&Computed {
+            verb,
+            before: &before,
+            after: &after,
+            live,
+            object,
+            same_object: same_object.is_some(),
+            changed: kept.is_none(),
+        });
+        let changed = kept.is_none();
+        let (object, managed_fields) = kept.unwrap_or((object, managed_fields));
+        Stored { object, managed_fields, changed, certainty, order, before }
     }
 
     /// The live entries, where those after the write are the same but for their times.
-    fn owners_that_stay(&self, stored: &Stored<'a>) -> Option<Vec<Entry<'a>>> {
+    fn owners_that_stay(&self, after: &[Entry<'a>], order: Order) -> Option<Vec<Entry<'a>>> {
         let live = self.live?;
-        if !self.resource.is_custom() && !live.spelling.is(stored.order) {
+        if !self.resource.is_custom() && !live.spelling.is(order) {
             return None;
         }
-        super::entries::unchanged(&live.object, &stored.managed_fields)
-    }
-
-    fn certainty(&self, written: &Written<'a>, live: Option<Value<'a>>, same_object: bool) -> Certainty {
-        if let Some(reason) = self.unknowable(written, live) {
-            Certainty::Unknown(reason)
-        } else if same_object || !self.resource.has_defaults() {
-            // What is stored has its defaults already.
-            Certainty::Exact
-        } else {
-            Certainty::ModuloDefaulting
-        }
-    }
-
-    fn unknowable(&self, written: &Written<'a>, live: Option<Value<'a>>) -> Option<&'static str> {
-        let own = self.resource.api_version();
-        let before = self.live.map(|live| Managed::of_live(self.arena, &live.object).unwrap_or_default());
-        let before = before.iter().flat_map(|managed| managed.fields.iter());
-        let mut versions = written.managed.fields.iter().chain(before).map(|(_, owned)| owned.version);
-        if self.resource.converts_by_webhook() && versions.clone().any(|version| version != own) {
-            return Some("somebody owns fields in another version, and a webhook converts between the two");
-        }
-        if versions.any(|version| version != own && self.resource.may_be_served(version)) {
-            return Some(
-                "somebody owns fields in another version, and only the server can convert between the two",
-            );
-        }
-        let nulls = |value: Option<Value<'_>>| value.map_or(0, |value| value.nulls());
-        if self.resource.is_custom() && nulls(Some(written.object)) > nulls(live) + nulls(Some(self.object)) {
-            return Some(
-                "a map or list loses all it had while somebody else owns it; the schema may refuse the null",
-            );
-        }
-        None
+        super::entries::unchanged(&live.object, after)
     }
 }
 
@@ -196,7 +62,13 @@ impl<'a> Stored<'a> {
     /// An object that stays as it is.
     pub(super) fn unchanged(object: Value<'a>, managed_fields: Vec<Entry<'a>>, is_custom: bool) -> Self {
         let order = if is_custom { Order::Names } else { Order::Set };
-        Self { object, managed_fields, changed: false, certainty: Certainty::Exact, order }
+        let before = Managed::default();
+        Self { object, managed_fields, changed: false, certainty: Certainty::Exact, order, before }
+    }
+
+    /// Who owned what before the write.
+    pub(crate) fn owners_before(&self) -> impl Iterator<Item = (ManagerId<'a>, FieldSet<'a>)> {
+        self.before.fields.iter().map(|(id, owned)| (*id, owned.set))
     }
 }
 

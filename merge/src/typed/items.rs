@@ -26,9 +26,9 @@ impl<'a> Context<'a> {
                 super::kinds::description(item)
             ));
         };
-        // Keys are sorted by name; a list of several is sorted here, once for each item, as there are two or three.
         let mut fields = self.arena.vec_with_capacity(list.keys.len());
-        for key in &list.keys {
+        for key in &list.sorted_keys {
+            let key = &list.keys[*key];
             if let Some(value) = self.key_value(key, *map)? {
                 fields.push((key.name.as_str(), value));
             }
@@ -39,9 +39,6 @@ impl<'a> Context<'a> {
                 "an item omits all keys of its list ({}), and none has a default",
                 names.join(", ")
             ));
-        }
-        if fields.len() > 1 {
-            fields.sort_by_key(|(name, _)| *name);
         }
         Ok(PathElement::Key(fields.into_bump_slice()))
     }

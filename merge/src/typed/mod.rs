@@ -106,6 +106,11 @@ impl<'a> Typed<'a> {
         Ok(Self { context, type_id, value })
     }
 
+    /// A value that is known to be valid.
+    pub(crate) fn of_valid(context: Context<'a>, type_id: TypeId, value: Value<'a>) -> Self {
+        Self { context, type_id, value }
+    }
+
     /// The value.
     pub fn value(&self) -> Value<'a> {
         self.value

@@ -1,0 +1,395 @@
+//! Whether an apply changes nothing, seen without predicting it.
+//!
+//! Most applies of an operator change nothing. To know that, no value has to be merged and no field set computed: it is
+//! enough to walk over the intent once, with the live object, the schema and the applier's own entry alongside. Each
+//! field of the intent has to be live as it is, in the same order, and owned; and nothing else may be owned.
+//!
+//! "Yes" is certain for an object as a server returned it. "No" only means that the prediction has to tell: this walk
+//! gives up on what is rare (nulls, entries of other versions, a map that isn't sorted).
+
+use serde_json::{Map as JsonMap, Value as Json};
+
+use crate::{
+    fieldpath::PathElement,
+    predict::Apply,
+    schema::{Key, KeyDefault, List, Map, Schema, TypeId},
+    server::{HIDDEN_WHEN_EMPTY, Resource},
+    value::{escape_json, write_plain_json_string},
+};
+
+type Object = JsonMap<String, Json>;
+
+impl Resource<'_> {
+    /// Whether an apply certainly changes nothing, for less than what [`predict`](Self::predict) costs, and without
+    /// memory. `false` means that it changes something, or that only the prediction can tell.
+    ///
+    /// The live object has to be as the server returned it. A server that stored it before its schema changed is
+    /// provided for.
+    pub fn is_noop(&self, live: &Json, intent: &Json, apply: Apply<'_>) -> bool {
+        check(*self, live, intent, apply).is_some()
+    }
+}
+
+fn check(resource: Resource<'_>, live: &Json, intent: &Json, apply: Apply<'_>) -> Option<()> {
+    let kind_of = |object: &Json| {
+        let text = |name| object.get(name).and_then(Json::as_str);
+        text("apiVersion") == Some(resource.api_version()) && text("kind") == Some(resource.kind())
+    };
+    let of_scale = apply.subresource == "scale";
+    let resets = resource.resets(apply.subresource).filter(|_| !of_scale)?;
+    // Who writes what a write resets owns nothing by it, which is left to the prediction.
+    let resets_nothing =
+        resets.iter().all(|path| path.iter().try_fold(intent, |value, name| value.get(name)).is_none());
+    let upgrades = apply.manager == "kubectl";
+    require(kind_of(live) && kind_of(intent) && resets_nothing && !upgrades)?;
+    require(resource.is_stored_as_written() && !resource.fills_in_labels())?;
+    require(intent.get("metadata").is_none_or(|metadata| metadata.get("managedFields").is_none()))?;
+
+    let walk =
+        Walk { schema: resource.schema(), keys_may_be_omitted: apply.release.rules().keys_may_be_omitted };
+    let entries = live.get("metadata")?.get("managedFields")?.as_array()?;
+    require(!resource.is_custom() || shows_all_metadata(live, entries))?;
+    let own = walk.own_entry(resource, entries, apply)?;
+    let root = walk.schema.atom(resource.type_id())?.map.as_ref()?;
+    walk.object(root, intent.as_object()?, live.as_object()?, own)
+}
+
+/// Whether no part of metadata is owned that isn't there: it may be stored empty, and then the next write drops it.
+fn shows_all_metadata(live: &Json, entries: &[Json]) -> bool {
+    HIDDEN_WHEN_EMPTY.iter().all(|path| {
+        let Some(PathElement::Field(name)) = path.elements().last() else { return true };
+        let is_shown = live.get("metadata").is_some_and(|metadata| metadata.get(name).is_some());
+        let owned =
+            |entry: &Json| entry.get("fieldsV1")?.get("f:metadata")?.get(format!("f:{name}")).map(drop);
+        is_shown || entries.iter().all(|entry| owned(entry).is_none())
+    })
+}
+
+fn require(holds: bool) -> Option<()> {
+    holds.then_some(())
+}
+
+#[derive(Clone, Copy)]
+struct Walk<'a> {
+    schema: &'a Schema,
+    keys_may_be_omitted: bool,
+}
+
+impl Walk<'_> {
+    /// The fields of the applier's entry, where all entries stay as they are.
+    fn own_entry<'e>(
+        self,
+        resource: Resource<'_>,
+        entries: &'e [Json],
+        apply: Apply<'_>,
+    ) -> Option<&'e Object> {
+        let mut own = None;
+        let mut last = ("", "", "", "");
+        for entry in entries {
+            let text = |name: &str| entry.get(name).and_then(Json::as_str).unwrap_or_default();
+            let fields = entry.get("fieldsV1")?.as_object()?;
+            require(text("apiVersion") == resource.api_version() && text("fieldsType") == "FieldsV1")?;
+            // As the server writes entries: nothing else in them, and in its order, which for times is that of their text.
+            let optional =
+                ["manager", "subresource", "time"].iter().filter(|name| !text(name).is_empty()).count();
+            require(entry.as_object()?.len() == 4 + optional)?;
+            require(text("time").is_empty() || text("time").len() == "2026-01-02T03:04:05Z".len())?;
+            let key = (text("operation"), text("time"), text("manager"), text("subresource"));
+            require(last < key)?;
+            last = key;
+            let is_of_same = |other: &&Json| {
+                let same =
+                    |name: &str| other.get(name).and_then(Json::as_str).unwrap_or_default() == text(name);
+                same("operation") && same("manager") && same("subresource")
+            };
+            require(entries.iter().filter(is_of_same).count() == 1)?;
+            let is_own = text("manager") == apply.manager
+                && text("operation") == "Apply"
+                && text("subresource") == apply.subresource;
+            if is_own {
+                own = Some(fields);
+            } else {
+                // An owner of nothing would go, and what the server doesn't write it would write anew.
+                require(!fields.is_empty() && !fields.contains_key("."))?;
+                self.stays(resource.type_id(), fields, false)?;
+            }
+        }
+        own
+    }
+
+    /// Whether a set is read under this schema as it was written: nobody owns something below what is atomic.
+    fn stays(self, type_id: TypeId, fields: &Object, is_leaf: bool) -> Option<()> {
+        let atom = self.schema.atom(type_id)?;
+        match (&atom.map, atom.scalar, &atom.list) {
+            (Some(map), _, _) if map.is_untyped => Some(()),
+            (Some(map), _, _) => {
+                require(!map.is_atomic || is_leaf || fields.is_empty())?;
+                members(fields).try_for_each(|(name, below)| {
+                    require(is_element(name))?;
+                    let type_id = name.strip_prefix("f:").map_or(map.element, |name| map.member(name));
+                    if type_id == TypeId::EMPTY { Some(()) } else { self.stays_below(type_id, below) }
+                })
+            }
+            (None, Some(_), _) => Some(()),
+            (None, None, Some(list)) => {
+                require(!list.is_atomic() || is_leaf)?;
+                members(fields).try_for_each(|(name, below)| {
+                    require(is_element(name))?;
+                    self.stays_below(list.element, below)
+                })
+            }
+            (None, None, None) => None,
+        }
+    }
+
+    fn stays_below(self, type_id: TypeId, below: &Json) -> Option<()> {
+        let below = below.as_object()?;
+        require(below.len() != 1 || !below.contains_key("."))?;
+        self.stays(type_id, below, below.is_empty())
+    }
+
+    /// The object itself: what says which one it is isn't owned.
+    fn object(self, map: &Map, intent: &Object, live: &Object, owned: &Object) -> Option<()> {
+        let mut owned = Owned::new(owned, false)?;
+        for (name, intent) in intent {
+            let live = live.get(name)?;
+            match name.as_str() {
+                "apiVersion" | "kind" => {}
+                "metadata" => {
+                    let metadata = self.schema.atom(map.named_field("metadata")?)?.map.as_ref()?;
+                    self.metadata(metadata, intent.as_object()?, live.as_object()?, &mut owned)?;
+                }
+                _ => self.member(map, name, intent, live, &mut owned)?,
+            }
+        }
+        owned.is_exhausted()
+    }
+
+    fn metadata(self, map: &Map, intent: &Object, live: &Object, owned: &mut Owned<'_>) -> Option<()> {
+        // An empty one would be owned itself, were that not stripped.
+        require(!intent.is_empty())?;
+        let is_owned = intent.keys().any(|name| !is_stripped(name));
+        let mut owned = if is_owned { Owned::new(owned.take("metadata")?, false)? } else { Owned::none() };
+        for (name, intent) in intent {
+            let live = live.get(name)?;
+            if is_stripped(name) {
+                require(intent == live)?;
+            } else {
+                self.member(map, name, intent, live, &mut owned)?;
+            }
+        }
+        owned.is_exhausted()
+    }
+
+    fn member(self, map: &Map, name: &str, intent: &Json, live: &Json, owned: &mut Owned<'_>) -> Option<()> {
+        let named = map.named_field(name);
+        let is_empty = intent.as_object().is_some_and(JsonMap::is_empty);
+        let owns_itself = named.is_none() || is_empty;
+        // A field whose list is empty isn't owned at all.
+        if !owns_itself && intent.as_array().is_some_and(Vec::is_empty) {
+            let list = self.schema.atom(named?)?.list.as_ref()?;
+            return require(!list.is_atomic() && live.is_array());
+        }
+        self.value(named.unwrap_or(map.element), intent, live, owned.take(name)?, owns_itself)
+    }
+
+    /// A value and what is owned of it: nothing but itself for a leaf, else what is below it.
+    fn value(
+        self,
+        type_id: TypeId,
+        intent: &Json,
+        live: &Json,
+        owned: &Object,
+        owns_itself: bool,
+    ) -> Option<()> {
+        let atom = self.schema.atom(type_id)?;
+        match (intent, live) {
+            (Json::Object(intent), Json::Object(live)) => {
+                let map = atom.map.as_ref()?;
+                if map.is_atomic {
+                    return require(intent == live && owned.is_empty());
+                }
+                let mut owned = Owned::new(owned, owns_itself)?;
+                for (name, intent) in intent {
+                    self.member(map, name, intent, live.get(name)?, &mut owned)?;
+                }
+                owned.is_exhausted()
+            }
+            (Json::Array(intent), Json::Array(live)) => {
+                let list = atom.list.as_ref()?;
+                if list.is_atomic() {
+                    return require(intent == live && owned.is_empty());
+                }
+                require(list.is_associative())?;
+                self.items(list, intent, live, owned, owns_itself)
+            }
+            (Json::Null | Json::Object(_) | Json::Array(_), _) => None,
+            (intent, live) => {
+                atom.scalar?;
+                require(intent == live && owned.is_empty())
+            }
+        }
+    }
+
+    /// The items of an associative list: each is live once, in the order of the intent, and owned by its name.
+    fn items(
+        self,
+        list: &List,
+        intent: &[Json],
+        live: &[Json],
+        owned: &Object,
+        owns_itself: bool,
+    ) -> Option<()> {
+        let marks = usize::from(owned.contains_key("."));
+        require(marks == usize::from(owns_itself && !intent.is_empty()))?;
+        require(owned.len() == intent.len() + marks)?;
+        let mut name = String::new();
+        let mut rest = live.iter();
+        for intent in intent {
+            let live = rest.find(|live| self.same_name(list, intent, live))?;
+            name.clear();
+            self.write_name(list, intent, &mut name)?;
+            let owned = owned.get(&name)?.as_object()?;
+            self.value(list.element, intent, live, owned, true)?;
+        }
+        self.are_unique(list, live)
+    }
+
+    fn same_name(self, list: &List, intent: &Json, live: &Json) -> bool {
+        if list.keys.is_empty() {
+            return intent == live;
+        }
+        list.keys.iter().all(|key| self.key(key, intent) == self.key(key, live))
+    }
+
+    /// The value of an item's key, where it has one or there is a default.
+    fn key<'v>(self, key: &'v Key, item: &'v Json) -> Option<&'v Json> {
+        item.get(&key.name).or(match &key.default {
+            KeyDefault::Value(default) => Some(default),
+            _ => None,
+        })
+    }
+
+    /// Writes the item's name as it stands in field sets.
+    fn write_name(self, list: &List, item: &Json, out: &mut String) -> Option<()> {
+        if list.keys.is_empty() {
+            out.push_str("v:");
+            return write_scalar(item, out);
+        }
+        out.push_str("k:{");
+        for key in &list.sorted_keys {
+            let key = &list.keys[*key];
+            let Some(value) = self.key(key, item) else {
+                require(self.keys_may_be_omitted)?;
+                continue;
+            };
+            if !out.ends_with('{') {
+                out.push(',');
+            }
+            write_plain_json_string(out, &key.name);
+            out.push(':');
+            write_scalar(value, out)?;
+        }
+        out.push('}');
+        Some(())
+    }
+
+    /// Whether no two live items have one name. Duplicates are legal there, and are merged in a way of their own.
+    fn are_unique(self, list: &List, live: &[Json]) -> Option<()> {
+        const FEW: usize = 16;
+        if live.len() <= FEW {
+            let mut rest = live;
+            while let Some((first, others)) = rest.split_first() {
+                require(!others.iter().any(|other| self.same_name(list, first, other)))?;
+                rest = others;
+            }
+            return Some(());
+        }
+        let mut names = live
+            .iter()
+            .map(|item| {
+                let mut name = String::new();
+                self.write_name(list, item, &mut name).map(|()| name)
+            })
+            .collect::<Option<Vec<_>>>()?;
+        names.sort_unstable();
+        require(names.windows(2).all(|pair| pair[0] != pair[1]))
+    }
+}
+
+/// Writes a scalar as it stands in the name of an item, where that is plain.
+fn write_scalar(value: &Json, out: &mut String) -> Option<()> {
+    match value {
+        Json::String(text) => {
+            // What is escaped for HTML is left to the prediction.
+            require(!text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']))?;
+            out.push('"');
+            escape_json(out, text);
+            out.push('"');
+        }
+        Json::Number(number) => {
+            require(number.is_i64())?;
+            out.push_str(&number.to_string());
+        }
+        Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn is_stripped(name: &str) -> bool {
+    matches!(
+        name,
+        "name"
+            | "namespace"
+            | "creationTimestamp"
+            | "selfLink"
+            | "uid"
+            | "clusterName"
+            | "generation"
+            | "managedFields"
+            | "resourceVersion"
+    )
+}
+
+/// The members of a level, but for the mark of the level itself.
+fn members(fields: &Object) -> impl Iterator<Item = (&str, &Json)> {
+    fields.iter().filter(|(name, _)| *name != ".").map(|(name, below)| (name.as_str(), below))
+}
+
+/// Whether the name of a member is that of a path element.
+fn is_element(name: &str) -> bool {
+    matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..])
+}
+
+/// What is owned of a map, member by member in order.
+struct Owned<'a> {
+    members: Option<serde_json::map::Iter<'a>>,
+}
+
+impl<'a> Owned<'a> {
+    /// The members of a level, which is marked as owned itself or not.
+    fn new(fields: &'a Object, is_marked: bool) -> Option<Self> {
+        let mut members = fields.iter();
+        // A level with nothing below it is marked by being there.
+        if is_marked && !fields.is_empty() {
+            require(members.next()?.0 == ".")?;
+        }
+        Some(Self { members: Some(members) })
+    }
+
+    fn none() -> Self {
+        Self { members: None }
+    }
+
+    /// What is owned below the next member, which has to be this one.
+    fn take(&mut self, name: &str) -> Option<&'a Object> {
+        let (own, below) = self.members.as_mut()?.next()?;
+        require(own.strip_prefix("f:") == Some(name))?;
+        below.as_object()
+    }
+
+    fn is_exhausted(self) -> Option<()> {
+        require(self.members.is_none_or(|mut members| members.next().is_none()))
+    }
+}

@@ -1,0 +1,144 @@
+//! How far what is computed for a write can be relied on.
+//!
+//! What the server does beyond the field manager can often be ruled out by looking at the write. Where it can't, this says
+//! so. Most reasons were found by comparing predictions with a real server's answers.
+
+use super::{Request, Resource, Verb, entries::Managed, objects};
+use crate::{
+    fieldpath::{Path, PathElement::Field},
+    value::Value,
+};
+
+/// How far what is predicted can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The server does just this.
+    Exact,
+    /// The server does this, and then fills in what nobody sets.
+    ModuloDefaulting,
+    /// The server knows more than the core: see the reason.
+    Unknown(&'static str),
+}
+
+/// The parts of metadata that a server stores empty and doesn't show then.
+pub(crate) const HIDDEN_WHEN_EMPTY: [Path<'static>; 4] = [
+    Path::new(&[Field("metadata"), Field("annotations")]),
+    Path::new(&[Field("metadata"), Field("labels")]),
+    Path::new(&[Field("metadata"), Field("finalizers")]),
+    Path::new(&[Field("metadata"), Field("ownerReferences")]),
+];
+
+/// A write that was computed, as far as its certainty depends on it.
+pub(super) struct Computed<'c, 'a> {
+    pub(super) verb: Verb,
+    pub(super) before: &'c Managed<'a>,
+    pub(super) after: &'c Managed<'a>,
+    pub(super) live: Option<Value<'a>>,
+    pub(super) object: Value<'a>,
+    /// Whether the object stays as it is, its `managedFields` aside.
+    pub(super) same_object: bool,
+    pub(super) changed: bool,
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn certainty(&self, computed: &Computed<'_, 'a>) -> Certainty {
+        if let Some(reason) = self.unknowable(computed) {
+            return Certainty::Unknown(reason);
+        }
+        // What is stored has its defaults already.
+        let defaults = self.resource.has_defaults() && !computed.same_object;
+        // Null values of labels and annotations become empty strings.
+        let nulls = computed.object.get("metadata").is_some_and(|metadata| metadata.nulls() > 0);
+        if defaults || nulls { Certainty::ModuloDefaulting } else { Certainty::Exact }
+    }
+
+    fn unknowable(&self, computed: &Computed<'_, 'a>) -> Option<&'static str> {
+        let resource = self.resource;
+        let owners =
+            || computed.before.fields.iter().chain(computed.after.fields.iter()).map(|(_, owned)| owned);
+        let mut versions =
+            owners().map(|owned| owned.version).filter(|version| *version != resource.api_version());
+        if resource.converts_by_webhook() && versions.clone().next().is_some() {
+            return Some("somebody owns fields in another version, and a webhook converts between the two");
+        }
+        if versions.any(|version| resource.may_be_served(version)) {
+            return Some(
+                "somebody owns fields in another version, and only the server can convert between the two",
+            );
+        }
+        let nulls = |value: Option<Value<'_>>| value.map_or(0, |value| value.nulls());
+        if resource.is_custom()
+            && nulls(Some(computed.object)) > nulls(computed.live) + nulls(Some(self.object))
+        {
+            return Some(
+                "a map or list loses all it had while somebody else owns it; the schema may refuse the null",
+            );
+        }
+        if matches!(computed.verb, Verb::Update)
+            && resource.rewrites_quantities()
+            && has_quantities(computed.object)
+        {
+            return Some("the server compares quantities in an atomic list by how they were spelled");
+        }
+        if computed.changed {
+            return None;
+        }
+        if !resource.is_stored_as_written() {
+            return Some(
+                "the object is stored in another version, which may hold fields that this one hasn't",
+            );
+        }
+        let is_hidden = |path: &Path<'_>| {
+            let fields = path.elements().iter().filter_map(|element| match element {
+                Field(name) => Some(*name),
+                _ => None,
+            });
+            let names: Vec<_> = fields.collect();
+            let shown = computed.live.is_some_and(|live| objects::get(live, &names).is_some());
+            !shown && owners().any(|owned| owned.set.contains(path))
+        };
+        if resource.is_custom() && HIDDEN_WHEN_EMPTY.iter().any(is_hidden) {
+            return Some(
+                "an empty part of metadata may be stored that the server doesn't show, and is dropped now",
+            );
+        }
+        let labels = &HIDDEN_WHEN_EMPTY[1];
+        let owns_labels = || {
+            owners().any(|owned| {
+                !owned.set.below(&Field("metadata")).below(&Field("labels")).is_empty()
+                    || owned.set.contains(labels)
+            })
+        };
+        if resource.fills_in_labels() && !owns_labels() {
+            return Some("the server may fill in labels when it reads the object, which aren't stored yet");
+        }
+        None
+    }
+}
+
+/// Whether an autoscaler's metrics hold a quantity.
+fn has_quantities(object: Value<'_>) -> bool {
+    fn in_value(value: Value<'_>) -> bool {
+        match value {
+            Value::Map(map) => map.members().iter().any(|(name, value)| {
+                matches!((*name, value), ("value" | "averageValue", Value::String(_))) || in_value(*value)
+            }),
+            Value::List(items) => items.iter().any(|item| in_value(*item)),
+            _ => false,
+        }
+    }
+    objects::get(object, &["spec", "metrics"]).is_some_and(in_value)
+}
+
+impl Resource<'_> {
+    /// Whether a kind has quantities in an atomic list of its Go type: there the server sees a change in a write that
+    /// isn't an apply, depending on how the quantity was spelled.
+    fn rewrites_quantities(&self) -> bool {
+        self.is_kind("autoscaling", "HorizontalPodAutoscaler")
+    }
+
+    /// Whether the server fills in labels of a kind when it reads an object from the store.
+    pub(crate) fn fills_in_labels(&self) -> bool {
+        self.is_kind("batch", "Job")
+    }
+}
