@@ -1,0 +1,27 @@
+//! Runs inputs through a target, without a fuzzer: `cargo run --example replay -- predict FILE…`. A case that fails is
+//! printed as JSON, which is an input of the target as well and can be cut down by hand.
+
+use std::{env, fs, process::ExitCode};
+
+use baton_merge_fuzz::targets;
+
+fn main() -> ExitCode {
+    let mut arguments = env::args().skip(1);
+    let name = arguments.next().unwrap_or_default();
+    let Some((_, target)) = targets::ALL.iter().find(|(own, _)| *own == name) else {
+        let names: Vec<_> = targets::ALL.iter().map(|(name, _)| *name).collect();
+        eprintln!("usage: replay TARGET FILE…; the targets are {}", names.join(", "));
+        return ExitCode::FAILURE;
+    };
+    for file in arguments {
+        match fs::read(&file) {
+            Ok(data) => target(&data),
+            Err(error) => {
+                eprintln!("{file}: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+        println!("{file}: fine");
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,40 @@
+//! What each fuzz target does with its bytes: a function that panics where the merge core breaks a promise.
+//!
+//! Knows the public face of the crates only. Refuses to know libFuzzer.
+
+mod choices;
+mod documents;
+mod driver;
+mod field_sets;
+mod json_trees;
+mod objects;
+mod predict;
+mod releases;
+mod typed;
+mod values;
+
+pub use documents::{crd, openapi, smd_schema};
+pub use driver::{driver_line, driver_request};
+pub use field_sets::{field_sets, fields_v1};
+pub use predict::predict;
+pub use releases::release;
+pub use typed::typed;
+pub use values::values;
+
+/// A target: what it does with an input.
+pub type Target = fn(&[u8]);
+
+/// All targets by name.
+pub const ALL: &[(&str, Target)] = &[
+    ("fields_v1", fields_v1),
+    ("field_sets", field_sets),
+    ("values", values),
+    ("release", release),
+    ("openapi", openapi),
+    ("crd", crd),
+    ("smd_schema", smd_schema),
+    ("driver_line", driver_line),
+    ("driver_request", driver_request),
+    ("typed", typed),
+    ("predict", predict),
+];
