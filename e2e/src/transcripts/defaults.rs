@@ -32,6 +32,7 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("concurrencyPolicy", &[r#""Allow""#]),
     ("successfulJobsHistoryLimit", &["3"]),
     ("failedJobsHistoryLimit", &["1"]),
+    ("Job:metadata.labels", &["*"]),
     ("Job:spec.selector", &["*"]),
     ("Job:spec.template.metadata", &["*"]),
     ("Job:spec.template.metadata.labels", &["*"]),

@@ -67,7 +67,8 @@ pub(super) fn remove(json: &mut Json, place: &[String]) {
 
 /// A JSON patch's spelling of a place.
 pub(super) fn pointer(place: &[String]) -> String {
-    place.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect()
+    let escaped = place.iter().map(|name| name.replace('~', "~0").replace('/', "~1"));
+    escaped.flat_map(|name| ["/".to_owned(), name]).collect()
 }
 
 /// Performs one operation of a JSON patch: an addition, a replacement or a removal.

@@ -123,6 +123,13 @@ fn updated(kind: &Kind, write: &Write, answered: &Answered<'_>) -> Option<Json> 
             }
         }
     }
+    if kind.is_custom() && write.subresource.is_empty() && kind.has_status(write.version) {
+        // It is put back later, but what is wrong in it costs the object its owners.
+        match sent(write, answered.live).take("status") {
+            Some(status) => object.set("status", status),
+            None => drop(object.take("status")),
+        }
+    }
     let metadata = object.entry("metadata");
     metadata.take("managedFields");
     let owners = match &write.owners {

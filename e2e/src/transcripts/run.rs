@@ -22,8 +22,6 @@ use crate::{
     merge_diff::{json::Json, random::Random},
 };
 
-/// How many writes an object gets, at least and at most.
-const LENGTH: (usize, usize) = (10, 30);
 /// How often a creation is tried.
 const CREATIONS: usize = 4;
 /// Longer than a second, so that the next time stamp is another one.
@@ -117,16 +115,15 @@ pub async fn run(server: &Server, options: &Options) -> Result<Report, Error> {
 async fn write_one(
     server: &Server,
     kind: &'static Kind,
-    mut random: Random,
+    random: Random,
     number: &str,
     report: &mut Report,
     core: &mut Session,
 ) -> Result<(), Error> {
-    let length = LENGTH.0 + random.below(LENGTH.1 - LENGTH.0 + 1);
     let mut sequence = Sequence::new(kind, format!("web-{number}"), random);
     let mut live = None;
     let mut creations = 0;
-    for _ in 0..length {
+    for _ in 0..sequence.length() {
         if sequence.pauses() {
             tokio::time::sleep(PAUSE).await;
         }

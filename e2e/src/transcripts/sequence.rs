@@ -14,12 +14,19 @@ use crate::merge_diff::{json::Json, random::Random};
 const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
 /// Who updates. One of them has the name of an applier, which makes it no less another manager.
 const UPDATERS: [&str; 4] = ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
+/// How many writes an object gets, at least and at most.
+const LENGTH: (usize, usize) = (10, 30);
 /// More updaters than a server keeps apart.
-const CROWD: usize = 14;
+const CROWD: usize = 18;
 /// The annotation in which client-side `kubectl apply` keeps what it applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// A time that no write of this program happens at.
 const LONG_AGO: &str = "2020-01-02T03:04:05Z";
+
+/// An operation of a JSON patch that sets something.
+fn operation(op: &str, path: &str, value: Json) -> Json {
+    Json::object().with("op", op).with("path", path).with("value", value)
+}
 
 /// Writes to one object.
 pub struct Sequence {
@@ -28,8 +35,8 @@ pub struct Sequence {
     name: String,
     /// What each applier applied last.
     applied: BTreeMap<&'static str, Json>,
-    /// Whether there are more updaters than a server keeps apart.
-    crowd: bool,
+    /// Where there are more updaters than a server keeps apart, how many have written.
+    crowd: Option<usize>,
     /// A version of the object that has been replaced since, for writes that come too late.
     stale: Option<Json>,
 }
@@ -37,13 +44,20 @@ pub struct Sequence {
 impl Sequence {
     /// The writes that follow from a seed, to an object of that name.
     pub fn new(kind: &'static Kind, name: String, mut random: Random) -> Self {
-        let crowd = random.one_in(6);
+        let crowd = random.one_in(6).then_some(0);
         Self { random, kind, name, applied: BTreeMap::new(), crowd, stale: None }
     }
 
     /// The name of the object.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How many writes are worth it.
+    pub fn length(&mut self) -> usize {
+        let (least, most) = LENGTH;
+        let more = if self.crowd.is_some() { CROWD } else { 0 };
+        least + more + self.random.below(most - least + 1)
     }
 
     /// Whether to let a second pass before the next write, so that its time stamp differs.
@@ -63,8 +77,8 @@ impl Sequence {
         };
         let main = version == self.kind.version;
         let (status, scale) = (u32::from(self.kind.has_status(version)), u32::from(self.kind.scale && main));
-        let apply = if self.crowd { 25 } else { 50 };
-        match self.random.weighted(&[apply, 12, 10, 9, status * 9, scale * 9, 5, 4, 4]) {
+        let (apply, patch, meddle) = if self.crowd.is_some() { (12, 50, 1) } else { (50, 10, 4) };
+        match self.random.weighted(&[apply, 12, patch, 9, status * 9, scale * 9, meddle, 4, meddle]) {
             0 => self.apply(live, version),
             1 => self.replace(live, version),
             2 => self.merge_patch(version),
@@ -88,10 +102,12 @@ impl Sequence {
     }
 
     fn updater(&mut self) -> String {
-        if self.crowd {
-            format!("updater-{}", self.random.below(CROWD))
-        } else {
-            self.random.pick(&UPDATERS).to_owned()
+        match &mut self.crowd {
+            Some(turn) => {
+                *turn += 1;
+                format!("updater-{}", *turn % CROWD)
+            }
+            None => self.random.pick(&UPDATERS).to_owned(),
         }
     }
 
@@ -140,7 +156,7 @@ impl Sequence {
             (1, Some(last)) => overlaid(&last, &self.kind.part(&mut self.random)),
             (2, Some(last)) => self.thinned(last, 2),
             (3, _) => {
-                let own = self.own(live);
+                let own = Self::own(live);
                 self.thinned(own, 6)
             }
             _ if self.random.one_in(3) => self.kind.whole(&mut self.random),
@@ -169,7 +185,7 @@ impl Sequence {
     }
 
     /// What people own of an object: all that the server didn't put there by itself.
-    fn own(&self, live: &Json) -> Json {
+    fn own(live: &Json) -> Json {
         let mut own = live.clone();
         own.take("status");
         if let Some(metadata) = own.get_mut("metadata") {
@@ -266,6 +282,10 @@ impl Sequence {
 
     fn merge_patch(&mut self, version: &'static str) -> Write {
         let mut body = self.kind.part(&mut self.random);
+        if let Some(turn) = self.crowd {
+            // Something that nobody else takes away.
+            body.entry("metadata").entry("annotations").set(&format!("turn-{turn}"), "x");
+        }
         if self.random.one_in(3) {
             self.replace_one(&mut body, &Json::Null);
         }
@@ -275,7 +295,7 @@ impl Sequence {
     }
 
     fn json_patch(&mut self, live: &Json, version: &'static str) -> Write {
-        let own = self.own(live);
+        let own = Self::own(live);
         let mut patch = Vec::new();
         if self.random.one_in(2) {
             let kind = self.kind;
@@ -287,16 +307,11 @@ impl Sequence {
             let target = overlaid(&own, &self.kind.part(&mut self.random));
             for (name, value) in target.members() {
                 if own.get(name).is_some_and(|old| old != value) && name != "metadata" {
-                    let path = format!("/{name}");
-                    patch.push(
-                        Json::object().with("op", "replace").with("path", path).with("value", value.clone()),
-                    );
+                    patch.push(operation("replace", &format!("/{name}"), value.clone()));
                 }
             }
             let labels = Json::object().with("a", self.random.pick(&["x", "y"]));
-            patch.push(
-                Json::object().with("op", "add").with("path", "/metadata/labels").with("value", labels),
-            );
+            patch.push(operation("add", "/metadata/labels", labels));
         }
         self.write(Method::JsonPatch, version, patch.into(), Owners::Kept)
     }
@@ -359,16 +374,11 @@ impl Sequence {
         let method = if self.random.one_in(2) { Method::JsonPatch } else { Method::MergePatch };
         let with_label = self.random.one_in(2);
         let body = if method == Method::JsonPatch {
-            let path = "/metadata/managedFields";
-            let mut patch =
-                vec![Json::object().with("op", "add").with("path", path).with("value", list.clone())];
+            let mut operations = vec![operation("add", "/metadata/managedFields", list.clone())];
             if with_label {
-                let labels = Json::object().with("a", label);
-                patch.push(
-                    Json::object().with("op", "add").with("path", "/metadata/labels").with("value", labels),
-                );
+                operations.push(operation("add", "/metadata/labels", Json::object().with("a", label)));
             }
-            patch.into()
+            operations.into()
         } else {
             let mut metadata = Json::object().with("managedFields", list.clone());
             if with_label {
@@ -427,7 +437,7 @@ impl Sequence {
                         && value.items().iter().any(|item| item.get("name").is_some())
                 });
                 if let Some(place) = self.random.choose(&twice) {
-                    let mut own = self.own(live);
+                    let mut own = Self::own(live);
                     if let Some(Json::List(items)) = at_mut(&mut own, place) {
                         let first = items[0].clone();
                         items.push(first);

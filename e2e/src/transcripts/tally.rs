@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use super::{judge::Verdict, transcript::Step};
+use crate::merge_diff::json::Json;
 
 /// What became of some predictions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,12 +41,43 @@ impl Counts {
     }
 }
 
+/// What tells a write that shows something from one that shows little.
+fn traits(step: &Step) -> Vec<&'static str> {
+    let (request, server) = (step.request(), step.server());
+    let mut traits = Vec::new();
+    if server.get("conflicts").is_some() {
+        traits.push("conflicts");
+    } else if server.get("code").is_some_and(|code| code.to_string() != "200") {
+        traits.push("refused");
+    }
+    if server.get("changed") == Some(&Json::Bool(false)) {
+        traits.push("no-op");
+    }
+    let entries = server.get("managedFields").or_else(|| server.at(&["object", "metadata", "managedFields"]));
+    let entries = entries.map(Json::items).unwrap_or_default();
+    let before = request.at(&["live", "metadata", "managedFields"]).map(Json::items).unwrap_or_default();
+    for name in ["ancient-changes", "before-first-apply"] {
+        let is_there = |entries: &[Json]| {
+            entries.iter().any(|entry| entry.get("manager").and_then(Json::as_str) == Some(name))
+        };
+        if is_there(entries) && !is_there(before) {
+            traits.push(name);
+        }
+    }
+    let version = |entry: &Json| entry.get("apiVersion").cloned();
+    if before.iter().any(|entry| version(entry) != request.get("live").and_then(version)) {
+        traits.push("entries of other versions");
+    }
+    traits
+}
+
 /// All counts of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     all: Counts,
     kinds: BTreeMap<String, Counts>,
     writes: BTreeMap<String, Counts>,
+    traits: BTreeMap<String, Counts>,
 }
 
 impl Tally {
@@ -54,12 +86,20 @@ impl Tally {
         self.all.add(verdict);
         self.kinds.entry(step.kind().to_owned()).or_default().add(verdict);
         self.writes.entry(step.write().to_owned()).or_default().add(verdict);
+        for name in traits(step) {
+            self.traits.entry(name.to_owned()).or_default().add(verdict);
+        }
     }
 
     /// Adds what another job counted.
     pub fn merge(&mut self, other: &Self) {
         self.all.merge(other.all);
-        for (ours, theirs) in [(&mut self.kinds, &other.kinds), (&mut self.writes, &other.writes)] {
+        let tables = [
+            (&mut self.kinds, &other.kinds),
+            (&mut self.writes, &other.writes),
+            (&mut self.traits, &other.traits),
+        ];
+        for (ours, theirs) in tables {
             for (name, counts) in theirs {
                 ours.entry(name.clone()).or_default().merge(*counts);
             }
@@ -78,15 +118,15 @@ impl Tally {
 }
 
 impl fmt::Display for Tally {
-    /// Two tables for people.
+    /// Three tables for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = "  writes    match  modulo-defaulting  unknown  refused  mismatch";
-        for (title, rows) in [("kind", &self.kinds), ("write", &self.writes)] {
+        for (title, rows) in [("kind", &self.kinds), ("write", &self.writes), ("of which", &self.traits)] {
             writeln!(f, "{title:<24}{columns}")?;
             for (name, counts) in rows {
                 writeln!(f, "{name:<24}{}", counts.row())?;
             }
-            writeln!(f, "{:<24}{}\n", "all", self.all.row())?;
+            if title == "of which" { writeln!(f)? } else { writeln!(f, "{:<24}{}\n", "all", self.all.row())? }
         }
         Ok(())
     }

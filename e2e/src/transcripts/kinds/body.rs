@@ -28,12 +28,12 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// What `make` makes, by the choices of `random`.
-    pub(super) fn make(random: &mut Random, whole: bool, make: fn(&mut Self) -> Json) -> Json {
+    /// What `describe` makes, by the choices of `random`.
+    pub(super) fn make(random: &mut Random, whole: bool, describe: fn(&mut Self) -> Json) -> Json {
         let density = [15, 30, 50][random.below(3)];
         // Without a borrowed source of choices there is no lifetime in the way of naming methods in tables.
         let mut body = Self { random: random.clone(), whole, density };
-        let made = make(&mut body);
+        let made = describe(&mut body);
         *random = body.random;
         made
     }
