@@ -1,7 +1,7 @@
 //! Runs inputs through a target, without a fuzzer: `cargo run --example replay -- predict FILE…`. A case that fails is
 //! printed as JSON, which is an input of the target as well and can be cut down by hand.
 
-use std::{env, fs, process::ExitCode};
+use std::{env, fs, path, process::ExitCode};
 
 use baton_merge_fuzz::targets;
 
@@ -13,8 +13,11 @@ fn main() -> ExitCode {
         eprintln!("usage: replay TARGET FILE…; the targets are {}", names.join(", "));
         return ExitCode::FAILURE;
     };
-    for file in arguments {
-        match fs::read(&file) {
+    // Targets may change the current folder.
+    let files: Vec<_> = arguments.map(|file| path::absolute(&file).unwrap_or_else(|_| file.into())).collect();
+    for file in files {
+        let file = file.display();
+        match fs::read(file.to_string()) {
             Ok(data) => target(&data),
             Err(error) => {
                 eprintln!("{file}: {error}");

@@ -1,14 +1,12 @@
-//! Choices that bytes make. When the bytes run out every choice is the first one, which is why the first is always the
-//! one that ends things: so each input means something, and short inputs mean small cases.
+//! Choices that bytes make. When the bytes run out every choice is the first one, which is why the first is always one
+//! that ends things or keeps them small: so each input means something, and short inputs mean small cases.
 
-use arbitrary::Unstructured;
-
-/// A stream of choices.
-pub(super) struct Choices<'d>(Unstructured<'d>);
+/// A stream of choices, one a byte.
+pub(super) struct Choices<'d>(&'d [u8]);
 
 impl<'d> Choices<'d> {
     pub(super) fn new(data: &'d [u8]) -> Self {
-        Self(Unstructured::new(data))
+        Self(data)
     }
 
     /// Whether no byte is left.
@@ -16,9 +14,19 @@ impl<'d> Choices<'d> {
         self.0.is_empty()
     }
 
+    fn byte(&mut self) -> u8 {
+        match self.0.split_first() {
+            Some((first, rest)) => {
+                self.0 = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
     /// A number below a limit, which is at most 256.
     pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0.int_in_range(0..=limit.saturating_sub(1)).unwrap_or_default()
+        usize::from(self.byte()) % limit.max(1)
     }
 
     /// Whether something happens that does so once in `n` times.
