@@ -116,12 +116,14 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Whether an autoscaler's metrics hold a quantity.
+/// Whether an autoscaler's metrics hold a quantity with a binary suffix, such as `64Mi`: the server remembers how it was
+/// spelled on one side of a comparison and not on the other.
 fn has_quantities(object: Value<'_>) -> bool {
     fn in_value(value: Value<'_>) -> bool {
         match value {
             Value::Map(map) => map.members().iter().any(|(name, value)| {
-                matches!((*name, value), ("value" | "averageValue", Value::String(_))) || in_value(*value)
+                let is_binary = value.as_str().is_some_and(|text| text.ends_with('i'));
+                (matches!(*name, "value" | "averageValue") && is_binary) || in_value(*value)
             }),
             Value::List(items) => items.iter().any(|item| in_value(*item)),
             _ => false,

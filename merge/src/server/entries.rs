@@ -298,21 +298,21 @@ impl<'a> Managed<'a> {
     }
 }
 
-/// The entries after a write with the times that they have in the live object, where the two differ in nothing else.
-pub(super) fn unchanged<'a>(live: &Value<'a>, after: &[Entry<'a>]) -> Option<Vec<Entry<'a>>> {
-    let Some(list) = managed_fields_of(live) else { return after.is_empty().then(Vec::new) };
+/// The entries after a write with the times that they have in the live object, where the two differ in nothing else; and
+/// whether they are written as they stand there, in every respect.
+pub(super) fn unchanged<'a>(live: &Value<'a>, after: &[Entry<'a>]) -> Option<(Vec<Entry<'a>>, bool)> {
+    let Some(list) = managed_fields_of(live) else { return after.is_empty().then(|| (Vec::new(), true)) };
     let (raw, objects) = (raw_entries(Some(list))?, list.as_list()?);
     if objects.is_empty() || raw.len() != after.len() {
         return None;
     }
-    raw.iter()
-        .zip(objects)
+    let kept: Option<Vec<_>> = raw
+        .iter()
         .zip(after)
-        .map(|((live, object), after)| {
-            (live.is_all_of(object) && live.is_written_for(after))
-                .then_some(Entry { time: live.time, ..*after })
-        })
-        .collect()
+        .map(|(live, after)| live.is_written_for(after).then_some(Entry { time: live.time, ..*after }))
+        .collect();
+    let as_they_stand = raw.iter().zip(objects).all(|(live, object)| live.is_all_of(object));
+    Some((kept?, as_they_stand))
 }
 
 fn decode<'a>(

@@ -34,22 +34,19 @@ impl<'a> Request<'a> {
         let same_object = live.filter(|live| live.is_written_like(&object));
         let managed_fields = after.encode();
         let kept = same_object.and_then(|live| Some((live, self.owners_that_stay(&managed_fields, order)?)));
-        let certainty = self.certainty(&Computed {
-            verb,
-            before: &before,
-            after: &after,
-            live,
-            object,
-            same_object: same_object.is_some(),
-            changed: kept.is_none(),
-        });
-        let changed = kept.is_none();
-        let (object, managed_fields) = kept.unwrap_or((object, managed_fields));
+        // Entries that differ only in time keep their times, even where something else makes the server store them.
+        let (object, managed_fields, changed) = match kept {
+            Some((live, (entries, as_they_stand))) => (live, entries, !as_they_stand),
+            None => (object, managed_fields, true),
+        };
+        let same_object = same_object.is_some();
+        let computed = Computed { verb, before: &before, after: &after, live, object, same_object, changed };
+        let certainty = self.certainty(&computed);
         Stored { object, managed_fields, changed, certainty, order, before }
     }
 
     /// The live entries, where those after the write are the same but for their times.
-    fn owners_that_stay(&self, after: &[Entry<'a>], order: Order) -> Option<Vec<Entry<'a>>> {
+    fn owners_that_stay(&self, after: &[Entry<'a>], order: Order) -> Option<(Vec<Entry<'a>>, bool)> {
         let live = self.live?;
         if !self.resource.is_custom() && !live.spelling.is(order) {
             return None;

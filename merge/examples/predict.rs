@@ -1,0 +1,99 @@
+//! Predicts an apply: is it refused, and if it is forced, what becomes of each field and of its owners?
+//!
+//! ```text
+//! cargo run -p baton-merge --example predict
+//! ```
+
+use std::error::Error;
+
+use baton_merge::{
+    Arena, Release,
+    fieldpath::{Path, PathElement},
+    predict::{Apply, Prediction},
+    schema::kinds::GroupVersionKind,
+    server::Resources,
+    value::Value,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let resources = Resources::from_crd(&serde_norway::from_str(include_str!("data/shop.crd.yaml"))?)?;
+    let live: serde_json::Value = serde_norway::from_str(include_str!("data/shop.yaml"))?;
+    let intent: serde_json::Value = serde_norway::from_str(include_str!("data/shop.intent.yaml"))?;
+    let kind = GroupVersionKind::of(&intent).ok_or("the intent doesn't tell its kind")?;
+    let shops = resources.get(&kind).ok_or("the kind isn't served")?;
+
+    let apply = Apply {
+        manager: "platform",
+        force: false,
+        subresource: "",
+        now: "2026-01-02T03:04:05Z".parse()?,
+        release: Release::LATEST,
+    };
+    let arena = Arena::new();
+
+    println!("Applied without force, a server says:\n");
+    let refused = shops.predict(&arena, Some(&live), &intent, apply)?;
+    println!("{}\n", refused.conflicts);
+
+    println!("Applied with force:\n");
+    let forced = shops.predict(&arena, Some(&live), &intent, Apply { force: true, ..apply })?;
+    show(&arena, Value::from_json(&arena, &live)?, &forced);
+    Ok(())
+}
+
+/// Prints what becomes of each field that changes, or changes its owner.
+fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &Prediction<'a>) {
+    let comparison = forced.comparison;
+    let taken = |path: &Path<'_>| forced.taken.iter().find(|taken| taken.path == *path);
+    let changed = comparison.added.union(arena, comparison.modified).union(arena, comparison.removed);
+    let paths = changed.union(arena, forced.released).leaves(arena).paths(arena);
+
+    let rows = paths.iter().map(|path| {
+        let (before, after) = (at(live, *path), at(forced.stored.object, *path));
+        let what = match (taken(path), forced.released.contains(path), after) {
+            (Some(taken), ..) => format!("taken from {}", taken.from),
+            (None, true, None) => "released by its last owner, so it goes".to_owned(),
+            (None, true, Some(_)) => format!("released, and stays for {}", owners(forced, path)),
+            (None, false, None) => "nobody's, goes with the struct around it".to_owned(),
+            (None, false, Some(_)) => "set".to_owned(),
+        };
+        [path.to_string(), text(before), text(after), what]
+    });
+    table(["FIELD", "BEFORE", "AFTER", "WHAT HAPPENS"], &rows.collect::<Vec<_>>());
+    println!("\ncertainty: {:?}", forced.certainty);
+}
+
+/// Who owns a path after the write.
+fn owners(forced: &Prediction<'_>, path: &Path<'_>) -> String {
+    let owners = forced.stored.managed_fields.iter().filter(|entry| entry.fields.contains(path));
+    owners.map(|entry| entry.manager).collect::<Vec<_>>().join(", ")
+}
+
+/// The value at a path, where there is one.
+fn at<'a>(value: Value<'a>, path: Path<'_>) -> Option<Value<'a>> {
+    path.elements().iter().try_fold(value, |value, element| match *element {
+        PathElement::Field(name) => value.get(name),
+        PathElement::Key(keys) => {
+            let has_keys = |item: &&Value<'_>| keys.iter().all(|(name, key)| item.get(name) == Some(*key));
+            value.as_list()?.iter().find(has_keys).copied()
+        }
+        PathElement::Value(item) => value.as_list()?.iter().find(|own| **own == item).copied(),
+        PathElement::Index(_) | PathElement::Nameless => None,
+    })
+}
+
+fn text(value: Option<Value<'_>>) -> String {
+    value.map_or("–".to_owned(), |value| value.to_json().to_string())
+}
+
+/// Prints rows in columns as wide as they need to be.
+fn table(head: [&str; 4], rows: &[[String; 4]]) {
+    let head = head.map(str::to_owned);
+    let width = |column: usize| {
+        rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or_default()
+    };
+    let widths = [width(0), width(1), width(2)];
+    for [field, before, after, what] in [&head].into_iter().chain(rows) {
+        println!("{field:<0$}  {before:<1$}  {after:<2$}  {what}", widths[0], widths[1], widths[2]);
+    }
+}
