@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // As a server of Kubernetes 1.36.3 serves it under /openapi/v3/apis/apps/v1.
     let document = serde_json::from_str(include_str!("../tests/data/openapi/apps__v1.json"))?;
     let resources = Resources::from_openapi(&document)?;
-    let deployments = resources.get(&GroupVersionKind::new("apps", "v1", "Deployment")).ok_or("not served")?;
+    let deployments =
+        resources.get(&GroupVersionKind::new("apps", "v1", "Deployment")).ok_or("not served")?;
     let live: Value = serde_norway::from_str(include_str!("data/deployment.yaml"))?;
     let mut arena = Arena::new();
 
@@ -81,8 +82,10 @@ fn reconcile<'a>(
     }
     let prediction = deployments.predict(arena, Some(live), intent, apply)?;
     let difference = prediction.comparison;
-    println!("{}   {story}", if prediction.changed { "write" } else { "skip " });
-    for (what, paths) in [("set", difference.modified), ("add", difference.added), ("drop", difference.removed)] {
+    println!("{:<5}  {story}", if prediction.changed { "write" } else { "skip" });
+    for (what, paths) in
+        [("set", difference.modified), ("add", difference.added), ("drop", difference.removed)]
+    {
         for path in paths.leaves(arena).paths(arena) {
             println!("       {what} {path}");
         }

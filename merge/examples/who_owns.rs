@@ -93,7 +93,7 @@ fn branches<'a>(
 
         let label = match element {
             PathElement::Field(name) if is_branch => (*name).to_owned(),
-            PathElement::Field(name) => format!("{name}: {}", value.to_json()),
+            PathElement::Field(name) => format!("{name}: {}", shortened(&value.to_json().to_string())),
             item => item.to_string(),
         };
         let who = match (here.as_slice(), is_branch) {
@@ -132,4 +132,13 @@ fn children<'a>(
     };
     let items = value.as_list().unwrap_or_default();
     items.iter().filter_map(|item| Some((name_of(item)?, *item))).collect()
+}
+
+/// A text that leaves room for the owners beside it.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 32;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
