@@ -162,7 +162,7 @@ impl Walk<'_> {
                 _ => self.member(map, name, intent, live, &mut owned)?,
             }
         }
-        owned.is_exhausted()
+        owned.exhausted()
     }
 
     fn metadata(self, map: &Map, intent: &Object, live: &Object, owned: &mut Owned<'_>) -> Option<()> {
@@ -178,7 +178,7 @@ impl Walk<'_> {
                 self.member(map, name, intent, live, &mut owned)?;
             }
         }
-        owned.is_exhausted()
+        owned.exhausted()
     }
 
     fn member(self, map: &Map, name: &str, intent: &Json, live: &Json, owned: &mut Owned<'_>) -> Option<()> {
@@ -213,7 +213,7 @@ impl Walk<'_> {
                 for (name, intent) in intent {
                     self.member(map, name, intent, live.get(name)?, &mut owned)?;
                 }
-                owned.is_exhausted()
+                owned.exhausted()
             }
             (Json::Array(intent), Json::Array(live)) => {
                 let list = atom.list.as_ref()?;
@@ -246,7 +246,7 @@ impl Walk<'_> {
         let mut name = String::new();
         let mut rest = live.iter();
         for intent in intent {
-            let live = rest.find(|live| self.same_name(list, intent, live))?;
+            let live = rest.find(|live| Self::same_name(list, intent, live))?;
             name.clear();
             self.write_name(list, intent, &mut name)?;
             let owned = owned.get(&name)?.as_object()?;
@@ -255,15 +255,15 @@ impl Walk<'_> {
         self.are_unique(list, live)
     }
 
-    fn same_name(self, list: &List, intent: &Json, live: &Json) -> bool {
+    fn same_name(list: &List, intent: &Json, live: &Json) -> bool {
         if list.keys.is_empty() {
             return intent == live;
         }
-        list.keys.iter().all(|key| self.key(key, intent) == self.key(key, live))
+        list.keys.iter().all(|key| Self::key(key, intent) == Self::key(key, live))
     }
 
     /// The value of an item's key, where it has one or there is a default.
-    fn key<'v>(self, key: &'v Key, item: &'v Json) -> Option<&'v Json> {
+    fn key<'v>(key: &'v Key, item: &'v Json) -> Option<&'v Json> {
         item.get(&key.name).or(match &key.default {
             KeyDefault::Value(default) => Some(default),
             _ => None,
@@ -279,7 +279,7 @@ impl Walk<'_> {
         out.push_str("k:{");
         for key in &list.sorted_keys {
             let key = &list.keys[*key];
-            let Some(value) = self.key(key, item) else {
+            let Some(value) = Self::key(key, item) else {
                 require(self.keys_may_be_omitted)?;
                 continue;
             };
@@ -300,7 +300,7 @@ impl Walk<'_> {
         if live.len() <= FEW {
             let mut rest = live;
             while let Some((first, others)) = rest.split_first() {
-                require(!others.iter().any(|other| self.same_name(list, first, other)))?;
+                require(!others.iter().any(|other| Self::same_name(list, first, other)))?;
                 rest = others;
             }
             return Some(());
@@ -389,7 +389,7 @@ impl<'a> Owned<'a> {
         below.as_object()
     }
 
-    fn is_exhausted(self) -> Option<()> {
+    fn exhausted(self) -> Option<()> {
         require(self.members.is_none_or(|mut members| members.next().is_none()))
     }
 }

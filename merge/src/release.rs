@@ -55,7 +55,6 @@ impl Default for Release {
 
 /// What differs between releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one difference between releases")]
 pub(crate) struct Rules {
     /// An item of a map list may lack some of its keys; the others name it. Before, each key without a default had to
     /// be there.

@@ -22,7 +22,7 @@ use crate::{
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kind {
+struct Gvk {
     #[serde(default)]
     group: String,
     #[serde(default)]
@@ -38,7 +38,7 @@ pub(crate) fn answer<'a>(
     verb: request::Write,
     request: &'a Request<'a>,
 ) -> Result<Answer, Refusal> {
-    let Kind { group, version, kind } = request.read("gvk")?;
+    let Gvk { group, version, kind } = request.read("gvk")?;
     let gvk = GroupVersionKind::new(group, version, kind);
     let resources = sources.resources(request)?;
     let resource =

@@ -154,7 +154,7 @@ impl fmt::Display for FieldSet<'_> {
 }
 
 /// The nodes of one level, each with the set below it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Siblings<'a> {
     rest: &'a [Node<'a>],
 }

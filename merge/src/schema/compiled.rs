@@ -101,7 +101,7 @@ impl Map {
 
     /// The type of a field that the schema names.
     pub(crate) fn named_field(&self, name: &str) -> Option<TypeId> {
-        self.field(name).map(|field| field.field_type)
+        self.field(name).map(|field| field.type_id)
     }
 
     /// The type of any member.
@@ -251,10 +251,10 @@ impl Compiler {
     fn map(&mut self, map: &MapDefinition) -> Map {
         let mut fields: Vec<Field> = Vec::new();
         for field in map.fields.iter().flatten() {
-            let field_type = self.reference(&field.type_reference);
+            let type_id = self.reference(&field.type_reference);
             // A default of null is none.
             let default = field.default.clone().filter(|default| !default.is_null());
-            fields.push(Field { name: field.name.clone(), field_type, default });
+            fields.push(Field { name: field.name.clone(), type_id, default });
         }
         Map {
             fields: Fields::new(fields),

@@ -6,7 +6,7 @@ use super::TypeId;
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     pub(super) name: String,
-    pub(super) field_type: TypeId,
+    pub(super) type_id: TypeId,
     pub(super) default: Option<serde_json::Value>,
 }
 
@@ -75,7 +75,7 @@ mod tests {
     fn table(names: &[String]) -> Fields {
         let field = |(position, name): (usize, &String)| Field {
             name: name.clone(),
-            field_type: TypeId::EMPTY,
+            type_id: TypeId::EMPTY,
             default: Some(position.into()),
         };
         Fields::new(names.iter().enumerate().map(field).collect())

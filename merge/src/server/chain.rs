@@ -67,7 +67,7 @@ pub(super) struct Chain<'c, 'a> {
 /// An object without its `managedFields`, and these.
 pub(super) struct Written<'a> {
     pub(super) object: Value<'a>,
-    pub(super) managed: Managed<'a>,
+    pub(super) owners: Managed<'a>,
     /// The owners before the write, as they were read.
     pub(super) before: Managed<'a>,
 }
@@ -91,9 +91,9 @@ impl<'c, 'a> Chain<'c, 'a> {
         manager: &'a str,
         force: bool,
     ) -> Result<Written<'a>, Refusal<'a>> {
-        let managed = Managed::of_live(self.context, &live)
+        let owners = Managed::of_live(self.context, &live)
             .map_err(|error| Refusal::Internal(format!("can't read the live object's {error}")))?;
-        self.apply_owned(live, intent, managed, manager, force)
+        self.apply_owned(live, intent, owners, manager, force)
     }
 
     /// Server-side apply to an object whose owners are read already.
@@ -101,14 +101,14 @@ impl<'c, 'a> Chain<'c, 'a> {
         &self,
         live: Value<'a>,
         intent: Value<'a>,
-        managed: Managed<'a>,
+        owners: Managed<'a>,
         manager: &'a str,
         force: bool,
     ) -> Result<Written<'a>, Refusal<'a>> {
         self.check_kind(&intent)?;
         let live = self.without_managed_fields(live)?;
-        let before = managed.clone();
-        let mut written = self.apply_as_kubectl(live, intent, managed, manager, force)?;
+        let before = owners.clone();
+        let mut written = self.apply_as_kubectl(live, intent, owners, manager, force)?;
         written.before = before;
         if manager == last_applied::MANAGER {
             written.object = last_applied::updated(self.context.arena, written.object, intent);
@@ -135,11 +135,11 @@ impl<'c, 'a> Chain<'c, 'a> {
         &self,
         live: Value<'a>,
         intent: Value<'a>,
-        managed: Managed<'a>,
+        owners: Managed<'a>,
         manager: &'a str,
         force: bool,
     ) -> Result<Written<'a>, Refusal<'a>> {
-        let result = self.apply_tracked(live, intent, managed.clone(), manager, force);
+        let result = self.apply_tracked(live, intent, owners.clone(), manager, force);
         let (last_applied::MANAGER, Err(Refusal::Conflicts(conflicts))) = (manager, &result) else {
             return result;
         };
@@ -148,7 +148,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             conflicts.iter().filter(|conflict| !allowed.contains(&conflict.path)).copied().collect();
         let paths = FieldSet::of_paths(self.context.arena, conflicts.iter().map(|conflict| conflict.path));
         if paths.difference(self.context.arena, allowed).is_empty() {
-            self.apply_tracked(live, intent, managed, manager, true)
+            self.apply_tracked(live, intent, owners, manager, true)
         } else {
             Err(Refusal::Conflicts(refused))
         }
@@ -159,24 +159,24 @@ impl<'c, 'a> Chain<'c, 'a> {
         &self,
         live: Value<'a>,
         intent: Value<'a>,
-        mut managed: Managed<'a>,
+        mut owners: Managed<'a>,
         manager: &'a str,
         force: bool,
     ) -> Result<Written<'a>, Refusal<'a>> {
-        if managed.fields.is_empty() {
-            managed = self.update_identified(self.zero, live, managed, BEFORE_FIRST_APPLY)?;
+        if owners.fields.is_empty() {
+            owners = self.update_identified(self.zero, live, owners, BEFORE_FIRST_APPLY)?;
         }
         let id = self.identity(manager, Operation::Apply);
-        let (object, mut managed) = self.merge(live, intent, managed, id, force)?;
-        self.strip(&mut managed, &id);
+        let (object, mut owners) = self.merge(live, intent, owners, id, force)?;
+        self.strip(&mut owners, &id);
         let object = match object {
             Some(object) => {
-                managed.set_time(id, Some(self.now));
+                owners.set_time(id, Some(self.now));
                 object
             }
             None => live,
         };
-        Ok(Written { object, managed, before: Managed::default() })
+        Ok(Written { object, owners, before: Managed::default() })
     }
 
     /// The live object as it is merged. Its `managedFields` don't matter to that, unless they alone don't fit the schema.
@@ -191,7 +191,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         &self,
         live: Value<'a>,
         intent: Value<'a>,
-        managed: Managed<'a>,
+        owners: Managed<'a>,
         id: ManagerId<'a>,
         force: bool,
     ) -> Outcomes<'a> {
@@ -202,26 +202,24 @@ impl<'c, 'a> Chain<'c, 'a> {
         }
         let intent = self.typed(intent, Duplicates::Forbidden, "the applied object")?;
         let live = self.typed(live, Duplicates::Allowed, "the live object")?;
-        let outcome =
-            self.updater().apply(live, intent, self.api_version, managed.fields.clone(), &id, force);
-        self.outcome(outcome, managed)
+        let outcome = self.updater().apply(live, intent, self.api_version, owners.fields.clone(), &id, force);
+        Self::outcome(outcome, owners)
     }
 
     fn outcome(
-        &self,
         outcome: Result<Outcome<'a, ManagerId<'a>>, UpdateError<'a, ManagerId<'a>>>,
-        mut managed: Managed<'a>,
+        mut owners: Managed<'a>,
     ) -> Outcomes<'a> {
         let outcome = outcome.map_err(|error| match error {
             UpdateError::Conflicts(conflicts) => Refusal::Conflicts(conflicts),
             other => Refusal::Internal(other.to_string()),
         })?;
-        managed.fields = outcome.managers;
+        owners.fields = outcome.managers;
         match outcome.object.map(|object| object.value()) {
             Some(object) if object.as_map().is_none() => {
                 Err(Refusal::Internal("the merged object is no object".to_owned()))
             }
-            object => Ok((object, managed)),
+            object => Ok((object, owners)),
         }
     }
 
@@ -239,8 +237,8 @@ impl<'c, 'a> Chain<'c, 'a> {
     ///
     /// Where they can't be computed the object is stored without any, so this can't fail.
     pub(super) fn update(&self, live: Value<'a>, object: Value<'a>, manager: &'a str) -> Written<'a> {
-        let managed = self.owners_before(&live, &object);
-        self.update_owned(live, object, managed, manager)
+        let owners = self.owners_before(&live, &object);
+        self.update_owned(live, object, owners, manager)
     }
 
     /// Any other write, to an object whose owners are read already.
@@ -248,7 +246,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         &self,
         live: Value<'a>,
         object: Value<'a>,
-        managed: Managed<'a>,
+        owners: Managed<'a>,
         manager: &'a str,
     ) -> Written<'a> {
         let arena = self.context.arena;
@@ -256,14 +254,14 @@ impl<'c, 'a> Chain<'c, 'a> {
             objects::get(live, &["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
         let object = objects::without_managed_fields(arena, object);
         // An object that nobody owns stays so, unless this write creates it.
-        if managed.fields.is_empty() && !live_uid.is_empty() {
-            return Written { object, before: managed.clone(), managed };
+        if owners.fields.is_empty() && !live_uid.is_empty() {
+            return Written { object, before: owners.clone(), owners };
         }
-        let before = managed.clone();
-        let managed = self
+        let before = owners.clone();
+        let owners = self
             .without_managed_fields(live)
-            .and_then(|live| self.update_identified(live, object, managed, manager));
-        Written { object, managed: managed.unwrap_or_default(), before }
+            .and_then(|live| self.update_identified(live, object, owners, manager));
+        Written { object, owners: owners.unwrap_or_default(), before }
     }
 
     /// The owners that an update begins with: those that the request names, else the live ones.
@@ -271,7 +269,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         if self.subresource.is_empty() {
             match Managed::of_request(self.context, object) {
                 Requested::Reset => return Managed::default(),
-                Requested::Entries(managed) if !managed.fields.is_empty() => return managed,
+                Requested::Entries(owners) if !owners.fields.is_empty() => return owners,
                 _ => {}
             }
         }
@@ -282,7 +280,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         &self,
         live: Value<'a>,
         object: Value<'a>,
-        managed: Managed<'a>,
+        owners: Managed<'a>,
         manager: &'a str,
     ) -> Result<Managed<'a>, Refusal<'a>> {
         let id = self.identity(manager, Operation::Update);
@@ -290,40 +288,40 @@ impl<'c, 'a> Chain<'c, 'a> {
         let live = self.typed(live, Duplicates::Allowed, "the live object")?;
         let updater = self.updater();
         let outcome =
-            updater.update(live, object, self.api_version, managed.fields.clone(), &CURRENT_OPERATION);
-        let (_, mut managed) = self.outcome(outcome, managed)?;
-        self.strip(&mut managed, &CURRENT_OPERATION);
+            updater.update(live, object, self.api_version, owners.fields.clone(), &CURRENT_OPERATION);
+        let (_, mut owners) = Self::outcome(outcome, owners)?;
+        self.strip(&mut owners, &CURRENT_OPERATION);
         // Where the write changed anything it owns that, besides what it owned before.
-        if let Some(mut owned) = managed.fields.remove(&CURRENT_OPERATION) {
-            if let Some(before) = managed.fields.get(&id) {
+        if let Some(mut owned) = owners.fields.remove(&CURRENT_OPERATION) {
+            if let Some(before) = owners.fields.get(&id) {
                 owned.set = owned.set.union(self.context.arena, before.set);
             }
-            managed.fields.insert(id, owned);
-            managed.set_time(id, Some(self.now));
+            owners.fields.insert(id, owned);
+            owners.set_time(id, Some(self.now));
         }
-        self.cap(&mut managed);
-        Ok(managed)
+        self.cap(&mut owners);
+        Ok(owners)
     }
 
-    fn strip(&self, managed: &mut Managed<'a>, id: &ManagerId<'a>) {
-        let Some(owned) = managed.fields.get(id).copied() else { return };
+    fn strip(&self, owners: &mut Managed<'a>, id: &ManagerId<'a>) {
+        let Some(owned) = owners.fields.get(id).copied() else { return };
         let stripped = FieldSet::of_paths(self.context.arena, STRIPPED.iter().copied());
         let set = owned.set.difference(self.context.arena, stripped);
         if set.is_empty() {
-            managed.fields.remove(id);
+            owners.fields.remove(id);
         } else {
-            managed.fields.insert(*id, VersionedSet { set, ..owned });
+            owners.fields.insert(*id, VersionedSet { set, ..owned });
         }
     }
 
     /// Merges the oldest updaters of a version into one, until there are no more than the server keeps.
-    fn cap(&self, managed: &mut Managed<'a>) {
+    fn cap(&self, owners: &mut Managed<'a>) {
         let mut updaters: Vec<_> =
-            managed.fields.iter().filter(|(_, owned)| !owned.applied).map(|(id, _)| *id).collect();
+            owners.fields.iter().filter(|(_, owned)| !owned.applied).map(|(id, _)| *id).collect();
         if updaters.len() <= MAX_UPDATE_MANAGERS {
             return;
         }
-        let seconds = |id: &ManagerId<'a>| managed.time(id).map_or(0, Timestamp::as_second);
+        let seconds = |id: &ManagerId<'a>| owners.time(id).map_or(0, Timestamp::as_second);
         updaters.sort_by_cached_key(|id| (seconds(id), id.key()));
         let mut count = updaters.len();
         let mut firsts: Vec<(&str, ManagerId<'a>)> = Vec::new();
@@ -331,23 +329,23 @@ impl<'c, 'a> Chain<'c, 'a> {
             if count <= MAX_UPDATE_MANAGERS {
                 return;
             }
-            let Some(owned) = managed.fields.get(&id).copied() else { continue };
+            let Some(owned) = owners.fields.get(&id).copied() else { continue };
             let Some((_, first)) = firsts.iter().find(|(version, _)| *version == owned.version) else {
                 firsts.push((owned.version, id));
                 continue;
             };
             let bucket = ManagerId::of_writer(ANCIENT_CHANGES, Operation::Update, owned.version, "");
-            if managed.fields.get(&bucket).is_none()
-                && let Some(first) = managed.fields.remove(first)
+            if owners.fields.get(&bucket).is_none()
+                && let Some(first) = owners.fields.remove(first)
             {
-                managed.fields.insert(bucket, first);
+                owners.fields.insert(bucket, first);
             }
-            let before = managed.fields.get(&bucket).map(|bucket| bucket.set).unwrap_or_default();
+            let before = owners.fields.get(&bucket).map(|bucket| bucket.set).unwrap_or_default();
             let set = owned.set.union(self.context.arena, before);
-            let time = managed.time(&id);
-            managed.fields.insert(bucket, VersionedSet { set, ..owned });
-            managed.fields.remove(&id);
-            managed.set_time(bucket, time);
+            let time = owners.time(&id);
+            owners.fields.insert(bucket, VersionedSet { set, ..owned });
+            owners.fields.remove(&id);
+            owners.set_time(bucket, time);
             count -= 1;
         }
     }

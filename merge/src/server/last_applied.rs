@@ -26,7 +26,7 @@ fn texts(object: Value<'_>) -> Option<Map<'_>> {
         .filter(|map| map.members().iter().all(|(_, value)| matches!(value, Value::String(_) | Value::Null)))
 }
 
-fn text_of<'a>(object: Value<'a>) -> Option<&'a str> {
+fn text_of(object: Value<'_>) -> Option<&str> {
     texts(object)?.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
 }
 

@@ -133,9 +133,7 @@ pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<&
         None => group.is_empty() && *name == kind,
         Some((own, of)) => own == kind && of == group,
     };
-    let rule = RULES
-        .iter()
-        .find(|rule| rule.subresource == subresource && rule.kinds.iter().any(|name| is_named(&name)));
+    let rule = RULES.iter().find(|rule| rule.subresource == subresource && rule.kinds.iter().any(is_named));
     match rule {
         Some(rule) => Some(rule.fields),
         None => subresource.is_empty().then_some(&[]),

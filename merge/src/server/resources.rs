@@ -38,6 +38,7 @@ pub struct Resources {
 }
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one fact about a kind")]
 struct Kind {
     api_version: String,
     type_id: TypeId,

@@ -60,8 +60,8 @@ impl<'a> Request<'a> {
                 path.join(".")
             )));
         }
-        let managed = self.to_parent(scale, &parent, &written.managed);
-        Ok(self.stored(verb, Written { object, managed, before: parent }, Order::Names))
+        let managed = self.to_parent(scale, &parent, &written.owners);
+        Ok(self.stored(verb, Written { object, owners: managed, before: parent }, Order::Names))
     }
 
     fn write_scale(

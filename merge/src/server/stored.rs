@@ -29,7 +29,7 @@ pub struct Stored<'a> {
 impl<'a> Request<'a> {
     /// Decides whether a write is stored: not where it differs from what is there in time stamps alone, or not at all.
     pub(super) fn stored(&self, verb: Verb, written: Written<'a>, order: Order) -> Stored<'a> {
-        let Written { object, managed: after, before } = written;
+        let Written { object, owners: after, before } = written;
         let live = self.live.map(|live| objects::without_managed_fields(self.arena, live.object));
         let same_object = live.filter(|live| live.is_written_like(&object));
         let managed_fields = after.encode();

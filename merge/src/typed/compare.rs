@@ -175,7 +175,7 @@ impl<'a> Walk<'a> {
             }
         }
         // Stable: within a name the old items come before the new ones, each in their order.
-        items.sort_by(|(left, ..), (right, ..)| left.cmp(right));
+        items.sort_by_key(|(name, ..)| *name);
         for same in items.chunk_by(|(left, ..), (right, ..)| left == right) {
             let split = same.partition_point(|(_, side, _)| *side == Side::Old);
             let (old, new) = same.split_at(split);

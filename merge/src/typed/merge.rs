@@ -228,7 +228,7 @@ impl<'a> Index<'a> {
         let mut sorted = context.arena.vec_with_capacity(items.len());
         sorted.extend(names.iter().copied().zip(items.iter().copied()));
         if !sorted.is_sorted_by(|(left, _), (right, _)| left < right) {
-            sorted.sort_by(|(left, _), (right, _)| left.cmp(right));
+            sorted.sort_by_key(|(name, _)| *name);
         }
         let mut duplicate = None;
         sorted.dedup_by(|later, earlier| {

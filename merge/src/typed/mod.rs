@@ -1,6 +1,6 @@
 //! Values of a type, and what can be done with two of them or with one and a field set.
 //!
-//! Each operation is one walk, after `typed/` of structured-merge-diff: [validate](Typed::new), [to_set](Typed::to_set),
+//! Each operation is one walk, after `typed/` of structured-merge-diff: [validate](Typed::new), [`to_set`](Typed::to_set),
 //! [merge](Typed::merge), [compare](Typed::compare), [remove](Typed::remove), [extract](Typed::extract) and
 //! [reconcile](Typed::reconcile). Knows schemas and field sets; refuses to know managers.
 

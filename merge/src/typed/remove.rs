@@ -154,7 +154,7 @@ impl<'a, T: Copy + Same> Kept<'a, T> {
 
     /// What is kept; `None` for all of it, unchanged.
     fn finish(self) -> Option<&'a [T]> {
-        self.written.map(|written| &*written.into_bump_slice())
+        Some(self.written?.into_bump_slice())
     }
 }
 

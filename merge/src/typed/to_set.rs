@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
             (element.unwrap_or(PathElement::Nameless), item)
         }));
         if !named.is_sorted_by(|(left, _), (right, _)| left <= right) {
-            named.sort_by(|(left, _), (right, _)| left.cmp(right));
+            named.sort_by_key(|(name, _)| *name);
         }
         for same in named.chunk_by(|(left, _), (right, _)| left == right) {
             let Some((element, item)) = same.first() else { continue };

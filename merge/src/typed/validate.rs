@@ -68,7 +68,7 @@ impl<'a> Walk<'a> {
         if !list.is_associative() {
             for (position, item) in (0..).zip(items) {
                 violations.below(&PathElement::Index(position), |violations| {
-                    self.value(list.element, item, violations)
+                    self.value(list.element, item, violations);
                 });
             }
             return;

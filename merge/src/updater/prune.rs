@@ -16,11 +16,11 @@ impl<'a> Updater<'_, 'a> {
         last: Option<VersionedSet<'a>>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
-        if merged.is_regular() && self.keeps_all(managers, applier, last) {
+        if merged.is_regular() && keeps_all(managers, applier, last) {
             // The passes would find nothing to remove.
             return Ok(merged.remove(FieldSet::default()));
         }
-        let Some(merged) = self.known(self.converter.convert(merged, last.version))? else {
+        let Some(merged) = known(self.converter.convert(merged, last.version))? else {
             return Ok(merged);
         };
         let pruned = merged.remove(merged.with_named_fields(last.set));
@@ -28,13 +28,6 @@ impl<'a> Updater<'_, 'a> {
         let pruned = self.add_back_dangling(merged, pruned, last)?;
         let version = managers.get(applier).map_or(last.version, |now| now.version);
         Ok(self.converter.convert(pruned, version)?)
-    }
-
-    /// Whether the applier still applies all that it held, and there is only one version to think of. An applied item
-    /// or map key is always owned itself, so nothing above what it holds is unowned then.
-    fn keeps_all<M: Ord>(&self, managers: &Managers<'a, M>, applier: &M, last: VersionedSet<'a>) -> bool {
-        managers.iter().all(|(_, owned)| owned.version == last.version)
-            && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
     }
 
     fn add_back_owned<M: Ord>(
@@ -55,9 +48,9 @@ impl<'a> Updater<'_, 'a> {
         by_version.sort_by_key(|(version, _)| (*version != pruned_version, *version));
         let (mut merged, mut pruned) = (merged, pruned);
         for (version, owned) in by_version {
-            let Some(merged_there) = self.known(self.converter.convert(merged, version))? else { continue };
+            let Some(merged_there) = known(self.converter.convert(merged, version))? else { continue };
             merged = merged_there;
-            let Some(pruned_there) = self.known(self.converter.convert(pruned, version))? else { continue };
+            let Some(pruned_there) = known(self.converter.convert(pruned, version))? else { continue };
             let merged_set = merged.with_named_fields(merged.to_set()?);
             let kept = merged
                 .with_named_fields(pruned_there.to_set()?)
@@ -73,7 +66,7 @@ impl<'a> Updater<'_, 'a> {
         pruned: Typed<'a>,
         last: VersionedSet<'a>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
-        let Some(pruned) = self.known(self.converter.convert(pruned, last.version))? else {
+        let Some(pruned) = known(self.converter.convert(pruned, last.version))? else {
             return Ok(merged);
         };
         let pruned_set = merged.with_named_fields(pruned.to_set()?);
@@ -81,15 +74,20 @@ impl<'a> Updater<'_, 'a> {
         let last = merged.with_named_fields(last.set);
         Ok(merged.remove(merged_set.difference(self.arena, pruned_set).intersection(self.arena, last)))
     }
+}
 
-    fn known<M>(
-        &self,
-        converted: Result<Typed<'a>, ConversionError>,
-    ) -> Result<Option<Typed<'a>>, UpdateError<'a, M>> {
-        match converted {
-            Ok(object) => Ok(Some(object)),
-            Err(ConversionError::UnknownVersion(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+/// Whether the applier still applies all that it held, and there is only one version to think of. An applied item
+/// or map key is always owned itself, so nothing above what it holds is unowned then.
+fn keeps_all<M: Ord>(managers: &Managers<'_, M>, applier: &M, last: VersionedSet<'_>) -> bool {
+    managers.iter().all(|(_, owned)| owned.version == last.version)
+        && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
+}
+
+/// What was converted; none where the version is gone.
+fn known<M>(converted: Result<Typed<'_>, ConversionError>) -> Result<Option<Typed<'_>>, UpdateError<'_, M>> {
+    match converted {
+        Ok(object) => Ok(Some(object)),
+        Err(ConversionError::UnknownVersion(_)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
