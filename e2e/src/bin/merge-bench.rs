@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use baton_e2e::merge_bench::{
-    Error, Row,
+    Row,
     core::Core,
     go::Go,
     objects::{self, Subject},
     run::{Effort, Figures, run},
-    sample::median,
     table,
 };
 use baton_merge::Arena;
@@ -34,10 +33,6 @@ struct Cli {
     /// How many milliseconds a sample takes, about.
     #[arg(long, default_value_t = 100)]
     millis: u64,
-    /// How many threads Go has for its code and its garbage collector together. With one, as by default, the time is
-    /// what a write costs a machine that has other things to do; with more, the collector hides on idle processors.
-    #[arg(long, default_value_t = 1)]
-    go_threads: usize,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -45,7 +40,7 @@ fn main() -> anyhow::Result<()> {
     let rows = if cli.rows.is_empty() { Row::ALL.to_vec() } else { cli.rows.clone() };
     let subjects: Vec<_> = objects::all()?.into_iter().filter(|subject| cli.wants(subject)).collect();
     let oracle = baton_e2e::assets::oracle()?;
-    let mut go = Go::start(&oracle, cli.go_threads)?;
+    let mut go = Go::start(&oracle)?;
     let effort = Effort { samples: cli.samples, duration: Duration::from_millis(cli.millis) };
 
     let resources =
@@ -70,7 +65,7 @@ fn main() -> anyhow::Result<()> {
     }
     eprint!("\x1b[K");
     println!();
-    show_parsing(&subjects, &cores, effort)?;
+    show_parsing(&all);
     println!("both sides made the same of every row");
     println!("{}", table::summary(&all));
     Ok(())
@@ -95,12 +90,17 @@ fn describe(subjects: &[Subject], cores: &[Core<'_>]) {
     println!();
 }
 
-fn show_parsing(subjects: &[Subject], cores: &[Core<'_>], effort: Effort) -> Result<(), Error> {
-    for (subject, core) in subjects.iter().zip(cores) {
-        let times: Result<Vec<_>, _> =
-            (0..effort.samples).map(|_| core.time_parsing(effort.duration)).collect();
-        println!("{:<16}{:<22}{:>10}", "parse its JSON", subject.name, table::time(median(times?)));
+/// What a no-op check has to be cheaper than.
+fn show_parsing(all: &[Figures]) {
+    let checks: Vec<_> = all.iter().filter_map(|figures| Some((figures, figures.parsing?))).collect();
+    if checks.is_empty() {
+        return;
+    }
+    println!("{:<38}{:>10}{:>15}{:>8}", "parse the object's JSON", "parse", "predict no-op", "ratio");
+    for (figures, parsing) in checks {
+        let noop = figures.core.nanoseconds;
+        let ratio = format!("{:.1}", parsing / noop);
+        println!("{:<38}{:>10}{:>15}{ratio:>8}", figures.object, table::time(parsing), table::time(noop));
     }
     println!();
-    Ok(())
 }

@@ -1,19 +1,17 @@
 //! The rows in Rust.
 
-use std::{
-    fmt::Display,
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use std::{fmt::Display, hint::black_box, time::Duration};
 
 use baton_merge::{
     Arena, Release,
     fieldpath::FieldSet,
+    predict::Apply,
     server::{Live, Resource, Resources, Spelling, Stored, Write},
     typed::{Comparison, Duplicates, Typed},
     value::Value,
 };
 use jiff::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value as Json, json};
 
 use super::{Error, Row, objects::Subject};
@@ -26,7 +24,7 @@ pub type Meter<'m> = dyn FnMut(&mut dyn FnMut()) + 'm;
 pub type CountAllocations = fn(&mut dyn FnMut()) -> (u64, u64);
 
 /// How many results are let into an arena before it is reset, where resetting it costs the input as well.
-const RESULTS: u64 = 8;
+const RESULTS: usize = 8;
 /// How long a batch is to take between two looks at the clock: long against the look, short against a run.
 const BATCH: Duration = Duration::from_millis(1);
 
@@ -63,6 +61,8 @@ enum Outcome<'a> {
     Sets,
     /// Text, which went to the output.
     Text,
+    /// Whether nothing changes.
+    Noop(bool),
 }
 
 impl<'s> Core<'s> {
@@ -109,9 +109,8 @@ impl<'s> Core<'s> {
     /// When the core refuses it.
     pub fn check(&self, row: Row) -> Result<Json, Error> {
         let arena = Arena::new();
-        let typed = self.typed_pair(&arena)?;
         let mut out = String::new();
-        Ok(match self.op(row, &arena, &typed, &mut out)? {
+        Ok(match self.op(row, &arena, &mut out)? {
             Outcome::Stored(stored) => stored.to_json(),
             Outcome::Comparison(sets) => {
                 json!([sets.added, sets.modified, sets.removed].map(|set| set.to_fields_v1_text()))
@@ -124,6 +123,11 @@ impl<'s> Core<'s> {
                 json!(texts.map_err(|error| self.refused(row, error))?)
             }
             Outcome::Text => json!([out]),
+            // What doesn't change stays as it is; and who says so of everything says nothing.
+            Outcome::Noop(true) if !self.is_noop(&self.subject.next) => self.subject.live.clone(),
+            Outcome::Noop(_) => {
+                return Err(self.refused(row, "the check can't tell what changes from what doesn't"));
+            }
         })
     }
 
@@ -155,8 +159,9 @@ impl<'s> Core<'s> {
     pub fn time_parsing(&self, duration: Duration) -> Result<f64, Error> {
         let mut parsed = Vec::new();
         time(duration, |ops, meter| {
-            for _ in 0..ops {
-                meter(&mut || parsed.push(serde_json::from_str::<Json>(&self.text)));
+            for start in (0..ops).step_by(RESULTS) {
+                let parse = |_| serde_json::from_str::<Json>(&self.text);
+                meter(&mut || parsed.extend((start..ops.min(start + RESULTS)).map(parse)));
                 for json in parsed.drain(..) {
                     black_box(json.map_err(|error| Error::input(self.subject.name, error))?);
                 }
@@ -166,47 +171,34 @@ impl<'s> Core<'s> {
     }
 
     /// Does a row so many times. Only what the meter runs is the row's.
-    fn repeat(&self, row: Row, memory: &mut Memory, ops: u64, meter: &mut Meter<'_>) -> Result<(), Error> {
+    fn repeat(&self, row: Row, memory: &mut Memory, ops: usize, meter: &mut Meter<'_>) -> Result<(), Error> {
         let Memory { arena, out } = memory;
         let mut failed = None;
+        let mut end = |outcome: Result<Outcome<'_>, Error>| match outcome {
+            Ok(outcome) => drop(black_box(outcome)),
+            Err(error) => failed = Some(error),
+        };
         if matches!(row, Row::Compare | Row::ToSet) {
-            for start in (0..ops).step_by(usize::try_from(RESULTS).unwrap_or(1)) {
+            for start in (0..ops).step_by(RESULTS) {
                 arena.reset();
                 let typed = self.typed_pair(arena)?;
                 meter(&mut || {
-                    for _ in start..ops.min(start + RESULTS) {
-                        match self.op(row, arena, &typed, out) {
-                            Ok(outcome) => drop(black_box(outcome)),
-                            Err(error) => failed = Some(error),
-                        }
-                    }
+                    (start..ops.min(start + RESULTS)).for_each(|_| end(self.typed_op(row, &typed)));
                 });
             }
         } else {
-            let inputs = Arena::new();
-            let typed = self.typed_pair(&inputs)?;
             meter(&mut || {
                 for _ in 0..ops {
                     arena.reset();
-                    match self.op(row, arena, &typed, out) {
-                        Ok(outcome) => drop(black_box(outcome)),
-                        Err(error) => failed = Some(error),
-                    }
+                    end(self.op(row, arena, out));
                 }
             });
         }
         failed.map_or(Ok(()), Err)
     }
 
-    /// Does a row once. `typed` are the live object and the one after the update; `out` is for text.
-    fn op<'a>(
-        &'a self,
-        row: Row,
-        arena: &'a Arena,
-        typed: &[Typed<'a>; 2],
-        out: &mut String,
-    ) -> Result<Outcome<'a>, Error> {
-        let [live, updated] = typed;
+    /// Does a row once. `out` is for text.
+    fn op<'a>(&'a self, row: Row, arena: &'a Arena, out: &mut String) -> Result<Outcome<'a>, Error> {
         let subject = self.subject;
         Ok(match row {
             Row::Create => self.apply(row, arena, None, &subject.intent, out)?,
@@ -218,10 +210,7 @@ impl<'s> Core<'s> {
                 let stored = self.resource.update(arena, live, object, self.write(subject.updater));
                 self.written(row, stored, out)?
             }
-            Row::Compare => {
-                Outcome::Comparison(live.compare(updated).map_err(|error| self.refused(row, error))?)
-            }
-            Row::ToSet => Outcome::Set(live.to_set().map_err(|error| self.refused(row, error))?),
+            Row::Compare | Row::ToSet => self.typed_op(row, &self.typed_pair(arena)?)?,
             Row::Read => {
                 for text in &self.texts {
                     let set = FieldSet::from_fields_v1_text(arena, text);
@@ -236,7 +225,17 @@ impl<'s> Core<'s> {
             }
             Row::Union => Outcome::Set(self.whole.union(arena, self.owned)),
             Row::Difference => Outcome::Set(self.whole.difference(arena, self.owned)),
+            Row::PredictNoop => Outcome::Noop(self.is_noop(&subject.intent)),
         })
+    }
+
+    /// Does a row that begins with the live object and the one after the update, both typed.
+    fn typed_op<'a>(&self, row: Row, [live, updated]: &[Typed<'a>; 2]) -> Result<Outcome<'a>, Error> {
+        match row {
+            Row::Compare => live.compare(updated).map(Outcome::Comparison),
+            _ => live.to_set().map(Outcome::Set),
+        }
+        .map_err(|error| self.refused(row, error))
     }
 
     fn apply<'a>(
@@ -264,6 +263,12 @@ impl<'s> Core<'s> {
         out.clear();
         stored.managed_fields.iter().for_each(|entry| entry.fields.write_fields_v1(out));
         Ok(Outcome::Stored(stored))
+    }
+
+    fn is_noop(&self, intent: &Json) -> bool {
+        let (manager, now) = (self.subject.applier, self.now);
+        let apply = Apply { manager, force: false, subresource: "", now, release: RELEASE };
+        self.resource.is_noop(&self.subject.live, intent, apply)
     }
 
     fn write(&self, manager: &'s str) -> Write<'s> {
@@ -303,14 +308,14 @@ pub(super) const RELEASE: Release = Release::new(36, 3);
 /// The nanoseconds that an op took, repeated for about so long after it warmed up.
 fn time(
     duration: Duration,
-    mut repeat: impl FnMut(u64, &mut Meter<'_>) -> Result<(), Error>,
+    mut repeat: impl FnMut(usize, &mut Meter<'_>) -> Result<(), Error>,
 ) -> Result<f64, Error> {
     let mut run = |ops| {
         let mut elapsed = Duration::ZERO;
         repeat(ops, &mut |work| {
-            let start = Instant::now();
+            let start = processor_time();
             work();
-            elapsed += start.elapsed();
+            elapsed += processor_time().saturating_sub(start);
         })?;
         Ok::<_, Error>(elapsed)
     };
@@ -325,4 +330,11 @@ fn time(
     }
     #[expect(clippy::cast_precision_loss, reason = "no run has so many ops")]
     Ok(elapsed.as_secs_f64() * 1e9 / ops as f64)
+}
+
+/// How long this thread has been on a processor. What else a machine does takes time from both sides, yet not from
+/// this clock.
+fn processor_time() -> Duration {
+    // A time that isn't negative fits.
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }

@@ -21,17 +21,18 @@ pub struct Go {
 }
 
 impl Go {
-    /// Starts it, with so many threads for Go code and its garbage collector together.
+    /// Starts it, with one thread for Go code and its garbage collector together: what is measured is the work that an
+    /// op makes, and a collector with processors to itself makes more.
     ///
     /// # Errors
     /// When it can't be started.
-    pub fn start(oracle: &Path, threads: usize) -> Result<Self, Error> {
+    pub fn start(oracle: &Path) -> Result<Self, Error> {
         let command = format!("{} bench", oracle.display());
         let failed =
             |problem: &dyn Display| Error::Go { command: command.clone(), problem: problem.to_string() };
         let mut child = Command::new(oracle)
             .arg("bench")
-            .env("GOMAXPROCS", threads.to_string())
+            .env("GOMAXPROCS", "1")
             // Whatever the shell has set: as a server has it.
             .env_remove("GOGC")
             .env_remove("GOMEMLIMIT")

@@ -12,7 +12,8 @@
 //! - A write ends with the merged object and the text of all its field sets. Go also turns these into trees, since its
 //!   field manager does.
 //! - `compare` and `to_set` begin with typed values on both sides, `union` and the other set rows with field sets.
-//! - The arena is used again for every op, as the core's documentation advises; Go's garbage collection counts.
+//! - Times are of the processor, the garbage collector's included: what else the machine does doesn't count.
+//! - The arena is used again for every op, as the core's documentation advises.
 
 pub mod core;
 mod error;

@@ -25,11 +25,14 @@ pub enum Row {
     Union,
     /// The field set of the whole object without that of the intent.
     Difference,
+    /// Finding out that an apply of what the manager holds already changes nothing. The core has a check for that; in Go
+    /// it is the apply again, the same as [`ApplyAgain`](Self::ApplyAgain).
+    PredictNoop,
 }
 
 impl Row {
     /// All of them, in the order of the table.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Create,
         Self::Apply,
         Self::ApplyAgain,
@@ -40,6 +43,7 @@ impl Row {
         Self::Write,
         Self::Union,
         Self::Difference,
+        Self::PredictNoop,
     ];
 
     /// Its name, the same on the command line, in the table and in what the Go side is asked.
@@ -55,6 +59,7 @@ impl Row {
             Self::Write => "field set write",
             Self::Union => "union",
             Self::Difference => "difference",
+            Self::PredictNoop => "predict no-op",
         }
     }
 }
@@ -70,11 +75,11 @@ impl FromStr for Row {
 
     /// Reads a name; dashes stand for spaces as well.
     fn from_str(name: &str) -> Result<Self, String> {
-        let name = name.replace('-', " ");
-        let names: Vec<_> = Self::ALL.iter().map(|row| row.name().replace(' ', "-")).collect();
+        let dashed = |row: &Self| row.name().replace(' ', "-");
+        let names = Self::ALL.each_ref().map(dashed);
         Self::ALL
             .into_iter()
-            .find(|row| row.name() == name)
+            .find(|row| row.name() == name || dashed(row) == name)
             .ok_or_else(|| format!("there is no row {name:?}; there are {}", names.join(", ")))
     }
 }

@@ -33,6 +33,9 @@ pub struct Figures {
     pub core: Sample,
     /// The Go libraries.
     pub go: Sample,
+    /// For [`Row::PredictNoop`], which has to be cheaper than that: the nanoseconds that it takes to parse the live
+    /// object's JSON.
+    pub parsing: Option<f64>,
 }
 
 impl Figures {
@@ -60,14 +63,18 @@ pub fn run(
         return Err(Error::Differs { row, object, core: by_core.to_string(), go: by_go.to_string() });
     }
     let (allocations, bytes) = core.count(row, count)?;
-    let (mut times, mut samples) = (Vec::new(), Vec::new());
+    let (mut times, mut samples, mut parsing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..effort.samples {
         times.push(core.time(row, effort.duration)?);
         samples.push(go.sample(subject, row, effort.duration)?);
+        if row == Row::PredictNoop {
+            parsing.push(core.time_parsing(effort.duration)?);
+        }
     }
     #[expect(clippy::cast_precision_loss, reason = "they are shown with three digits")]
     let core = Sample { nanoseconds: median(times), allocations: allocations as f64, bytes: bytes as f64 };
-    Ok(Figures { row, object: subject.name, core, go: Sample::median(&samples) })
+    let parsing = (row == Row::PredictNoop).then(|| median(parsing));
+    Ok(Figures { row, object: subject.name, core, go: Sample::median(&samples), parsing })
 }
 
 /// An object without the times of its entries: each side has its own clock.

@@ -14,7 +14,7 @@ pub fn head() -> String {
 
 /// A line of the table.
 pub fn line(figures: &Figures) -> String {
-    let Figures { row, object, core, go } = figures;
+    let Figures { row, object, core, go, .. } = figures;
     let mut line = format!("{row:<16}{object:<22}");
     // Writing to a string can't fail.
     let _ = write!(
