@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_merge::{
     Arena, Release,
+    fieldpath::FieldSet,
     predict::Apply,
     schema::kinds::GroupVersionKind,
     server::{Certainty, Live, Operation, Refusal as Refused, Resource, Spelling, Stored, Write},
@@ -110,10 +111,23 @@ fn cross_check<'a>(
     let Write { manager, subresource, now, release } = write;
     let (Some(live), Ok(Stored { changed: true, .. })) = (live, stored) else { return Ok(()) };
     let apply = Apply { manager, force, subresource, now, release };
-    if resource.is_noop(&live.object.to_json(), &intent.to_json(), apply) {
+    let live = live.object.to_json();
+    if is_as_served(&live) && resource.is_noop(&live, &intent.to_json(), apply) {
         return Err(Refusal::internal("the no-op check sees a no-op where something changes"));
     }
     Ok(())
+}
+
+/// Whether the field sets of an object are what a server writes, which the no-op check relies on.
+fn is_as_served(object: &serde_json::Value) -> bool {
+    let arena = Arena::new();
+    let is_written = |fields: &serde_json::Value| {
+        // The set lives as long as what it was read from.
+        FieldSet::from_value(&arena, Value::from_json(&arena, fields).unwrap_or(Value::Null))
+            .is_ok_and(|set| set.to_fields_v1() == *fields)
+    };
+    let entries = object["metadata"]["managedFields"].as_array();
+    entries.is_some_and(|entries| entries.iter().all(|entry| is_written(&entry["fieldsV1"])))
 }
 
 fn refused(error: &Refused<'_>) -> Refusal {
@@ -188,6 +202,11 @@ fn success(stored: &Stored<'_>, api_version: &str, request: &Request<'_>) -> Res
 fn write_live(out: &mut String, api_version: &str, request: &Request<'_>) -> Result<(), Refusal> {
     let live: Request<'_> = request.read("live")?;
     out.push('{');
+    if !live.has("apiVersion") {
+        out.push_str("\"apiVersion\":");
+        push_json(out, api_version);
+        out.push(',');
+    }
     for (position, (name, value)) in live.members().enumerate() {
         if position > 0 {
             out.push(',');
