@@ -19,6 +19,7 @@ mod level3;
 mod refusal;
 mod request;
 mod sources;
+mod surrogates;
 
 use baton_merge::Arena;
 
@@ -41,7 +42,8 @@ impl Session {
     pub fn answer(&mut self, line: &str) -> String {
         let Self { sources, arena } = self;
         arena.reset();
-        let request = Request::parse(line);
+        let line = surrogates::repaired(line);
+        let request = Request::parse(&line);
         let mut out =
             match request.as_ref().map_err(Refusal::clone).and_then(|request| ask(sources, arena, request)) {
                 Ok(answer) => answer,

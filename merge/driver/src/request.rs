@@ -108,13 +108,17 @@ impl<'a> Request<'a> {
             .map_err(|error| Refusal::bad_request(format!("{member}: {error}")))
     }
 
+    /// A text; null counts as empty, as to Go's decoder.
     pub(crate) fn text(&self, member: &str) -> Result<String, Refusal> {
-        self.read(member)
+        self.read::<Option<String>>(member).map(Option::unwrap_or_default)
     }
 
-    /// A flag that is false where it is absent.
+    /// A flag that is false where it is absent or null.
     pub(crate) fn flag(&self, member: &str) -> Result<bool, Refusal> {
-        if self.has(member) { self.read(member) } else { Ok(false) }
+        if !self.has(member) {
+            return Ok(false);
+        }
+        self.read::<Option<bool>>(member).map(Option::unwrap_or_default)
     }
 
     /// A member that is any JSON.

@@ -110,6 +110,8 @@ impl<'c, 'a> Chain<'c, 'a> {
         let before = owners.clone();
         let mut written = self.apply_as_kubectl(live, intent, owners, manager, force)?;
         written.before = before;
+        // What is applied may bring a null.
+        written.object = objects::without_managed_fields(self.context.arena, written.object);
         if manager == last_applied::MANAGER {
             written.object = last_applied::updated(self.context.arena, written.object, intent);
         }
