@@ -171,7 +171,10 @@
 //! A field goes when its *last* owner applies without it. This is how you delete with apply: leave it out.
 //!
 //! ```
-//! # use baton_merge::{Arena, schema::Schema, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, Updater}, value::Value};
+//! # use baton_merge::{
+//! #     Arena, schema::Schema, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, Updater},
+//! #     value::Value,
+//! # };
 //! # let arena = Arena::new();
 //! # let schema = Schema::deduced();
 //! # let object = |text| {
@@ -197,7 +200,10 @@
 //! new owner applies the live value, then the old one lets go.
 //!
 //! ```
-//! # use baton_merge::{Arena, schema::Schema, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, Updater}, value::Value};
+//! # use baton_merge::{
+//! #     Arena, schema::Schema, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, Updater},
+//! #     value::Value,
+//! # };
 //! # let arena = Arena::new();
 //! # let schema = Schema::deduced();
 //! # let object = |text| {
@@ -229,7 +235,10 @@
 //! Controllers usually force, since there is nobody to ask. A tool that a person runs usually doesn't.
 //!
 //! ```
-//! # use baton_merge::{Arena, schema::Schema, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, UpdateError, Updater}, value::Value};
+//! # use baton_merge::{
+//! #     Arena, schema::Schema, typed::{Duplicates, Typed},
+//! #     updater::{Managers, SameVersion, UpdateError, Updater}, value::Value,
+//! # };
 //! # let arena = Arena::new();
 //! # let schema = Schema::deduced();
 //! # let object = |text| {
@@ -237,7 +246,8 @@
 //! #     Typed::new(&arena, schema, schema.deduced_type().unwrap(), value, Duplicates::Forbidden).unwrap()
 //! # };
 //! # let updater = Updater::new(&arena, &SameVersion);
-//! # let first = updater.apply(object("{}"), object(r#"{"replicas": 3}"#), "v1", Managers::default(), &"alice", false).unwrap();
+//! # let three = object(r#"{"replicas": 3}"#);
+//! # let first = updater.apply(object("{}"), three, "v1", Managers::default(), &"alice", false).unwrap();
 //! # let (live, owners) = (first.object.unwrap(), first.managers);
 //! // Alice owns `replicas`, which is 3.
 //! let five = || object(r#"{"replicas": 5}"#);
@@ -260,7 +270,10 @@
 //! else loses that. There are no conflicts: an update always takes.
 //!
 //! ```
-//! # use baton_merge::{Arena, schema::Schema, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, Updater}, value::Value};
+//! # use baton_merge::{
+//! #     Arena, schema::Schema, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, Updater},
+//! #     value::Value,
+//! # };
 //! # let arena = Arena::new();
 //! # let schema = Schema::deduced();
 //! # let object = |text| {
@@ -350,7 +363,10 @@
 //! such as defaults. A map key goes when the last owner of that key lets go.
 //!
 //! ```
-//! # use baton_merge::{Arena, schema::{Schema, definition::SchemaDefinition}, typed::{Duplicates, Typed}, updater::{Managers, SameVersion, Updater}, value::Value};
+//! # use baton_merge::{
+//! #     Arena, schema::{Schema, definition::SchemaDefinition}, typed::{Duplicates, Typed},
+//! #     updater::{Managers, SameVersion, Updater}, value::Value,
+//! # };
 //! # let definition = SchemaDefinition::from_json(&serde_json::json!({"types": [
 //! #     {"name": "shop", "map": {"fields": [
 //! #         {"name": "labels", "type": {"map": {"elementType": {"scalar": "string"}}}},
