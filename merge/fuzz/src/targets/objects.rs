@@ -116,7 +116,7 @@ impl<'s> Shape<'s> {
                 object.insert(name.to_owned(), shape.value(choices, depth - 1));
             }
         }
-        for _ in 0..1 + choices.below(4) {
+        for _ in 0..=choices.below(4) {
             self.add_member(choices, &mut object, depth);
         }
         Value::Object(object)
@@ -160,7 +160,7 @@ impl<'s> Shape<'s> {
                     let default = || self.with(&self.schema["items"]).field(key)?.schema.get("default");
                     item.get(*key).or_else(default).map(ToString::to_string)
                 };
-                Some(keys.iter().map(|key| format!("{:?}", field(key))).collect())
+                Some(format!("{:?}", keys.iter().map(field).collect::<Vec<_>>()))
             }
         };
         let mut seen = BTreeSet::new();
@@ -246,7 +246,7 @@ fn favourite(choices: &mut Choices<'_>, fields: &Map<String, Value>) -> String {
 
 /// Any object without a schema.
 pub(super) fn loose(choices: &mut Choices<'_>) -> Value {
-    let members = 0..1 + choices.below(3);
+    let members = 0..=choices.below(3);
     let value =
         |choices: &mut Choices<'_>| if choices.once_in(4) { scalar(choices) } else { any(choices, 3) };
     members.map(|_| (choices.one(KEYS).to_string(), value(choices))).collect()

@@ -18,6 +18,9 @@ pub fn values(data: &[u8]) {
     let from_typed = Value::from_typed(&arena, &json).expect("a JSON tree is JSON");
     assert_eq!(value, from_json, "text and tree differ");
     assert_eq!(value, from_typed, "text and typed object differ");
+    if let (Value::Float(read), Ok(exact)) = (value, text.trim().parse::<f64>()) {
+        assert_eq!(read.to_bits(), exact.to_bits(), "{text:?} is read as {read}");
+    }
 
     let written = serde_json::to_string(&value).expect("a value is JSON");
     let again = Value::from_text(&arena, &written).expect("what was written is read");

@@ -114,13 +114,13 @@ impl<'s> Step<'s> {
         let twice = predict(force).expect("a prediction is made again");
         assert_eq!(prediction.stored.to_json(), twice.stored.to_json(), "predicted in two ways");
         if prediction.conflicts.is_empty() {
-            return self.check(&arena, intent, &prediction, clean);
+            return Some(self.check(&arena, intent, &prediction, clean));
         }
         assert!(!force, "a forced apply has conflicts: {}", prediction.conflicts);
         self.check_unchanged(&prediction, clean);
         let forced = predict(true)?;
         self.check_forced(&arena, &prediction, &forced);
-        self.check(&arena, intent, &forced, clean)
+        Some(self.check(&arena, intent, &forced, clean))
     }
 
     fn predict<'a>(
@@ -189,19 +189,13 @@ impl<'s> Step<'s> {
     ///
     /// Null keeps what is in a map that it is applied to; nobody owns an empty list of items, so pruning takes it; and an
     /// applied empty map from which all was pruned becomes null, and empty again with the next apply. The server does so.
-    fn check(
-        &self,
-        arena: &Arena,
-        intent: &Value,
-        prediction: &Prediction<'_>,
-        clean: bool,
-    ) -> Option<Value> {
+    fn check(&self, arena: &Arena, intent: &Value, prediction: &Prediction<'_>, clean: bool) -> Value {
         let stored = prediction.stored.to_json();
         for entry in &prediction.stored.managed_fields {
             check_wire_form(entry.fields);
         }
         if self.write.subresource == "scale" {
-            return Some(stored);
+            return stored;
         }
         if !prediction.changed {
             self.check_unchanged(prediction, clean);
@@ -218,7 +212,7 @@ impl<'s> Step<'s> {
         } else if clean {
             assert!(self.fits(&stored), "what is stored doesn't fit its schema: {stored}");
         }
-        Some(stored)
+        stored
     }
 
     fn check_unchanged(&self, prediction: &Prediction<'_>, clean: bool) {
@@ -276,12 +270,7 @@ impl<'s> Step<'s> {
     where
         's: 'a,
     {
-        self.owners(arena)
-            .into_iter()
-            .filter(|(id, _)| *id == manager)
-            .map(|(_, set)| set)
-            .last()
-            .unwrap_or_default()
+        self.owners(arena).get(&manager).copied().unwrap_or_default()
     }
 
     /// The entries of the live object; of two of one manager the last counts.
