@@ -6,7 +6,7 @@ use bumpalo::Bump;
 ///
 /// Everything this crate computes borrows from an arena, from the objects that were passed in and from the schema. One
 /// arena a write is the usual measure; a loop that predicts many writes calls [`reset`](Self::reset) between them and
-/// then allocates nothing more.
+/// uses the same memory again.
 ///
 /// ```
 /// use baton_merge::{Arena, value::Value};

@@ -20,8 +20,7 @@ use crate::{
 type Object = JsonMap<String, Json>;
 
 impl Resource<'_> {
-    /// Whether an apply certainly changes nothing, for less than what [`predict`](Self::predict) costs, and without
-    /// memory. `false` means that it changes something, or that only the prediction can tell.
+    /// Whether an apply certainly changes nothing, for much less than what [`predict`](Self::predict) costs. `false` means that it changes something, or that only the prediction can tell.
     ///
     /// The live object has to be as the server returned it. A server that stored it before its schema changed is
     /// provided for.
@@ -40,8 +39,8 @@ fn check(resource: Resource<'_>, live: &Json, intent: &Json, apply: Apply<'_>) -
     // Who writes what a write resets owns nothing by it, which is left to the prediction.
     let resets_nothing =
         resets.iter().all(|path| path.iter().try_fold(intent, |value, name| value.get(name)).is_none());
-    let upgrades = apply.manager == "kubectl";
-    require(kind_of(live) && kind_of(intent) && resets_nothing && !upgrades)?;
+    let is_kubectl = apply.manager == "kubectl";
+    require(kind_of(live) && kind_of(intent) && resets_nothing && !is_kubectl)?;
     require(resource.is_stored_as_written() && !resource.fills_in_labels())?;
     require(intent.get("metadata").is_none_or(|metadata| metadata.get("managedFields").is_none()))?;
 
@@ -84,35 +83,24 @@ impl Walk<'_> {
         apply: Apply<'_>,
     ) -> Option<&'e Object> {
         let mut own = None;
-        let mut last = ("", "", "", "");
+        let mut seen: Vec<Entry<'_>> = Vec::with_capacity(entries.len());
         for entry in entries {
-            let text = |name: &str| entry.get(name).and_then(Json::as_str).unwrap_or_default();
-            let fields = entry.get("fieldsV1")?.as_object()?;
-            require(text("apiVersion") == resource.api_version() && text("fieldsType") == "FieldsV1")?;
-            // As the server writes entries: nothing else in them, and in its order, which for times is that of their text.
-            let optional =
-                ["manager", "subresource", "time"].iter().filter(|name| !text(name).is_empty()).count();
-            require(entry.as_object()?.len() == 4 + optional)?;
-            require(text("time").is_empty() || text("time").len() == "2026-01-02T03:04:05Z".len())?;
-            let key = (text("operation"), text("time"), text("manager"), text("subresource"));
-            require(last < key)?;
-            last = key;
-            let is_of_same = |other: &&Json| {
-                let same =
-                    |name: &str| other.get(name).and_then(Json::as_str).unwrap_or_default() == text(name);
-                same("operation") && same("manager") && same("subresource")
-            };
-            require(entries.iter().filter(is_of_same).count() == 1)?;
-            let is_own = text("manager") == apply.manager
-                && text("operation") == "Apply"
-                && text("subresource") == apply.subresource;
+            let entry = Entry::read(entry)?;
+            // As the server writes entries: in its order, which for times is that of their text, and one of each manager.
+            require(seen.last().is_none_or(|last| last.key() < entry.key()))?;
+            require(!seen.iter().any(|other| other.is_of_same(&entry)))?;
+            require(entry.api_version == resource.api_version())?;
+            let is_own = entry.manager == apply.manager
+                && entry.operation == "Apply"
+                && entry.subresource == apply.subresource;
             if is_own {
-                own = Some(fields);
+                own = Some(entry.fields);
             } else {
                 // An owner of nothing would go, and what the server doesn't write it would write anew.
-                require(!fields.is_empty() && !fields.contains_key("."))?;
-                self.stays(resource.type_id(), fields, false)?;
+                require(!entry.fields.is_empty() && !entry.fields.contains_key("."))?;
+                self.stays(resource.type_id(), entry.fields, false)?;
             }
+            seen.push(entry);
         }
         own
     }
@@ -250,6 +238,8 @@ impl Walk<'_> {
             name.clear();
             self.write_name(list, intent, &mut name)?;
             let owned = owned.get(&name)?.as_object()?;
+            // Pruning is odd with items of which nothing but the item itself is owned.
+            require(list.keys.is_empty() || !owned.is_empty())?;
             self.value(list.element, intent, live, owned, true)?;
         }
         self.are_unique(list, live)
@@ -355,6 +345,54 @@ fn is_stripped(name: &str) -> bool {
 /// The members of a level, but for the mark of the level itself.
 fn members(fields: &Object) -> impl Iterator<Item = (&str, &Json)> {
     fields.iter().filter(|(name, _)| *name != ".").map(|(name, below)| (name.as_str(), below))
+}
+
+/// An entry of `managedFields`, as it stands in an object.
+struct Entry<'e> {
+    manager: &'e str,
+    operation: &'e str,
+    api_version: &'e str,
+    subresource: &'e str,
+    time: &'e str,
+    fields: &'e Object,
+}
+
+impl<'e> Entry<'e> {
+    /// Reads an entry that has all it must have, nothing empty and nothing else.
+    fn read(entry: &'e Json) -> Option<Self> {
+        const TIME: usize = "2026-01-02T03:04:05Z".len();
+        let (mut manager, mut operation, mut api_version, mut subresource, mut time) = ("", "", "", "", "");
+        let (mut fields, mut fields_type) = (None, "");
+        for (name, value) in entry.as_object()? {
+            if name == "fieldsV1" {
+                fields = value.as_object();
+                continue;
+            }
+            let text = value.as_str().filter(|text| !text.is_empty())?;
+            match name.as_str() {
+                "manager" => manager = text,
+                "operation" => operation = text,
+                "apiVersion" => api_version = text,
+                "subresource" => subresource = text,
+                "time" => time = Some(text).filter(|text| text.len() == TIME)?,
+                "fieldsType" => fields_type = text,
+                _ => return None,
+            }
+        }
+        require(fields_type == "FieldsV1" && matches!(operation, "Apply" | "Update"))?;
+        Some(Self { manager, operation, api_version, subresource, time, fields: fields? })
+    }
+
+    /// What entries are sorted by; the version is the same for all.
+    fn key(&self) -> (&str, &str, &str, &str) {
+        (self.operation, self.time, self.manager, self.subresource)
+    }
+
+    fn is_of_same(&self, other: &Self) -> bool {
+        self.manager == other.manager
+            && self.operation == other.operation
+            && self.subresource == other.subresource
+    }
 }
 
 /// Whether the name of a member is that of a path element.

@@ -45,16 +45,18 @@ pub struct Prediction<'a> {
     pub comparison: Comparison<'a>,
     /// What others owned and the applier owns alone afterwards, in the order of the managers.
     pub taken: Vec<Taken<'a>>,
+    /// What others owned and is gone, such as a field in a list item that the applier doesn't apply any more.
+    pub dropped: Vec<Taken<'a>>,
     /// What the applier owned and doesn't apply any more. What of it is gone is in the comparison's `removed`.
     pub released: FieldSet<'a>,
     /// How far this can be relied on.
     pub certainty: Certainty,
 }
 
-/// A path that an apply takes from another manager.
+/// A path that an apply takes from another manager, or that goes with what it removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken<'a> {
-    /// What is taken.
+    /// What is taken or gone.
     pub path: Path<'a>,
     /// From whom.
     pub from: ManagerId<'a>,
@@ -219,7 +221,9 @@ impl<'a> Resource<'a> {
         let live = live.map(|object| Live { object, spelling: Spelling::UNKNOWN });
         match self.apply(arena, live, intent, write, apply.force) {
             Ok(stored) => Ok(self.explain(arena, live, stored, apply)),
-            Err(Refusal::Conflicts(conflicts)) => Ok(self.conflicting(arena, live, Conflicts(conflicts))),
+            Err(Refusal::Conflicts(conflicts)) => {
+                Ok(self.conflicting(arena, live, Conflicts(conflicts), apply))
+            }
             Err(error) => Err(refused(error)),
         }
     }
@@ -229,8 +233,9 @@ impl<'a> Resource<'a> {
         arena: &'a Arena,
         live: Option<Live<'a>>,
         conflicts: Conflicts<'a>,
+        apply: Apply<'a>,
     ) -> Prediction<'a> {
-        let stored = self.unchanged(arena, live);
+        let stored = self.unchanged(arena, live, apply.release);
         Prediction {
             certainty: stored.certainty,
             stored,
@@ -238,6 +243,7 @@ impl<'a> Resource<'a> {
             conflicts,
             comparison: Comparison::default(),
             taken: Vec::new(),
+            dropped: Vec::new(),
             released: FieldSet::default(),
         }
     }
@@ -254,22 +260,29 @@ impl<'a> Resource<'a> {
         let after = || stored.managed_fields.iter().map(|entry| (entry.id(), entry.fields));
         let owned_before = fields_of(applier, stored.owners_before());
         let owned_after = fields_of(applier, after());
-        let mut taken = Vec::new();
+        let (mut taken, mut dropped) = (Vec::new(), Vec::new());
         if stored.changed {
             for (from, fields) in stored.owners_before().filter(|(id, _)| *id != applier) {
                 let kept = fields_of(from, after());
-                let lost = fields.difference(arena, kept).intersection(arena, owned_after);
-                taken.extend(lost.paths(arena).into_iter().map(|path| Taken { path, from }));
+                let lost = fields.difference(arena, kept);
+                let to_applier = lost.intersection(arena, owned_after);
+                let from_it = |path| Taken { path, from };
+                taken.extend(to_applier.paths(arena).into_iter().map(from_it));
+                dropped.extend(lost.difference(arena, to_applier).paths(arena).into_iter().map(from_it));
             }
         }
-        let comparison =
-            if stored.changed { self.compare(arena, live, &stored) } else { Comparison::default() };
+        let comparison = if stored.changed {
+            self.compare(arena, live, &stored, apply.release)
+        } else {
+            Comparison::default()
+        };
         Prediction {
             changed: stored.changed,
             certainty: stored.certainty,
             conflicts: Conflicts::default(),
             comparison,
             taken,
+            dropped,
             released: owned_before.difference(arena, owned_after),
             stored,
         }

@@ -142,7 +142,10 @@ fn difference<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) 
         };
         let Some((node, below)) = lefts.next() else { return };
         let node = Node { member: node.member && !other.member, ..*node };
-        branch(out, node, |out| difference(below, other_below, out));
+        // A leaf that goes leaves no trace.
+        if node.member || !below.is_empty() {
+            branch(out, node, |out| difference(below, other_below, out));
+        }
     }
 }
 

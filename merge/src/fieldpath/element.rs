@@ -40,13 +40,37 @@ impl PathElement<'_> {
 impl Ord for PathElement<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Self::Field(left), Self::Field(right)) => left.cmp(right),
+            (Self::Field(left), Self::Field(right)) => compare_names(left, right),
             (Self::Key(left), Self::Key(right)) => compare_keys(left, right),
             (Self::Value(left), Self::Value(right)) => left.compare(right),
             (Self::Index(left), Self::Index(right)) => left.cmp(right),
             _ => self.rank().cmp(&other.rank()),
         }
     }
+}
+
+/// Compares two names. They are short, and those of two sets most often the same: eight bytes at a time in place beat a
+/// call that compares any memory.
+#[inline]
+fn compare_names(left: &str, right: &str) -> Ordering {
+    let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
+    while let (Some((first, left_rest)), Some((second, right_rest))) =
+        (left.split_first_chunk::<8>(), right.split_first_chunk::<8>())
+    {
+        let (first, second) = (u64::from_be_bytes(*first), u64::from_be_bytes(*second));
+        if first != second {
+            return first.cmp(&second);
+        }
+        (left, right) = (left_rest, right_rest);
+    }
+    let tail = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        let length = bytes.len().min(8);
+        word[..length].copy_from_slice(&bytes[..length]);
+        u64::from_be_bytes(word)
+    };
+    // Where one is a beginning of the other, or both end in zeros, the lengths decide.
+    tail(left).cmp(&tail(right)).then(left.len().cmp(&right.len()))
 }
 
 fn compare_keys(left: &[KeyField<'_>], right: &[KeyField<'_>]) -> Ordering {
@@ -69,7 +93,9 @@ impl PartialOrd for PathElement<'_> {
 impl PartialEq for PathElement<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Field(left), Self::Field(right)) => left == right,
+            (Self::Field(left), Self::Field(right)) => {
+                left.len() == right.len() && compare_names(left, right).is_eq()
+            }
             _ => self.cmp(other).is_eq(),
         }
     }

@@ -1,9 +1,11 @@
 //! Writing FieldsV1, byte for byte as structured-merge-diff does.
 
+use std::fmt::Write;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{FieldSet, PathElement};
-use crate::value::{Dialect, Value, escape_json, go_json, write_plain_json_string};
+use crate::value::{Dialect, Value, escape_json, go_json, is_plain, write_plain_json_string};
 
 impl FieldSet<'_> {
     /// The text of FieldsV1, as a kube-apiserver writes it: members in the set's order.
@@ -73,13 +75,17 @@ fn write_level(set: FieldSet<'_>, out: &mut String, scratch: &mut String) {
             out.push(',');
         }
         out.push('"');
-        if let PathElement::Field(name) = node.element {
-            out.push_str("f:");
-            escape_json(out, name);
-        } else {
-            scratch.clear();
-            node.element.write_fields_v1_name(scratch);
-            escape_json(out, scratch);
+        match node.element {
+            PathElement::Field(name) => {
+                out.push_str("f:");
+                escape_json(out, name);
+            }
+            element if write_plain_name(element, out) => {}
+            element => {
+                scratch.clear();
+                element.write_fields_v1_name(scratch);
+                escape_json(out, scratch);
+            }
         }
         out.push_str("\":{");
         if !below.is_empty() {
@@ -89,6 +95,59 @@ fn write_level(set: FieldSet<'_>, out: &mut String, scratch: &mut String) {
             write_level(below, out, scratch);
         }
         out.push('}');
+    }
+}
+
+/// Writes the name of an item within a JSON string, where nothing in it has to be escaped but its quotes; tells whether
+/// that was so. Most items are named by such keys.
+fn write_plain_name(element: PathElement<'_>, out: &mut String) -> bool {
+    let start = out.len();
+    let written = match element {
+        PathElement::Key(fields) => {
+            out.push_str("k:{");
+            let all = fields.iter().enumerate().all(|(position, (name, value))| {
+                out.push_str(if position > 0 { ",\\\"" } else { "\\\"" });
+                out.push_str(name);
+                out.push_str("\\\":");
+                is_plain(name) && write_plain_scalar(*value, out)
+            });
+            out.push('}');
+            all
+        }
+        PathElement::Value(value) => {
+            out.push_str("v:");
+            write_plain_scalar(value, out)
+        }
+        _ => false,
+    };
+    if !written {
+        out.truncate(start);
+    }
+    written
+}
+
+fn write_plain_scalar(value: Value<'_>, out: &mut String) -> bool {
+    match value {
+        Value::String(text) => {
+            out.push_str("\\\"");
+            out.push_str(text);
+            out.push_str("\\\"");
+            // What isn't ASCII may have to be escaped for HTML.
+            text.is_ascii() && is_plain(text) && !text.contains(['<', '>', '&'])
+        }
+        Value::Bool(value) => {
+            out.push_str(if value { "true" } else { "false" });
+            true
+        }
+        Value::Int(number) => {
+            // Writing to a string can't fail.
+            let _ = write!(out, "{number}");
+            true
+        }
+        _ => {
+            go_json(out, &value, Dialect::Iterator);
+            matches!(value, Value::Float(_))
+        }
     }
 }
 

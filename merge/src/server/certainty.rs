@@ -56,15 +56,8 @@ impl<'a> Request<'a> {
         let resource = self.resource;
         let owners =
             || computed.before.fields.iter().chain(computed.after.fields.iter()).map(|(_, owned)| owned);
-        let mut versions =
-            owners().map(|owned| owned.version).filter(|version| *version != resource.api_version());
-        if resource.converts_by_webhook() && versions.clone().next().is_some() {
-            return Some("somebody owns fields in another version, and a webhook converts between the two");
-        }
-        if versions.any(|version| resource.may_be_served(version)) {
-            return Some(
-                "somebody owns fields in another version, and only the server can convert between the two",
-            );
+        if let Some(reason) = of_versions(resource, owners().map(|owned| owned.version)) {
+            return Some(reason);
         }
         let nulls = |value: Option<Value<'_>>| value.map_or(0, |value| value.nulls());
         if resource.is_custom()
@@ -114,6 +107,20 @@ impl<'a> Request<'a> {
         }
         None
     }
+}
+
+/// Why the versions in which fields are owned make a write uncertain.
+pub(super) fn of_versions<'a>(
+    resource: Resource<'a>,
+    versions: impl Iterator<Item = &'a str>,
+) -> Option<&'static str> {
+    let mut others = versions.filter(|version| *version != resource.api_version()).peekable();
+    if resource.converts_by_webhook() && others.peek().is_some() {
+        return Some("somebody owns fields in another version, and a webhook converts between the two");
+    }
+    others
+        .any(|version| resource.may_be_served(version))
+        .then_some("somebody owns fields in another version, and only the server can convert between the two")
 }
 
 /// Whether an autoscaler's metrics hold a quantity with a binary suffix, such as `64Mi`: the server remembers how it was

@@ -25,7 +25,7 @@ pub use resources::{Resource, Resources};
 pub use spelling::{Order, Spelling};
 pub use stored::Stored;
 
-use self::{chain::Chain, convert::Versions};
+use self::{chain::Chain, convert::Versions, entries::Managed};
 use crate::{
     Arena, Release,
     fieldpath::{FieldSet, Path, PathElement},
@@ -132,22 +132,16 @@ impl<'a> Resource<'a> {
 
 /// What a prediction is explained with.
 impl<'a> Resource<'a> {
-    /// The entries of a live object, in the server's order; none where they can't be read.
-    pub(crate) fn entries(&self, arena: &'a Arena, live: Live<'a>) -> Vec<Entry<'a>> {
-        entries::Managed::of_live(self.latest(arena), &live.object)
-            .map(|managed| managed.encode())
-            .unwrap_or_default()
-    }
-
-    fn latest(&self, arena: &'a Arena) -> Context<'a> {
-        Context { arena, schema: self.schema, rules: Release::LATEST.rules() }
+    fn context(&self, arena: &'a Arena, release: Release) -> Context<'a> {
+        Context { arena, schema: self.schema, rules: release.rules() }
     }
 
     /// The live object as what is stored after a write that is refused.
-    pub(crate) fn unchanged(&self, arena: &'a Arena, live: Option<Live<'a>>) -> Stored<'a> {
+    pub(crate) fn unchanged(&self, arena: &'a Arena, live: Option<Live<'a>>, release: Release) -> Stored<'a> {
         let object = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
-        let entries = live.map(|live| self.entries(arena, live)).unwrap_or_default();
-        Stored::unchanged(object, entries, self.is_custom())
+        let context = self.context(arena, release);
+        let owners = live.and_then(|live| Managed::of_live(context, &live.object).ok()).unwrap_or_default();
+        Stored::unchanged(*self, object, owners)
     }
 
     /// What a write makes different in an object, but for its `managedFields`.
@@ -156,8 +150,9 @@ impl<'a> Resource<'a> {
         arena: &'a Arena,
         live: Option<Live<'a>>,
         stored: &Stored<'a>,
+        release: Release,
     ) -> Comparison<'a> {
-        let context = self.latest(arena);
+        let context = self.context(arena, release);
         let live = live.map_or(Value::Null, |live| objects::without_managed_fields(arena, live.object));
         // Both are valid: the one is live, the other comes from a merge.
         let typed = |value| Typed::of_valid(context, self.type_id(), value);

@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use super::{
-    Certainty, Order, Request, Verb,
+    Certainty, Order, Request, Resource, Verb,
     certainty::Computed,
     chain::Written,
     entries::{Entry, Managed, ManagerId, time_text},
@@ -56,11 +56,18 @@ impl<'a> Request<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// An object that stays as it is.
-    pub(super) fn unchanged(object: Value<'a>, managed_fields: Vec<Entry<'a>>, is_custom: bool) -> Self {
-        let order = if is_custom { Order::Names } else { Order::Set };
-        let before = Managed::default();
-        Self { object, managed_fields, changed: false, certainty: Certainty::Exact, order, before }
+    /// An object that stays as it is, because the write is refused.
+    pub(super) fn unchanged(resource: Resource<'a>, object: Value<'a>, owners: Managed<'a>) -> Self {
+        let reason =
+            super::certainty::of_versions(resource, owners.fields.iter().map(|(_, owned)| owned.version));
+        Self {
+            object,
+            managed_fields: owners.encode(),
+            changed: false,
+            certainty: reason.map_or(Certainty::Exact, Certainty::Unknown),
+            order: if resource.is_custom() { Order::Names } else { Order::Set },
+            before: owners,
+        }
     }
 
     /// Who owned what before the write.

@@ -12,7 +12,8 @@ use crate::{
     value::{self, Value},
 };
 
-/// What differs between an old value and a new one. No path is in more than one of the sets.
+/// What differs between an old value and a new one. No path is in more than one of the sets, but for items that were or
+/// become duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Comparison<'a> {
     /// What only the new one has: leaves and everything above them that is new.

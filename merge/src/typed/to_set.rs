@@ -84,7 +84,8 @@ impl<'a> Walk<'a> {
             named.sort_by_key(|(name, _)| *name);
         }
         for same in named.chunk_by(|(left, _), (right, _)| left == right) {
-            let Some((element, item)) = same.first() else { continue };
+            // Of duplicates that are spelled in two ways the second one's spelling counts.
+            let Some((element, item)) = same.get(1).or(same.first()) else { continue };
             self.path.push(*element);
             if same.len() == 1 {
                 self.value(list.element, item);

@@ -78,8 +78,11 @@ impl<'a> Updater<'_, 'a> {
 
 /// Whether the applier still applies all that it held, and there is only one version to think of. An applied item
 /// or map key is always owned itself, so nothing above what it holds is unowned then.
+/// (An item of which nothing but itself is owned is another matter: taking what is unowned out of it can leave nothing
+/// that names it.)
 fn keeps_all<M: Ord>(managers: &Managers<'_, M>, applier: &M, last: VersionedSet<'_>) -> bool {
     managers.iter().all(|(_, owned)| owned.version == last.version)
+        && !last.set.has_bare_items()
         && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
 }
 

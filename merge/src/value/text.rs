@@ -55,7 +55,15 @@ pub(crate) fn write_plain_json_string(out: &mut String, text: &str) {
 
 /// Escapes a string as json-iterator does where HTML isn't escaped, without the quotes.
 pub(crate) fn escape_json(out: &mut String, text: &str) {
+    if is_plain(text) {
+        return out.push_str(text);
+    }
     escape(out, text, |character| character < ' ', Dialect::Iterator);
+}
+
+/// Whether a text is written as it is.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
 fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
