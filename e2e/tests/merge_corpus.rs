@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::env;
+use std::{env, fs, process::Command};
 
 use baton_e2e::{
     assets,
@@ -39,4 +39,17 @@ fn the_libraries_agree_with_themselves_and_a_run_asks_as_many_cases_as_it_was_to
     let asked: u64 = report.tally.kinds().map(|(_, _, counts)| counts.cases).sum();
     assert_eq!(asked, 1003);
     assert_eq!(report.tally.matched(), report.tally.answered());
+}
+
+/// The merge core ships what a new object of each built-in kind has before anyone set anything, since no schema tells it.
+#[test]
+fn the_zero_values_of_built_in_kinds_are_those_of_the_libraries() {
+    let printed = Command::new(assets::oracle().unwrap()).arg("zero-values").output().unwrap();
+    let shipped = workspace().join("merge/data/zero-values.json");
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert!(
+        printed == fs::read_to_string(&shipped).unwrap(),
+        "{} isn't up to date: write the output of `oracle zero-values` there",
+        shipped.display()
+    );
 }
