@@ -231,6 +231,8 @@ impl Walk<'_> {
         let marks = usize::from(owned.contains_key("."));
         require(marks == usize::from(owns_itself && !intent.is_empty()))?;
         require(owned.len() == intent.len() + marks)?;
+        let element = self.schema.atom(list.element)?.map.as_ref();
+        let is_atomic = element.is_some_and(|map| map.is_atomic);
         let mut name = String::new();
         let mut rest = live.iter();
         for intent in intent {
@@ -239,7 +241,7 @@ impl Walk<'_> {
             self.write_name(list, intent, &mut name)?;
             let owned = owned.get(&name)?.as_object()?;
             // Pruning is odd with items of which nothing but the item itself is owned.
-            require(list.keys.is_empty() || !owned.is_empty())?;
+            require(list.keys.is_empty() || !owned.is_empty() || is_atomic)?;
             self.value(list.element, intent, live, owned, true)?;
         }
         self.are_unique(list, live)

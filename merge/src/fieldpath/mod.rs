@@ -9,6 +9,7 @@ mod element;
 mod fields_v1;
 mod path;
 mod pattern;
+mod plain;
 mod read;
 mod set;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::de::StrRead;
 
-use super::{FieldSet, KeyField, Node, PathElement, builder::position};
+use super::{FieldSet, KeyField, Node, PathElement, builder::position, plain};
 use crate::{
     Arena,
     arena::ArenaVec,
@@ -227,6 +227,9 @@ fn parse<'a>(arena: &'a Arena, name: &'a str, trailing: Trailing) -> Result<Opti
     Ok(Some(match kind {
         b'f' => PathElement::Field(text),
         b'v' => {
+            if let Some(value) = plain::value(text) {
+                return Ok(Some(PathElement::Value(value)));
+            }
             let mut reader = serde_json::Deserializer::from_str(text);
             let value = ValueSeed::new(arena).with_all_numbers_as_floats().deserialize(&mut reader);
             let value = value.map_err(|error| unreadable(&error))?;
@@ -234,6 +237,9 @@ fn parse<'a>(arena: &'a Arena, name: &'a str, trailing: Trailing) -> Result<Opti
             PathElement::Value(value)
         }
         b'k' => {
+            if let Some(key) = plain::key(arena, text) {
+                return Ok(Some(PathElement::Key(key)));
+            }
             let mut reader = serde_json::Deserializer::from_str(text);
             let key = KeySeed(arena).deserialize(&mut reader).map_err(|error| unreadable(&error))?;
             trailing.check(&mut reader).map_err(|error| unreadable(&error))?;

@@ -64,11 +64,6 @@ impl<'a> FieldSet<'a> {
         !self.nodes.iter().any(|node| matches!(node.element, PathElement::Nameless))
     }
 
-    /// Whether there are items of map lists with nothing below them.
-    pub(crate) fn has_bare_items(&self) -> bool {
-        self.nodes.iter().any(|node| node.below == 0 && matches!(node.element, PathElement::Key(_)))
-    }
-
     /// Whether this very path is in the set (a path above or below it doesn't count).
     pub fn contains(&self, path: &Path<'_>) -> bool {
         let Some((last, above)) = path.elements().split_last() else { return false };

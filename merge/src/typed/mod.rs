@@ -185,6 +185,11 @@ impl<'a> Typed<'a> {
         named::with_named_fields(self.context, self.type_id, set)
     }
 
+    /// Whether the set has items of map lists of which it has nothing but the item itself, though there is more to own.
+    pub(crate) fn has_bare_items(&self, set: FieldSet<'a>) -> bool {
+        named::has_bare_items(self.context, self.type_id, set)
+    }
+
     fn same_type(&self, other: &Self) -> Result<(), Invalid> {
         if std::ptr::eq(self.context.schema, other.context.schema) && self.type_id == other.type_id {
             Ok(())

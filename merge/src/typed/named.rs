@@ -49,3 +49,26 @@ fn mark<'a>(
         at += 1 + below;
     }
 }
+
+/// Whether the set has items of map lists with nothing below them, and their type isn't atomic.
+pub(super) fn has_bare_items<'a>(context: Context<'a>, type_id: TypeId, set: FieldSet<'a>) -> bool {
+    let is_bare = |node: &Node<'_>| node.below == 0 && matches!(node.element, PathElement::Key(_));
+    if !set.nodes().iter().any(is_bare) {
+        return false;
+    }
+    let atom = context.schema.atom(type_id);
+    let map = atom.and_then(|atom| atom.map.as_ref());
+    let list = atom.and_then(|atom| atom.list.as_ref());
+    set.siblings().any(|(node, below)| {
+        let child = match node.element {
+            PathElement::Field(name) => map.map_or(TypeId::EMPTY, |map| map.member(name)),
+            _ => list.map_or(TypeId::EMPTY, |list| list.element),
+        };
+        if is_bare(node) {
+            let map = context.schema.atom(child).and_then(|atom| atom.map.as_ref());
+            !map.is_some_and(|map| map.is_atomic)
+        } else {
+            has_bare_items(context, child, below)
+        }
+    })
+}

@@ -16,8 +16,8 @@ impl<'a> Updater<'_, 'a> {
         last: Option<VersionedSet<'a>>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
-        if merged.is_regular() && keeps_all(managers, applier, last) {
-            // The passes would find nothing to remove.
+        if merged.is_regular() && keeps_all(managers, applier, last) && !merged.has_bare_items(last.set) {
+            // The passes would find nothing to remove. (Of a bare item they might take so much that nothing names it.)
             return Ok(merged.remove(FieldSet::default()));
         }
         let Some(merged) = known(self.converter.convert(merged, last.version))? else {
@@ -78,11 +78,8 @@ impl<'a> Updater<'_, 'a> {
 
 /// Whether the applier still applies all that it held, and there is only one version to think of. An applied item
 /// or map key is always owned itself, so nothing above what it holds is unowned then.
-/// (An item of which nothing but itself is owned is another matter: taking what is unowned out of it can leave nothing
-/// that names it.)
 fn keeps_all<M: Ord>(managers: &Managers<'_, M>, applier: &M, last: VersionedSet<'_>) -> bool {
     managers.iter().all(|(_, owned)| owned.version == last.version)
-        && !last.set.has_bare_items()
         && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
 }
 

@@ -1,0 +1,98 @@
+//! Reading the names of items that need no JSON parser: keys and values of plain strings, short integers and booleans.
+//!
+//! Nearly all items are named so, and a parser started for each of them was most of what reading a set cost. What isn't
+//! as plain as this is left to the parser.
+
+use super::KeyField;
+use crate::{Arena, value::Value};
+
+/// Reads what follows `k:`; `None` for what isn't plain.
+pub(super) fn key<'a>(arena: &'a Arena, text: &'a str) -> Option<&'a [KeyField<'a>]> {
+    let mut fields = arena.vec_with_capacity(2);
+    let mut rest = text.strip_prefix('{')?;
+    loop {
+        let (name, after) = string(rest)?;
+        let (value, after) = scalar(after.strip_prefix(':')?)?;
+        fields.push((name, value));
+        match after.as_bytes() {
+            b"}" => break,
+            [b',', ..] => rest = &after[1..],
+            _ => return None,
+        }
+    }
+    let fields: &[KeyField<'_>] = fields.into_bump_slice();
+    fields.is_sorted_by(|left, right| left.0 < right.0).then_some(fields)
+}
+
+/// Reads what follows `v:`; `None` for what isn't plain.
+pub(super) fn value(text: &str) -> Option<Value<'_>> {
+    let (value, rest) = scalar(text)?;
+    rest.is_empty().then_some(value)
+}
+
+fn scalar(text: &str) -> Option<(Value<'_>, &str)> {
+    match text.as_bytes().first()? {
+        b'"' => string(text).map(|(text, rest)| (Value::String(text), rest)),
+        b't' => text.strip_prefix("true").map(|rest| (Value::Bool(true), rest)),
+        b'f' => text.strip_prefix("false").map(|rest| (Value::Bool(false), rest)),
+        b'1'..=b'9' => number(text),
+        _ => None,
+    }
+}
+
+fn string(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix('"')?;
+    let end = text.bytes().position(|byte| matches!(byte, b'"' | b'\\') || byte < b' ')?;
+    (text.as_bytes()[end] == b'"').then(|| (&text[..end], &text[end + 1..]))
+}
+
+/// A positive integer that a float holds exactly. All numbers in the names of items are floats.
+fn number(text: &str) -> Option<(Value<'_>, &str)> {
+    const EXACT: usize = 9;
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    // A fraction or an exponent follows.
+    if end > EXACT || rest.starts_with(['.', 'e', 'E']) {
+        return None;
+    }
+    let number: u32 = digits.parse().ok()?;
+    Some((Value::Float(number.into()), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_are_read() {
+        let arena = Arena::new();
+        let fields = key(&arena, r#"{"port":80,"protocol":"TCP","tls":true}"#).unwrap();
+        let expected =
+            [("port", Value::Float(80.0)), ("protocol", Value::String("TCP")), ("tls", Value::Bool(true))];
+        assert_eq!(fields, expected);
+        assert_eq!(value(r#""ä b""#), Some(Value::String("ä b")));
+        assert_eq!(value("443"), Some(Value::Float(443.0)));
+    }
+
+    #[test]
+    fn what_is_not_plain_is_left_to_the_parser() {
+        let arena = Arena::new();
+        for text in [
+            r#"{"b":1,"a":1}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":"\n"}"#,
+            r#"{"a": 1}"#,
+            "{}",
+            r#"{"a":1}x"#,
+            r#"{"a":1"#,
+            "null",
+        ] {
+            assert!(key(&arena, text).is_none(), "{text}");
+        }
+        for text in
+            ["1.0", "1e3", "-1", "0", "01", "12345678901", r#""a\"b""#, r#""a"#, "", "null", "1x", "[1]"]
+        {
+            assert!(value(text).is_none(), "{text}");
+        }
+    }
+}
