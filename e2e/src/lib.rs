@@ -20,6 +20,7 @@ mod kubeconfig;
 mod kubectl;
 pub mod merge_bench;
 pub mod merge_diff;
+pub mod merge_mutants;
 mod namespace;
 mod net;
 mod operator;

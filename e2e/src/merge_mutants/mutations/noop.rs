@@ -1,0 +1,199 @@
+//! The no-op check, which may miss a no-op but must not see one where there is none; and how predictions are told.
+
+use super::Mutation;
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "owned fields needn't be applied",
+        seen: "a field that is no longer applied is never released",
+        file: "noop.rs",
+        old: "require(self.members.is_none_or(|mut members| members.next().is_none()))",
+        new: "require(self.members.is_none_or(|mut members| members.next().is_none() || true))",
+    },
+    Mutation {
+        name: "scalars needn't be equal",
+        seen: "an apply that changes a scalar isn't sent",
+        file: "noop.rs",
+        old: r#"                atom.scalar?;
+                require(intent == live && owned.is_empty())"#,
+        new: r#"                atom.scalar?;
+                require(owned.is_empty())"#,
+    },
+    Mutation {
+        name: "atomic lists needn't be equal",
+        seen: "an apply that changes an atomic list isn't sent",
+        file: "noop.rs",
+        old: r#"                if list.is_atomic() {
+                    return require(intent == live && owned.is_empty());"#,
+        new: r#"                if list.is_atomic() {
+                    return require(owned.is_empty());"#,
+    },
+    Mutation {
+        name: "atomic maps needn't be equal",
+        seen: "an apply that changes an atomic map isn't sent",
+        file: "noop.rs",
+        old: r#"                if map.is_atomic {
+                    return require(intent == live && owned.is_empty());"#,
+        new: r#"                if map.is_atomic {
+                    return require(owned.is_empty());"#,
+    },
+    Mutation {
+        name: "items may have another order",
+        seen: "an apply that moves a list item isn't sent",
+        file: "noop.rs",
+        old: "let live = rest.find(|live| Self::same_name",
+        new: "let live = live.iter().find(|live| Self::same_name",
+    },
+    Mutation {
+        name: "items needn't be owned",
+        seen: "an apply that releases a list item isn't sent",
+        file: "noop.rs",
+        old: r#"        require(owned.len() == intent.len() + marks)?;
+"#,
+        new: "",
+    },
+    Mutation {
+        name: "marks of lists don't matter",
+        seen: "an apply that owns a list anew isn't sent",
+        file: "noop.rs",
+        old: r#"        require(marks == usize::from(owns_itself && !intent.is_empty()))?;
+"#,
+        new: "",
+    },
+    Mutation {
+        name: "marks of maps don't matter",
+        seen: "an apply that owns a map anew isn't sent",
+        file: "noop.rs",
+        old: r#"            require(members.next()?.0 == ".")?;
+"#,
+        new: r#"            drop(fields);
+"#,
+    },
+    Mutation {
+        name: "duplicates are no matter",
+        seen: "an apply over live duplicates, which makes one of them, isn't sent",
+        file: "noop.rs",
+        old: r#"        self.are_unique(list, live)
+"#,
+        new: r#"        self.are_unique(list, live).or(Some(()))
+"#,
+    },
+    Mutation {
+        name: "names of owned fields don't matter",
+        seen: "an apply of a field that somebody else owns alone isn't sent",
+        file: "noop.rs",
+        old: r#"require(own.strip_prefix("f:") == Some(name))?;"#,
+        new: "let _ = (own, name);",
+    },
+    Mutation {
+        name: "null is as good as any value",
+        seen: "an apply of null isn't sent",
+        file: "noop.rs",
+        old: "(Json::Null | Json::Object(_) | Json::Array(_), _) => None,",
+        new: "(Json::Null | Json::Object(_) | Json::Array(_), _) => Some(()),",
+    },
+    Mutation {
+        name: "empty lists needn't be there",
+        seen: "an apply of an empty list isn't sent where there is none",
+        file: "noop.rs",
+        old: "return require(!list.is_atomic() && live.is_array());",
+        new: "return require(!list.is_atomic() || live.is_array());",
+    },
+    Mutation {
+        name: "metadata may be empty",
+        seen: "an apply of empty metadata isn't sent",
+        file: "noop.rs",
+        old: r#"        require(!intent.is_empty())?;
+"#,
+        new: "",
+    },
+    Mutation {
+        name: "stripped metadata needn't be equal",
+        seen: "an apply with another name isn't sent",
+        file: "noop.rs",
+        old: "require(intent == live)?;",
+        new: "require(intent == live || true)?;",
+    },
+    Mutation {
+        name: "reset fields don't matter",
+        seen: "an apply that holds a reset field isn't sent",
+        file: "noop.rs",
+        old: "&& resets_nothing && !is_kubectl)?;",
+        new: "&& (resets_nothing || true) && !is_kubectl)?;",
+    },
+    Mutation {
+        name: "kubectl is like anybody",
+        seen: "an apply that updates kubectl's annotation isn't sent",
+        file: "noop.rs",
+        old: "&& resets_nothing && !is_kubectl)?;",
+        new: "&& resets_nothing && (!is_kubectl || true))?;",
+    },
+    Mutation {
+        name: "entries may have any order",
+        seen: "an apply that sorts managedFields isn't sent",
+        file: "noop.rs",
+        old: "require(seen.last().is_none_or(|last| last.key() < entry.key()))?;",
+        new: "let _ = Entry::key;",
+    },
+    Mutation {
+        name: "entries may be there twice",
+        seen: "an apply that makes one of two entries isn't sent",
+        file: "noop.rs",
+        old: "require(!seen.iter().any(|other| other.is_of_same(&entry)))?;",
+        new: "let _ = Entry::is_of_same;",
+    },
+    Mutation {
+        name: "owners of nothing may stay",
+        seen: "an apply that drops an empty manager isn't sent",
+        file: "noop.rs",
+        old: r#"require(!entry.fields.is_empty() && !entry.fields.contains_key("."))?;"#,
+        new: "",
+    },
+    Mutation {
+        name: "sets of others needn't stay",
+        seen: "an apply that reconciles the owners with a changed schema isn't sent",
+        file: "noop.rs",
+        old: "self.stays(resource.type_id(), entry.fields, false)?;",
+        new: "",
+    },
+    Mutation {
+        name: "entries may hold anything",
+        seen: "an apply that drops an unknown member of an entry isn't sent",
+        file: "noop.rs",
+        old: r#""fieldsType" => fields_type = text,
+                _ => return None,"#,
+        new: r#""fieldsType" => fields_type = text,
+                _ => {}"#,
+    },
+    Mutation {
+        name: "elements of others may be of any sort",
+        seen: "an apply that drops an unknown element isn't sent",
+        file: "noop.rs",
+        old: r#"                members(fields).try_for_each(|(name, below)| {
+                    require(is_element(name))?;
+                    let type_id"#,
+        new: r#"                members(fields).try_for_each(|(name, below)| {
+                    let type_id"#,
+    },
+    Mutation {
+        name: "taken is all that others lost",
+        seen: "a prediction says that fields were taken which were removed",
+        file: "predict.rs",
+        old: "let to_applier = lost.intersection(arena, owned_after);",
+        new: "let to_applier = lost;",
+    },
+    Mutation {
+        name: "released is all that was owned",
+        seen: "a prediction says that every field was released",
+        file: "predict.rs",
+        old: "released: owned_before.difference(arena, owned_after),",
+        new: "released: owned_before,",
+    },
+    Mutation {
+        name: "one conflict is told like many",
+        seen: "the message of a single conflict isn't the server's",
+        file: "predict.rs",
+        old: "if let [conflict] = conflicts.as_slice() {",
+        new: "if let [_, conflict] = conflicts.as_slice() {",
+    },
+];

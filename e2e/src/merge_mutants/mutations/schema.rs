@@ -1,0 +1,223 @@
+//! Schemas: how they are made of OpenAPI documents and CRDs, and the rules of releases.
+
+use super::Mutation;
+
+pub(super) const MUTATIONS: &[Mutation] = &[
+    Mutation {
+        name: "patch strategy beats list type",
+        seen: "a list that says both is merged by the wrong one",
+        file: "schema/openapi/convert.rs",
+        old: "if let Some(list_type) = extensions.list_type {",
+        new: "if let (Some(list_type), None) = (extensions.list_type, extensions.patch_strategy) {",
+    },
+    Mutation {
+        name: "patch strategy is ignored",
+        seen: "containers of a Pod are an atomic list: two appliers conflict on all of them",
+        file: "schema/openapi/convert.rs",
+        old: "let Some(strategy) = extensions.patch_strategy else {",
+        new: "let Some(strategy) = extensions.patch_strategy.filter(|_| false) else {",
+    },
+    Mutation {
+        name: "patch merge key is ignored",
+        seen: "a list with a merge key is a set",
+        file: "schema/openapi/convert.rs",
+        old: "Ok((Relationship::Associative, merge_key(extensions, at)?))",
+        new: "Ok((Relationship::Associative, merge_key(extensions, at).map(|_| Vec::new())?))",
+    },
+    Mutation {
+        name: "list map keys are ignored",
+        seen: "the ports of a Service are a set",
+        file: "schema/openapi/convert.rs",
+        old: "Ok((Relationship::Associative, map_keys(extensions, at)?))",
+        new: "Ok((Relationship::Associative, map_keys(extensions, at).map(|_| Vec::new())?))",
+    },
+    Mutation {
+        name: "map type beside a reference is ignored",
+        seen: "a selector, which is atomic where it is used, is merged label by label",
+        file: "schema/openapi/convert.rs",
+        old: "Ok(TypeReference { relationship: map_relationship(&schema.extensions, at)?, ..named(name) })",
+        new: r#"map_relationship(&schema.extensions, at)?;
+    Ok(named(name))"#,
+    },
+    Mutation {
+        name: "map type is ignored",
+        seen: "an atomic struct is merged field by field",
+        file: "schema/openapi/convert.rs",
+        old: "Ok(MapDefinition { fields, element_type, relationship: map_relationship(&schema.extensions, at)? })",
+        new: r#"map_relationship(&schema.extensions, at)?;
+    Ok(MapDefinition { fields, element_type, relationship: None })"#,
+    },
+    Mutation {
+        name: "unknown fields are preserved only where it is said",
+        seen: "unknown fields deeper in a free-form part of a custom resource are refused",
+        file: "schema/openapi/convert.rs",
+        old: "let preserve = preserve || schema.extensions.preserve_unknown_fields;",
+        new: "let preserve = (preserve && false) || schema.extensions.preserve_unknown_fields;",
+    },
+    Mutation {
+        name: "unknown fields aren't preserved",
+        seen: "an apply with a field that the schema allows but doesn't name is refused",
+        file: "schema/openapi/convert.rs",
+        old: "Additional::Absent if preserve || fields.is_none()",
+        new: "Additional::Absent if fields.is_none()",
+    },
+    Mutation {
+        name: "an object without fields has none",
+        seen: "a free-form object is refused as soon as it has members",
+        file: "schema/openapi/convert.rs",
+        old: "Additional::Absent if preserve || fields.is_none()",
+        new: "Additional::Absent if preserve",
+    },
+    Mutation {
+        name: "formatted strings are strings",
+        seen: "a port that is int-or-string is refused if it is a number",
+        file: "schema/openapi/convert.rs",
+        old: r#""string" => atom.scalar = Some(Scalar::Untyped),"#,
+        new: r#""string" => atom.scalar = Some(Scalar::String),"#,
+    },
+    Mutation {
+        name: "base64 is untyped",
+        seen: "a Secret with a number as data isn't refused",
+        file: "schema/openapi/convert.rs",
+        old: r#"matches!(schema.format, "" | "byte")"#,
+        new: r#"matches!(schema.format, "")"#,
+    },
+    Mutation {
+        name: "a quantity is a string",
+        seen: "resources with `cpu: 1` are refused",
+        file: "schema/openapi/convert.rs",
+        old: "QUANTITY => AtomDefinition { scalar: Some(Scalar::Untyped)",
+        new: "QUANTITY => AtomDefinition { scalar: Some(Scalar::String)",
+    },
+    Mutation {
+        name: "a raw extension is granular",
+        seen: "two appliers share what is one value to the server",
+        file: "schema/openapi/convert.rs",
+        old: "RAW_EXTENSION => untyped(UNTYPED_ATOMIC, Relationship::Atomic),",
+        new: "RAW_EXTENSION => untyped(UNTYPED_DEDUCED, Relationship::Separable),",
+    },
+    Mutation {
+        name: "what has no type is a string",
+        seen: "int-or-string fields of a custom resource refuse numbers",
+        file: "schema/openapi/convert.rs",
+        old: "atom.scalar = Some(Scalar::Untyped);",
+        new: "atom.scalar = Some(Scalar::String);",
+    },
+    Mutation {
+        name: "a reference in allOf isn't one",
+        seen: "metadata and every struct with a description beside its reference are free-form",
+        file: "schema/openapi/spec.rs",
+        old: r#"[only] => only.get("$ref").and_then(Value::as_str),"#,
+        new: "[_] => None,",
+    },
+    Mutation {
+        name: "keys have no defaults",
+        seen: "a port without protocol isn't the one with TCP",
+        file: "schema/compiled.rs",
+        old: ".map_or(KeyDefault::None, KeyDefault::Value),",
+        new: ".map_or(KeyDefault::None, |_| KeyDefault::None),",
+    },
+    Mutation {
+        name: "a default of null is one",
+        seen: "an item without its key has the key null",
+        file: "schema/compiled.rs",
+        old: "field.default.clone().filter(|default| !default.is_null())",
+        new: "field.default.clone()",
+    },
+    Mutation {
+        name: "keys keep the schema's order",
+        seen: "an item with two keys is written with them in another order",
+        file: "schema/compiled.rs",
+        old: r#"        sorted_keys.sort_by_key(|at| &list.keys[*at]);
+"#,
+        new: r#"        sorted_keys.reverse();
+"#,
+    },
+    Mutation {
+        name: "free-form maps are reconciled",
+        seen: "who owns something in a free-form map of a changed schema loses it",
+        file: "schema/compiled.rs",
+        old: "map.fields.is_none() && is_untyped(&map.element_type)",
+        new: "false && is_untyped(&map.element_type)",
+    },
+    Mutation {
+        name: "deduced maps are atomic",
+        seen: "a custom resource without a schema belongs to one manager as a whole",
+        file: "schema/compiled.rs",
+        old: "untyped(UNTYPED_DEDUCED, Relationship::Separable),",
+        new: "untyped(UNTYPED_DEDUCED, Relationship::Atomic),",
+    },
+    Mutation {
+        name: "an override of a reference is ignored when compiled",
+        seen: "an atomic struct is merged field by field",
+        file: "schema/compiled.rs",
+        old: r#"map.is_atomic = relationship == Relationship::Atomic;
+    } else"#,
+        new: r#"let _ = &map;
+    } else"#,
+    },
+    Mutation {
+        name: "an embedded resource has no fields of its own",
+        seen: "an embedded object's kind is refused",
+        file: "schema/crd/models.rs",
+        old: "if props.embedded_resource {",
+        new: "if props.embedded_resource && false {",
+    },
+    Mutation {
+        name: "map types of a CRD are ignored",
+        seen: "an atomic struct of a custom resource is merged field by field",
+        file: "schema/crd/models.rs",
+        old: "map_type: props.map_type,",
+        new: "map_type: None,",
+    },
+    Mutation {
+        name: "list types of a CRD are ignored",
+        seen: "every list of a custom resource is atomic",
+        file: "schema/crd/models.rs",
+        old: "list_type: props.list_type,",
+        new: "list_type: None,",
+    },
+    Mutation {
+        name: "defaults of a CRD are ignored",
+        seen: "an item of a custom resource that leaves its key to the default isn't found",
+        file: "schema/crd/models.rs",
+        old: "default: props.default,",
+        new: "default: None,",
+    },
+    Mutation {
+        name: "metadata of a custom resource is free-form",
+        seen: "finalizers of a custom resource are one atomic list",
+        file: "schema/crd/models.rs",
+        old: r#"schema.properties.insert("metadata", Schema::refer_to(OBJECT_META));"#,
+        new: r#"let _ = OBJECT_META;
+    schema.properties.insert("metadata", Schema::of_type("object"));"#,
+    },
+    Mutation {
+        name: "a schema that isn't structural is used",
+        seen: "a CRD that the server takes for free-form is merged by its lists",
+        file: "schema/crd/resource.rs",
+        old: "Err(why) => (VersionSchema::NotStructural(why), models::free_form()),",
+        new: "Err(why) => (VersionSchema::NotStructural(why), models::resource(&props)),",
+    },
+    Mutation {
+        name: "keys may not be omitted",
+        seen: "an item that leaves out one of its keys is refused by the rules of before 1.34",
+        file: "release.rs",
+        old: "keys_may_be_omitted: self.minor >= 34,",
+        new: "keys_may_be_omitted: self.minor > 36,",
+    },
+    Mutation {
+        name: "emptied containers stay",
+        seen: "what is emptied stays as {} by the rules of 1.36.2",
+        file: "release.rs",
+        old: "self.minor == 36 && self.patch < 3",
+        new: "self.minor == 36 && self.patch <= 3",
+    },
+    Mutation {
+        name: "data behind a value is refused",
+        seen: "a field set that 1.36 reads is refused by the rules of 1.37",
+        file: "release.rs",
+        old: "trailing_data_is_refused: self.minor >= 37,",
+        new: "trailing_data_is_refused: self.minor >= 36,",
+    },
+];
