@@ -1,7 +1,10 @@
 //! The ways to break the merge core, by the part that they are in. Each is a small patch with a name, and one sentence on
 //! what a person would see. They say nothing about how they are caught.
 
-#![expect(clippy::needless_raw_string_hashes, reason = "pieces of code are quoted alike, whatever is in them")]
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "pieces of code are quoted alike, whatever is in them"
+)]
 
 mod chain;
 mod field_sets;
