@@ -5,17 +5,16 @@ use std::{env, process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
 use baton_e2e::{
-    merge_diff::{self, Peer, ProcessPeer, workspace},
-    merge_mutants::{Error, Mutation, Questions, Sandbox, hunt, mutations},
+    merge_diff::{self, ProcessPeer, workspace},
+    merge_mutants::{Catch, Error, Mutation, Questions, Sandbox, hunt, mutations},
 };
 use clap::Parser;
 
 /// Break the merge core on purpose, and see whether the differential tests notice.
 ///
 /// Each mutation is applied to a copy of the merge core in a temporary folder, never to the working tree. The driver that
-/// is built there is asked the corpus and then generated cases, until an answer differs from the oracle's; what speaks no
-/// protocol is left to the merge core's own tests. A run builds the merge core once for each mutation, which takes some
-/// minutes in all, so it isn't part of `cargo test`.
+/// is built there is asked the corpus and then generated cases, until an answer differs from the oracle's. A run builds
+/// the merge core once for each mutation and so takes a quarter of an hour, which is why it isn't part of `cargo test`.
 #[derive(Parser)]
 struct Cli {
     /// Only mutations whose name contains this.
@@ -40,35 +39,39 @@ fn main() -> anyhow::Result<ExitCode> {
         cli.only.is_empty() || cli.only.iter().any(|part| mutation.name.contains(part.as_str()))
     };
     let wanted: Vec<_> = mutations::all().filter(is_wanted).collect();
-    let sandbox = Sandbox::new()?;
-    wanted.iter().try_for_each(|mutation| sandbox.check(mutation))?;
     if cli.list {
         for mutation in &wanted {
             println!("{}\n  {}: {}", mutation.name, mutation.file, mutation.seen);
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let oracle = baton_e2e::assets::oracle().map_err(merge_diff::Error::from)?.display().to_string();
+    let sandbox = Sandbox::new()?;
+    wanted.iter().try_for_each(|mutation| sandbox.check(mutation))?;
+
     let began = Instant::now();
+    let oracle = baton_e2e::assets::oracle().map_err(merge_diff::Error::from)?.display().to_string();
     let questions = Questions::collect(&oracle, cli.seed, cli.cases)?;
-    eprintln!("{} questions in {} s", questions.len(), began.elapsed().as_secs());
-    let mut judge =
-        Judge { sandbox, oracle: ProcessPeer::start(vec![oracle])?, questions, tests_are_sound: false };
-    judge.check_soundness()?;
+    eprintln!("{} questions; {} s", questions.len(), began.elapsed().as_secs());
+    let mut judge = Judge { sandbox, oracle: ProcessPeer::start(vec![oracle])?, questions };
+    if let Some(catch) = judge.hunt(None)? {
+        return Err(Error::AlreadyDifferent { at: catch.origin.to_string() }.into());
+    }
     eprintln!("the merge core as it is answers all of them; {} s", began.elapsed().as_secs());
 
     let width = wanted.iter().map(|mutation| mutation.name.len()).max().unwrap_or_default();
     println!("{:<width$}  {:>6}  caught by", "mutation", "after");
     let mut caught = 0;
     for mutation in &wanted {
-        let (after, by) = match judge.judge(mutation) {
+        match judge.hunt(Some(mutation)) {
+            Ok(Some(Catch { origin, after, .. })) => {
+                caught += 1;
+                println!("{:<width$}  {after:>6}  {origin}", mutation.name);
+            }
+            Ok(None) => println!("{:<width$}  {:>6}  NOBODY", mutation.name, ""),
             // The other mutations still show something.
-            Err(error @ Error::Build { .. }) => (error.to_string(), None),
-            judged => judged?,
-        };
-        caught += usize::from(by.is_some());
-        let by = by.unwrap_or_else(|| "NOBODY".to_owned());
-        println!("{:<width$}  {after:>6}  {by}", mutation.name);
+            Err(error @ Error::Build { .. }) => println!("{error}"),
+            Err(error) => return Err(error.into()),
+        }
     }
     eprintln!("{} s", began.elapsed().as_secs());
     println!("caught {caught} of {}", wanted.len());
@@ -80,38 +83,12 @@ struct Judge {
     sandbox: Sandbox,
     oracle: ProcessPeer,
     questions: Questions,
-    /// Whether the tests are known to pass without a mutation.
-    tests_are_sound: bool,
 }
 
 impl Judge {
-    /// Makes sure that the core as it is gets through.
-    fn check_soundness(&mut self) -> Result<(), Error> {
-        let Self { sandbox, oracle, questions, .. } = self;
-        match sandbox.with(None, |sandbox| hunt(&sandbox.driver(), oracle, questions).map_err(Error::from))? {
-            None => Ok(()),
-            Some(catch) => Err(Error::AlreadyDifferent { at: catch.origin.to_string() }),
-        }
-    }
-
-    /// After how many questions a mutation is caught, and by what.
-    fn judge(&mut self, mutation: &Mutation) -> Result<(String, Option<String>), Error> {
-        let Self { sandbox, oracle, questions, tests_are_sound } = self;
-        let oracle: &mut dyn Peer = oracle;
-        let (caught, fails) = sandbox.with(Some(mutation), |sandbox| {
-            let caught = hunt(&sandbox.driver(), oracle, questions)?;
-            let fails = if caught.is_none() { sandbox.failing_test()? } else { None };
-            Ok::<_, Error>((caught, fails))
-        })?;
-        if let Some(catch) = caught {
-            return Ok((catch.after.to_string(), Some(catch.origin.to_string())));
-        }
-        if fails.is_some() && !*tests_are_sound {
-            if let Some(test) = sandbox.failing_test()? {
-                return Err(Error::AlreadyFailing { test });
-            }
-            *tests_are_sound = true;
-        }
-        Ok(("tests".to_owned(), fails))
+    /// What catches the core with a mutation, or as it is.
+    fn hunt(&mut self, mutation: Option<&Mutation>) -> Result<Option<Catch>, Error> {
+        let Self { sandbox, oracle, questions } = self;
+        sandbox.with(mutation, |sandbox| Ok(hunt(&sandbox.driver(), oracle, questions)?))
     }
 }

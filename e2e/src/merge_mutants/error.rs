@@ -38,12 +38,6 @@ pub enum Error {
         /// Which question.
         at: String,
     },
-    /// The tests fail without any mutation.
-    #[error("the tests of the merge core fail without any mutation ({test}); mend them first")]
-    AlreadyFailing {
-        /// The first test that fails.
-        test: String,
-    },
     /// The manifest of the workspace has no list of members on a line of its own.
     #[error("{} has no line `members = […]`, so a workspace of the merge core alone can't be made", path.display())]
     NoMembers {

@@ -4,7 +4,7 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Command,
 };
 
 use super::{Error, Mutation};
@@ -45,11 +45,11 @@ impl Sandbox {
 
     /// Builds the driver, broken by `mutation` if there is one, and hands it to `judge`. The copy is whole again
     /// afterwards.
-    pub fn with<T, E: From<Error>>(
+    pub fn with<T>(
         &self,
         mutation: Option<&Mutation>,
-        judge: impl FnOnce(&Self) -> Result<T, E>,
-    ) -> Result<T, E> {
+        judge: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let Some(mutation) = mutation else {
             self.build("none")?;
             return judge(self);
@@ -57,7 +57,7 @@ impl Sandbox {
         let path = self.source(mutation);
         let whole = read(&path)?;
         write(&path, &mutation.applied_to(&whole)?)?;
-        let judged = self.build(mutation.name).map_err(E::from).and_then(|()| judge(self));
+        let judged = self.build(mutation.name).and_then(|()| judge(self));
         write(&path, &whole)?;
         judged
     }
@@ -67,34 +67,19 @@ impl Sandbox {
         self.target.join(PROFILE).join("examples").join("driver")
     }
 
-    /// Runs the merge core's own tests, and names the first that fails, if one does.
-    pub fn failing_test(&self) -> Result<Option<String>, Error> {
-        let output = self.cargo(&["test", "--no-fail-fast", "--package", "baton-merge", "--tests"])?;
-        if output.status.success() {
-            return Ok(None);
-        }
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let failed = text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-        Ok(Some(failed.unwrap_or("a test that doesn't say its name").to_owned()))
-    }
-
     fn build(&self, name: &'static str) -> Result<(), Error> {
-        let output = self.cargo(&["build", "--quiet", "--package", "baton-merge", "--example", "driver"])?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(Error::Build { name, output: String::from_utf8_lossy(&output.stderr).into_owned() })
-    }
-
-    fn cargo(&self, arguments: &[&str]) -> Result<Output, Error> {
-        Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args(arguments)
+        let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+            .args(["build", "--quiet", "--package", "baton-merge", "--example", "driver"])
             // The lock file of the workspace names more than is needed here, and everything needed.
             .args(["--offline", "--profile", PROFILE])
             .current_dir(self.folder.path())
             .env("CARGO_TARGET_DIR", &self.target)
             .output()
-            .map_err(Error::Cargo)
+            .map_err(Error::Cargo)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Error::Build { name, output: String::from_utf8_lossy(&output.stderr).into_owned() })
     }
 }
 

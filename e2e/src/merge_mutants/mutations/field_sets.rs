@@ -56,13 +56,6 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: "member: node.member || other.member,",
     },
     Mutation {
-        name: "leaves have fields below them",
-        seen: "a parent counts as a leaf",
-        file: "fieldpath/algebra.rs",
-        old: "member: node.member && node.below == 0",
-        new: "member: node.member",
-    },
-    Mutation {
         name: "a subset may have other members",
         seen: "a field that is no longer applied isn't pruned",
         file: "fieldpath/algebra.rs",
@@ -218,21 +211,6 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         seen: "an item whose keys are listed in another order isn't found",
         file: "fieldpath/read.rs",
         old: r#"        fields.sort_by_key(|(name, _): &KeyField<'_>| *name);
-"#,
-        new: "",
-    },
-    Mutation {
-        name: "an asterisk matches nothing",
-        seen: "an ignored field in every item of a list is tracked",
-        file: "fieldpath/pattern.rs",
-        old: "PatternElement::Any => true,",
-        new: "PatternElement::Any => false,",
-    },
-    Mutation {
-        name: "a pattern ends where its path ends",
-        seen: "what is below an ignored field is tracked",
-        file: "fieldpath/pattern.rs",
-        old: r#"            out.extend_from_slice_copy(below.nodes());
 "#,
         new: "",
     },
