@@ -108,14 +108,17 @@ fn union<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) {
             Ordering::Less => out.extend_from_slice_copy(lefts.next_branch().unwrap_or_default()),
             Ordering::Greater => out.extend_from_slice_copy(rights.next_branch().unwrap_or_default()),
             Ordering::Equal => {
-                let (Some((left, left_below)), Some((right, right_below))) = (lefts.next(), rights.next())
-                else {
-                    return;
+                let Some([(left, left_below), (right, right_below)]) = lefts.next_pair(&mut rights) else {
+                    break;
                 };
                 // Of `1` and `1.0` the members' list keeps the right one's spelling, the children's list the left one's.
                 let element = if right.member { right.element } else { left.element };
                 let node = Node { element, below: 0, member: left.member || right.member };
-                branch(out, node, |out| union(left_below, right_below, out));
+                if left.is_leaf() && right.is_leaf() {
+                    out.push(node);
+                } else {
+                    branch(out, node, |out| union(left_below, right_below, out));
+                }
             }
         }
     }
@@ -135,32 +138,36 @@ fn intersection<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>
 
 fn difference<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) {
     let (mut lefts, mut rights) = (left.siblings(), right.siblings());
-    while let Some(left) = lefts.peek() {
-        let Some((other, other_below)) = rights.seek(&left.element) else {
-            out.extend_from_slice_copy(lefts.next_branch().unwrap_or_default());
-            continue;
-        };
-        let Some((node, below)) = lefts.next() else { return };
-        let node = Node { member: node.member && !other.member, ..*node };
-        // A leaf that goes leaves no trace.
-        if node.member || !below.is_empty() {
-            branch(out, node, |out| difference(below, other_below, out));
+    while let (Some(left), Some(right)) = (lefts.peek(), rights.peek()) {
+        match left.element.cmp(&right.element) {
+            Ordering::Less => out.extend_from_slice_copy(lefts.next_branch().unwrap_or_default()),
+            Ordering::Greater => drop(rights.next_branch()),
+            // Leaves that go leave no trace.
+            Ordering::Equal if left.is_leaf() && right.is_leaf() => lefts.pass_same_leaves(&mut rights),
+            Ordering::Equal => {
+                let Some([(node, below), (other, other_below)]) = lefts.next_pair(&mut rights) else { break };
+                let node = Node { member: node.member && !other.member, ..*node };
+                branch(out, node, |out| difference(below, other_below, out));
+            }
         }
     }
+    out.extend_from_slice_copy(lefts.rest());
 }
 
 fn recursive_difference<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) {
     let (mut lefts, mut rights) = (left.siblings(), right.siblings());
-    while let Some(left) = lefts.peek() {
-        let Some((other, other_below)) = rights.seek(&left.element) else {
-            out.extend_from_slice_copy(lefts.next_branch().unwrap_or_default());
+    while let Some((other, other_below)) = rights.next() {
+        let (before, found) = lefts.advance_to(&other.element);
+        out.extend_from_slice_copy(before);
+        if !found {
             continue;
-        };
-        let Some((node, below)) = lefts.next() else { return };
+        }
+        let Some((node, below)) = lefts.next() else { break };
         if !other.member {
             branch(out, *node, |out| recursive_difference(below, other_below, out));
         }
     }
+    out.extend_from_slice_copy(lefts.rest());
 }
 
 #[cfg(test)]

@@ -35,12 +35,10 @@ impl PathElement<'_> {
             Self::Nameless => 4,
         }
     }
-}
 
-impl Ord for PathElement<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
+    /// Compares elements that aren't both fields.
+    fn compare_items(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Self::Field(left), Self::Field(right)) => compare_names(left, right),
             (Self::Key(left), Self::Key(right)) => compare_keys(left, right),
             (Self::Value(left), Self::Value(right)) => left.compare(right),
             (Self::Index(left), Self::Index(right)) => left.cmp(right),
@@ -49,28 +47,50 @@ impl Ord for PathElement<'_> {
     }
 }
 
+impl Ord for PathElement<'_> {
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Field(left), Self::Field(right)) => compare_names(left, right),
+            _ => self.compare_items(other),
+        }
+    }
+}
+
 /// Compares two names. They are short, and those of two sets most often the same: eight bytes at a time in place beat a
 /// call that compares any memory.
 #[inline]
 fn compare_names(left: &str, right: &str) -> Ordering {
-    let (mut left, mut right) = (left.as_bytes(), right.as_bytes());
-    while let (Some((first, left_rest)), Some((second, right_rest))) =
-        (left.split_first_chunk::<8>(), right.split_first_chunk::<8>())
+    let common = left.len().min(right.len());
+    let (mut first, mut second) = (&left.as_bytes()[..common], &right.as_bytes()[..common]);
+    // The last eight bytes, or of a short name the last four, may overlap what was found equal.
+    let ends = (first.last_chunk::<8>(), second.last_chunk::<8>());
+    while let (Some((chunk, first_rest)), Some((other, second_rest))) =
+        (first.split_first_chunk::<8>(), second.split_first_chunk::<8>())
     {
-        let (first, second) = (u64::from_be_bytes(*first), u64::from_be_bytes(*second));
-        if first != second {
-            return first.cmp(&second);
+        if chunk != other {
+            return u64::from_be_bytes(*chunk).cmp(&u64::from_be_bytes(*other));
         }
-        (left, right) = (left_rest, right_rest);
+        (first, second) = (first_rest, second_rest);
     }
-    let tail = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        let length = bytes.len().min(8);
-        word[..length].copy_from_slice(&bytes[..length]);
-        u64::from_be_bytes(word)
+    let order = match ends {
+        (Some(end), Some(other)) => u64::from_be_bytes(*end).cmp(&u64::from_be_bytes(*other)),
+        _ => compare_short(first, second),
     };
-    // Where one is a beginning of the other, or both end in zeros, the lengths decide.
-    tail(left).cmp(&tail(right)).then(left.len().cmp(&right.len()))
+    order.then(left.len().cmp(&right.len()))
+}
+
+/// Compares as many bytes, fewer than eight.
+#[inline]
+fn compare_short(left: &[u8], right: &[u8]) -> Ordering {
+    let word = |bytes: &[u8]| {
+        let (start, end) = (bytes.first_chunk::<4>()?, bytes.last_chunk::<4>()?);
+        Some((u32::from_be_bytes(*start), u32::from_be_bytes(*end)))
+    };
+    match (word(left), word(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        _ => left.cmp(right),
+    }
 }
 
 fn compare_keys(left: &[KeyField<'_>], right: &[KeyField<'_>]) -> Ordering {
@@ -91,12 +111,13 @@ impl PartialOrd for PathElement<'_> {
 
 // Derived equality would tell `1` from `1.0`; the order doesn't, and the two have to agree.
 impl PartialEq for PathElement<'_> {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Field(left), Self::Field(right)) => {
                 left.len() == right.len() && compare_names(left, right).is_eq()
             }
-            _ => self.cmp(other).is_eq(),
+            _ => self.compare_items(other).is_eq(),
         }
     }
 }

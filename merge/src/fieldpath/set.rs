@@ -1,6 +1,6 @@
 //! A set of paths.
 
-use std::fmt;
+use std::{cmp::Ordering, fmt};
 
 use super::{Path, PathElement, builder::SetBuilder};
 use crate::{Arena, arena::ArenaVec};
@@ -26,6 +26,13 @@ pub(crate) struct Node<'a> {
     pub(crate) below: u32,
     /// Whether the path to this node is in the set.
     pub(crate) member: bool,
+}
+
+impl Node<'_> {
+    /// Whether nothing is below it, so that it is a member.
+    pub(crate) fn is_leaf(&self) -> bool {
+        self.below == 0
+    }
 }
 
 impl<'a> FieldSet<'a> {
@@ -178,17 +185,43 @@ impl<'a> Siblings<'a> {
         self.rest
     }
 
-    /// Moves on to the node of this element, where there is one. For elements asked in order.
-    pub(crate) fn seek(&mut self, element: &PathElement<'_>) -> Option<(&'a Node<'a>, FieldSet<'a>)> {
-        loop {
-            match self.peek()?.element.cmp(element) {
-                std::cmp::Ordering::Less => {
-                    self.next_branch();
+    /// Moves on to the node of this element, or to where it would be. Gives what was passed, as it stands in the slice,
+    /// and whether the node is there.
+    pub(crate) fn advance_to(&mut self, element: &PathElement<'_>) -> (&'a [Node<'a>], bool) {
+        let mut passed = 0;
+        let mut found = false;
+        while let Some(node) = self.rest.get(passed) {
+            match node.element.cmp(element) {
+                Ordering::Less => passed += 1 + node.below as usize,
+                order => {
+                    found = order.is_eq();
+                    break;
                 }
-                std::cmp::Ordering::Equal => return self.next_node(),
-                std::cmp::Ordering::Greater => return None,
             }
         }
+        let (passed, rest) = self.rest.split_at(passed);
+        self.rest = rest;
+        (passed, found)
+    }
+
+    /// Moves on to the node of this element and past it, where there is one. For elements asked in order.
+    pub(crate) fn seek(&mut self, element: &PathElement<'_>) -> Option<(&'a Node<'a>, FieldSet<'a>)> {
+        if self.advance_to(element).1 { self.next_node() } else { None }
+    }
+
+    /// The next node with everything below it of each level, where both have one.
+    pub(crate) fn next_pair(&mut self, other: &mut Self) -> Option<[(&'a Node<'a>, FieldSet<'a>); 2]> {
+        Some([self.next_node()?, other.next_node()?])
+    }
+
+    /// Passes the leaves by which both levels go on alike.
+    pub(crate) fn pass_same_leaves(&mut self, other: &mut Self) {
+        let same =
+            self.rest.iter().zip(other.rest).take_while(|(left, right)| {
+                left.is_leaf() && right.is_leaf() && left.element == right.element
+            });
+        let same = same.count();
+        (self.rest, other.rest) = (&self.rest[same..], &other.rest[same..]);
     }
 
     fn next_node(&mut self) -> Option<(&'a Node<'a>, FieldSet<'a>)> {
