@@ -191,8 +191,8 @@ func (r request) checkProfile() error {
 	if err != nil {
 		return err
 	}
-	if profile != "1.36" && profile != "1.36.3" {
-		return refuse(badRequest, "profile: the libraries inside are those of 1.36.3, not of %q", profile)
+	if !answersFor(profile) {
+		return refuse(badRequest, "profile: the libraries inside are those of %s, not of %q", release, profile)
 	}
 	return nil
 }

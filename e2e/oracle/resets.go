@@ -154,9 +154,7 @@ func (res *resource) reset(subresource string, object, live *unstructured.Unstru
 		keepOnly(object, live, "status")
 		return
 	}
-	for path := range fields.All() {
-		takeFrom(live, object, path)
-	}
+	fields.Iterate(func(path fieldpath.Path) { takeFrom(live, object, path) })
 }
 
 // keepOnly makes object a copy of live but for one field and managedFields, which no write resets.

@@ -5,17 +5,18 @@
 use std::{env, fs, process::Command};
 
 use baton_e2e::{
-    assets,
+    assets::{self, Release},
     merge_diff::{
         CorePeer, Peer, ProcessPeer, corpus,
         generate::Level,
+        releases,
         run::{Options, Progress, Sides, run},
         workspace,
     },
 };
 
 fn oracle() -> ProcessPeer {
-    let binary = assets::oracle().unwrap().display().to_string();
+    let binary = assets::oracle(Release::default()).unwrap().display().to_string();
     ProcessPeer::start(vec![binary]).unwrap()
 }
 
@@ -30,10 +31,30 @@ fn the_core_answers_every_case_of_the_corpus_as_the_libraries_do() {
     assert!(told.is_empty(), "{} of {} cases differ:\n{}", told.len(), cases.len(), told.join("\n"));
 }
 
+/// The answers are kept, so that only the oracle of one release is built for the tests.
+#[test]
+fn the_core_answers_for_every_release_as_its_libraries_did() {
+    env::set_current_dir(workspace()).unwrap();
+    let cases = releases::read(&corpus::folder()).unwrap();
+    assert!(!cases.is_empty());
+    for release in Release::ALL {
+        let differences = releases::replay(&cases, release, &mut CorePeer::new()).unwrap();
+        let told: Vec<_> = differences.iter().map(ToString::to_string).collect();
+        assert!(told.is_empty(), "{} of {} cases differ:\n{}", told.len(), cases.len(), told.join("\n"));
+    }
+}
+
 #[test]
 fn the_libraries_agree_with_themselves_and_a_run_asks_as_many_cases_as_it_was_told() {
     env::set_current_dir(workspace()).unwrap();
-    let options = Options { cases: 1003, seed: 1, first: 0, levels: Level::ALL.to_vec(), jobs: 2 };
+    let options = Options {
+        cases: 1003,
+        seed: 1,
+        first: 0,
+        levels: Level::ALL.to_vec(),
+        jobs: 2,
+        profile: Some(Release::default()),
+    };
     let start = || Ok(Box::new(oracle()) as Box<dyn Peer>);
     let report = run(&options, Sides { left: &start, right: &start }, &Progress::default()).unwrap();
     let asked: u64 = report.tally.kinds().map(|(_, _, counts)| counts.cases).sum();
@@ -44,7 +65,8 @@ fn the_libraries_agree_with_themselves_and_a_run_asks_as_many_cases_as_it_was_to
 /// The merge core ships what a new object of each built-in kind has before anyone set anything, since no schema tells it.
 #[test]
 fn the_zero_values_of_built_in_kinds_are_those_of_the_libraries() {
-    let printed = Command::new(assets::oracle().unwrap()).arg("zero-values").output().unwrap();
+    let printed =
+        Command::new(assets::oracle(Release::default()).unwrap()).arg("zero-values").output().unwrap();
     let shipped = workspace().join("merge/data/zero-values.json");
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{
-    Program,
+    Program, Release,
     go::{Build, Go, required},
     key::key,
 };
@@ -29,6 +29,7 @@ pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Erro
         Build {
             title: "etcd and Kubernetes",
             module: source.to_owned(),
+            module_file: None,
             package: ".",
             output: MULTI_CALL,
             linker_flags: format!("-s -w {}", version_flags(&release)),
@@ -37,6 +38,7 @@ pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Erro
         Build {
             title: "KWOK",
             module: source.join("kwok"),
+            module_file: None,
             package: "sigs.k8s.io/kwok/cmd/kwok",
             output: Program::Kwok.name(),
             linker_flags: "-s -w".to_owned(),
@@ -53,18 +55,19 @@ pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Erro
     })
 }
 
-/// The oracle from the module at `source` in the cache at `cache`, built now if it isn't there.
-pub(super) fn oracle(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
+/// The oracle of a release from the module at `source` in the cache at `cache`, built now if it isn't there.
+pub(super) fn oracle(source: &Path, release: Release, cache: &Path) -> Result<PathBuf, Error> {
     let build = Build {
         title: "the oracle",
         module: source.to_owned(),
+        module_file: release.module_file(),
         package: ".",
         output: ORACLE,
         linker_flags: "-s -w".to_owned(),
         packages: 800,
     };
-    let told = "the merge oracle; that takes a minute or two on two cores";
-    Ok(ensure(source, &cache.join("oracle"), told, &[build], |_| Ok(()))?.join(ORACLE))
+    let told = format!("the merge oracle of {}; that takes a minute or two on two cores", release.name());
+    Ok(ensure(source, &cache.join("oracle"), &told, &[build], |_| Ok(()))?.join(ORACLE))
 }
 
 /// The folder below `cache` with `builds`, made now if it isn't there: `told` says to people what it takes, and `finish`
@@ -80,6 +83,7 @@ fn ensure(
     let mut recipe = vec![go.version.as_str(), go.platform.as_str()];
     recipe.extend(Build::FLAGS);
     recipe.extend(builds.iter().flat_map(|build| [build.package, build.output, build.linker_flags.as_str()]));
+    recipe.extend(builds.iter().filter_map(|build| build.module_file.as_deref()?.to_str()));
 
     let done = cache.join(key(source, &recipe)?);
     if done.is_dir() {

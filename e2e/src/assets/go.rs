@@ -35,6 +35,8 @@ pub(super) struct Build {
     pub(super) title: &'static str,
     /// The folder of the module.
     pub(super) module: PathBuf,
+    /// What stands in for its go.mod, relative to it.
+    pub(super) module_file: Option<PathBuf>,
     /// The main package.
     pub(super) package: &'static str,
     /// The binary's name.
@@ -54,6 +56,7 @@ impl Build {
         command
             .arg("build")
             .args(Self::FLAGS)
+            .args(self.module_file.iter().map(|file| format!("-modfile={}", file.display())))
             .args(["-ldflags", &self.linker_flags])
             .arg("-o")
             .arg(folder.join(self.output))

@@ -4,6 +4,7 @@
 mod build;
 mod go;
 mod key;
+mod release;
 
 use std::{
     env,
@@ -11,6 +12,8 @@ use std::{
 };
 
 use crate::Error;
+
+pub use release::Release;
 
 /// A program of the test cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,10 +56,10 @@ pub(crate) fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("controlplane")
 }
 
-/// The merge oracle, from the cache or built now: a program that answers the merge driver protocol with the libraries
-/// that a kube-apiserver is made of. A build takes minutes, says so on standard error, and blocks the thread.
-pub fn oracle() -> Result<PathBuf, Error> {
-    build::oracle(&Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle"), &cache_dir()?)
+/// The merge oracle of a release, from the cache or built now: a program that answers the merge driver protocol with the
+/// libraries that its kube-apiserver is made of. A build takes minutes, says so on standard error, and blocks the thread.
+pub fn oracle(release: Release) -> Result<PathBuf, Error> {
+    build::oracle(&Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle"), release, &cache_dir()?)
 }
 
 /// The programs, found or built.

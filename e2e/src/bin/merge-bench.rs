@@ -7,13 +7,16 @@
 use std::time::Duration;
 
 use allocation_counter::measure;
-use baton_e2e::merge_bench::{
-    Row,
-    core::Core,
-    go::Go,
-    objects::{self, Subject},
-    run::{Effort, Figures, run},
-    table,
+use baton_e2e::{
+    assets::{self, Release},
+    merge_bench::{
+        Row,
+        core::Core,
+        go::Go,
+        objects::{self, Subject},
+        run::{Effort, Figures, run},
+        table,
+    },
 };
 use baton_merge::Arena;
 use clap::Parser;
@@ -39,7 +42,7 @@ fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let rows = if cli.rows.is_empty() { Row::ALL.to_vec() } else { cli.rows.clone() };
     let subjects: Vec<_> = objects::all()?.into_iter().filter(|subject| cli.wants(subject)).collect();
-    let oracle = baton_e2e::assets::oracle()?;
+    let oracle = assets::oracle(Release::default())?;
     let mut go = Go::start(&oracle)?;
     let effort = Effort { samples: cli.samples, duration: Duration::from_millis(cli.millis) };
 

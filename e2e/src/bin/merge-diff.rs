@@ -1,8 +1,10 @@
-//! Puts generated questions to the Rust merge core and to the Go libraries, compares their answers, and shows every
-//! difference as a small request that can be replayed by hand. The last line on standard output is `matched X of Y`.
+//! Puts generated questions to the Rust merge core and to the Go libraries of a release of Kubernetes, compares their
+//! answers, and shows every difference as a small request that can be replayed by hand. The last line on standard output
+//! is `matched X of Y`.
 
 use std::{
     env,
+    path::PathBuf,
     process::ExitCode,
     sync::{Arc, atomic::Ordering, mpsc},
     thread,
@@ -10,14 +12,18 @@ use std::{
 };
 
 use anyhow::Context as _;
-use baton_e2e::merge_diff::{
-    CorePeer, Error, Peer, ProcessPeer,
-    compare::Verdict,
-    corpus,
-    generate::Level,
-    run::{Failure, Options, Progress, Report, Sides, run},
-    shrink::{Small, shrink},
-    workspace,
+use baton_e2e::{
+    assets::{self, Release},
+    merge_diff::{
+        CorePeer, Error, Json, Peer, ProcessPeer,
+        compare::Verdict,
+        corpus,
+        generate::Level,
+        releases::{self, Answered},
+        run::{Failure, Options, Progress, Report, Sides, run},
+        shrink::{Small, shrink},
+        workspace,
+    },
 };
 use clap::Parser;
 
@@ -36,6 +42,12 @@ struct Cli {
     /// Ask only on these levels of the protocol.
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=3))]
     level: Vec<u8>,
+    /// The release of Kubernetes whose libraries are asked, and whose rules the core follows.
+    #[arg(long, value_enum, default_value_t)]
+    release: Release,
+    /// Ask the libraries of this release too, instead of the core, to see what differs between releases.
+    #[arg(long, value_enum, value_name = "RELEASE", conflicts_with = "left")]
+    against: Option<Release>,
     /// How many threads ask, each with peers of its own.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -48,6 +60,9 @@ struct Cli {
     /// Replay the corpus instead of asking what is generated.
     #[arg(long)]
     corpus: bool,
+    /// Ask the libraries of every release the cases that releases answer differently, and keep the answers.
+    #[arg(long)]
+    record: bool,
     /// The command line of the left side, instead of the merge core.
     #[arg(long, value_name = "COMMAND")]
     left: Option<String>,
@@ -63,13 +78,21 @@ fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     // Paths in requests are relative to the workspace.
     env::set_current_dir(workspace()).with_context(|| format!("can't enter {}", workspace().display()))?;
+    if cli.record {
+        return record();
+    }
     let right_command = match &cli.right {
         Some(command) => words(command),
-        None => vec![baton_e2e::assets::oracle().map_err(Error::from)?.display().to_string()],
+        None => oracle(cli.release)?,
+    };
+    let left_command = match (&cli.left, cli.against) {
+        (Some(command), _) => Some(words(command)),
+        (None, Some(release)) => Some(oracle(release)?),
+        (None, None) => None,
     };
     let left = || -> Result<Box<dyn Peer>, Error> {
-        Ok(match &cli.left {
-            Some(command) => Box::new(ProcessPeer::start(words(command))?),
+        Ok(match &left_command {
+            Some(command) => Box::new(ProcessPeer::start(command.clone())?),
             None => Box::new(CorePeer::new()),
         })
     };
@@ -77,7 +100,7 @@ fn main() -> anyhow::Result<ExitCode> {
         || -> Result<Box<dyn Peer>, Error> { Ok(Box::new(ProcessPeer::start(right_command.clone())?)) };
     let sides = Sides { left: &left, right: &right };
     if cli.corpus {
-        return replay(sides);
+        return replay(sides, cli.release);
     }
     let levels: Vec<_> = cli.level.iter().filter_map(|number| Level::from_number(*number)).collect();
     let options = Options {
@@ -86,6 +109,8 @@ fn main() -> anyhow::Result<ExitCode> {
         first: cli.first,
         levels: if levels.is_empty() { Level::ALL.to_vec() } else { levels },
         jobs: cli.jobs,
+        // The libraries of two releases don't answer for the same one.
+        profile: cli.against.is_none().then_some(cli.release),
     };
     let report = watched(&options, sides)?;
     explain(&report, &cli, sides)?;
@@ -95,15 +120,31 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(if report.tally.mismatched() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The command line of the libraries of a release.
+fn oracle(release: Release) -> Result<Vec<String>, Error> {
+    Ok(vec![assets::oracle(release)?.display().to_string()])
+}
+
 /// Asks every case of the corpus, and shows all that differ.
-fn replay(sides: Sides<'_>) -> anyhow::Result<ExitCode> {
-    let cases = corpus::read(&corpus::folder())?;
+fn replay(sides: Sides<'_>, release: Release) -> anyhow::Result<ExitCode> {
+    let mut cases = releases::of_corpus(corpus::read(&corpus::folder())?, release);
+    cases.extend(releases::read(&corpus::folder())?.iter().map(|case| case.of(release)));
     let differences = corpus::replay(&cases, (sides.left)()?.as_mut(), (sides.right)()?.as_mut())?;
     for difference in &differences {
         println!("{difference}");
     }
     println!("matched {} of {}", cases.len() - differences.len(), cases.len());
     Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Has every release answer the cases in which releases differ.
+fn record() -> anyhow::Result<ExitCode> {
+    let mut cases = releases::read(&corpus::folder())?;
+    for release in Release::ALL {
+        releases::record(&mut cases, release, &mut ProcessPeer::start(oracle(release)?)?)?;
+    }
+    println!("kept in {}", releases::write(&corpus::folder(), &cases)?.display());
+    Ok(ExitCode::SUCCESS)
 }
 
 fn words(command: &str) -> Vec<String> {
@@ -157,10 +198,21 @@ fn explain(report: &Report, cli: &Cli, sides: Sides<'_>) -> Result<(), Error> {
         println!("{name}, and {} like it: {}", count - 1, small.at);
         println!("  request {}\n  left    {}\n  right   {}", small.request, small.left, small.right);
         if cli.save {
-            println!("  saved as {}", corpus::save(&corpus::folder(), &name, &small)?.display());
+            println!("  saved as {}", save(cli, &name, small)?.display());
         }
     }
     Ok(())
+}
+
+/// Keeps a case in the corpus. What two releases differ in has no answers until these are recorded.
+fn save(cli: &Cli, name: &str, small: Small) -> Result<PathBuf, Error> {
+    let folder = corpus::folder();
+    if cli.against.is_none() {
+        return corpus::save(&folder, name, &small);
+    }
+    let mut cases = releases::read(&folder)?;
+    cases.push(Answered { name: name.to_owned(), request: small.request, answers: Json::object() });
+    releases::write(&folder, &cases)
 }
 
 /// A failure that can't be made small, since it is none when it is asked alone.

@@ -5,6 +5,7 @@ use std::{env, process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
 use baton_e2e::{
+    assets::{self, Release},
     merge_diff::{self, ProcessPeer, workspace},
     merge_mutants::{Catch, Error, Mutation, Questions, Sandbox, hunt, mutations},
 };
@@ -49,7 +50,7 @@ fn main() -> anyhow::Result<ExitCode> {
     wanted.iter().try_for_each(|mutation| sandbox.check(mutation))?;
 
     let began = Instant::now();
-    let oracle = baton_e2e::assets::oracle().map_err(merge_diff::Error::from)?.display().to_string();
+    let oracle = assets::oracle(Release::default()).map_err(merge_diff::Error::from)?.display().to_string();
     let questions = Questions::collect(&oracle, cli.seed, cli.cases)?;
     eprintln!("{} questions; {} s", questions.len(), began.elapsed().as_secs());
     let mut judge = Judge { sandbox, oracle: ProcessPeer::start(vec![oracle])?, questions };

@@ -13,19 +13,22 @@ pub mod generate;
 pub mod json;
 pub mod peer;
 pub mod random;
+pub mod releases;
 pub mod run;
 pub mod shrink;
 pub mod tally;
 
 use std::path::Path;
 
+use crate::assets::Release;
+
 pub use core::CorePeer;
 pub use error::Error;
 pub use json::Json;
 pub use peer::{Peer, ProcessPeer};
 
-/// The release whose rules both sides are asked for: the one whose libraries the oracle is built from.
-pub const PROFILE: &str = "1.36.3";
+/// The release whose rules are asked for unless another is wanted: that of the API server of the tests.
+pub const PROFILE: &str = Release::V1_36_3.name();
 
 /// The root of the workspace. Paths in requests are relative to it, so that a case can be replayed on any machine.
 pub fn workspace() -> &'static Path {

@@ -9,12 +9,13 @@ use std::{
 };
 
 use super::{
-    Error, PROFILE, Peer,
+    Error, Peer,
     compare::{Verdict, agreed, compare},
     generate::{Level, Scenario, Scenarios},
     json::Json,
     tally::Tally,
 };
+use crate::assets::Release;
 
 /// How many requests a scenario has.
 pub const STEPS: u64 = 16;
@@ -38,6 +39,8 @@ pub struct Options {
     pub levels: Vec<Level>,
     /// How many threads, each with peers of its own.
     pub jobs: usize,
+    /// The release that the requests name; without one the peers answer as they like best.
+    pub profile: Option<Release>,
 }
 
 /// Starts a peer.
@@ -126,7 +129,7 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progres
             // The last scenario may be shorter than the others.
             lanes.retain(|(number, _)| (number - options.first) * STEPS + step < options.cases);
             let requests: Vec<Json> =
-                lanes.iter_mut().map(|(_, scenario)| complete(scenario.next())).collect();
+                lanes.iter_mut().map(|(_, scenario)| complete(scenario.next(), options.profile)).collect();
             let batch: Arc<[String]> = requests.iter().map(Json::to_string).collect();
             right_peer.start(Arc::clone(&batch))?;
             left_peer.start(batch)?;
@@ -176,12 +179,12 @@ fn is_another_choice(right: &mut dyn Peer, request: &Json, left: &str) -> Result
 }
 
 /// Names the release in a request, and the time where a server would look at its clock.
-fn complete(mut request: Json) -> Json {
+fn complete(mut request: Json, profile: Option<Release>) -> Json {
     if request.get("gvk").is_some() && request.get("now").is_none() {
         request.set("now", NOW);
     }
-    if request.get("profile").is_none() {
-        request.set("profile", PROFILE);
+    if let (Some(release), None) = (profile, request.get("profile")) {
+        request.set("profile", release.name());
     }
     request
 }

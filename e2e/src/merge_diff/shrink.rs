@@ -111,9 +111,11 @@ fn candidates(request: &Json) -> Vec<Json> {
     let mut found = Vec::new();
     let mut path = Vec::new();
     collect(request, request, &mut path, &mut found);
-    // Without a time each side looks at its own clock, and that alone makes a difference.
+    // Without a time each side looks at its own clock, and without a release at rules of its own: that alone makes a
+    // difference.
     let has_time = |request: &Json| request.get("now").is_some();
     found.retain(|(_, candidate)| has_time(candidate) || !has_time(request));
+    found.retain(|(_, candidate)| candidate.get("profile") == request.get("profile"));
     found.sort_by_key(|(size, _)| *size);
     found.into_iter().map(|(_, candidate)| candidate).collect()
 }

@@ -6,11 +6,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::merge_diff::{
-    Error, Peer, ProcessPeer, corpus,
-    generate::Level,
-    peer::Batch,
-    run::{Options, Progress, STEPS, Sides, run},
+use crate::{
+    assets::Release,
+    merge_diff::{
+        Error, Peer, ProcessPeer, corpus,
+        generate::Level,
+        peer::Batch,
+        run::{Options, Progress, STEPS, Sides, run},
+    },
 };
 
 /// How many cases of the corpus are asked at a time.
@@ -115,7 +118,14 @@ fn generated(oracle: ProcessPeer, seed: u64, cases: u64) -> Result<Vec<Group>, E
     let left = || -> Result<Box<dyn Peer>, Error> {
         Ok(Box::new(Recorder { oracle: None, record: Arc::clone(&record) }))
     };
-    let options = Options { cases, seed, first: 0, levels: Level::ALL.to_vec(), jobs: 1 };
+    let options = Options {
+        cases,
+        seed,
+        first: 0,
+        levels: Level::ALL.to_vec(),
+        jobs: 1,
+        profile: Some(Release::default()),
+    };
     run(&options, Sides { left: &left, right: &right }, &Progress::default())?;
     let batches = std::mem::take(&mut *record.lock().unwrap_or_else(PoisonError::into_inner));
     let mut groups = Vec::with_capacity(batches.len());
