@@ -320,7 +320,8 @@ fn write_scalar(value: &Json, out: &mut String) -> Option<()> {
             out.push('"');
         }
         Json::Number(number) => {
-            require(number.is_i64())?;
+            // A set that is read again holds floats, of which a large one stands for several integers.
+            require(number.as_i64()?.unsigned_abs() < 1 << f64::MANTISSA_DIGITS)?;
             out.push_str(&number.to_string());
         }
         Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -397,9 +398,14 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// Whether the name of a member is that of a path element.
+/// Whether the name of a member is that of a path element, and is written as it was read: a large number loses digits.
 fn is_element(name: &str) -> bool {
-    matches!(name.as_bytes(), [b'f' | b'k' | b'v' | b'i', b':', ..])
+    let is_short = |digits: &[u8]| digits.len() < f64::DIGITS as usize;
+    match name.as_bytes() {
+        [b'f' | b'i', b':', ..] => true,
+        [b'k' | b'v', b':', item @ ..] => item.split(|byte| !byte.is_ascii_digit()).all(is_short),
+        _ => false,
+    }
 }
 
 /// What is owned of a map, member by member in order.

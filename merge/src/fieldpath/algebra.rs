@@ -111,8 +111,9 @@ fn union<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) {
                 let Some([(left, left_below), (right, right_below)]) = lefts.next_pair(&mut rights) else {
                     break;
                 };
-                // Of `1` and `1.0` the members' list keeps the right one's spelling, the children's list the left one's.
-                let element = if right.member { right.element } else { left.element };
+                // Of `1` and `1.0` the members' list keeps the right one's spelling, the children's list the left one's. The
+                // children's is written, where there are any.
+                let element = if left.is_leaf() { right.element } else { left.element };
                 let node = Node { element, below: 0, member: left.member || right.member };
                 if left.is_leaf() && right.is_leaf() {
                     out.push(node);

@@ -71,6 +71,15 @@ impl<'a> FieldSet<'a> {
         !self.nodes.iter().any(|node| matches!(node.element, PathElement::Nameless))
     }
 
+    /// Whether a number in the name of an item is a float so large that it equals several integers.
+    pub(crate) fn has_rounded_numbers(&self) -> bool {
+        self.nodes.iter().any(|node| match node.element {
+            PathElement::Key(fields) => fields.iter().any(|(_, value)| value.has_rounded_numbers()),
+            PathElement::Value(value) => value.has_rounded_numbers(),
+            _ => false,
+        })
+    }
+
     /// Whether this very path is in the set (a path above or below it doesn't count).
     pub fn contains(&self, path: &Path<'_>) -> bool {
         let Some((last, above)) = path.elements().split_last() else { return false };

@@ -77,10 +77,12 @@ impl<'a> Updater<'_, 'a> {
 }
 
 /// Whether the applier still applies all that it held, and there is only one version to think of. An applied item
-/// or map key is always owned itself, so nothing above what it holds is unowned then.
+/// or map key is always owned itself, so nothing above what it holds is unowned then. A number that lost digits stands
+/// for several items, of which not all need to be applied still.
 fn keeps_all<M: Ord>(managers: &Managers<'_, M>, applier: &M, last: VersionedSet<'_>) -> bool {
     managers.iter().all(|(_, owned)| owned.version == last.version)
         && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
+        && !last.set.has_rounded_numbers()
 }
 
 /// What was converted; none where the version is gone.

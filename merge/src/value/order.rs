@@ -45,6 +45,17 @@ impl Value<'_> {
         }
     }
 
+    /// Whether a float is so large that it equals several integers.
+    pub(crate) fn has_rounded_numbers(&self) -> bool {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match self {
+            Self::Float(number) => number.abs() >= EXACT,
+            Self::List(items) => items.iter().any(Self::has_rounded_numbers),
+            Self::Map(map) => map.members().iter().any(|(_, value)| value.has_rounded_numbers()),
+            _ => false,
+        }
+    }
+
     fn rank(self) -> u8 {
         match self {
             Self::Int(_) | Self::Float(_) => 0,
