@@ -1,11 +1,11 @@
 //! Writing FieldsV1, byte for byte as structured-merge-diff does.
 
-use std::fmt::Write;
-
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{FieldSet, PathElement};
-use crate::value::{Dialect, Value, escape_json, go_json, is_plain, write_plain_json_string};
+use crate::value::{
+    Dialect, Value, escape_json, go_json, is_plain, is_plain_in_html, write_plain_json_string,
+};
 
 impl FieldSet<'_> {
     /// The text of FieldsV1, as a kube-apiserver writes it: members in the set's order.
@@ -71,30 +71,25 @@ fn empty() -> serde_json::Value {
 
 fn write_level(set: FieldSet<'_>, out: &mut String, scratch: &mut String) {
     for (position, (node, below)) in set.siblings().enumerate() {
-        if position > 0 {
-            out.push(',');
-        }
-        out.push('"');
-        match node.element {
-            PathElement::Field(name) => {
-                out.push_str("f:");
-                escape_json(out, name);
-            }
-            element if write_plain_name(element, out) => {}
-            element => {
+        let is_first = position == 0;
+        if let PathElement::Field(name) = node.element {
+            out.push_str(if is_first { "\"f:" } else { ",\"f:" });
+            escape_json(out, name);
+        } else {
+            out.push_str(if is_first { "\"" } else { ",\"" });
+            if !write_plain_name(node.element, out) {
                 scratch.clear();
-                element.write_fields_v1_name(scratch);
+                node.element.write_fields_v1_name(scratch);
                 escape_json(out, scratch);
             }
         }
-        out.push_str("\":{");
-        if !below.is_empty() {
-            if node.member {
-                out.push_str("\".\":{},");
-            }
+        if below.is_empty() {
+            out.push_str("\":{}");
+        } else {
+            out.push_str(if node.member { "\":{\".\":{}," } else { "\":{" });
             write_level(below, out, scratch);
+            out.push('}');
         }
-        out.push('}');
     }
 }
 
@@ -104,15 +99,14 @@ fn write_plain_name(element: PathElement<'_>, out: &mut String) -> bool {
     let start = out.len();
     let written = match element {
         PathElement::Key(fields) => {
-            out.push_str("k:{");
             let all = fields.iter().enumerate().all(|(position, (name, value))| {
-                out.push_str(if position > 0 { ",\\\"" } else { "\\\"" });
+                out.push_str(if position == 0 { "k:{\\\"" } else { ",\\\"" });
                 out.push_str(name);
                 out.push_str("\\\":");
                 is_plain(name) && write_plain_scalar(*value, out)
             });
             out.push('}');
-            all
+            all && !fields.is_empty()
         }
         PathElement::Value(value) => {
             out.push_str("v:");
@@ -132,22 +126,13 @@ fn write_plain_scalar(value: Value<'_>, out: &mut String) -> bool {
             out.push_str("\\\"");
             out.push_str(text);
             out.push_str("\\\"");
-            // What isn't ASCII may have to be escaped for HTML.
-            text.is_ascii() && is_plain(text) && !text.contains(['<', '>', '&'])
+            is_plain_in_html(text)
         }
-        Value::Bool(value) => {
-            out.push_str(if value { "true" } else { "false" });
-            true
-        }
-        Value::Int(number) => {
-            // Writing to a string can't fail.
-            let _ = write!(out, "{number}");
-            true
-        }
-        _ => {
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
             go_json(out, &value, Dialect::Iterator);
-            matches!(value, Value::Float(_))
+            true
         }
+        _ => false,
     }
 }
 

@@ -12,6 +12,7 @@ mod pattern;
 mod plain;
 mod read;
 mod set;
+mod written;
 
 pub(crate) use builder::SetBuilder;
 pub use element::{KeyField, PathElement};

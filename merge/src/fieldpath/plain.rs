@@ -4,46 +4,62 @@
 //! as plain as this is left to the parser.
 
 use super::KeyField;
-use crate::{Arena, value::Value};
+use crate::{
+    Arena,
+    value::{Value, plain_length},
+};
 
 /// Reads what follows `k:`; `None` for what isn't plain.
 pub(super) fn key<'a>(arena: &'a Arena, text: &'a str) -> Option<&'a [KeyField<'a>]> {
-    let mut fields = arena.vec_with_capacity(2);
-    let mut rest = text.strip_prefix('{')?;
-    loop {
-        let (name, after) = string(rest)?;
-        let (value, after) = scalar(after.strip_prefix(':')?)?;
-        fields.push((name, value));
-        match after.as_bytes() {
-            b"}" => break,
-            [b',', ..] => rest = &after[1..],
-            _ => return None,
-        }
-    }
-    let fields: &[KeyField<'_>] = fields.into_bump_slice();
-    fields.is_sorted_by(|left, right| left.0 < right.0).then_some(fields)
+    let (fields, rest) = key_quoted_by("\"", arena, text)?;
+    rest.is_empty().then_some(fields)
 }
 
 /// Reads what follows `v:`; `None` for what isn't plain.
 pub(super) fn value(text: &str) -> Option<Value<'_>> {
-    let (value, rest) = scalar(text)?;
+    let (value, rest) = scalar("\"", text)?;
     rest.is_empty().then_some(value)
 }
 
-fn scalar(text: &str) -> Option<(Value<'_>, &str)> {
+/// Reads a key where a quote is spelled so, and gives the text after it.
+pub(super) fn key_quoted_by<'a>(
+    quote: &str,
+    arena: &'a Arena,
+    text: &'a str,
+) -> Option<(&'a [KeyField<'a>], &'a str)> {
+    let mut fields = arena.vec_with_capacity(2);
+    let mut rest = text.strip_prefix('{')?;
+    loop {
+        let (name, after) = string(quote, rest)?;
+        let (value, after) = scalar(quote, after.strip_prefix(':')?)?;
+        fields.push((name, value));
+        match after.as_bytes().first()? {
+            b',' => rest = &after[1..],
+            b'}' => {
+                rest = &after[1..];
+                break;
+            }
+            _ => return None,
+        }
+    }
+    let fields: &[KeyField<'_>] = fields.into_bump_slice();
+    fields.is_sorted_by(|left, right| left.0 < right.0).then_some((fields, rest))
+}
+
+/// Reads a value where a quote is spelled so, and gives the text after it.
+pub(super) fn scalar<'a>(quote: &str, text: &'a str) -> Option<(Value<'a>, &'a str)> {
     match text.as_bytes().first()? {
-        b'"' => string(text).map(|(text, rest)| (Value::String(text), rest)),
         b't' => text.strip_prefix("true").map(|rest| (Value::Bool(true), rest)),
         b'f' => text.strip_prefix("false").map(|rest| (Value::Bool(false), rest)),
         b'1'..=b'9' => number(text),
-        _ => None,
+        _ => string(quote, text).map(|(text, rest)| (Value::String(text), rest)),
     }
 }
 
-fn string(text: &str) -> Option<(&str, &str)> {
-    let text = text.strip_prefix('"')?;
-    let end = text.bytes().position(|byte| matches!(byte, b'"' | b'\\') || byte < b' ')?;
-    (text.as_bytes()[end] == b'"').then(|| (&text[..end], &text[end + 1..]))
+fn string<'a>(quote: &str, text: &'a str) -> Option<(&'a str, &'a str)> {
+    let text = text.strip_prefix(quote)?;
+    let (string, rest) = text.split_at(plain_length(text));
+    Some((string, rest.strip_prefix(quote)?))
 }
 
 /// A positive integer that a float holds exactly. All numbers in the names of items are floats.

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::de::StrRead;
 
-use super::{FieldSet, KeyField, Node, PathElement, builder::position, plain};
+use super::{FieldSet, KeyField, Node, PathElement, builder::position, plain, written};
 use crate::{
     Arena,
     arena::ArenaVec,
@@ -69,7 +69,10 @@ impl<'a> FieldSet<'a> {
     /// # Errors
     /// As [`from_fields_v1`](Self::from_fields_v1), and when it isn't JSON.
     pub fn from_fields_v1_text(arena: &'a Arena, text: &'a str) -> Result<Self, FieldsV1Error> {
-        read(arena, &mut serde_json::Deserializer::from_str(text))
+        match written::read(arena, text) {
+            Some(set) => Ok(set),
+            None => read(arena, &mut serde_json::Deserializer::from_str(text)),
+        }
     }
 }
 

@@ -16,7 +16,9 @@ mod text;
 
 pub(crate) use deserialize::{NameSeed, ValueSeed};
 pub use json::{MAX_DEPTH, ValueError};
-pub(crate) use text::{Dialect, escape_json, go_json, is_plain, write_plain_json_string};
+pub(crate) use text::{
+    Dialect, escape_json, go_json, is_plain, is_plain_in_html, plain_length, write_plain_json_string,
+};
 
 /// A JSON value. Absent is not [`Null`](Self::Null): what may be absent is an `Option<Value>`.
 #[derive(Clone, Copy, Debug)]

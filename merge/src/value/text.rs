@@ -62,8 +62,49 @@ pub(crate) fn escape_json(out: &mut String, text: &str) {
 }
 
 /// Whether a text is written as it is.
+#[inline]
 pub(crate) fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
+    plain_length(text) == text.len()
+}
+
+/// How many bytes come before the first that a JSON string escapes: a quote, a backslash or a control character. Looks
+/// at eight bytes at a time.
+#[inline]
+pub(crate) fn plain_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (position, word) in words.iter().enumerate() {
+        if let Some(at) = first_escaped(*word) {
+            return 8 * position + at;
+        }
+    }
+    // The last eight may overlap some that were found plain.
+    if let (Some(last), false) = (bytes.last_chunk::<8>(), rest.is_empty()) {
+        return bytes.len() - 8 + first_escaped(*last).unwrap_or(8);
+    }
+    let is_plain = |byte: &&u8| **byte >= b' ' && **byte != b'"' && **byte != b'\\';
+    8 * words.len() + rest.iter().take_while(is_plain).count()
+}
+
+/// The position of the first of eight bytes that a JSON string escapes.
+#[inline]
+fn first_escaped(bytes: [u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    let word = u64::from_le_bytes(bytes);
+    // Sets the high bit of the first byte that is less, and perhaps of some after it: subtracting borrows from these.
+    let less_than = |word: u64, limit: u8| word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH;
+    let equal_to = |byte: u8| less_than(word ^ (ONES * u64::from(byte)), 1);
+    let escaped = less_than(word, b' ') | equal_to(b'"') | equal_to(b'\\');
+    (escaped != 0).then(|| escaped.trailing_zeros() as usize / 8)
+}
+
+/// Whether a text is written as it is where HTML is escaped. Beyond ASCII some is, so that counts as not plain.
+pub(crate) fn is_plain_in_html(text: &str) -> bool {
+    is_plain(text)
+        && text
+            .bytes()
+            .fold(true, |plain, byte| plain & byte.is_ascii() & !matches!(byte, b'<' | b'>' | b'&'))
 }
 
 fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
@@ -96,7 +137,13 @@ fn escape(out: &mut String, text: &str, is_unsafe: impl Fn(char) -> bool, dialec
 }
 
 fn write_json_float(out: &mut String, value: f64, dialect: Dialect) {
+    /// Up to here a float holds every integer.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
     let size = value.abs();
+    if size < EXACT && value.fract() == 0.0 && !(value == 0.0 && value.is_sign_negative()) {
+        #[expect(clippy::cast_possible_truncation, reason = "it's an integer that fits")]
+        return push(out, format_args!("{}", value as i64));
+    }
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
         // Of small numbers `encoding/json` writes `1e-7`, json-iterator `1e-07`.
         let digits = if dialect == Dialect::Iterator { 2 } else { 1 };
@@ -212,6 +259,19 @@ mod tests {
 
     use super::*;
     use crate::Arena;
+
+    #[test]
+    fn the_first_byte_to_escape_is_found_wherever_it_is() {
+        let plain = "äbcdefghijklmnopqrstuvw";
+        assert_eq!(plain_length(plain), plain.len());
+        for (at, _) in plain.char_indices() {
+            for escaped in ['"', '\\', '\n', '\u{1f}', '\0'] {
+                let text = format!("{}{escaped}{}\"", &plain[..at], &plain[at..]);
+                assert_eq!(plain_length(&text), at, "{text:?}");
+                assert_eq!(plain_length(&text[..=at]), at, "{text:?}");
+            }
+        }
+    }
 
     fn written(json: &serde_json::Value, dialect: Dialect) -> String {
         let arena = Arena::new();
