@@ -79,6 +79,7 @@ fn write_level(set: FieldSet<'_>, out: &mut String, scratch: &mut String) {
             out.push_str(if is_first { "\"" } else { ",\"" });
             if !write_plain_name(node.element, out) {
                 scratch.clear();
+                scratch.reserve(256);
                 node.element.write_fields_v1_name(scratch);
                 escape_json(out, scratch);
             }

@@ -55,10 +55,14 @@ pub(crate) fn write_plain_json_string(out: &mut String, text: &str) {
 
 /// Escapes a string as json-iterator does where HTML isn't escaped, without the quotes.
 pub(crate) fn escape_json(out: &mut String, text: &str) {
-    if is_plain(text) {
-        return out.push_str(text);
+    let mut rest = text;
+    loop {
+        let (plain, tail) = rest.split_at(plain_length(rest));
+        out.push_str(plain);
+        let Some(character) = tail.chars().next() else { return };
+        escape_character(out, character, Dialect::Iterator);
+        rest = &tail[character.len_utf8()..];
     }
-    escape(out, text, |character| character < ' ', Dialect::Iterator);
 }
 
 /// Whether a text is written as it is.
@@ -108,32 +112,32 @@ pub(crate) fn is_plain_in_html(text: &str) -> bool {
 }
 
 fn write_html_safe_string(out: &mut String, text: &str, dialect: Dialect) {
-    let unsafe_in_html =
-        |character| character < ' ' || matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
+    let is_escaped =
+        |character| matches!(character, '\0'..' ' | '"' | '\\' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
     out.push('"');
-    escape(out, text, unsafe_in_html, dialect);
-    out.push('"');
-}
-
-fn escape(out: &mut String, text: &str, is_unsafe: impl Fn(char) -> bool, dialect: Dialect) {
     let mut rest = text;
-    while let Some(at) = rest.find(|character| matches!(character, '"' | '\\') || is_unsafe(character)) {
+    while let Some(at) = rest.find(is_escaped) {
         let (plain, tail) = rest.split_at(at);
         out.push_str(plain);
         let Some(character) = tail.chars().next() else { break };
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' if dialect == Dialect::Standard => out.push_str("\\b"),
-            '\u{c}' if dialect == Dialect::Standard => out.push_str("\\f"),
-            other => push(out, format_args!("\\u{:04x}", u32::from(other))),
-        }
+        escape_character(out, character, dialect);
         rest = &tail[character.len_utf8()..];
     }
     out.push_str(rest);
+    out.push('"');
+}
+
+fn escape_character(out: &mut String, character: char, dialect: Dialect) {
+    match character {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\u{8}' if dialect == Dialect::Standard => out.push_str("\\b"),
+        '\u{c}' if dialect == Dialect::Standard => out.push_str("\\f"),
+        other => push(out, format_args!("\\u{:04x}", u32::from(other))),
+    }
 }
 
 fn write_json_float(out: &mut String, value: f64, dialect: Dialect) {
