@@ -1,5 +1,5 @@
-//! What every broken core is asked, with the answers of the Go libraries: the corpus, and then what the generators make
-//! of a seed. The libraries are asked only once, since their answers don't depend on who else is asked.
+//! What every broken core is asked, with the answers of the Go libraries: the corpus, what releases answer differently,
+//! and then what the generators make of a seed. The libraries are asked only once, since their answers don't depend on who else is asked.
 
 use std::{
     fmt,
@@ -9,9 +9,10 @@ use std::{
 use crate::{
     assets::Release,
     merge_diff::{
-        Error, Peer, ProcessPeer, corpus,
+        Error, Json, Peer, ProcessPeer, corpus,
         generate::Level,
         peer::Batch,
+        releases::{self, Answered},
         run::{Options, Progress, STEPS, Sides, run},
     },
 };
@@ -89,6 +90,7 @@ impl Questions {
             let names = cases.iter().map(|case| case.name.clone()).collect();
             groups.push(Group { requests, answers: peer.finish()?, source: Source::Corpus(names) });
         }
+        groups.extend(of_releases(&releases::read(&corpus::folder())?));
         groups.extend(generated(peer, seed, cases)?);
         Ok(Self { groups })
     }
@@ -102,6 +104,19 @@ impl Questions {
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
+}
+
+/// The cases that releases answer differently, with the answers that are kept: the oracle is that of one release.
+fn of_releases(kept: &[Answered]) -> impl Iterator<Item = Group> {
+    Release::ALL.into_iter().map(|release| {
+        let cases: Vec<_> = kept.iter().map(|case| case.of(release)).collect();
+        let answer = |case: &Answered| case.answers.get(release.name()).unwrap_or(&Json::Null).to_string();
+        Group {
+            requests: cases.iter().map(|case| case.line.clone()).collect(),
+            answers: kept.iter().map(answer).collect(),
+            source: Source::Corpus(cases.into_iter().map(|case| case.name).collect()),
+        }
+    })
 }
 
 /// What a run asks when the oracle is on both sides, and so never differs.

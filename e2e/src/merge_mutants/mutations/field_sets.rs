@@ -30,7 +30,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "a union spells numbers as the left side",
         seen: "1.0 in managedFields becomes 1",
         file: "fieldpath/algebra.rs",
-        old: "if right.member { right.element } else { left.element }",
+        old: "if left.is_leaf() { right.element } else { left.element }",
         new: "left.element",
     },
     Mutation {
@@ -56,11 +56,11 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: "member: node.member || other.member,",
     },
     Mutation {
-        name: "a subset may have other members",
-        seen: "a field that is no longer applied isn't pruned",
+        name: "a subset may have more below",
+        seen: "a field that is no longer applied isn't pruned where another of its struct is",
         file: "fieldpath/algebra.rs",
-        old: "(!node.member || other.member)",
-        new: "(true || other.member)",
+        old: "(!node.member || other.member) && below.is_subset(other_below)",
+        new: "(!node.member || other.member) && (below.is_subset(other_below) || !other_below.is_empty())",
     },
     Mutation {
         name: "keys sort after values",

@@ -118,13 +118,6 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: ".map_or(KeyDefault::None, |_| KeyDefault::None),",
     },
     Mutation {
-        name: "a default of null is one",
-        seen: "an item without its key has the key null",
-        file: "schema/compiled.rs",
-        old: "field.default.clone().filter(|default| !default.is_null())",
-        new: "field.default.clone()",
-    },
-    Mutation {
         name: "keys keep the schema's order",
         seen: "an item with two keys is written with them in another order",
         file: "schema/compiled.rs",
