@@ -40,8 +40,12 @@ impl Release {
             keys_may_be_omitted: self.minor >= 34,
             // structured-merge-diff 6.3.1 and 6.3.2, taken back in 6.3.3.
             emptied_containers_stay: self.minor == 36 && self.patch < 3,
+            // structured-merge-diff 6.3.1.
+            extract_is_exact: self.minor >= 36,
             // structured-merge-diff 6.4.2.
             trailing_data_is_refused: self.minor >= 37,
+            // apimachinery 0.37.
+            failed_updates_keep_owners: self.minor >= 37,
         }
     }
 }
@@ -61,8 +65,13 @@ pub(crate) struct Rules {
     pub(crate) keys_may_be_omitted: bool,
     /// A map or list that pruning empties stays as `{}` or `[]`; elsewhere it is gone.
     pub(crate) emptied_containers_stay: bool,
+    /// What is extracted has empty maps and lists as they are, and an item of a list once. Before, what was empty became
+    /// null, and an item that was in the set with something below it came out twice.
+    pub(crate) extract_is_exact: bool,
     /// A key or value in the name of a FieldsV1 member may not be followed by anything; elsewhere that is ignored.
     pub(crate) trailing_data_is_refused: bool,
+    /// Where an update is stored though its new owners can't be told, the live ones stay; elsewhere nobody is left.
+    pub(crate) failed_updates_keep_owners: bool,
 }
 
 /// Text that isn't a release of Kubernetes 1.

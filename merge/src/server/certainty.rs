@@ -33,6 +33,8 @@ pub(super) struct Computed<'c, 'a> {
     pub(super) verb: Verb,
     pub(super) before: &'c Managed<'a>,
     pub(super) after: &'c Managed<'a>,
+    /// Whether the server stores entries besides those after the write.
+    pub(super) is_incomplete: bool,
     pub(super) live: Option<Value<'a>>,
     pub(super) object: Value<'a>,
     /// Whether the object stays as it is, its `managedFields` aside.
@@ -58,6 +60,11 @@ impl<'a> Request<'a> {
             || computed.before.fields.iter().chain(computed.after.fields.iter()).map(|(_, owned)| owned);
         if let Some(reason) = of_versions(resource, owners().map(|owned| owned.version)) {
             return Some(reason);
+        }
+        if computed.is_incomplete {
+            return Some(
+                "the server keeps managedFields that it couldn't use, and they aren't as a server writes them",
+            );
         }
         let nulls = |value: Option<Value<'_>>| value.map_or(0, |value| value.nulls());
         if resource.is_custom()

@@ -70,6 +70,8 @@ pub(super) struct Written<'a> {
     pub(super) owners: Managed<'a>,
     /// The owners before the write, as they were read.
     pub(super) before: Managed<'a>,
+    /// Whether the server stores entries besides these, which can't be read or aren't as a server writes them.
+    pub(super) is_incomplete: bool,
 }
 
 type Outcomes<'a> = Result<(Option<Value<'a>>, Managed<'a>), Refusal<'a>>;
@@ -178,7 +180,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             }
             None => live,
         };
-        Ok(Written { object, owners, before: Managed::default() })
+        Ok(Written { object, owners, before: Managed::default(), is_incomplete: false })
     }
 
     /// The live object as it is merged. Its `managedFields` don't matter to that, unless they alone don't fit the schema.
@@ -237,7 +239,7 @@ impl<'c, 'a> Chain<'c, 'a> {
 
     /// Any other write: the object is there, its owners are to be told.
     ///
-    /// Where they can't be computed the object is stored without any, so this can't fail.
+    /// Where they can't be computed the object is stored all the same, so this can't fail.
     pub(super) fn update(&self, live: Value<'a>, object: Value<'a>, manager: &'a str) -> Written<'a> {
         let owners = self.owners_before(&live, &object);
         self.update_owned(live, object, owners, manager)
@@ -257,13 +259,30 @@ impl<'c, 'a> Chain<'c, 'a> {
         let object = objects::without_managed_fields(arena, object);
         // An object that nobody owns stays so, unless this write creates it.
         if owners.fields.is_empty() && !live_uid.is_empty() {
-            return Written { object, before: owners.clone(), owners };
+            return Written { object, before: owners.clone(), owners, is_incomplete: false };
         }
         let before = owners.clone();
-        let owners = self
+        let computed = self
             .without_managed_fields(live)
             .and_then(|live| self.update_identified(live, object, owners, manager));
-        Written { object, owners: owners.unwrap_or_default(), before }
+        let (owners, is_incomplete) = match computed {
+            Ok(owners) => (owners, false),
+            Err(_) if self.context.rules.failed_updates_keep_owners => self.owners_kept(live, &before),
+            Err(_) => (Managed::default(), false),
+        };
+        Written { object, owners, before, is_incomplete }
+    }
+
+    /// The live owners, as they stay where an update can't tell the new ones; and whether there are entries besides.
+    fn owners_kept(&self, live: Value<'a>, before: &Managed<'a>) -> (Managed<'a>, bool) {
+        // A scale has no entries of its own; its owners were those of the live parent.
+        if self.subresource == "scale" {
+            return (before.clone(), false);
+        }
+        let kept = Managed::of_live(self.context, &live).unwrap_or_default();
+        let has_entries = entries::managed_fields_of(&live).is_some_and(|list| !list.is_null());
+        let is_incomplete = has_entries && entries::unchanged(&live, &kept.encode()).is_none();
+        (kept, is_incomplete)
     }
 
     /// The owners that an update begins with: those that the request names, else the live ones.

@@ -61,7 +61,8 @@ impl<'a> Request<'a> {
             )));
         }
         let managed = self.to_parent(scale, &parent, &written.owners);
-        Ok(self.stored(verb, Written { object, owners: managed, before: parent }, Order::Names))
+        let written = Written { object, owners: managed, before: parent, is_incomplete: false };
+        Ok(self.stored(verb, written, Order::Names))
     }
 
     fn write_scale(

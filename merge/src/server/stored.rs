@@ -29,7 +29,7 @@ pub struct Stored<'a> {
 impl<'a> Request<'a> {
     /// Decides whether a write is stored: not where it differs from what is there in time stamps alone, or not at all.
     pub(super) fn stored(&self, verb: Verb, written: Written<'a>, order: Order) -> Stored<'a> {
-        let Written { object, owners: after, before } = written;
+        let Written { object, owners: after, before, is_incomplete } = written;
         let live = self.live.map(|live| objects::without_managed_fields(self.arena, live.object));
         let same_object = live.filter(|live| live.is_written_like(&object));
         let managed_fields = after.encode();
@@ -40,7 +40,16 @@ impl<'a> Request<'a> {
             None => (object, managed_fields, true),
         };
         let same_object = same_object.is_some();
-        let computed = Computed { verb, before: &before, after: &after, live, object, same_object, changed };
+        let computed = Computed {
+            verb,
+            before: &before,
+            after: &after,
+            is_incomplete,
+            live,
+            object,
+            same_object,
+            changed,
+        };
         let certainty = self.certainty(&computed);
         Stored { object, managed_fields, changed, certainty, order, before }
     }

@@ -42,6 +42,8 @@ impl<'a> Walk<'a> {
         let Some(atom) = self.context.schema.atom(type_id) else { return Value::Null };
         match (Kinds::of(atom, Some(&value)).kind(), value) {
             (Kind::Scalar(_), _) => value,
+            (_, Value::Map(members)) if members.is_empty() && self.extracts_as_before() => Value::Null,
+            (_, Value::List([])) if self.extracts_as_before() => Value::Null,
             // Whoever removes something of an atomic value removes all of it; and who removes of an empty one, too.
             (Kind::Map(map), Value::Map(members)) if map.is_atomic || members.is_empty() => self.whole(value),
             (Kind::List(list), Value::List(items)) if list.is_atomic() || items.is_empty() => {
@@ -96,6 +98,12 @@ impl<'a> Walk<'a> {
             match (is_member, self.extract) {
                 (true, false) => kept.drop_one(),
                 (false, true) if below.is_empty() => kept.drop_one(),
+                (true, true) if self.extracts_as_before() => {
+                    kept.keep(self.value(list.element, *item, set));
+                    if !below.is_empty() {
+                        kept.keep(self.value(list.element, *item, below));
+                    }
+                }
                 _ if below.is_empty() => kept.keep(*item),
                 _ => kept.keep(self.preserved(*item, self.value(list.element, *item, below))),
             }
@@ -105,6 +113,12 @@ impl<'a> Walk<'a> {
             Some([]) => Value::Null,
             Some(items) => Value::List(items),
         }
+    }
+
+    /// Whether it extracts by the older walk: for an item that is in the set it goes on with the set of this level, and
+    /// then once more with what is below the item.
+    fn extracts_as_before(self) -> bool {
+        self.extract && !self.context.rules.extract_is_exact
     }
 
     /// A container that lost all it had: null, or in some releases an empty one.
@@ -132,7 +146,9 @@ impl<'a, T: Copy + Same> Kept<'a, T> {
     }
 
     fn keep(&mut self, item: T) {
-        if self.written.is_none() && item.is_same(&self.all[self.shared]) {
+        // An item may come twice, so there may be more of them than there were.
+        let next = self.all.get(self.shared);
+        if self.written.is_none() && next.is_some_and(|next| item.is_same(next)) {
             self.shared += 1;
         } else {
             self.write().push(item);
