@@ -258,18 +258,22 @@ impl<'a> Resource<'a> {
         let applier =
             ManagerId::of_writer(apply.manager, Operation::Apply, self.api_version(), apply.subresource);
         let after = || stored.managed_fields.iter().map(|entry| (entry.id(), entry.fields));
-        let owned_before = fields_of(applier, stored.owners_before());
         let owned_after = fields_of(applier, after());
-        let (mut taken, mut dropped) = (Vec::new(), Vec::new());
-        if stored.changed {
-            for (from, fields) in stored.owners_before().filter(|(id, _)| *id != applier) {
-                let kept = fields_of(from, after());
-                let lost = fields.difference(arena, kept);
-                let to_applier = lost.intersection(arena, owned_after);
-                let from_it = |path| Taken { path, from };
-                taken.extend(to_applier.paths(arena).into_iter().map(from_it));
-                dropped.extend(lost.difference(arena, to_applier).paths(arena).into_iter().map(from_it));
+        let (mut taken, mut dropped, mut released) = (Vec::new(), Vec::new(), FieldSet::default());
+        for (from, owned) in stored.owners_before().filter(|_| stored.changed) {
+            let kept = fields_of(from, after());
+            if owned.set.is_subset(kept) {
+                continue;
             }
+            let lost = self.reconciled(arena, owned, apply.release).difference(arena, kept);
+            if from == applier {
+                released = lost;
+                continue;
+            }
+            let to_applier = lost.intersection(arena, owned_after);
+            let from_it = |path| Taken { path, from };
+            taken.extend(to_applier.paths(arena).into_iter().map(from_it));
+            dropped.extend(lost.difference(arena, to_applier).paths(arena).into_iter().map(from_it));
         }
         let comparison = if stored.changed {
             self.compare(arena, live, &stored, apply.release)
@@ -283,7 +287,7 @@ impl<'a> Resource<'a> {
             comparison,
             taken,
             dropped,
-            released: owned_before.difference(arena, owned_after),
+            released,
             stored,
         }
     }

@@ -55,10 +55,7 @@ impl<'a> Request<'a> {
         let path: &'a [String] = &scale.replicas;
         let object = objects::with(self.arena, object, path, Some(Value::Int(replicas.into())));
         if objects::get(object, path).is_none() {
-            return Err(Refusal::Internal(format!(
-                "there is no place for .{} in the live object",
-                path.join(".")
-            )));
+            return Err(no_place(path));
         }
         let managed = self.to_parent(scale, &parent, &written.owners);
         let written = Written { object, owners: managed, before: parent, is_incomplete: false };
@@ -99,6 +96,7 @@ impl<'a> Request<'a> {
     /// The scale of the parent, as the Go type has it: a number of 0 is left out.
     fn scale_of(&self, scale: &'a Scale, parent: Value<'a>) -> Result<Value<'a>, Refusal<'a>> {
         let number = |path: &[String]| match objects::get(parent, path) {
+            None if !has_place(parent, path) => Err(no_place(path)),
             None => Ok(None),
             Some(Value::Int(number)) => Ok(Some(number)),
             Some(other) => Err(Refusal::Internal(format!("{} is no integer: {other}", path.join(".")))),
@@ -223,6 +221,16 @@ impl<'a> Request<'a> {
         let (_, fields) = scale.replicas_by_version.iter().find(|(own, _)| own == version)?;
         Some(Path::of_fields(self.arena, fields.iter().map(String::as_str)))
     }
+}
+
+/// Whether all that stands above a path is absent, null or a map.
+fn has_place(object: Value<'_>, path: &[String]) -> bool {
+    let mut above = (0..path.len()).filter_map(|end| objects::get(object, &path[..end]));
+    above.all(|value| value.is_null() || value.as_map().is_some())
+}
+
+fn no_place<'a>(path: &[String]) -> Refusal<'a> {
+    Refusal::Internal(format!("there is no place for .{} in the live object", path.join(".")))
 }
 
 fn replicas_in(scale: Value<'_>) -> i32 {

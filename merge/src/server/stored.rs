@@ -9,7 +9,7 @@ use super::{
     entries::{Entry, Managed, ManagerId, time_text},
     objects,
 };
-use crate::{fieldpath::FieldSet, value::Value};
+use crate::{Arena, Release, fieldpath::FieldSet, typed::Typed, updater::VersionedSet, value::Value};
 
 /// What a write leads to.
 #[derive(Clone, Debug)]
@@ -79,9 +79,23 @@ impl<'a> Stored<'a> {
         }
     }
 
-    /// Who owned what before the write.
-    pub(crate) fn owners_before(&self) -> impl Iterator<Item = (ManagerId<'a>, FieldSet<'a>)> {
-        self.before.fields.iter().map(|(id, owned)| (*id, owned.set))
+    /// Who owned what before the write, as it was written then.
+    pub(crate) fn owners_before(&self) -> impl Iterator<Item = (ManagerId<'a>, VersionedSet<'a>)> {
+        self.before.fields.iter().map(|(id, owned)| (*id, *owned))
+    }
+}
+
+impl<'a> Resource<'a> {
+    /// What somebody owns, as it is to be read under the schema of today.
+    pub(crate) fn reconciled(
+        &self,
+        arena: &'a Arena,
+        owned: VersionedSet<'a>,
+        release: Release,
+    ) -> FieldSet<'a> {
+        let context = self.context(arena, release);
+        let typed = self.type_in(owned.version).map(|type_id| Typed::of_valid(context, type_id, Value::Null));
+        typed.and_then(|typed| typed.reconcile(owned.set).ok()?).unwrap_or(owned.set)
     }
 }
 
