@@ -65,8 +65,13 @@ pub fn driver_line(data: &[u8]) {
     }
 }
 
-/// Sends a request of the corpus with changes, or the JSON of the input.
+/// Sends a request of the corpus with changes.
 pub fn driver_request(data: &[u8]) {
+    ask(&changed_request(data).to_string());
+}
+
+/// A request of the corpus with changes.
+pub fn changed_request(data: &[u8]) -> Value {
     let requests = LazyLock::force(&REQUESTS);
     let mut choices = Choices::new(data);
     let (high, low) = (choices.below(256), choices.below(256));
@@ -74,12 +79,15 @@ pub fn driver_request(data: &[u8]) {
     mutate(&mut choices, &mut request, &FRAGMENTS);
     if let Some(request) = request.as_object_mut() {
         // Without one the answer tells the time.
-        request.entry("now").or_insert(json!("2026-01-02T03:04:05Z"));
-        if request.get("now").is_none_or(Value::is_null) || request.get("gvk").is_none() {
+        let now = request.entry("now").or_insert(Value::Null);
+        if now.is_null() {
+            *now = json!("2026-01-02T03:04:05Z");
+        }
+        if request.get("gvk").is_none() {
             request.remove("now");
         }
     }
-    ask(&request.to_string());
+    request
 }
 
 fn ask(line: &str) {

@@ -14,9 +14,9 @@ mod typed;
 mod values;
 
 pub use documents::{crd, openapi, smd_schema};
-pub use driver::{driver_line, driver_request};
+pub use driver::{changed_request, driver_line, driver_request};
 pub use field_sets::{field_sets, fields_v1};
-pub use predict::predict;
+pub use predict::{predict, predict_requests};
 pub use releases::release;
 pub use typed::typed;
 pub use values::values;

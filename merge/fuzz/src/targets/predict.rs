@@ -3,8 +3,10 @@
 //! An input is a case as JSON (it begins with `{`), or bytes that choose one. Which promises a step is held to depends
 //! on whether the history is clean: see `checks`.
 
+mod again;
 mod case;
 mod checks;
+mod owners;
 
 use std::sync::LazyLock;
 
@@ -24,19 +26,25 @@ pub(super) const RELEASES: &[Release] =
 
 /// Writes to an object, one after the other, and checks what is predicted of each.
 pub fn predict(data: &[u8]) {
-    let case = if data.first() == Some(&b'{') {
-        match Case::of_json(data) {
-            Some(case) => case,
-            None => return,
-        }
-    } else {
-        Case::of_choices(&mut Choices::new(data))
-    };
+    let Some(case) = Case::of_input(data) else { return };
     let _told = Told(&case);
     let mut history = History::new(&case);
     for write in &case.writes {
         history.write(write);
     }
+}
+
+/// The writes of an input as requests of the driver protocol, by the rules of the release that the oracle is built from.
+pub fn predict_requests(data: &[u8]) -> Vec<Value> {
+    let Some(mut case) = Case::of_input(data) else { return Vec::new() };
+    case.release = Release::new(36, 3);
+    let mut history = History::new(&case);
+    let mut requests = Vec::new();
+    for write in &case.writes {
+        requests.push(history.request(write));
+        history.write(write);
+    }
+    requests
 }
 
 /// Prints a case that fails, as JSON, which is an input too. Where a panic ends the process nothing is printed; the
@@ -96,6 +104,15 @@ impl Kind {
             Self::Gadget => &GADGETS,
             Self::Deployment => &DEPLOYMENTS,
             Self::Blob => &BLOBS,
+        }
+    }
+
+    /// What tells of the kind in a request of the driver protocol: the member's name, and the member.
+    fn document(self) -> (&'static str, Value) {
+        match self {
+            Self::Gadget => ("crd", json!({"file": "e2e/corpus/data/gadget.crd.json"})),
+            Self::Deployment => ("openapi", json!({"file": "merge/tests/data/openapi/apps__v1.json"})),
+            Self::Blob => ("crd", BLOB.clone()),
         }
     }
 

@@ -104,11 +104,15 @@ fn check_comparison(
     assert_eq!(there.added, back.removed, "what is added one way isn't removed the other\n{}", told());
     assert_eq!(there.removed, back.added, "what is removed one way isn't added the other\n{}", told());
     assert_eq!(there.modified, back.modified, "what is modified depends on the direction\n{}", told());
-    for (left, right) in
-        [(there.added, there.removed), (there.added, there.modified), (there.modified, there.removed)]
-    {
-        assert!(!distinct || left.is_disjoint(right), "a path is in two parts of a comparison\n{}", told());
+    for part in [there.added, there.removed] {
+        assert!(part.is_disjoint(there.modified), "modified, and added or removed\n{}", told());
     }
+    let both = there.added.intersection(arena, there.removed).paths(arena);
+    assert!(!distinct || both.is_empty(), "added and removed: {both:?}\n{}", told());
+    let is_in_item = |path: &Path<'_>| {
+        path.elements().iter().any(|element| matches!(element, PathElement::Key(_) | PathElement::Value(_)))
+    };
+    assert!(both.iter().all(is_in_item), "added and removed, and in no item: {both:?}\n{}", told());
     assert_eq!(
         there.is_same(),
         there.added.union(arena, there.removed).union(arena, there.modified).is_empty()

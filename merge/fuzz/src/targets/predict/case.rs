@@ -44,7 +44,16 @@ pub(super) enum Content {
 const MANAGERS: &[&str] = &["alice", "bob", "carol", "kubectl", ""];
 
 impl Case {
-    pub(super) fn of_choices(choices: &mut Choices<'_>) -> Self {
+    /// The case that an input stands for.
+    pub(super) fn of_input(data: &[u8]) -> Option<Self> {
+        if data.first() == Some(&b'{') {
+            Self::of_json(data)
+        } else {
+            Some(Self::of_choices(&mut Choices::new(data)))
+        }
+    }
+
+    fn of_choices(choices: &mut Choices<'_>) -> Self {
         let kind = *choices.one(Kind::ALL);
         let release = *choices.one(RELEASES);
         let live = choices.once_in(4).then(|| live(choices, kind));
@@ -89,7 +98,7 @@ impl Case {
         Write { verb, manager, subresource: subresource.to_owned(), version, object }
     }
 
-    pub(super) fn of_json(data: &[u8]) -> Option<Self> {
+    fn of_json(data: &[u8]) -> Option<Self> {
         let json: Value = serde_json::from_slice(data).ok()?;
         let kind = Kind::ALL.iter().find(|kind| json["kind"] == kind.name())?;
         let writes = json["writes"].as_array()?.iter().map(|write| {
