@@ -101,8 +101,10 @@ func inOrderOfSet(object map[string]any) (spelling, error) {
 	all := spelling{}
 	for _, entry := range managedFieldsOf(object) {
 		buf := &bytes.Buffer{}
-		if err := writeInOrderOfSet(buf, entry["fieldsV1"]); err != nil {
-			return nil, err
+		if fields, ok := entry["fieldsV1"]; ok {
+			if err := writeInOrderOfSet(buf, fields); err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, buf.Bytes())
 	}

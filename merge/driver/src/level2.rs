@@ -62,9 +62,10 @@ pub(crate) fn answer<'a>(
 }
 
 fn managers<'a>(arena: &'a Arena, request: &Request<'a>) -> Result<Managers<'a, String>, Refusal> {
+    let release = request.release()?;
     let mut managers = Managers::default();
     for (name, manager) in request.read::<BTreeMap<String, Manager<'a>>>("managers")? {
-        let set = field_set(arena, &format!("managers.{name}.set"), manager.set.get())?;
+        let set = field_set(release, arena, &format!("managers.{name}.set"), manager.set.get())?;
         let version = arena.copy_text(&manager.version);
         managers.insert(name, VersionedSet { set, version, applied: manager.applied });
     }
@@ -75,11 +76,12 @@ fn ignored<'a>(arena: &'a Arena, request: &Request<'a>) -> Result<Vec<(&'a str, 
     if !request.has("ignored") {
         return Ok(Vec::new());
     }
+    let release = request.release()?;
     let ignored = request.read::<BTreeMap<String, &'a RawValue>>("ignored")?;
     ignored
         .into_iter()
         .map(|(version, set)| {
-            let set = field_set(arena, &format!("ignored.{version}"), set.get())?;
+            let set = field_set(release, arena, &format!("ignored.{version}"), set.get())?;
             Ok((arena.copy_text(&version), Filter::Exclude(set)))
         })
         .collect()

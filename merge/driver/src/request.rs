@@ -129,16 +129,21 @@ impl<'a> Request<'a> {
 
     /// A member that is a field set.
     pub(crate) fn set(&self, arena: &'a Arena, member: &str) -> Result<FieldSet<'a>, Refusal> {
-        field_set(arena, member, self.required(member)?)
+        field_set(self.release()?, arena, member, self.required(member)?)
     }
 }
 
 /// Reads a field set, which is an object.
-pub(crate) fn field_set<'a>(arena: &'a Arena, member: &str, text: &'a str) -> Result<FieldSet<'a>, Refusal> {
+pub(crate) fn field_set<'a>(
+    release: Release,
+    arena: &'a Arena,
+    member: &str,
+    text: &'a str,
+) -> Result<FieldSet<'a>, Refusal> {
     if !text.starts_with('{') {
         return Err(Refusal::bad_request(format!("{member}: a field set is an object")));
     }
-    FieldSet::from_fields_v1_text(arena, text)
+    FieldSet::from_fields_v1_text_for_release(release, arena, text)
         .map_err(|error| Refusal::bad_request(format!("{member}: {error}")))
 }
 

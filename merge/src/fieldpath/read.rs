@@ -10,8 +10,9 @@ use serde_json::de::StrRead;
 
 use super::{FieldSet, KeyField, Node, PathElement, builder::position, plain, written};
 use crate::{
-    Arena,
+    Arena, Release,
     arena::ArenaVec,
+    release::Rules,
     value::{MAX_DEPTH, Map, NameSeed, Value, ValueSeed},
 };
 
@@ -36,7 +37,7 @@ impl<'a> FieldSet<'a> {
     /// # Errors
     /// When the API server couldn't read it either: a level that is no object, or an element that can't be read.
     pub fn from_fields_v1(arena: &'a Arena, fields: &'a serde_json::Value) -> Result<Self, FieldsV1Error> {
-        read(arena, fields)
+        read(arena, fields, Trailing::Ignored)
     }
 
     /// Reads FieldsV1 from a value, such as a part of an object.
@@ -69,19 +70,36 @@ impl<'a> FieldSet<'a> {
     /// # Errors
     /// As [`from_fields_v1`](Self::from_fields_v1), and when it isn't JSON.
     pub fn from_fields_v1_text(arena: &'a Arena, text: &'a str) -> Result<Self, FieldsV1Error> {
+        Self::from_text_by(arena, text, Trailing::Ignored)
+    }
+
+    /// Reads the text of FieldsV1 as a release does: from 1.37 on nothing may follow the key or value in a name.
+    ///
+    /// # Errors
+    /// As [`from_fields_v1_text`](Self::from_fields_v1_text).
+    pub fn from_fields_v1_text_for_release(
+        release: Release,
+        arena: &'a Arena,
+        text: &'a str,
+    ) -> Result<Self, FieldsV1Error> {
+        Self::from_text_by(arena, text, Trailing::by(release.rules()))
+    }
+
+    fn from_text_by(arena: &'a Arena, text: &'a str, trailing: Trailing) -> Result<Self, FieldsV1Error> {
         match written::read(arena, text) {
             Some(set) => Ok(set),
-            None => read(arena, &mut serde_json::Deserializer::from_str(text)),
+            None => read(arena, &mut serde_json::Deserializer::from_str(text), trailing),
         }
     }
 }
 
-fn read<'a, D>(arena: &'a Arena, deserializer: D) -> Result<FieldSet<'a>, FieldsV1Error>
+fn read<'a, D>(arena: &'a Arena, deserializer: D, trailing: Trailing) -> Result<FieldSet<'a>, FieldsV1Error>
 where
     D: Deserializer<'a, Error = serde_json::Error>,
 {
     let mut nodes = arena.vec();
-    Level { arena, nodes: &mut nodes, depth: MAX_DEPTH }.deserialize(deserializer).map_err(FieldsV1Error)?;
+    let top = Level { arena, nodes: &mut nodes, depth: MAX_DEPTH, trailing };
+    top.deserialize(deserializer).map_err(FieldsV1Error)?;
     Ok(FieldSet::of_nodes(nodes.into_bump_slice()))
 }
 
@@ -131,6 +149,7 @@ struct Level<'n, 'a> {
     arena: &'a Arena,
     nodes: &'n mut ArenaVec<'a, Node<'a>>,
     depth: usize,
+    trailing: Trailing,
 }
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for Level<'_, 'a> {
@@ -153,7 +172,7 @@ impl<'de: 'a, 'a> Visitor<'de> for Level<'_, 'a> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
-        let Self { arena, nodes, depth } = self;
+        let Self { arena, nodes, depth, trailing } = self;
         let depth = depth.checked_sub(1).ok_or_else(|| de::Error::custom("nested too deep"))?;
         let start = nodes.len();
         let mut last = None;
@@ -164,7 +183,7 @@ impl<'de: 'a, 'a> Visitor<'de> for Level<'_, 'a> {
                 members.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let Some(element) = parse(arena, name, Trailing::Ignored).map_err(de::Error::custom)? else {
+            let Some(element) = parse(arena, name, trailing).map_err(de::Error::custom)? else {
                 members.next_value::<IgnoredAny>()?;
                 continue;
             };
@@ -172,7 +191,7 @@ impl<'de: 'a, 'a> Visitor<'de> for Level<'_, 'a> {
             last = Some(element);
             let at = nodes.len();
             nodes.push(Node { element, below: 0, member: false });
-            let member = members.next_value_seed(Level { arena, nodes, depth })?;
+            let member = members.next_value_seed(Level { arena, nodes, depth, trailing })?;
             nodes[at].member = member;
             nodes[at].below = position(nodes.len() - at - 1);
         }
@@ -214,6 +233,11 @@ pub(crate) enum Trailing {
 }
 
 impl Trailing {
+    /// What the rules of a release say.
+    pub(crate) fn by(rules: Rules) -> Self {
+        if rules.trailing_data_is_refused { Self::Refused } else { Self::Ignored }
+    }
+
     fn check(self, reader: &mut serde_json::Deserializer<StrRead<'_>>) -> serde_json::Result<()> {
         if self == Self::Refused { reader.end() } else { Ok(()) }
     }

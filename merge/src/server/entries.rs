@@ -330,9 +330,8 @@ fn decode<'a>(
     if entry.fields_type != "FieldsV1" {
         return Err(format!("fieldsType must be FieldsV1, found {:?}", entry.fields_type));
     }
-    let trailing = if context.rules.trailing_data_is_refused { Trailing::Refused } else { Trailing::Ignored };
-    let set =
-        FieldSet::from_value_by(context.arena, entry.fields, trailing).map_err(|error| error.to_string())?;
+    let set = FieldSet::from_value_by(context.arena, entry.fields, Trailing::by(context.rules));
+    let set = set.map_err(|error| error.to_string())?;
     let id = ManagerId::of_entry(entry.manager, operation, entry.api_version, entry.subresource);
     Ok((id, VersionedSet { set, version: entry.api_version, applied: operation == Operation::Apply }))
 }

@@ -71,7 +71,7 @@ fn own(random: &mut Random, inner: &mut Json) {
 }
 
 /// Path elements that few sets have.
-const ODD: [&str; 24] = [
+const ODD: [&str; 26] = [
     "f:",
     "f:.",
     "f:a.b",
@@ -96,6 +96,8 @@ const ODD: [&str; 24] = [
     "k:{\"name\":null}",
     "k:{\"port\":1.0}",
     "v:1e3",
+    "v:1 2",
+    "k:{\"name\":\"a\"}}",
 ];
 /// Path elements that no set may have.
 const BROKEN: [&str; 14] =
