@@ -44,6 +44,8 @@ impl Release {
             extract_is_exact: self.minor >= 36,
             // structured-merge-diff 6.4.2.
             trailing_data_is_refused: self.minor >= 37,
+            // apimachinery 0.34 marks them omitzero.
+            unset_times_are_null: self.minor < 34,
             // apimachinery 0.37.
             failed_updates_keep_owners: self.minor >= 37,
         }
@@ -59,6 +61,10 @@ impl Default for Release {
 
 /// What differs between releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a rule of its own, that came or went in another release"
+)]
 pub(crate) struct Rules {
     /// An item of a map list may lack some of its keys; the others name it. Before, each key without a default had to
     /// be there.
@@ -70,6 +76,8 @@ pub(crate) struct Rules {
     pub(crate) extract_is_exact: bool,
     /// A key or value in the name of a FieldsV1 member may not be followed by anything; elsewhere that is ignored.
     pub(crate) trailing_data_is_refused: bool,
+    /// In the zero value of a Go type, `creationTimestamp` is null; elsewhere it is absent.
+    pub(crate) unset_times_are_null: bool,
     /// Where an update is stored though its new owners can't be told, the live ones stay; elsewhere nobody is left.
     pub(crate) failed_updates_keep_owners: bool,
 }

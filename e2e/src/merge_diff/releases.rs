@@ -1,4 +1,4 @@
-//! Cases that servers of different releases answer differently, each with the answer of every release's libraries. So the
+//! Cases about what servers of different releases do differently, each with the answer of every release's libraries. So the
 //! merge core can be held against all releases without building an oracle of each. It doesn't know what differs.
 
 use std::{
@@ -95,17 +95,22 @@ pub fn replay(cases: &[Answered], release: Release, peer: &mut dyn Peer) -> Resu
 }
 
 /// The cases of the corpus as they are asked of a release. They are all about the usual one, but for those that ask how
-/// other words are answered.
+/// other words are answered. To others, lines that name it and are no JSON aren't put.
 pub fn of_corpus(cases: Vec<Case>, release: Release) -> Vec<Case> {
+    if release.name() == super::PROFILE {
+        return cases;
+    }
     let of_release = |case: Case| {
-        let Ok(mut request) = case.line.parse::<Json>() else { return case };
+        let Ok(mut request) = case.line.parse::<Json>() else {
+            return (!case.line.contains("profile")).then_some(case);
+        };
         let profile = request.get("profile").map_or(Some(super::PROFILE), Json::as_str);
         if request.members().is_empty() || !profile.is_some_and(|profile| super::PROFILE.starts_with(profile))
         {
-            return case;
+            return Some(case);
         }
         request.set("profile", release.name());
-        Case { line: request.to_string(), ..case }
+        Some(Case { line: request.to_string(), ..case })
     };
-    cases.into_iter().map(of_release).collect()
+    cases.into_iter().filter_map(of_release).collect()
 }

@@ -257,6 +257,8 @@ impl<'a> Request<'a> {
             }
             None => return Ok(Value::Map(map)),
         };
+        let rules = self.write.release.rules();
+        let zero = if rules.unset_times_are_null { objects::with_null_times(self.arena, zero) } else { zero };
         for (name, value) in zero.as_map().unwrap_or_default().members() {
             map = objects::with_member(self.arena, map, name, Some(*value));
         }

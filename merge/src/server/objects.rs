@@ -54,6 +54,19 @@ pub(super) fn with<'a, S: AsRef<str>>(
     Value::Map(with_member(arena, map, name, value))
 }
 
+/// The zero value of a Go type with the null that servers before 1.34 have for a time that nobody set.
+pub(super) fn with_null_times<'a>(arena: &'a Arena, zero: Value<'a>) -> Value<'a> {
+    let Value::Map(map) = zero else { return zero };
+    let mut members = arena.vec_with_capacity(map.len());
+    members.extend(map.members().iter().map(|(name, value)| match (*name, value) {
+        ("metadata", Value::Map(metadata)) if metadata.is_empty() => {
+            (*name, with(arena, *value, &["creationTimestamp"], Some(Value::Null)))
+        }
+        _ => (*name, with_null_times(arena, *value)),
+    }));
+    Value::Map(Map::of_sorted(members.into_bump_slice()))
+}
+
 /// The object without its `managedFields`.
 pub(super) fn without_managed_fields<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
     if super::entries::managed_fields_of(&object).is_none() {
