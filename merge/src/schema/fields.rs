@@ -10,62 +10,93 @@ pub(super) struct Field {
     pub(super) default: Option<serde_json::Value>,
 }
 
-/// A table of fields, made once and then only read: a slot is found from a few bytes of the name, and one comparison of
-/// names tells whether the field is there.
+/// A table of fields, made once and then only read: a slot is found from a few bytes of the name, and the same bytes tell
+/// whether the field is there. Only long names are compared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     fields: Vec<Field>,
-    /// Positions in `fields` plus one; zero is a free slot. The length is a power of two, at least twice that of `fields`.
-    slots: Vec<u16>,
+    /// Their number is a power of two, at least twice that of `fields`, so that one is always free.
+    slots: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    outline: Outline,
+    /// Position in `fields`, where there is no field for a slot that is free.
+    field: u32,
+}
+
+impl Slot {
+    const FREE: Self = Self { outline: Outline { length: 0, first: 0, last: 0 }, field: u32::MAX };
 }
 
 impl Fields {
     /// The table of these fields. Of two with one name the last counts.
     pub(super) fn new(fields: Vec<Field>) -> Self {
-        let mut table = Self { slots: vec![0; (fields.len() * 2).next_power_of_two()], fields };
-        for at in 0..table.fields.len() {
-            // No struct has 65,535 fields; what a broken schema has beyond that isn't found.
-            let Ok(position) = u16::try_from(at + 1) else { break };
-            let slot = table.slot(&table.fields[at].name);
-            table.slots[slot] = position;
+        let mut slots = vec![Slot::FREE; (fields.len() * 2).next_power_of_two()];
+        for (field, position) in fields.iter().zip(0..) {
+            let outline = Outline::of(&field.name);
+            let slot = outline.slots(slots.len()).find(|slot| {
+                let other = fields.get(slots[*slot].field as usize);
+                other.is_none_or(|other| other.name == field.name)
+            });
+            if let Some(slot) = slot {
+                slots[slot] = Slot { outline, field: position };
+            }
         }
-        table
+        Self { fields, slots }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Field> {
-        match self.slots.get(self.slot(name))? {
-            0 => None,
-            position => self.fields.get(usize::from(*position) - 1),
-        }
-    }
-
-    /// The slot of the field of this name, or the free one where it would go.
-    fn slot(&self, name: &str) -> usize {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut slot = hash(name) & mask;
-        while let Some(position @ 1..) = self.slots.get(slot) {
-            let field = self.fields.get(usize::from(*position) - 1);
-            if field.is_some_and(|field| field.name == name) {
-                break;
+        let outline = Outline::of(name);
+        for slot in outline.slots(self.slots.len()) {
+            let slot = self.slots.get(slot)?;
+            let field = self.fields.get(slot.field as usize)?;
+            if slot.outline == outline && (outline.is_complete() || field.name == name) {
+                return Some(field);
             }
-            slot = (slot + 1) & mask;
         }
-        slot
+        None
     }
 }
 
-/// Mixes the length, the first and the last bytes of a name. Fields of one struct differ there.
-fn hash(name: &str) -> usize {
-    let bytes = name.as_bytes();
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        let length = bytes.len().min(8);
-        word[..length].copy_from_slice(&bytes[..length]);
-        u64::from_le_bytes(word)
-    };
-    let (first, last) = (word(bytes), word(&bytes[bytes.len().saturating_sub(8)..]));
-    let mixed = (first ^ last.rotate_left(23) ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    usize::try_from(mixed >> 40).unwrap_or_default()
+/// The length, the first and the last bytes of a name: all of a short one, and fields of one struct differ there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Outline {
+    length: usize,
+    first: u64,
+    last: u64,
+}
+
+impl Outline {
+    fn of(name: &str) -> Self {
+        let bytes = name.as_bytes();
+        // The two may overlap.
+        let (first, last) =
+            if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+                (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+            } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+                (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into())
+            } else {
+                let word = bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                (word, word)
+            };
+        Self { length: bytes.len(), first, last }
+    }
+
+    /// Whether no other name has this outline.
+    fn is_complete(&self) -> bool {
+        self.length <= 16
+    }
+
+    /// The slots to look at, in their order, in a table of a power of two of them.
+    fn slots(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+        let mixed =
+            (self.first ^ self.last.rotate_left(23) ^ self.length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mask = count.wrapping_sub(1);
+        let start = usize::try_from(mixed >> 40).unwrap_or_default();
+        (start..).map(move |slot| slot & mask)
+    }
 }
 
 #[cfg(test)]
