@@ -1,5 +1,7 @@
 //! Values from JSON and back.
 
+use std::sync::LazyLock;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Map, Value};
@@ -26,7 +28,9 @@ impl<'a> Value<'a> {
     /// # Errors
     /// When it is nested deeper than [`MAX_DEPTH`].
     pub fn from_json(arena: &'a Arena, json: &'a serde_json::Value) -> Result<Self, ValueError> {
-        view(arena, json, MAX_DEPTH)
+        let mut layout = Layout { arena, is_too_deep: false };
+        let value = layout.value(json, MAX_DEPTH);
+        if layout.is_too_deep { Err(ValueError::TooDeep) } else { Ok(value) }
     }
 
     /// The value as an owned JSON value.
@@ -50,38 +54,58 @@ pub(super) fn number<'a>(number: &serde_json::Number) -> Value<'a> {
     number.as_i64().map_or_else(|| Value::Float(number.as_f64().unwrap_or_default()), Value::Int)
 }
 
-fn view<'a>(arena: &'a Arena, json: &'a serde_json::Value, depth: usize) -> Result<Value<'a>, ValueError> {
-    Ok(match json {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(value) => Value::Bool(*value),
-        serde_json::Value::Number(value) => number(value),
-        serde_json::Value::String(value) => Value::String(value),
-        serde_json::Value::Array(items) => {
-            let below = depth.checked_sub(1).ok_or(ValueError::TooDeep)?;
-            let mut list = arena.vec_with_capacity(items.len());
-            for item in items {
-                list.push(view(arena, item, below)?);
-            }
-            Value::List(list.into_bump_slice())
-        }
-        serde_json::Value::Object(members) => {
-            let below = depth.checked_sub(1).ok_or(ValueError::TooDeep)?;
-            let mut map = arena.vec_with_capacity(members.len());
-            let mut sorted = true;
-            let mut last = "";
-            for (name, value) in members {
-                sorted &= last <= name.as_str();
-                last = name;
-                map.push((name.as_str(), view(arena, value, below)?));
-            }
-            if !sorted {
-                // serde_json keeps the order of the text where some crate asks it to (`preserve_order`).
-                map.sort_unstable_by_key(|(name, _)| *name);
-            }
-            Value::Map(Map::of_sorted(map.into_bump_slice()))
-        }
-    })
+/// Lays JSON out in an arena.
+struct Layout<'a> {
+    arena: &'a Arena,
+    is_too_deep: bool,
 }
+
+impl<'a> Layout<'a> {
+    /// `depth` is how many more levels there may be. Inlined into the two below, so that scalars cost no call.
+    #[inline]
+    fn value(&mut self, json: &'a serde_json::Value, depth: usize) -> Value<'a> {
+        match json {
+            serde_json::Value::Null => Value::Null,
+            serde_json::Value::Bool(value) => Value::Bool(*value),
+            serde_json::Value::Number(value) => number(value),
+            serde_json::Value::String(value) => Value::String(value),
+            serde_json::Value::Array(items) => self.list(items, depth),
+            serde_json::Value::Object(members) => self.map(members, depth),
+        }
+    }
+
+    #[inline(never)]
+    fn list(&mut self, items: &'a [serde_json::Value], depth: usize) -> Value<'a> {
+        let Some(below) = depth.checked_sub(1) else { return self.too_deep() };
+        let mut list = self.arena.vec_with_capacity(items.len());
+        list.extend(items.iter().map(|item| self.value(item, below)));
+        Value::List(list.into_bump_slice())
+    }
+
+    #[inline(never)]
+    fn map(&mut self, members: &'a serde_json::Map<String, serde_json::Value>, depth: usize) -> Value<'a> {
+        let Some(below) = depth.checked_sub(1) else { return self.too_deep() };
+        let mut map = self.arena.vec_with_capacity(members.len());
+        map.extend(members.iter().map(|(name, value)| (name.as_str(), self.value(value, below))));
+        if *KEEPS_ORDER_OF_TEXT {
+            map.sort_unstable_by_key(|(name, _)| *name);
+        }
+        Value::Map(Map::of_sorted(map.into_bump_slice()))
+    }
+
+    fn too_deep(&mut self) -> Value<'a> {
+        self.is_too_deep = true;
+        Value::Null
+    }
+}
+
+/// Whether maps of `serde_json` have their members in the order of the text, as some crate of a program may ask of it
+/// (`preserve_order`). Otherwise they are sorted.
+static KEEPS_ORDER_OF_TEXT: LazyLock<bool> = LazyLock::new(|| {
+    let members = ["b", "a"].map(|name| (name.to_owned(), serde_json::Value::Null));
+    let map: serde_json::Map<_, _> = members.into_iter().collect();
+    !map.keys().is_sorted()
+});
 
 impl Serialize for Value<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
