@@ -13,7 +13,7 @@ use super::{
 use crate::{
     fieldpath::{FieldSet, Path, PathElement::Field},
     schema::TypeId,
-    typed::{Context, Duplicates, Typed},
+    typed::{Context, Duplicates, Invalid, Typed},
     updater::{Converter, Filter, Outcome, UpdateError, Updater, VersionedSet},
     value::Value,
 };
@@ -205,7 +205,7 @@ impl<'c, 'a> Chain<'c, 'a> {
             ));
         }
         let intent = self.typed(intent, Duplicates::Forbidden, "the applied object")?;
-        let live = self.typed(live, Duplicates::Allowed, "the live object")?;
+        let live = Self::typed_beside(&intent, live, "the live object")?;
         let outcome = self.updater().apply(live, intent, self.api_version, owners.fields.clone(), &id, force);
         Self::outcome(outcome, owners)
     }
@@ -229,7 +229,16 @@ impl<'c, 'a> Chain<'c, 'a> {
 
     fn typed(&self, value: Value<'a>, duplicates: Duplicates, what: &str) -> Result<Typed<'a>, Refusal<'a>> {
         Typed::validated(self.context, self.type_id, value, duplicates)
-            .map_err(|error| Refusal::Invalid(format!("{what} doesn't fit its schema: {error}")))
+            .map_err(|error| Self::misfit(what, &error))
+    }
+
+    /// A value that may have duplicates, beside one that is mostly the same.
+    fn typed_beside(known: &Typed<'a>, value: Value<'a>, what: &str) -> Result<Typed<'a>, Refusal<'a>> {
+        known.validated_beside(value, Duplicates::Allowed).map_err(|error| Self::misfit(what, &error))
+    }
+
+    fn misfit(what: &str, error: &Invalid) -> Refusal<'a> {
+        Refusal::Invalid(format!("{what} doesn't fit its schema: {error}"))
     }
 
     /// An object of this kind, typed; `None` where it doesn't fit.
@@ -306,7 +315,7 @@ impl<'c, 'a> Chain<'c, 'a> {
     ) -> Result<Managed<'a>, Refusal<'a>> {
         let id = self.identity(manager, Operation::Update);
         let object = self.typed(object, Duplicates::Allowed, "the new object")?;
-        let live = self.typed(live, Duplicates::Allowed, "the live object")?;
+        let live = Self::typed_beside(&object, live, "the live object")?;
         let updater = self.updater();
         let outcome =
             updater.update(live, object, self.api_version, owners.fields.clone(), &CURRENT_OPERATION);

@@ -89,7 +89,7 @@ impl<'a> Resource<'a> {
         write: Write<'a>,
         force: bool,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request { resource: *self, arena, live, object: intent, write }.run(Verb::Apply { force })
+        Request::new(*self, arena, live, intent, write).run(Verb::Apply { force })
     }
 
     /// What any other write leads to, the object being the one after the write: an update, a patch, a creation.
@@ -103,7 +103,7 @@ impl<'a> Resource<'a> {
         object: Value<'a>,
         write: Write<'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request { resource: *self, arena, live, object, write }.run(Verb::Update)
+        Request::new(*self, arena, live, object, write).run(Verb::Update)
     }
 }
 
@@ -176,6 +176,18 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    fn new(
+        resource: Resource<'a>,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        object: Value<'a>,
+        write: Write<'a>,
+    ) -> Self {
+        // Compared here and nowhere else: all that follows sees what is the same by its memory.
+        let object = live.map_or(object, |live| object.shared_with(arena, &live.object));
+        Self { resource, arena, live, object, write }
+    }
+
     fn run(&self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
         if self.write.subresource == "scale" {
             return self.scale(verb);

@@ -3,7 +3,7 @@
 use super::{
     Context, Invalid,
     error::Violations,
-    kinds::{Kind, Kinds, NO_KIND, NO_TYPE, description, expectation, fits},
+    kinds::{Kind, NO_KIND, NO_TYPE, description, expectation, fits},
 };
 use crate::{
     Arena,
@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
         let Some(atom) = self.context.schema.atom(type_id) else {
             return self.violations.add(NO_TYPE);
         };
-        let (of_old, of_new) = (Kinds::of(atom, old.as_ref()).kind(), Kinds::of(atom, new.as_ref()).kind());
+        let (of_old, of_new) = (Kind::of(atom, old.as_ref()), Kind::of(atom, new.as_ref()));
         let leaf = if new.is_none() {
             self.as_kind(of_old, old, new)
         } else {

@@ -65,16 +65,15 @@ impl Violations {
     }
 
     /// Says that those found since there were `before` are below an element.
+    #[inline]
     pub(super) fn prefix(&mut self, before: usize, element: &PathElement<'_>) {
         if self.0.len() > before {
-            let prefix = element.to_string();
-            for violation in &mut self.0[before..] {
-                violation.path.insert_str(0, &prefix);
-            }
+            prefix(&mut self.0[before..], element);
         }
     }
 
     /// Runs a part of the walk that is one element deeper.
+    #[inline]
     pub(super) fn below(&mut self, element: &PathElement<'_>, walk: impl FnOnce(&mut Self)) {
         let before = self.0.len();
         walk(self);
@@ -83,5 +82,13 @@ impl Violations {
 
     pub(super) fn or<T>(self, value: T) -> Result<T, Invalid> {
         if self.0.is_empty() { Ok(value) } else { Err(Invalid(self.0)) }
+    }
+}
+
+#[cold]
+fn prefix(violations: &mut [Violation], element: &PathElement<'_>) {
+    let prefix = element.to_string();
+    for violation in violations {
+        violation.path.insert_str(0, &prefix);
     }
 }

@@ -5,16 +5,6 @@ use crate::{
     value::Value,
 };
 
-/// The kinds of an atom that a value could be. A value of a kind that the atom has leaves that one; null, absent and
-/// misfit values leave all.
-#[derive(Clone, Copy)]
-pub(super) struct Kinds<'a> {
-    atom: &'a Atom,
-    map: bool,
-    scalar: bool,
-    list: bool,
-}
-
 /// What a walk treats a value as.
 #[derive(Clone, Copy)]
 pub(super) enum Kind<'a> {
@@ -25,36 +15,25 @@ pub(super) enum Kind<'a> {
     None,
 }
 
-impl<'a> Kinds<'a> {
+impl<'a> Kind<'a> {
+    /// The kind that a value has, where the atom has it. Null, absent and misfit values are taken for the first that there
+    /// could be: a map, then a scalar, then a list.
+    #[inline]
     pub(super) fn of(atom: &'a Atom, value: Option<&Value<'_>>) -> Self {
-        let all =
-            Self { atom, map: atom.map.is_some(), scalar: atom.scalar.is_some(), list: atom.list.is_some() };
-        let none = Self { atom, map: false, scalar: false, list: false };
-        match value {
-            Some(Value::Int(_) | Value::Float(_) | Value::String(_) | Value::Bool(_)) if all.scalar => {
-                Self { scalar: true, ..none }
+        use Value::{Bool, Float, Int, String};
+
+        match (value, atom) {
+            (Some(Int(_) | Float(_) | String(_) | Bool(_)), Atom { scalar: Some(scalar), .. }) => {
+                Self::Scalar(*scalar)
             }
-            Some(Value::List(_)) if all.list => Self { list: true, ..none },
-            Some(Value::Map(_)) if all.map => Self { map: true, ..none },
-            _ => all,
+            (Some(Value::List(_)), Atom { list: Some(list), .. }) => Self::List(list),
+            (_, Atom { map: Some(map), .. }) => Self::Map(map),
+            (_, Atom { scalar: Some(scalar), .. }) => Self::Scalar(*scalar),
+            (_, Atom { list: Some(list), .. }) => Self::List(list),
+            _ => Self::None,
         }
     }
 
-    /// Of several kinds a map comes first, then a scalar, then a list.
-    pub(super) fn kind(self) -> Kind<'a> {
-        if let Some(map) = self.atom.map.as_ref().filter(|_| self.map) {
-            Kind::Map(map)
-        } else if let Some(scalar) = self.atom.scalar.filter(|_| self.scalar) {
-            Kind::Scalar(scalar)
-        } else if let Some(list) = self.atom.list.as_ref().filter(|_| self.list) {
-            Kind::List(list)
-        } else {
-            Kind::None
-        }
-    }
-}
-
-impl Kind<'_> {
     /// Whether two are the same kind, of one type.
     pub(super) fn is_same(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)

@@ -6,7 +6,7 @@
 use super::{
     Context, Invalid,
     error::Violations,
-    kinds::{Kind, Kinds, NO_KIND, NO_TYPE, description, expectation, fits},
+    kinds::{Kind, NO_KIND, NO_TYPE, description, expectation, fits},
 };
 use crate::{
     arena::ArenaVec,
@@ -47,7 +47,7 @@ impl<'a> Walk<'a> {
             self.violations.add(NO_TYPE);
             return None;
         };
-        let kind = |value: Option<Value<'a>>| Kinds::of(atom, value.as_ref()).kind();
+        let kind = |value: Option<Value<'a>>| Kind::of(atom, value.as_ref());
         let Some(applied) = applied else { return self.as_kind(kind(live), live, None) };
         let (of_live, of_applied) = (kind(live), kind(Some(applied)));
         if live.is_some() && !of_live.is_same(of_applied) {

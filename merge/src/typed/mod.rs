@@ -102,8 +102,15 @@ impl<'a> Typed<'a> {
         value: Value<'a>,
         duplicates: Duplicates,
     ) -> Result<Self, Invalid> {
-        validate::validate(context, type_id, value, duplicates)?;
+        validate::validate(context, type_id, value, duplicates, None)?;
         Ok(Self { context, type_id, value })
+    }
+
+    /// Checks another value of this type. What it shares with this one isn't checked again, so this one's duplicates must
+    /// have been forbidden where the other's are.
+    pub(crate) fn validated_beside(&self, value: Value<'a>, duplicates: Duplicates) -> Result<Self, Invalid> {
+        validate::validate(self.context, self.type_id, value, duplicates, Some(&self.value))?;
+        Ok(self.with_value(value))
     }
 
     /// A value that is known to be valid.

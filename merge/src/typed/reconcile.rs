@@ -2,7 +2,7 @@
 
 use super::{
     Context, Invalid,
-    kinds::{Kind, Kinds, NO_KIND, NO_TYPE},
+    kinds::{Kind, NO_KIND, NO_TYPE},
 };
 use crate::{
     arena::ArenaVec,
@@ -54,7 +54,7 @@ fn change_below<'a>(
         }
         Ok::<(), Invalid>(())
     };
-    match Kinds::of(atom, None).kind() {
+    match Kind::of(atom, None) {
         Kind::Map(map) if map.is_untyped => {}
         Kind::Map(map) if map.is_atomic && !is_leaf => {
             if !below.is_empty() {
@@ -97,7 +97,7 @@ fn write<'a>(
 ) -> Result<(), Invalid> {
     let atom = context.schema.atom(type_id).ok_or_else(|| Invalid::whole(NO_TYPE))?;
     for (node, below) in set.siblings() {
-        let member = match Kinds::of(atom, None).kind() {
+        let member = match Kind::of(atom, None) {
             Kind::Map(map) => member_type(map, &node.element),
             Kind::List(list) => list.element,
             Kind::Scalar(_) | Kind::None => TypeId::EMPTY,

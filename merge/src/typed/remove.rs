@@ -1,9 +1,6 @@
 //! A value without the paths of a set, or only with these, after `typed/remove.go`.
 
-use super::{
-    Context,
-    kinds::{Kind, Kinds},
-};
+use super::{Context, kinds::Kind};
 use crate::{
     arena::ArenaVec,
     fieldpath::{FieldSet, PathElement, SiblingIndex},
@@ -40,7 +37,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn value(self, type_id: TypeId, value: Value<'a>, set: FieldSet<'a>) -> Value<'a> {
         let Some(atom) = self.context.schema.atom(type_id) else { return Value::Null };
-        match (Kinds::of(atom, Some(&value)).kind(), value) {
+        match (Kind::of(atom, Some(&value)), value) {
             (Kind::Scalar(_), _) => value,
             (_, Value::Map(members)) if members.is_empty() && self.extracts_as_before() => Value::Null,
             (_, Value::List([])) if self.extracts_as_before() => Value::Null,

@@ -3,7 +3,7 @@
 use super::{
     Context, Invalid,
     error::Violations,
-    kinds::{Kind, Kinds, NO_KIND, NO_TYPE},
+    kinds::{Kind, NO_KIND, NO_TYPE},
 };
 use crate::{
     fieldpath::{FieldSet, PathElement, SetBuilder},
@@ -42,7 +42,7 @@ impl<'a> Walk<'a> {
         let Some(atom) = self.context.schema.atom(type_id) else {
             return self.violations.add(NO_TYPE);
         };
-        match Kinds::of(atom, Some(value)).kind() {
+        match Kind::of(atom, Some(value)) {
             Kind::Map(map) if map.is_atomic => self.mark(),
             Kind::Map(map) => {
                 if let Value::Map(members) = value {

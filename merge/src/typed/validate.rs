@@ -3,72 +3,95 @@
 use super::{
     Context, Duplicates, Invalid,
     error::Violations,
-    kinds::{Kind, Kinds, NO_KIND, NO_TYPE, description, expectation, fits},
+    kinds::{Kind, NO_KIND, NO_TYPE, description, expectation, fits},
 };
 use crate::{
     fieldpath::PathElement,
     schema::{List, Map, TypeId, definition::Scalar},
-    value::Value,
+    value::{self, Value},
 };
 
+/// `known` is a value of the type that was checked as strictly before: what shares its memory isn't looked at again.
 pub(super) fn validate<'a>(
     context: Context<'a>,
     type_id: TypeId,
     value: Value<'a>,
     duplicates: Duplicates,
+    known: Option<&Value<'a>>,
 ) -> Result<(), Invalid> {
     let mut violations = Violations::default();
-    Walk { context, duplicates }.value(type_id, &value, &mut violations);
+    Walk { context, duplicates }.value(type_id, &value, known, &mut violations);
     violations.or(())
 }
 
-#[derive(Clone, Copy)]
 struct Walk<'a> {
     context: Context<'a>,
     duplicates: Duplicates,
 }
 
 impl<'a> Walk<'a> {
-    fn value(self, type_id: TypeId, value: &Value<'a>, violations: &mut Violations) {
+    /// Inlined into the two below, so that scalars cost no call.
+    #[inline]
+    fn value(
+        &self,
+        type_id: TypeId,
+        value: &Value<'a>,
+        known: Option<&Value<'a>>,
+        violations: &mut Violations,
+    ) {
+        if known.is_some_and(|known| value.shares_memory(known)) {
+            return;
+        }
         let Some(atom) = self.context.schema.atom(type_id) else {
             return violations.add(NO_TYPE);
         };
-        match Kinds::of(atom, Some(value)).kind() {
-            Kind::Map(map) => self.map(map, value, violations),
+        match Kind::of(atom, Some(value)) {
+            Kind::Map(map) => self.map(map, value, known, violations),
             Kind::Scalar(scalar) => check_scalar(scalar, value, violations),
-            Kind::List(list) => self.list(list, value, violations),
+            Kind::List(list) => self.list(list, value, known, violations),
             Kind::None => violations.add(NO_KIND),
         }
     }
 
-    fn map(self, map: &'a Map, value: &Value<'a>, violations: &mut Violations) {
+    #[inline(never)]
+    fn map(&self, map: &'a Map, value: &Value<'a>, known: Option<&Value<'a>>, violations: &mut Violations) {
         let members = match value {
             Value::Null => return,
             Value::Map(members) => members,
             other => return violations.add(format!("expected a map, found {}", description(other))),
         };
+        let mut known = known.and_then(Value::as_map).unwrap_or_default().members();
         for (name, value) in members.members() {
             let member = map.member(name);
+            let known = value::seek(&mut known, name).map(|(_, known)| known);
             violations.below(&PathElement::Field(name), |violations| {
                 if member == TypeId::EMPTY && map.named_field(name).is_none() {
                     violations.add("field not declared in schema");
                 } else {
-                    self.value(member, value, violations);
+                    self.value(member, value, known, violations);
                 }
             });
         }
     }
 
-    fn list(self, list: &'a List, value: &Value<'a>, violations: &mut Violations) {
+    #[inline(never)]
+    fn list(
+        &self,
+        list: &'a List,
+        value: &Value<'a>,
+        known: Option<&Value<'a>>,
+        violations: &mut Violations,
+    ) {
         let items = match value {
             Value::Null => return,
             Value::List(items) => *items,
             other => return violations.add(format!("expected a list, found {}", description(other))),
         };
+        let mut known = known.and_then(Value::as_list).unwrap_or_default().iter();
         if !list.is_associative() {
             for (position, item) in (0..).zip(items) {
                 violations.below(&PathElement::Index(position), |violations| {
-                    self.value(list.element, item, violations);
+                    self.value(list.element, item, known.next(), violations);
                 });
             }
             return;
@@ -82,7 +105,7 @@ impl<'a> Walk<'a> {
             }
         }
         for (element, item) in elements.iter().zip(items) {
-            violations.below(element, |violations| self.value(list.element, item, violations));
+            violations.below(element, |violations| self.value(list.element, item, known.next(), violations));
         }
         if self.duplicates == Duplicates::Forbidden && elements.len() > 1 {
             elements.sort_unstable();

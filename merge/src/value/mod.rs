@@ -12,6 +12,7 @@ mod deserializer;
 mod json;
 mod order;
 mod serialize;
+mod share;
 mod text;
 
 pub(crate) use deserialize::{NameSeed, ValueSeed};
@@ -196,6 +197,22 @@ impl<'a> Map<'a> {
     pub(crate) fn zip(left: Self, right: Self) -> Zip<'a> {
         Zip { left: left.0, right: right.0 }
     }
+}
+
+/// Looks a member up among those from here on, and goes on to the next: for names in their order.
+#[inline]
+pub(crate) fn seek<'a>(members: &mut &'a [Member<'a>], name: &str) -> Option<&'a Member<'a>> {
+    while let Some((member, rest)) = members.split_first() {
+        let order = member.0.cmp(name);
+        if order.is_gt() {
+            return None;
+        }
+        *members = rest;
+        if order.is_eq() {
+            return Some(member);
+        }
+    }
+    None
 }
 
 /// The members of two maps side by side.
