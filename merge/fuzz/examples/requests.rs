@@ -1,4 +1,4 @@
-//! Prints what inputs of `predict` and `driver_request` ask, as requests of the driver protocol, one a line: they can be
+//! Prints what inputs of `predict`, `crd` and `driver_request` ask, as requests of the driver protocol, one a line: they can be
 //! sent to the core's driver and to the oracle. `cargo run --example requests -- predict FILE…`.
 
 use std::{env, fs, path, process::ExitCode};
@@ -9,9 +9,10 @@ fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let requests = match arguments.next().as_deref() {
         Some("predict") => targets::predict_requests,
+        Some("crd") => targets::crd_requests,
         Some("driver_request") => |data: &[u8]| vec![targets::changed_request(data)],
         _ => {
-            eprintln!("usage: requests predict|driver_request FILE…");
+            eprintln!("usage: requests predict|crd|driver_request FILE…");
             return ExitCode::FAILURE;
         }
     };

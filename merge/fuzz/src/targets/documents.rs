@@ -118,6 +118,26 @@ pub fn crd(data: &[u8]) {
     use_all(&resources, read.api.kinds.keys(), &mut choices);
 }
 
+/// What an input asks about a custom resource, as requests of the driver protocol: a creation and an apply in each version.
+pub fn crd_requests(data: &[u8]) -> Vec<Value> {
+    let Some((document, mut choices)) = document(data, CRDS.as_slice()) else { return Vec::new() };
+    let Ok(read) = definitions::parse(&document) else { return Vec::new() };
+    let mut requests = Vec::new();
+    for kind in read.api.kinds.keys().take(4) {
+        let (first, second) = (intent(kind, &mut choices), intent(kind, &mut choices));
+        let mut live = first.clone();
+        live["metadata"]["uid"] = json!("1");
+        for (live, object) in [(Value::Null, first), (live, second)] {
+            requests.push(json!({
+                "do": "apply", "crd": document, "live": live, "object": object, "manager": "one", "force": true,
+                "gvk": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+                "now": "2026-01-02T03:04:05Z", "profile": "1.36.3",
+            }));
+        }
+    }
+    requests
+}
+
 /// Reads a schema of structured-merge-diff and does everything there is with values of its types.
 pub fn smd_schema(data: &[u8]) {
     let Some((document, mut choices)) = document(data, std::slice::from_ref(&SCHEMA)) else { return };
@@ -170,18 +190,7 @@ fn use_all<'k>(
 ) {
     for kind in kinds.take(4) {
         let Some(resource) = resources.get(kind) else { continue };
-        let intent = |choices: &mut Choices<'_>| {
-            json!({
-                "apiVersion": resource.api_version(), "kind": kind.kind,
-                "metadata": {"name": "a", "labels": {"a": "b"}},
-                "spec": {
-                    "replicas": 1, "minReplicas": 1, "selector": {"matchLabels": {"a": "b"}}, "tags": ["a", "b"],
-                    "byName": [{"name": "a", "value": "x"}], "byNameAndPort": [{"name": "a"}], "anything": any(choices, 3),
-                },
-                "status": any(choices, 2),
-            })
-        };
-        let (first, second) = (intent(choices), intent(choices));
+        let (first, second) = (intent(kind, choices), intent(kind, choices));
         let apply = |manager| Apply {
             manager,
             force: true,
@@ -197,4 +206,15 @@ fn use_all<'k>(
             let _ = resource.predict(&arena, Some(&live), &second, Apply { subresource, ..apply("two") });
         }
     }
+}
+
+fn intent(kind: &GroupVersionKind, choices: &mut Choices<'_>) -> Value {
+    json!({
+        "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": "a", "labels": {"a": "b"}},
+        "spec": {
+            "replicas": 1, "minReplicas": 1, "selector": {"matchLabels": {"a": "b"}}, "tags": ["a", "b"],
+            "byName": [{"name": "a", "value": "x"}], "byNameAndPort": [{"name": "a"}], "anything": any(choices, 3),
+        },
+        "status": any(choices, 2),
+    })
 }

@@ -13,7 +13,7 @@ mod releases;
 mod typed;
 mod values;
 
-pub use documents::{crd, openapi, smd_schema};
+pub use documents::{crd, crd_requests, openapi, smd_schema};
 pub use driver::{changed_request, driver_line, driver_request};
 pub use field_sets::{field_sets, fields_v1};
 pub use predict::{predict, predict_requests};
