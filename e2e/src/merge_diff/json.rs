@@ -132,6 +132,17 @@ impl Json {
         }
     }
 
+    /// Whether two single values are the same JSON to a server: an integer isn't a float, nor is `0.0` `-0.0`. Which digits
+    /// and exponent a float is written with is free, and an integer of more than 64 bits is a float.
+    pub fn is_spelled_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Number(left), Self::Number(right)) if !left.is_i64() && !right.is_i64() => {
+                left.as_f64().map(f64::to_bits) == right.as_f64().map(f64::to_bits)
+            }
+            _ => self == other,
+        }
+    }
+
     /// Equal as values are: the order of members is free, `1` equals `1.0`.
     pub fn same_value(&self, other: &Self) -> bool {
         match (self, other) {
@@ -303,6 +314,14 @@ mod tests {
         ] {
             assert_eq!(json(text).to_string(), text);
         }
+    }
+
+    #[test]
+    fn an_integer_is_no_float_unless_it_is_too_large() {
+        assert!(json("1000.0").is_spelled_like(&json("1e3")));
+        assert!(json("18446744073709551615").is_spelled_like(&json("18446744073709552000.0")));
+        assert!(!json("1").is_spelled_like(&json("1.0")));
+        assert!(!json("0.0").is_spelled_like(&json("-0.0")));
     }
 
     #[test]

@@ -50,6 +50,13 @@ impl Random {
         0
     }
 
+    /// A float of up to 17 digits, neither very large nor very small.
+    pub fn float(&mut self) -> f64 {
+        // The bits of a float: a sign, an exponent of 11 bits, and the digits.
+        let exponent = self.0.u64(1023 - 80..1023 + 80);
+        f64::from_bits((self.0.u64(..2) << 63) | (exponent << 52) | self.0.u64(..1 << 52))
+    }
+
     /// Puts `items` into any order.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         self.0.shuffle(items);

@@ -1,10 +1,12 @@
 //! Scenarios of the third level: what happens to one object on an API server, write by write: applies and updates of the
 //! object and its subresources by people and controllers, and now and then somebody who meddles with managedFields.
 
+use std::sync::Arc;
+
 use super::{
     Scenario,
     level2::{overlaid, part},
-    openapi::{Kind, kinds},
+    openapi::Kind,
     set,
     value::{Taste, Values},
 };
@@ -22,7 +24,7 @@ const BEGIN: i64 = 1_767_323_045;
 /// Writes to one object.
 pub struct Writes {
     random: Random,
-    kind: Option<&'static Kind>,
+    kind: Option<Arc<Kind>>,
     taste: Taste,
     density: u32,
     live: Json,
@@ -38,9 +40,8 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// A scenario about an object of any kind.
-    pub fn new(mut random: Random) -> Self {
-        let kind = random.choose(kinds());
+    /// A scenario about an object of a kind.
+    pub fn new(mut random: Random, kind: Option<Arc<Kind>>) -> Self {
         let taste = [Taste::VALID, Taste { odd: 25, broken: 0 }, Taste { odd: 20, broken: 6 }]
             [random.weighted(&[70, 22, 8])];
         let density = [30, 45, 65][random.below(3)];
@@ -59,17 +60,17 @@ impl Writes {
         }
     }
 
-    fn values(&self, kind: &'static Kind) -> Values<'static> {
+    fn values<'k>(&self, kind: &'k Kind) -> Values<'k> {
         Values { schema: &kind.schema, taste: self.taste, density: self.density, depth: 9 }
     }
 
     /// Something to write, without what says which object it is.
-    fn fresh(&mut self, kind: &'static Kind) -> Json {
+    fn fresh(&mut self, kind: &Kind) -> Json {
         let values = self.values(kind);
         values.root(&mut self.random)
     }
 
-    fn mutated(&mut self, kind: &'static Kind, value: &Json) -> Json {
+    fn mutated(&mut self, kind: &Kind, value: &Json) -> Json {
         let values = self.values(kind);
         let mut bare = value.clone();
         if let Some(metadata) = bare.get_mut("metadata") {
@@ -100,7 +101,7 @@ impl Writes {
     }
 
     /// What an applier applies: the same again, a little else, part of what is there, or something new.
-    fn intent(&mut self, kind: &'static Kind) -> Json {
+    fn intent(&mut self, kind: &Kind) -> Json {
         let last = self.applied[self.writer].clone();
         let mut intent = match (self.random.weighted(&[3, 5, 3, 2, 1]), last) {
             (0, Some(last)) => last,
@@ -137,7 +138,7 @@ impl Writes {
     }
 
     /// What an updater puts in place of the live object.
-    fn replacement(&mut self, kind: &'static Kind) -> Json {
+    fn replacement(&mut self, kind: &Kind) -> Json {
         if self.live == Json::Null {
             return self.fresh(kind);
         }
@@ -182,7 +183,7 @@ impl Writes {
     }
 
     /// What happens to the live object without a write that anybody tracks.
-    fn drift(&mut self, kind: &'static Kind) {
+    fn drift(&mut self, kind: &Kind) {
         if self.live == Json::Null {
             return;
         }
@@ -242,7 +243,12 @@ fn meddle(random: &mut Random, metadata: &mut Json, kind: &Kind) {
         return;
     }
     let at = random.below(entries.len());
-    match random.below(9) {
+    match random.below(10) {
+        // Something below a field that is a single value.
+        9 => {
+            let fields = entries[at].entry("fieldsV1").entry("f:spec").entry("f:replicas");
+            fields.set("f:a", Json::object());
+        }
         0 => drop(entries.remove(at)),
         1 => {
             if let Some(set) = entries[at].get_mut("fieldsV1") {
@@ -275,7 +281,10 @@ fn meddle(random: &mut Random, metadata: &mut Json, kind: &Kind) {
 impl Scenario for Writes {
     fn next(&mut self) -> Json {
         // Without its documents this level has nothing to ask about.
-        let Some(kind) = self.kind else { return Json::object().with("do", "apply").with("gvk", Json::Null) };
+        let Some(kind) = self.kind.clone() else {
+            return Json::object().with("do", "apply").with("gvk", Json::Null);
+        };
+        let kind = &*kind;
         self.now += [0, 0, 1, 60, 3600][self.random.below(5)];
         self.drift(kind);
         self.writer = self.random.below(APPLIERS.len());
@@ -329,7 +338,7 @@ impl Scenario for Writes {
             .with("object", object)
             .with("manager", manager)
             .with("now", time(self.now))
-            .with(kind.source, Json::object().with("file", kind.file.as_str()));
+            .with(kind.source, kind.document.clone());
         if apply && !self.random.one_in(3) {
             request.set("force", self.random.one_in(2));
         }

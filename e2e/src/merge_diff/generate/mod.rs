@@ -1,6 +1,7 @@
 //! Makes the questions: schemas, values, field sets, and scenarios of requests in which one answer leads to the next
 //! question. Nothing here knows what the right answer is.
 
+pub mod definition;
 pub mod level1;
 pub mod level2;
 pub mod level3;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use level1::{Odd, TypedValues};
 use level2::Updates;
 use level3::Writes;
+use openapi::{Kind, defined, kinds};
 use schema::Releases;
 
 use super::{json::Json, random::Random};
@@ -66,12 +68,14 @@ pub struct Scenarios {
     levels: Vec<Level>,
     /// The schema of the row that was made last.
     schema: Option<(u64, Arc<Releases>)>,
+    /// The kind by chance of the row for which one was made last.
+    defined: Option<(u64, Arc<Kind>)>,
 }
 
 impl Scenarios {
     /// Those of a seed, on some levels.
     pub fn new(seed: u64, levels: Vec<Level>) -> Self {
-        Self { seed, levels, schema: None }
+        Self { seed, levels, schema: None, defined: None }
     }
 
     /// The `number`-th scenario. It depends on the seed, the levels and the number only.
@@ -82,8 +86,24 @@ impl Scenarios {
         match level {
             _ if random.one_in(200) => Box::new(Odd::new(random)),
             Some(Level::Updater) => Box::new(Updates::new(random, self.schema(number))),
-            Some(Level::FieldManager) => Box::new(Writes::new(random)),
+            Some(Level::FieldManager) => {
+                let kind =
+                    if random.one_in(5) { self.defined(number) } else { random.choose(kinds()).cloned() };
+                Box::new(Writes::new(random, kind))
+            }
             _ => Box::new(TypedValues::new(random, self.schema(number))),
+        }
+    }
+
+    fn defined(&mut self, number: u64) -> Option<Arc<Kind>> {
+        let row = number / SHARED;
+        match &self.defined {
+            Some((known, kind)) if *known == row => Some(Arc::clone(kind)),
+            _ => {
+                let definition = definition::definition(&mut Random::new(self.seed.rotate_left(32), row));
+                let kind = defined(&definition)?.into();
+                Some(Arc::clone(&self.defined.insert((row, kind)).1))
+            }
         }
     }
 

@@ -1,9 +1,15 @@
 //! Kinds of objects, read from the OpenAPI documents of an API server and from a CRD just closely enough to make objects
 //! of them. How they merge is the business of those who are asked.
 
-use std::{fs, sync::OnceLock};
+use std::{
+    fs,
+    sync::{Arc, OnceLock},
+};
 
-use super::schema::{Atom, Field, List, Map, Scalar, Schema, TypeRef};
+use super::{
+    definition,
+    schema::{Atom, Field, List, Map, Scalar, Schema, TypeRef},
+};
 use crate::merge_diff::{json::Json, workspace};
 
 /// A kind that objects are made of.
@@ -18,8 +24,8 @@ pub struct Kind {
     pub kind: String,
     /// The request's member that names the document: `openapi` or `crd`.
     pub source: &'static str,
-    /// The document, relative to the workspace.
-    pub file: String,
+    /// The document as a request has it: itself, or the name of its file relative to the workspace.
+    pub document: Json,
     /// Whether there is a status subresource.
     pub status: bool,
     /// Whether there is a scale subresource.
@@ -36,15 +42,17 @@ impl Kind {
 }
 
 /// Which kinds, and where they are described. Those that are written more often are there more often.
-const BUILT_IN: [(&str, &str, &str, &str); 16] = [
+const BUILT_IN: [(&str, &str, &str, &str); 18] = [
     ("apps__v1", "apps", "v1", "Deployment"),
     ("apps__v1", "apps", "v1", "Deployment"),
     ("apps__v1", "apps", "v1", "Deployment"),
     ("apps__v1", "apps", "v1", "StatefulSet"),
     ("apps__v1", "apps", "v1", "DaemonSet"),
+    ("apps__v1", "apps", "v1", "ControllerRevision"),
     ("v1", "", "v1", "Service"),
     ("v1", "", "v1", "Service"),
     ("v1", "", "v1", "ConfigMap"),
+    ("v1", "", "v1", "Secret"),
     ("v1", "", "v1", "Pod"),
     ("autoscaling__v2", "autoscaling", "v2", "HorizontalPodAutoscaler"),
     ("batch__v1", "batch", "v1", "Job"),
@@ -58,32 +66,91 @@ const BUILT_IN: [(&str, &str, &str, &str); 16] = [
 const DOCUMENTS: &str = "merge/tests/data/openapi";
 /// A CRD with every marker.
 const GADGET: &str = "e2e/corpus/data/gadget.crd.json";
+/// A document with every construct that the documents of built-in kinds have, and with those that they might have.
+const CONSTRUCTS: &str = "e2e/corpus/data/constructs.openapi.json";
 
 /// All kinds whose document is there.
-pub fn kinds() -> &'static [Kind] {
-    static KINDS: OnceLock<Vec<Kind>> = OnceLock::new();
+pub fn kinds() -> &'static [Arc<Kind>] {
+    static KINDS: OnceLock<Vec<Arc<Kind>>> = OnceLock::new();
     KINDS.get_or_init(|| {
-        let mut kinds: Vec<Kind> = BUILT_IN.iter().filter_map(built_in).collect();
-        for _ in 0..4 {
-            kinds.extend(custom());
+        let mut kinds: Vec<_> = BUILT_IN.iter().filter_map(built_in).map(Arc::new).collect();
+        let gadget = read(GADGET).and_then(|definition| custom(&definition, named(GADGET)));
+        let construct = documented(CONSTRUCTS, "corpus.baton.rs", "v1", "Construct");
+        for often in [gadget, construct].into_iter().flatten().map(Arc::new) {
+            kinds.extend(std::iter::repeat_n(often, 4));
         }
         kinds
     })
+}
+
+/// A document as requests name it.
+fn named(file: &str) -> Json {
+    Json::object().with("file", file)
 }
 
 fn read(file: &str) -> Option<Json> {
     fs::read_to_string(workspace().join(file)).ok()?.parse().ok()
 }
 
+/// A kind of a definition that is sent with each request.
+pub fn defined(definition: &Json) -> Option<Kind> {
+    custom(definition, Json::Text(definition.to_string().into()))
+}
+
+/// A schema in three versions, each with the members of a request that name its type.
+pub type Versions = [(Schema, Json); 3];
+
+/// The schemas of the three versions of a definition by chance.
+pub fn defined_versions(definition: &Json) -> Option<Versions> {
+    let document = Json::Text(definition.to_string().into());
+    let backwards: Vec<_> = definition::GROUP.rsplit('.').collect();
+    let of = |version: &Json| {
+        let name = format!("{}.{}.{}", backwards.join("."), version.get("name")?.as_str()?, definition::KIND);
+        let root = whole(version.at(&["schema", "openAPIV3Schema"])?);
+        let schema = Schema { types: vec![(name.clone(), root)] };
+        Some((schema, Json::object().with("crd", document.clone()).with("type", name)))
+    };
+    let versions: Vec<_> = definition.at(&["spec", "versions"])?.items().iter().filter_map(of).collect();
+    versions.try_into().ok()
+}
+
+/// The groups of constructs, each in three versions.
+pub fn constructs() -> &'static [Versions] {
+    static CONSTRUCTS_BY_GROUP: OnceLock<Vec<Versions>> = OnceLock::new();
+    CONSTRUCTS_BY_GROUP.get_or_init(|| {
+        let Some(json) = read(CONSTRUCTS) else { return Vec::new() };
+        let types = definitions(&json);
+        let version = |version: &str, group: &str| {
+            let name = format!("rs.baton.corpus.{version}.{group}");
+            let at = types.iter().position(|(known, _)| *known == name)?;
+            let mut schema = Schema { types: types.clone() };
+            schema.types.swap(0, at);
+            Some((schema, Json::object().with("openapi", named(CONSTRUCTS)).with("type", name)))
+        };
+        let versions = |group: &&str| {
+            let versions: Vec<_> =
+                ["v1", "v2", "v3"].iter().filter_map(|name| version(name, group)).collect();
+            versions.try_into().ok()
+        };
+        ["Lists", "References", "Formats", "Unknown"].iter().filter_map(versions).collect()
+    })
+}
+
+/// All types of a document.
+fn definitions(document: &Json) -> Vec<(String, Atom)> {
+    let definitions = document.at(&["components", "schemas"]).map(Json::members).unwrap_or_default();
+    definitions.iter().map(|(name, definition)| (name.clone(), reference(definition, "").inlined)).collect()
+}
+
 fn built_in(&(document, group, version, kind): &(&str, &str, &str, &str)) -> Option<Kind> {
-    let file = format!("{DOCUMENTS}/{document}.json");
-    let json = read(&file)?;
+    documented(&format!("{DOCUMENTS}/{document}.json"), group, version, kind)
+}
+
+/// A kind of a document.
+fn documented(file: &str, group: &str, version: &str, kind: &str) -> Option<Kind> {
+    let json = read(file)?;
     let definitions = json.at(&["components", "schemas"])?;
-    let mut types: Vec<_> = definitions
-        .members()
-        .iter()
-        .map(|(name, definition)| (name.clone(), reference(definition, "").inlined))
-        .collect();
+    let mut types = self::definitions(&json);
     let is_root = |definition: &Json| {
         let kinds = definition.get("x-kubernetes-group-version-kind").map(Json::items).unwrap_or_default();
         kinds.iter().any(|known| {
@@ -108,39 +175,55 @@ fn built_in(&(document, group, version, kind): &(&str, &str, &str, &str)) -> Opt
         others: Vec::new(),
         kind: kind.to_owned(),
         source: "openapi",
-        file,
-        status: !matches!(kind, "ConfigMap" | "EndpointSlice" | "NetworkPolicy" | "Role"),
+        document: named(file),
+        status: !matches!(
+            kind,
+            "ConfigMap" | "Secret" | "ControllerRevision" | "EndpointSlice" | "NetworkPolicy" | "Role"
+        ),
         scale: matches!(kind, "Deployment" | "StatefulSet"),
         schema,
     })
 }
 
-fn custom() -> Option<Kind> {
-    let json = read(GADGET)?;
-    let spec = json.get("spec")?;
+/// The kind of a definition, in its first version.
+fn custom(definition: &Json, document: Json) -> Option<Kind> {
+    let spec = definition.get("spec")?;
     let names = |json: &Json| json.get("name").and_then(Json::as_str).map(str::to_owned);
     let mut versions = spec.get("versions")?.items().iter().filter_map(names);
     let first = spec.get("versions")?.items().first()?;
-    let mut root = reference(first.at(&["schema", "openAPIV3Schema"])?, "").inlined;
+    let mut root = whole(first.at(&["schema", "openAPIV3Schema"])?);
     plain_root(&mut root);
-    if let Some(map) = &mut root.map {
-        let mut metadata = Atom::map(Map { fields: Vec::new(), element: None, relationship: None });
-        plain_metadata(&mut metadata);
-        let of = TypeRef::inlined(metadata);
-        map.fields.retain(|field| field.name != "metadata");
-        map.fields.push(Field { name: "metadata".to_owned(), of, default: None, common: true });
-    }
+    let subresource = |name| first.at(&["subresources", name]).is_some();
+    let (status, scale) = (subresource("status"), subresource("scale"));
     Some(Kind {
         group: spec.get("group")?.as_str()?.to_owned(),
         version: versions.next()?,
         others: versions.collect(),
         kind: spec.at(&["names", "kind"])?.as_str()?.to_owned(),
         source: "crd",
-        file: GADGET.to_owned(),
-        status: true,
-        scale: true,
+        document,
+        status,
+        scale,
         schema: Schema { types: vec![("root".to_owned(), root)] },
     })
+}
+
+/// The type of a whole object of a definition, with what each object has.
+fn whole(schema: &Json) -> Atom {
+    let mut root = reference(schema, "").inlined;
+    add_object_fields(&mut root);
+    root
+}
+
+fn add_object_fields(atom: &mut Atom) {
+    let Some(map) = &mut atom.map else { return };
+    let mut metadata = Atom::map(Map { fields: Vec::new(), element: None, relationship: None });
+    plain_metadata(&mut metadata);
+    let words = || TypeRef::inlined(Atom::scalar(Scalar::String));
+    for (name, of) in [("apiVersion", words()), ("kind", words()), ("metadata", TypeRef::inlined(metadata))] {
+        map.fields.retain(|field| field.name != name);
+        map.fields.push(Field { name: name.to_owned(), of, default: None, common: true });
+    }
 }
 
 /// Leaves out what scenarios set themselves.
@@ -254,10 +337,15 @@ fn reference(json: &Json, name: &str) -> TypeRef {
         Some("boolean") => Atom::scalar(Scalar::Boolean),
         Some("array") => {
             let keys = json.get("x-kubernetes-list-map-keys").map(Json::items).unwrap_or_default();
+            // What lists say who are older than list types.
+            let strategy =
+                text("x-kubernetes-patch-strategy").filter(|_| text("x-kubernetes-list-type").is_none());
+            let by_strategy = strategy.filter(|name| name.starts_with("merge")).map(|_| "associative");
+            let merge_key = by_strategy.and_then(|_| json.get("x-kubernetes-patch-merge-key"));
             Atom::list(List {
                 element: json.get("items").map(|items| reference(items, name)).unwrap_or_default(),
-                relationship: relationship("x-kubernetes-list-type").or(Some("atomic")),
-                keys: keys.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+                relationship: relationship("x-kubernetes-list-type").or(by_strategy).or(Some("atomic")),
+                keys: keys.iter().chain(merge_key).filter_map(Json::as_str).map(str::to_owned).collect(),
             })
         }
         Some("object") => {
@@ -272,25 +360,36 @@ fn reference(json: &Json, name: &str) -> TypeRef {
                 common: COMMON.contains(&name.as_str()),
             });
             let element = match json.get("additionalProperties") {
-                Some(Json::Bool(true)) => Some(anything()),
+                Some(Json::Bool(allowed)) => allowed.then(anything),
                 Some(element) => Some(reference(element, name)),
-                None if flag("x-kubernetes-preserve-unknown-fields") => Some(anything()),
+                // Who names no fields allows all.
+                None if flag("x-kubernetes-preserve-unknown-fields") || properties.is_empty() => {
+                    Some(anything())
+                }
                 None => None,
             };
-            Atom::map(Map {
+            let mut object = Atom::map(Map {
                 fields: fields.collect(),
                 element,
                 relationship: relationship("x-kubernetes-map-type"),
-            })
+            });
+            if flag("x-kubernetes-embedded-resource") {
+                add_object_fields(&mut object);
+            }
+            object
         }
-        // Quantities, and what isn't typed at all.
-        _ => Atom {
-            scalar: Some(Scalar::Untyped),
-            samples: ["100m", "1", "1Gi", "0.5"].map(Json::from).to_vec(),
-            ..Atom::default()
-        },
+        _ if json.is_empty() || flag("x-kubernetes-preserve-unknown-fields") => anything().inlined,
+        // Quantities.
+        _ => quantities(),
     };
     TypeRef::inlined(atom)
+}
+
+/// Numbers with units, which may be numbers too.
+fn quantities() -> Atom {
+    let mut samples = ["100m", "1", "1Gi", "0.5"].map(Json::from).to_vec();
+    samples.push(Json::from(1));
+    Atom { scalar: Some(Scalar::Untyped), samples, ..Atom::default() }
 }
 
 /// Something without a type: values one level deep.
@@ -337,10 +436,13 @@ mod tests {
         for kind in kinds() {
             let values = Values { schema: &kind.schema, taste: Taste::VALID, density: 60, depth: 9 };
             let objects: Vec<_> = (0..50).map(|_| values.root(&mut random)).collect();
-            for member in
-                ["metadata", if matches!(kind.kind.as_str(), "ConfigMap") { "data" } else { "spec" }]
-            {
-                if matches!(kind.kind.as_str(), "Role" | "EndpointSlice") && member == "spec" {
+            for member in [
+                "metadata",
+                if matches!(kind.kind.as_str(), "ConfigMap" | "Secret") { "data" } else { "spec" },
+            ] {
+                if matches!(kind.kind.as_str(), "Role" | "EndpointSlice" | "ControllerRevision" | "Construct")
+                    && member == "spec"
+                {
                     continue;
                 }
                 assert!(objects.iter().any(|object| object.get(member).is_some()), "{}: {member}", kind.kind);

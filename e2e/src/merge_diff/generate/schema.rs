@@ -1,6 +1,10 @@
 //! Schemas as the generators see them: enough to make values, and to write them down for a request. It is no
 //! implementation of schemas: nothing is checked, and odd ones are made on purpose.
 
+use super::{
+    definition,
+    openapi::{self, Versions},
+};
 use crate::merge_diff::{json::Json, random::Random};
 
 /// Named types, the first of which is the one that requests are about.
@@ -228,10 +232,11 @@ const DEDUCED: &str = "__untyped_deduced_";
 const UNTYPED: &str = "__untyped_atomic_";
 
 /// Few names, so that fields of different types and objects meet.
-const NAMES: [&str; 6] = ["a", "b", "c", "name", "port", "protocol"];
+pub const NAMES: [&str; 6] = ["a", "b", "c", "name", "port", "protocol"];
 /// Names that are hard to write or to sort.
 const ODD_NAMES: [&str; 9] = ["", "f:a", "a.b", "x\"y", "back\\slash", "<&>", "é", ".", "A"];
-const KEYS: [&str; 4] = ["name", "port", "protocol", "a"];
+/// Names of fields that are keys of items.
+pub const KEYS: [&str; 4] = ["name", "port", "protocol", "a"];
 
 /// Any schema; odd in some cases.
 pub fn schema(random: &mut Random) -> Schema {
@@ -443,19 +448,40 @@ pub struct Releases {
     pub deduced: bool,
     /// The same with relationships changed.
     pub changed: [Schema; 2],
-    /// The schema and the changed ones as requests have them.
-    texts: [Json; 3],
+    /// The members of requests that name the schema and the changed ones.
+    named: [Json; 3],
 }
 
 impl Releases {
     /// A schema by chance.
     pub fn any(random: &mut Random) -> Self {
-        let deduced = random.one_in(12);
-        let schema = if deduced { self::deduced() } else { schema(random) };
+        let known = match random.weighted(&[50, 6, 10, 14]) {
+            1 => return Self::of(random, deduced(), true),
+            2 => random.choose(openapi::constructs()).cloned(),
+            3 => openapi::defined_versions(&definition::definition(random)),
+            _ => None,
+        };
+        match known {
+            Some(versions) => Self::of_versions(versions),
+            None => {
+                let schema = schema(random);
+                Self::of(random, schema, false)
+            }
+        }
+    }
+
+    fn of(random: &mut Random, schema: Schema, deduced: bool) -> Self {
         let changed = [changed(random, &schema), changed(random, &schema)];
-        let text = |schema: &Schema| Json::Text(schema.json().to_string().into());
-        let texts = [text(&schema), text(&changed[0]), text(&changed[1])];
-        Self { schema, deduced, changed, texts }
+        let named = [&schema, &changed[0], &changed[1]].map(|schema| {
+            let text = Json::Text(schema.json().to_string().into());
+            Json::object().with("schema", text).with("type", "t0")
+        });
+        Self { schema, deduced, changed, named }
+    }
+
+    fn of_versions(versions: Versions) -> Self {
+        let [(schema, first), (second, second_name), (third, third_name)] = versions;
+        Self { schema, deduced: false, changed: [second, third], named: [first, second_name, third_name] }
     }
 
     /// Names the schema in a request, or one of the changed ones.
@@ -463,8 +489,8 @@ impl Releases {
         if self.deduced {
             return request;
         }
-        let text = self.texts.get(changed.map_or(0, |i| i + 1)).unwrap_or(&self.texts[0]);
-        request.with("schema", text.clone()).with("type", "t0")
+        let named = self.named.get(changed.map_or(0, |i| i + 1)).unwrap_or(&self.named[0]);
+        named.members().iter().fold(request, |request, (name, value)| request.with(name, value.clone()))
     }
 }
 

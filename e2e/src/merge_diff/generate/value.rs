@@ -2,7 +2,10 @@
 //! values share much.
 
 use super::schema::{Atom, List, Map, Scalar, Schema, TypeRef};
-use crate::merge_diff::{json::Json, random::Random};
+use crate::merge_diff::{
+    json::{Json, Number},
+    random::Random,
+};
 
 /// How far values stray from their type.
 #[derive(Clone, Copy, Debug)]
@@ -255,6 +258,7 @@ impl Values<'_> {
                     }
                 }
             },
+            Json::Number(number) if self.taste.odd > 0 && random.one_in(3) => *value = respelled(number),
             _ => *value = self.value(random, of, depth),
         }
     }
@@ -331,10 +335,19 @@ fn number(random: &mut Random, odd: bool) -> Json {
         6 => Json::from(i64::MAX),
         7 => Json::from(i64::MIN),
         8 => Json::float(-0.0),
+        9 if random.one_in(2) => Json::float(random.float()),
         9 => Json::float([0.1, 1e21, 1e-7, 123_456_789.5, 1e20][random.below(5)]),
         10 => Json::Number(u64::MAX.into()),
         _ => Json::from(100),
     }
+}
+
+/// The same number, or nearly, as an integer where it was a float and the other way round.
+fn respelled(number: &Number) -> Json {
+    let integer = if number.is_f64() { number.as_f64() } else { None };
+    // Text is the way between the two that loses nothing in silence.
+    let text = integer.map_or_else(|| format!("{number}.0"), |float| format!("{float:.0}"));
+    text.parse().unwrap_or(Json::Null)
 }
 
 /// Anything but what a type says.
