@@ -18,7 +18,8 @@ type Object = Map<String, Value>;
 
 const ATOM: [&str; 4] = ["scalar", "list", "map", "untyped"];
 const TYPE: &[&str] = &["name", ATOM[0], ATOM[1], ATOM[2], ATOM[3]];
-const REFERENCE: &[&str] = &["namedType", "elementRelationship", ATOM[0], ATOM[1], ATOM[2], ATOM[3]];
+const REFERENCE: &[&str] =
+    &["namedType", "elementRelationship", "nullable", ATOM[0], ATOM[1], ATOM[2], ATOM[3]];
 const SCALARS: &[&str] = &["numeric", "string", "boolean", "untyped"];
 const RELATIONSHIPS: &[&str] = &["associative", "atomic", "separable"];
 
@@ -153,6 +154,10 @@ fn read_reference(object: &Object, member: &str, at: &At<'_>) -> Result<TypeRefe
     let at = at.member(member);
     let object = members(value, &at, REFERENCE)?;
     let atom = read_atom(object, &at)?;
+    // Servers from 1.37 on say it, and it means nothing to a merge.
+    if let Some(nullable) = present(object, "nullable") {
+        at.member("nullable").flag(nullable)?;
+    }
     Ok(TypeReference {
         named: present(object, "namedType")
             .map(|name| Ok(at.member("namedType").text(name)?.to_owned()))
@@ -347,6 +352,17 @@ mod tests {
         ]});
         let read = SchemaDefinition::from_json(&schema).unwrap();
         assert_eq!(read.to_json(), json!({"types": [{"name": "a", "map": {}}]}));
+    }
+
+    #[test]
+    fn nullable_is_accepted_and_ignored() {
+        let of = |nullable: Value| json!({"types": [{"name": "a", "map": {"elementType": {"namedType": "b", "nullable": nullable}}}]});
+        let read = SchemaDefinition::from_json(&of(true.into())).unwrap();
+        assert_eq!(
+            read.to_json(),
+            json!({"types": [{"name": "a", "map": {"elementType": {"namedType": "b"}}}]})
+        );
+        assert!(error_of(of(1.into())).contains("expected a boolean"));
     }
 
     #[test]
