@@ -392,8 +392,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "a scale keeps the order of the set",
         seen: "managedFields of a scaled Deployment aren't sorted as text",
         file: "server/scale.rs",
-        old: "before: parent }, Order::Names))",
-        new: "before: parent }, Order::Set))",
+        old: "self.stored(verb, written, Order::Names)",
+        new: "self.stored(verb, written, Order::Set)",
     },
     Mutation {
         name: "a scale may be negative",

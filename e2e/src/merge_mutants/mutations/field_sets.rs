@@ -104,8 +104,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "marks aren't written",
         seen: "a field set that holds a parent and its child is written without the parent",
         file: "fieldpath/fields_v1.rs",
-        old: r#"out.push_str("\".\":{},");"#,
-        new: "let _ = node.member;",
+        old: r#"out.push_str(if node.member { "\":{\".\":{}," } else { "\":{" });"#,
+        new: r#"out.push_str("\":{");"#,
     },
     Mutation {
         name: "marks aren't written into managedFields",

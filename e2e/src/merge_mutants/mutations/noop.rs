@@ -101,14 +101,6 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: "return require(!list.is_atomic() || live.is_array());",
     },
     Mutation {
-        name: "metadata may be empty",
-        seen: "an apply of empty metadata isn't sent",
-        file: "noop.rs",
-        old: r#"        require(!intent.is_empty())?;
-"#,
-        new: "",
-    },
-    Mutation {
         name: "stripped metadata needn't be equal",
         seen: "an apply with another name isn't sent",
         file: "noop.rs",
@@ -156,24 +148,5 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "noop.rs",
         old: "self.stays(resource.type_id(), entry.fields, false)?;",
         new: "",
-    },
-    Mutation {
-        name: "entries may hold anything",
-        seen: "an apply that drops an unknown member of an entry isn't sent",
-        file: "noop.rs",
-        old: r#""fieldsType" => fields_type = text,
-                _ => return None,"#,
-        new: r#""fieldsType" => fields_type = text,
-                _ => {}"#,
-    },
-    Mutation {
-        name: "elements of others may be of any sort",
-        seen: "an apply that drops an unknown element isn't sent",
-        file: "noop.rs",
-        old: r#"                members(fields).try_for_each(|(name, below)| {
-                    require(is_element(name))?;
-                    let type_id"#,
-        new: r#"                members(fields).try_for_each(|(name, below)| {
-                    let type_id"#,
     },
 ];
