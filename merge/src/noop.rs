@@ -39,8 +39,9 @@ fn check(resource: Resource<'_>, live: &Json, intent: &Json, apply: Apply<'_>) -
     // Who writes what a write resets owns nothing by it, which is left to the prediction.
     let resets_nothing =
         resets.iter().all(|path| path.iter().try_fold(intent, |value, name| value.get(name)).is_none());
-    let is_kubectl = apply.manager == "kubectl";
-    require(kind_of(live) && kind_of(intent) && resets_nothing && !is_kubectl)?;
+    // The one keeps its intent in an annotation, the other is given a name.
+    let is_special = matches!(apply.manager, "kubectl" | "");
+    require(kind_of(live) && kind_of(intent) && resets_nothing && !is_special)?;
     require(resource.is_stored_as_written() && !resource.fills_in_labels())?;
     require(intent.get("metadata").is_none_or(|metadata| metadata.get("managedFields").is_none()))?;
 
