@@ -118,7 +118,11 @@ impl Serialize for Stored<'_> {
                     has_metadata = true;
                     out.serialize_entry(name, &Metadata { metadata: *value, stored: self })?;
                 }
-                _ => out.serialize_entry(name, value)?,
+                _ => {
+                    // What isn't a map has no place for them.
+                    has_metadata |= *name == "metadata";
+                    out.serialize_entry(name, value)?;
+                }
             }
         }
         if !has_metadata && !self.managed_fields.is_empty() {
