@@ -29,15 +29,6 @@ pub enum Error {
         /// What the compiler said.
         output: String,
     },
-    /// The core as it is differs from the libraries already.
-    #[error(
-        "the core answers {at} differently without any mutation, so a difference shows nothing; run \
-         `cargo merge-diff` and mend that first"
-    )]
-    AlreadyDifferent {
-        /// Which question.
-        at: String,
-    },
     /// The manifest of the workspace has no list of members on a line of its own.
     #[error("{} has no line `members = […]`, so a workspace of the merge core alone can't be made", path.display())]
     NoMembers {

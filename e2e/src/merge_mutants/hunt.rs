@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::questions::{Origin, Questions};
+use super::questions::{Group, Origin, Questions};
 use crate::merge_diff::{
     Error, Peer, ProcessPeer,
     compare::{Verdict, compare},
@@ -18,8 +18,6 @@ pub struct Catch {
     pub origin: Origin,
     /// How many were asked, this one included.
     pub after: usize,
-    /// In what the answers differ.
-    pub at: String,
 }
 
 /// Asks the program `driver` one question after the other until it is caught. `oracle` is who decides again where an
@@ -28,19 +26,57 @@ pub fn hunt(driver: &Path, oracle: &mut dyn Peer, questions: &Questions) -> Resu
     let mut peer = ProcessPeer::start(vec![driver.display().to_string()])?;
     let mut asked = 0;
     for group in &questions.groups {
-        peer.start(Arc::clone(&group.requests))?;
-        let answers = peer.finish()?;
-        for (position, (answer, expected)) in answers.iter().zip(&group.answers).enumerate() {
-            if answer == expected {
-                continue;
-            }
-            let Verdict::Differs { at, .. } = compare(answer, expected) else { continue };
-            let again = vec![group.requests[position].clone(); ASKED_AGAIN];
-            if oracle.ask(&again)?.iter().all(|other| compare(answer, other) != Verdict::Matched) {
-                return Ok(Some(Catch { origin: group.origin(position), after: asked + position + 1, at }));
-            }
+        if let Some(position) = differing(&mut peer, oracle, group, true)?.first() {
+            return Ok(Some(Catch { origin: group.origin(*position), after: asked + position + 1 }));
         }
         asked += group.requests.len();
     }
     Ok(None)
+}
+
+/// Takes out the questions that `driver`, which nobody broke, answers differently already: they show nothing of a broken
+/// one. Gives where they are from.
+pub fn leave_out_differing(
+    driver: &Path,
+    oracle: &mut dyn Peer,
+    questions: &mut Questions,
+) -> Result<Vec<Origin>, Error> {
+    let mut peer = ProcessPeer::start(vec![driver.display().to_string()])?;
+    let mut origins = Vec::new();
+    for group in &mut questions.groups {
+        let positions = differing(&mut peer, oracle, group, false)?;
+        origins.extend(positions.iter().map(|position| group.origin(*position)));
+        for position in positions {
+            group.left_out.insert(position);
+        }
+    }
+    Ok(origins)
+}
+
+/// The positions of the questions that are answered differently, or only of the first one.
+fn differing(
+    peer: &mut dyn Peer,
+    oracle: &mut dyn Peer,
+    group: &Group,
+    only_first: bool,
+) -> Result<Vec<usize>, Error> {
+    peer.start(Arc::clone(&group.requests))?;
+    let answers = peer.finish()?;
+    let mut positions = Vec::new();
+    for (position, (answer, expected)) in answers.iter().zip(&group.answers).enumerate() {
+        if group.left_out.contains(&position)
+            || answer == expected
+            || !matches!(compare(answer, expected), Verdict::Differs { .. })
+        {
+            continue;
+        }
+        let again = vec![group.requests[position].clone(); ASKED_AGAIN];
+        if oracle.ask(&again)?.iter().all(|other| compare(answer, other) != Verdict::Matched) {
+            positions.push(position);
+            if only_first {
+                break;
+            }
+        }
+    }
+    Ok(positions)
 }

@@ -12,7 +12,7 @@ mod questions;
 mod sandbox;
 
 pub use error::Error;
-pub use hunt::{Catch, hunt};
+pub use hunt::{Catch, hunt, leave_out_differing};
 pub use mutations::Mutation;
 pub use questions::{Origin, Questions};
 pub use sandbox::Sandbox;

@@ -2,6 +2,7 @@
 //! and then what the generators make of a seed. The libraries are asked only once, since their answers don't depend on who else is asked.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -24,6 +25,8 @@ const BATCH: usize = 256;
 pub(super) struct Group {
     pub(super) requests: Batch,
     pub(super) answers: Vec<String>,
+    /// The positions of those that show nothing.
+    pub(super) left_out: BTreeSet<usize>,
     source: Source,
 }
 
@@ -63,6 +66,10 @@ impl fmt::Display for Origin {
 }
 
 impl Group {
+    fn new(requests: Batch, answers: Vec<String>, source: Source) -> Self {
+        Self { requests, answers, left_out: BTreeSet::new(), source }
+    }
+
     /// Where the request at `position` is from.
     pub(super) fn origin(&self, position: usize) -> Origin {
         match &self.source {
@@ -88,21 +95,21 @@ impl Questions {
             let requests: Batch = cases.iter().map(|case| case.line.clone()).collect();
             peer.start(Arc::clone(&requests))?;
             let names = cases.iter().map(|case| case.name.clone()).collect();
-            groups.push(Group { requests, answers: peer.finish()?, source: Source::Corpus(names) });
+            groups.push(Group::new(requests, peer.finish()?, Source::Corpus(names)));
         }
         groups.extend(of_releases(&releases::read(&corpus::folder())?));
         groups.extend(generated(peer, seed, cases)?);
         Ok(Self { groups })
     }
 
-    /// How many there are.
+    /// How many there are that show something.
     pub fn len(&self) -> usize {
-        self.groups.iter().map(|group| group.requests.len()).sum()
+        self.groups.iter().map(|group| group.requests.len() - group.left_out.len()).sum()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.len() == 0
     }
 }
 
@@ -111,11 +118,11 @@ fn of_releases(kept: &[Answered]) -> impl Iterator<Item = Group> {
     Release::ALL.into_iter().map(|release| {
         let cases: Vec<_> = kept.iter().map(|case| case.of(release)).collect();
         let answer = |case: &Answered| case.answers.get(release.name()).unwrap_or(&Json::Null).to_string();
-        Group {
-            requests: cases.iter().map(|case| case.line.clone()).collect(),
-            answers: kept.iter().map(answer).collect(),
-            source: Source::Corpus(cases.into_iter().map(|case| case.name).collect()),
-        }
+        Group::new(
+            cases.iter().map(|case| case.line.clone()).collect(),
+            kept.iter().map(answer).collect(),
+            Source::Corpus(cases.into_iter().map(|case| case.name).collect()),
+        )
     })
 }
 
@@ -150,7 +157,7 @@ fn generated(oracle: ProcessPeer, seed: u64, cases: u64) -> Result<Vec<Group>, E
             first += scenarios;
             scenarios = requests.len() as u64;
         }
-        groups.push(Group { requests, answers, source: Source::Generated { seed, first, step } });
+        groups.push(Group::new(requests, answers, Source::Generated { seed, first, step }));
         step = (step + 1) % STEPS;
     }
     Ok(groups)
@@ -189,7 +196,7 @@ mod tests {
     #[test]
     fn a_request_of_a_run_is_named_by_its_scenario_and_step() {
         let source = Source::Generated { seed: 7, first: 256, step: 3 };
-        let group = Group { requests: Batch::from([]), answers: Vec::new(), source };
+        let group = Group::new(Batch::from([]), Vec::new(), source);
         assert_eq!(group.origin(2).to_string(), "seed 7, scenario 258, step 3");
     }
 }

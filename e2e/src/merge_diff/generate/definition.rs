@@ -73,6 +73,7 @@ fn root(random: &mut Random) -> Json {
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const LIST_TYPE: &str = "x-kubernetes-list-type";
+const MAP_KEYS: &str = "x-kubernetes-list-map-keys";
 const MAP_TYPE: &str = "x-kubernetes-map-type";
 
 fn of_type(name: &str) -> Json {
@@ -175,7 +176,7 @@ fn list(random: &mut Random, depth: usize) -> Json {
                 item.entry("properties").set(key, property);
             }
             let keys: Vec<_> = keys.iter().copied().map(Json::string).collect();
-            list.with("items", item).with(LIST_TYPE, "map").with("x-kubernetes-list-map-keys", keys)
+            list.with("items", item).with(LIST_TYPE, "map").with(MAP_KEYS, keys)
         }
     }
 }
@@ -208,6 +209,14 @@ fn change(random: &mut Random, schema: &mut Json) {
             }
             "items" | "additionalProperties" => change(random, value),
             LIST_TYPE if random.one_in(4) => *value = Json::string("atomic"),
+            // A version that names items by fewer fields.
+            MAP_KEYS if random.one_in(6) => {
+                if let Json::List(keys) = value
+                    && keys.len() > 1
+                {
+                    keys.pop();
+                }
+            }
             MAP_TYPE if random.one_in(4) => {
                 *value = Json::string(if value.as_str() == Some("atomic") { "granular" } else { "atomic" });
             }

@@ -170,12 +170,19 @@ impl Writes {
                 _ => meddle(&mut self.random, metadata, kind),
             }
         }
+        let mut bare = object.clone();
+        bare.take("metadata");
         if self.random.one_in(12)
             && let Some(metadata @ Json::Object(_)) = object.get_mut("metadata")
         {
             let annotations = metadata.entry("annotations");
             if matches!(annotations, Json::Object(_)) {
-                let last = [r#"{"spec":{"replicas":1}}"#, "{}", "", "nonsense"][self.random.below(4)];
+                let last = [r#"{"spec":{"replicas":1}}"#, "{}", "", "nonsense"];
+                let last = match self.random.below(8) {
+                    odd @ 0..4 => last[odd].to_owned(),
+                    // What kubectl writes: what is there, or part of it.
+                    _ => part(&mut self.random, &bare).to_string(),
+                };
                 annotations.set(LAST_APPLIED, last);
             }
         }
@@ -199,6 +206,7 @@ impl Writes {
             match self.random.below(30) {
                 0 => drop(metadata.take("managedFields")),
                 1 => meddle(&mut self.random, metadata, kind),
+                2..8 if self.crowd => join(&mut self.random, metadata, kind),
                 _ => {}
             }
         }
@@ -230,6 +238,31 @@ impl Writes {
             self.random.pick(&UPDATERS).to_owned()
         }
     }
+}
+
+/// Adds as many updaters as a server keeps, of a few versions and seconds.
+fn join(random: &mut Random, metadata: &mut Json, kind: &Kind) {
+    if !matches!(metadata.entry("labels"), Json::Object(_)) {
+        return;
+    }
+    let mut entries = metadata.get("managedFields").map(Json::items).unwrap_or_default().to_vec();
+    for i in 0..10 {
+        let label = format!("joined-{i}");
+        metadata.entry("labels").set(&label, "x");
+        let version = random.choose(&kind.others).filter(|_| random.one_in(3)).unwrap_or(&kind.version);
+        let set = Json::object().with(&format!("f:{label}"), Json::object());
+        let set = Json::object().with("f:metadata", Json::object().with("f:labels", set));
+        entries.push(
+            Json::object()
+                .with("manager", format!("updater-{}", random.below(40)))
+                .with("operation", if random.one_in(6) { "Apply" } else { "Update" })
+                .with("apiVersion", kind.api_version(version))
+                .with("time", time(BEGIN - i64::from(random.one_in(3))))
+                .with("fieldsType", "FieldsV1")
+                .with("fieldsV1", set),
+        );
+    }
+    metadata.set("managedFields", entries);
 }
 
 /// Changes managedFields in a way that the server doesn't.
