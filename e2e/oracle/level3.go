@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,6 +188,10 @@ func (res *resource) run(w *write) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !res.custom {
+		integers(w.live)
+		integers(w.object)
+	}
 	var live *unstructured.Unstructured
 	if w.live != nil {
 		live = &unstructured.Unstructured{Object: w.live}
@@ -208,6 +213,30 @@ func (res *resource) run(w *write) (*outcome, error) {
 		}
 	}
 	return out, res.compare(out, w)
+}
+
+// integers makes integers of floats that are, as decoding into the structs of a built-in kind does.
+func integers(object map[string]any) {
+	var of func(value any) any
+	of = func(value any) any {
+		switch v := value.(type) {
+		case map[string]any:
+			for name, member := range v {
+				v[name] = of(member)
+			}
+		case []any:
+			for i, item := range v {
+				v[i] = of(item)
+			}
+		case float64:
+			isMinusZero := v == 0 && math.Signbit(v)
+			if v == math.Trunc(v) && math.Abs(v) < 1<<53 && !isMinusZero {
+				return int64(v)
+			}
+		}
+		return value
+	}
+	of(object)
 }
 
 // apply is applyPatcher of the API server's patch.go. What it would create it starts from the zero value of the

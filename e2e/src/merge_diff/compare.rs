@@ -44,7 +44,7 @@ impl Way {
 }
 
 /// Compares two answers. The order of members is free in values and exact in field sets; numbers keep their spelling, as
-/// integers or floats; messages of errors are free.
+/// integers or floats, but where a server stores them; messages of errors are free.
 pub fn compare(left: &str, right: &str) -> Verdict {
     let (left, right): (Json, Json) = match (left.parse(), right.parse()) {
         (Ok(left), Ok(right)) => (left, right),
@@ -87,7 +87,8 @@ fn compare_read(left: &Json, right: &Json) -> Verdict {
         answer.take("reason");
         answer
     };
-    match difference(&known(left), &known(right), Place::Answer, &mut String::new()) {
+    let place = if left.get("changed").is_some() { Place::Write } else { Place::Answer };
+    match difference(&known(left), &known(right), place, &mut String::new()) {
         None => Verdict::Matched,
         Some(at) => Way::Content.at(at),
     }
@@ -108,6 +109,10 @@ fn abstains(answer: &Json) -> bool {
 enum Place {
     /// At the top of an answer: nothing, and the members tell what is below.
     Answer,
+    /// At the top of an answer that holds what a server stores.
+    Write,
+    /// In what a server stores: as in a value, and numbers are as the server writes them, `1.0` as `1`.
+    Stored,
     /// In the managers of the updater: nothing, and below is one after the other.
     Managers,
     /// In one of these managers: nothing, and it has a set.
@@ -130,7 +135,12 @@ impl Place {
             | (Self::Set, _) => Self::Set,
             (Self::Answer, "managers") => Self::Managers,
             (Self::Managers, _) => Self::Manager,
-            (Self::Value, "managedFields") if path == ".object.metadata" => Self::Entry,
+            (Self::Write, "object") | (Self::Stored, _)
+                if path != ".object.metadata" || name != "managedFields" =>
+            {
+                Self::Stored
+            }
+            (Self::Value | Self::Stored, "managedFields") if path == ".object.metadata" => Self::Entry,
             (Self::Entry, _) => Self::Entry,
             _ => Self::Value,
         }
@@ -189,6 +199,7 @@ fn difference(left: &Json, right: &Json, place: Place, path: &mut String) -> Opt
         (Json::List(one), Json::List(other)) => {
             Some(format!("{}: {} items and {}", shown(path), one.len(), other.len()))
         }
+        _ if place == Place::Stored && left.is_stored_like(right) => None,
         _ => (!left.is_spelled_like(right)).then(|| format!("{}: {left} and {right}", shown(path))),
     }
 }
@@ -255,6 +266,14 @@ mod tests {
         }
         assert_eq!(compare(&value("1e3"), &value("1000.0")), Verdict::Matched);
         assert_eq!(compare(&value("1e+21"), &value("1e21")), Verdict::Matched);
+    }
+
+    #[test]
+    fn what_a_server_stores_has_its_spelling() {
+        let stored = |number: &str| format!(r#"{{"object":{{"a":[{number}]}},"changed":true}}"#);
+        assert_eq!(compare(&stored("1"), &stored("1.0")), Verdict::Matched);
+        assert!(differs(&stored("0.0"), &stored("-0.0")));
+        assert!(differs(&stored("1"), &stored("1.5")));
     }
 
     #[test]

@@ -143,6 +143,12 @@ impl Json {
         }
     }
 
+    /// Whether two single values are written alike by a server, which writes `1.0` as `1` and `-0.0` as `-0`.
+    pub fn is_stored_like(&self, other: &Self) -> bool {
+        let is_minus_zero = |value: &Self| matches!(value, Self::Number(number) if number.as_f64().is_some_and(|float| float == 0.0 && float.is_sign_negative()));
+        self.is_spelled_like(other) || self.same_value(other) && is_minus_zero(self) == is_minus_zero(other)
+    }
+
     /// Equal as values are: the order of members is free, `1` equals `1.0`.
     pub fn same_value(&self, other: &Self) -> bool {
         match (self, other) {

@@ -11,7 +11,7 @@ use crate::schema::{
     crd::{self, Conversion, CustomResource},
     definition::{AtomDefinition, FieldDefinition, MapDefinition, SchemaDefinition, TypeReference},
     kinds::GroupVersionKind,
-    openapi::{self, OpenApi},
+    openapi::{self, KindInfo, OpenApi},
 };
 
 /// The kinds of one OpenAPI document or one custom resource, compiled. Made once, then shared.
@@ -114,8 +114,12 @@ impl Resources {
         let kinds = api.kinds.iter().filter_map(|(gvk, info)| {
             let type_id = schema.type_named(&info.type_name)?;
             let versions =
-                api.kinds.iter().filter(|(other, _)| other.group == gvk.group && other.kind == gvk.kind);
-            let versions = versions
+                || api.kinds.iter().filter(|(other, _)| other.group == gvk.group && other.kind == gvk.kind);
+            let has_status =
+                |info: &KindInfo| info.endpoints.as_ref().is_some_and(|endpoints| endpoints.status);
+            let status_versions = versions().filter(|(_, info)| has_status(info));
+            let status_versions = status_versions.map(|(other, _)| other.api_version()).collect();
+            let versions = versions()
                 .filter_map(|(other, info)| Some((other.api_version(), schema.type_named(&info.type_name)?)))
                 .collect();
             let is_custom = !is_builtin(&gvk.group);
@@ -123,9 +127,9 @@ impl Resources {
                 api_version: gvk.api_version(),
                 type_id,
                 is_custom,
-                has_status: info.endpoints.as_ref().is_some_and(|endpoints| endpoints.status),
+                has_status: has_status(info),
                 scale: if is_custom { None } else { builtin_scale(gvk) },
-                status_versions: Vec::new(),
+                status_versions,
                 versions,
                 converts_by_webhook: false,
                 // A document doesn't tell which of a custom resource's fields have defaults in which version.

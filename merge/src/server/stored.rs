@@ -34,6 +34,12 @@ impl<'a> Request<'a> {
         let same_object = live.filter(|live| live.is_written_like(&object));
         let managed_fields = after.encode();
         let kept = same_object.and_then(|live| Some((live, self.owners_that_stay(&managed_fields, order)?)));
+        // In memory `1` isn't `1.0`, unless it is decoded into a struct of integers; then times count as well.
+        let is_identical = |live: Value<'a>| !self.resource.is_custom() || live.is_identical(&object);
+        let times_are_equal = |kept: &[Entry<'a>]| {
+            kept.iter().map(|entry| entry.time).eq(managed_fields.iter().map(|entry| entry.time))
+        };
+        let kept = kept.filter(|(live, (entries, _))| is_identical(*live) || times_are_equal(entries));
         // Entries that differ only in time keep their times, even where something else makes the server store them.
         let (object, managed_fields, changed) = match kept {
             Some((live, (entries, as_they_stand))) => (live, entries, !as_they_stand),
