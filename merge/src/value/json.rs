@@ -55,13 +55,16 @@ pub(super) fn number<'a>(number: &serde_json::Number) -> Value<'a> {
 }
 
 /// Lays JSON out in an arena.
+///
+/// Containers are calls that return slices, in registers; the values around them are made where they are to stand. Were
+/// values returned, each would be written, read at once and written again, and the processor would wait for it.
 struct Layout<'a> {
     arena: &'a Arena,
     is_too_deep: bool,
 }
 
 impl<'a> Layout<'a> {
-    /// `depth` is how many more levels there may be. Inlined into the two below, so that scalars cost no call.
+    /// `depth` is how many more levels there may be.
     #[inline]
     fn value(&mut self, json: &'a serde_json::Value, depth: usize) -> Value<'a> {
         match json {
@@ -69,33 +72,34 @@ impl<'a> Layout<'a> {
             serde_json::Value::Bool(value) => Value::Bool(*value),
             serde_json::Value::Number(value) => number(value),
             serde_json::Value::String(value) => Value::String(value),
-            serde_json::Value::Array(items) => self.list(items, depth),
-            serde_json::Value::Object(members) => self.map(members, depth),
+            serde_json::Value::Array(items) => Value::List(self.list(items, depth)),
+            serde_json::Value::Object(members) => Value::Map(self.map(members, depth)),
         }
     }
 
     #[inline(never)]
-    fn list(&mut self, items: &'a [serde_json::Value], depth: usize) -> Value<'a> {
+    fn list(&mut self, items: &'a [serde_json::Value], depth: usize) -> &'a [Value<'a>] {
         let Some(below) = depth.checked_sub(1) else { return self.too_deep() };
         let mut list = self.arena.vec_with_capacity(items.len());
         list.extend(items.iter().map(|item| self.value(item, below)));
-        Value::List(list.into_bump_slice())
+        list.into_bump_slice()
     }
 
     #[inline(never)]
-    fn map(&mut self, members: &'a serde_json::Map<String, serde_json::Value>, depth: usize) -> Value<'a> {
+    fn map(&mut self, members: &'a serde_json::Map<String, serde_json::Value>, depth: usize) -> Map<'a> {
         let Some(below) = depth.checked_sub(1) else { return self.too_deep() };
         let mut map = self.arena.vec_with_capacity(members.len());
         map.extend(members.iter().map(|(name, value)| (name.as_str(), self.value(value, below))));
         if *KEEPS_ORDER_OF_TEXT {
             map.sort_unstable_by_key(|(name, _)| *name);
         }
-        Value::Map(Map::of_sorted(map.into_bump_slice()))
+        Map::of_sorted(map.into_bump_slice())
     }
 
-    fn too_deep(&mut self) -> Value<'a> {
+    /// What stands for a container that is nested too deep.
+    fn too_deep<T: Default>(&mut self) -> T {
         self.is_too_deep = true;
-        Value::Null
+        T::default()
     }
 }
 
