@@ -424,6 +424,13 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: "Entry { ..*after }",
     },
     Mutation {
+        name: "times stay where numbers are spelled anew",
+        seen: "an apply that leads from 1 to 1.0 in a custom resource isn't dated",
+        file: "server/stored.rs",
+        old: "!self.resource.is_custom() || live.is_identical(&object)",
+        new: "!self.resource.is_custom() || live.is_written_like(&object)",
+    },
+    Mutation {
         name: "the order of managedFields doesn't count",
         seen: "a write that puts managedFields in order isn't stored",
         file: "server/stored.rs",
