@@ -30,8 +30,6 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Inlined into the two below, so that scalars cost no call.
-    #[inline]
     fn value(
         &self,
         type_id: TypeId,
@@ -53,7 +51,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[inline(never)]
     fn map(&self, map: &'a Map, value: &Value<'a>, known: Option<&Value<'a>>, violations: &mut Violations) {
         let members = match value {
             Value::Null => return,
@@ -74,7 +71,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    #[inline(never)]
     fn list(
         &self,
         list: &'a List,

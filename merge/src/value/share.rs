@@ -29,6 +29,8 @@ impl<'a> Value<'a> {
 }
 
 /// The parts of a container, from the memory of another one where that has the same.
+///
+/// A call of its own, so that scalars, which most parts are, cost none.
 #[inline(never)]
 fn shared<'a, T: Part<'a>>(arena: &'a Arena, parts: &'a [T], others: &'a [T]) -> &'a [T] {
     let mut left = others;
