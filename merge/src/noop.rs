@@ -198,6 +198,8 @@ impl Walk<'_> {
                 if map.is_atomic {
                     return require(intent == live && owned.is_empty());
                 }
+                // Pruning may take a map that was applied empty away with all that came into it.
+                require(!intent.is_empty() || !live.values().any(holds_nothing_somewhere))?;
                 let mut owned = Owned::new(owned, owns_itself)?;
                 for (name, intent) in intent {
                     self.member(map, name, intent, live.get(name)?, &mut owned)?;
@@ -307,6 +309,16 @@ impl Walk<'_> {
             .collect::<Option<Vec<_>>>()?;
         names.sort_unstable();
         require(names.windows(2).all(|pair| pair[0] != pair[1]))
+    }
+}
+
+/// Whether it is empty, or something in it is.
+fn holds_nothing_somewhere(value: &Json) -> bool {
+    match value {
+        Json::Null => true,
+        Json::Array(items) => items.is_empty() || items.iter().any(holds_nothing_somewhere),
+        Json::Object(members) => members.is_empty() || members.values().any(holds_nothing_somewhere),
+        _ => false,
     }
 }
 

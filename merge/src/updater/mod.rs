@@ -142,7 +142,7 @@ impl<'u, 'a> Updater<'u, 'a> {
         let merged = live.merge(&intent)?;
         let set = self.filter(version, intent.to_set()?);
         let last = managers.insert(manager.clone(), VersionedSet { set, version, applied: true });
-        let object = self.prune(merged, &managers, manager, last)?;
+        let object = self.prune(merged, intent, &managers, manager, last)?;
         let (managers, _) = self.update_owners(live, object, version, managers, manager, force)?;
         let unchanged = live.value() == object.value();
         Ok(Outcome { object: (!unchanged).then_some(object), managers })

@@ -4,19 +4,25 @@
 //! included) owns comes back, with the fields of structs above it; and what the applier never held comes back too.
 
 use super::{ConversionError, Managers, UpdateError, Updater, VersionedSet};
-use crate::{fieldpath::FieldSet, typed::Typed};
+use crate::{
+    fieldpath::FieldSet,
+    typed::Typed,
+    value::{Map, Value},
+};
 
 impl<'a> Updater<'_, 'a> {
     /// The merged object without what the applier owned last time, doesn't apply now, and nobody else owns.
     pub(super) fn prune<M: Ord>(
         &self,
         merged: Typed<'a>,
+        intent: Typed<'a>,
         managers: &Managers<'a, M>,
         applier: &M,
         last: Option<VersionedSet<'a>>,
     ) -> Result<Typed<'a>, UpdateError<'a, M>> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
-        if merged.is_regular() && keeps_all(managers, applier, last) && !merged.has_bare_items(last.set) {
+        let keeps_all = || keeps_all(managers, applier, last) && !is_filled(&intent.value(), &merged.value());
+        if merged.is_regular() && keeps_all() && !merged.has_bare_items(last.set) {
             // The passes would find nothing to remove. (Of a bare item they might take so much that nothing names it.)
             return Ok(merged.remove(FieldSet::default()));
         }
@@ -83,6 +89,33 @@ fn keeps_all<M: Ord>(managers: &Managers<'_, M>, applier: &M, last: VersionedSet
     managers.iter().all(|(_, owned)| owned.version == last.version)
         && managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))
         && !last.set.has_rounded_numbers()
+}
+
+/// Whether a map that is applied empty may have got something that the passes take away, itself included: an empty list
+/// has no path that would keep what is above it. Items of lists that aren't as they were applied are taken to have.
+fn is_filled(intent: &Value<'_>, merged: &Value<'_>) -> bool {
+    match (intent, merged) {
+        _ if intent.shares_memory(merged) => false,
+        (Value::Map(intent), Value::Map(merged)) if intent.is_empty() => {
+            merged.members().iter().any(|(_, value)| value.any(&is_empty))
+        }
+        (Value::Map(intent), Value::Map(merged)) => Map::zip(*intent, *merged).any(|(_, intent, merged)| {
+            intent.zip(merged).is_some_and(|(intent, merged)| is_filled(&intent, &merged))
+        }),
+        (Value::List(items), Value::List(merged)) => items.iter().enumerate().any(|(position, item)| {
+            item.any(&is_empty) && !merged.get(position).is_some_and(|merged| item.is_identical(merged))
+        }),
+        _ => false,
+    }
+}
+
+fn is_empty(value: &Value<'_>) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Map(map) => map.is_empty(),
+        Value::List(items) => items.is_empty(),
+        _ => false,
+    }
 }
 
 /// What was converted; none where the version is gone.

@@ -87,6 +87,16 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Whether this holds of it, or of a value in it.
+    pub(crate) fn any(&self, holds: &impl Fn(&Self) -> bool) -> bool {
+        holds(self)
+            || match self {
+                Self::List(items) => items.iter().any(|item| item.any(holds)),
+                Self::Map(map) => map.0.iter().any(|(_, value)| value.any(holds)),
+                _ => false,
+            }
+    }
+
     /// Whether the value is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
