@@ -44,7 +44,7 @@ impl<'a> Request<'a> {
         };
         let owners = self.to_scale(scale, &parent);
         let written = self.write_scale(&chain, verb, before, owners)?;
-        let replicas = replicas_in(written.object);
+        let replicas = replicas_in(written.object)?;
         if replicas == UNSET {
             return Err(Refusal::BadRequest("spec.replicas can't be empty".to_owned()));
         }
@@ -233,11 +233,28 @@ fn no_place<'a>(path: &[String]) -> Refusal<'a> {
     Refusal::Internal(format!("there is no place for .{} in the live object", path.join(".")))
 }
 
-fn replicas_in(scale: Value<'_>) -> i32 {
-    match objects::get(scale, &["spec", "replicas"]) {
-        Some(Value::Int(replicas)) => truncated(replicas),
-        _ => 0,
-    }
+/// The number that a written scale asks for. Its Go type takes a float that is an integer, and no other; also in the status.
+fn replicas_in(scale: Value<'_>) -> Result<i32, Refusal<'_>> {
+    let number = |path: [&str; 2]| match objects::get(scale, &path) {
+        Some(Value::Int(number)) => Ok(truncated(number)),
+        Some(Value::Float(number)) if number.fract() == 0.0 => Ok(truncated(integer(number))),
+        Some(Value::Float(number)) => {
+            Err(Refusal::Internal(format!("{} is no integer: {number}", path.join("."))))
+        }
+        _ => Ok(0),
+    };
+    number(["status", "replicas"])?;
+    number(["spec", "replicas"])
+}
+
+/// A float that is an integer; one that is out of bounds becomes what processors make of it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "what is out of bounds is told apart"
+)]
+fn integer(number: f64) -> i64 {
+    if number.abs() < i64::MAX as f64 { number as i64 } else { i64::MIN }
 }
 
 /// A number as the Go type has it, cut to 32 bits.
