@@ -17,7 +17,7 @@ use clap::Parser;
 ///
 /// Each mutation is applied to a copy of the merge core in a temporary folder, never to the working tree. The driver that
 /// is built there is asked the corpus and then generated cases, until an answer differs from the oracle's. A run builds
-/// the merge core once for each mutation and so takes a quarter of an hour, which is why it isn't part of `cargo test`.
+/// the merge core once for each mutation and so takes half an hour, which is why it isn't part of `cargo test`.
 #[derive(Parser)]
 struct Cli {
     /// Only mutations whose name contains this.

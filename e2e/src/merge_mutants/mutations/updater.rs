@@ -189,10 +189,10 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "the applier's own set is forgotten",
         seen: "an apply prunes what it has just applied",
         file: "updater/mod.rs",
-        old: "let object = self.prune(merged, &managers, manager, last)?;",
+        old: "let object = self.prune(merged, intent, &managers, manager, last)?;",
         new: r#"let mut others = managers.clone();
         others.remove(manager);
-        let object = self.prune(merged, &others, manager, last)?;"#,
+        let object = self.prune(merged, intent, &others, manager, last)?;"#,
     },
     Mutation {
         name: "updaters hold nothing when pruning",
@@ -228,6 +228,13 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         file: "updater/prune.rs",
         old: "managers.get(applier).is_some_and(|now| last.set.is_subset(now.set))",
         new: "managers.get(applier).is_some_and(|now| last.set.is_subset(now.set) || !now.set.is_empty())",
+    },
+    Mutation {
+        name: "empty lists don't keep pruning busy",
+        seen: "a map that is applied empty again stays where all that it got is an empty list",
+        file: "updater/prune.rs",
+        old: " && !is_filled(&intent.value(), &merged.value())",
+        new: "",
     },
     Mutation {
         name: "owners in other versions are pruned unseen",
