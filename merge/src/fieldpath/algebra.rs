@@ -156,8 +156,8 @@ fn difference<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) 
 }
 
 fn recursive_difference<'a>(left: FieldSet<'a>, right: FieldSet<'a>, out: &mut Nodes<'a>) {
-    let (mut lefts, mut rights) = (left.siblings(), right.siblings());
-    while let Some((other, other_below)) = rights.next() {
+    let mut lefts = left.siblings();
+    for (other, other_below) in right.siblings() {
         let (before, found) = lefts.advance_to(&other.element);
         out.extend_from_slice_copy(before);
         if !found {
