@@ -1,34 +1,44 @@
-//! Sends the plan's steps to the API server and says how each ended.
+//! Sends requests to the API server and says how each ended.
 //!
-//! Every request has a time limit. A step that fails is an [`Outcome`], not an error: the caller goes on with the other
+//! Every request has a time limit. One that fails is an [`Outcome`], not an error: the caller goes on with the other
 //! children. This module decides nothing.
 
-use std::time::Duration;
+use std::{fmt::Debug, time::Duration};
 
 use baton_crd::Workload;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
-    core::{DynamicObject, Status},
+    core::Status,
     runtime::events::{Event, Recorder, Reporter},
 };
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    FIELD_MANAGER, HANDOVER_MANAGER,
+    FIELD_MANAGER,
     child::ChildKind,
-    live::{Live, Revision, ScaleEntry},
-    plan::{Guard, Step},
+    live::{Live, Revision},
+    request::{Request, Write},
 };
 
-/// How a step ended.
+/// Whether a request counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is stored.
+    Stored,
+    /// The server does everything but store it.
+    DryRun,
+}
+
+/// How a request ended.
 #[derive(Debug)]
 pub enum Outcome {
     /// Done; the child as the server returned it, absent where it is gone.
     Done(Option<Live>),
     /// The live object isn't what the plan saw: read it again and plan anew.
     Stale(ActError),
-    /// The step failed; [`ActError::is_rejection`] tells whether trying again as it is can help.
+    /// It failed; [`ActError::is_rejection`] tells whether trying again as it is can help.
     Failed(ActError),
 }
 
@@ -68,29 +78,24 @@ impl Actor {
     /// When the request fails.
     pub async fn read(&self, workload: &Workload, kind: ChildKind) -> Result<Option<Live>, ActError> {
         let api = self.children(workload, kind);
-        let found = self.bounded(api.get_opt(&workload.name_any())).await?;
-        Ok(found.map(Live::from))
+        self.bounded(api.get_opt(&workload.name_any())).await
     }
 
-    /// Sends one step.
-    pub async fn act(&self, workload: &Workload, step: Step) -> Outcome {
-        let result = match step {
-            Step::Apply { child, intent, guard } => {
-                let body = guarded(intent.into_value(), &guard);
-                self.apply(workload, child, &body, &PatchParams::apply(FIELD_MANAGER).force()).await
+    /// Sends a request, or has the server try it without storing anything.
+    pub async fn send(&self, workload: &Workload, request: Request, effect: Effect) -> Outcome {
+        let Request { child, write } = request;
+        let dry_run = effect == Effect::DryRun;
+        let result = match write {
+            Write::Apply { body, manager, force } => {
+                let params = PatchParams { dry_run, force, ..PatchParams::apply(manager) };
+                self.patch(workload, child, &params, &Patch::Apply(&body)).await
             }
-            Step::HandOver { replicas, revision } => {
-                let mut body = temporary_intent(workload);
-                body["spec"] = json!({"replicas": replicas});
-                self.apply_temporary(workload, body, revision).await
+            Write::Patch(patch) => {
+                let field_manager = Some(FIELD_MANAGER.to_owned());
+                let params = PatchParams { dry_run, field_manager, ..PatchParams::default() };
+                self.patch(workload, child, &params, &Patch::Json::<()>(patch)).await
             }
-            Step::ReleaseTemporary { revision } => {
-                self.apply_temporary(workload, temporary_intent(workload), revision).await
-            }
-            Step::ReleaseScale { entries, revision } => {
-                self.release_scale(workload, &entries, &revision).await
-            }
-            Step::Delete { child, revision } => self.delete(workload, child, revision).await,
+            Write::Delete(revision) => self.delete(workload, child, revision, dry_run).await,
         };
         match result {
             Ok(live) => Outcome::Done(live),
@@ -129,41 +134,15 @@ impl Actor {
         self.bounded(self.recorder.publish(event, &workload.object_ref(&()))).await
     }
 
-    async fn apply(
+    async fn patch<P: Serialize + Debug>(
         &self,
         workload: &Workload,
         child: ChildKind,
-        body: &Value,
         params: &PatchParams,
+        patch: &Patch<P>,
     ) -> Result<Option<Live>, ActError> {
         let api = self.children(workload, child);
-        let live = self.bounded(api.patch(&workload.name_any(), params, &Patch::Apply(body))).await?;
-        Ok(Some(live.into()))
-    }
-
-    /// Never forced: force would steal the number from an autoscaler that has just written it.
-    async fn apply_temporary(
-        &self,
-        workload: &Workload,
-        body: Value,
-        revision: Revision,
-    ) -> Result<Option<Live>, ActError> {
-        let body = guarded(body, &Guard::Unchanged(revision));
-        self.apply(workload, ChildKind::Deployment, &body, &PatchParams::apply(HANDOVER_MANAGER)).await
-    }
-
-    async fn release_scale(
-        &self,
-        workload: &Workload,
-        entries: &[ScaleEntry],
-        revision: &Revision,
-    ) -> Result<Option<Live>, ActError> {
-        let patch: json_patch::Patch = serde_json::from_value(release_patch(entries, revision))
-            .map_err(|error| ActError::Client(kube::Error::SerdeError(error)))?;
-        let api = self.children(workload, ChildKind::Deployment);
-        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let live = self.bounded(api.patch(&workload.name_any(), &params, &Patch::Json::<()>(patch))).await?;
-        Ok(Some(live.into()))
+        self.bounded(api.patch(&workload.name_any(), params, patch)).await.map(Some)
     }
 
     async fn delete(
@@ -171,23 +150,23 @@ impl Actor {
         workload: &Workload,
         child: ChildKind,
         revision: Revision,
+        dry_run: bool,
     ) -> Result<Option<Live>, ActError> {
         let api = self.children(workload, child);
-        let params = DeleteParams::background().preconditions(Preconditions {
-            uid: Some(revision.uid),
-            resource_version: Some(revision.resource_version),
-        });
+        let preconditions =
+            Preconditions { uid: Some(revision.uid), resource_version: Some(revision.resource_version) };
+        let params = DeleteParams { dry_run, ..DeleteParams::background().preconditions(preconditions) };
         match self.bounded(api.delete(&workload.name_any(), &params)).await {
             // What is returned still exists only if a finalizer keeps it.
             Ok(deleted) => {
-                Ok(deleted.left().map(Live::from).filter(|live| !live.object().finalizers().is_empty()))
+                Ok(deleted.left().filter(|live| !live.finalizers().is_empty()))
             }
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn children(&self, workload: &Workload, kind: ChildKind) -> Api<DynamicObject> {
+    fn children(&self, workload: &Workload, kind: ChildKind) -> Api<Live> {
         let namespace = workload.namespace().unwrap_or_default();
         Api::namespaced_with(self.client.clone(), &namespace, &kind.api_resource())
     }
@@ -206,43 +185,6 @@ fn namespaced(client: &Client, workload: &Workload) -> Api<Workload> {
     Api::namespaced(client.clone(), &workload.namespace().unwrap_or_default())
 }
 
-fn temporary_intent(workload: &Workload) -> Value {
-    json!({
-        "apiVersion": ChildKind::Deployment.api_version(),
-        "kind": ChildKind::Deployment.name(),
-        "metadata": {"name": workload.name_any()},
-    })
-}
-
-/// Puts the guard where the server checks it: in the applied object's metadata, of which it never becomes an owned field.
-fn guarded(mut body: Value, guard: &Guard) -> Value {
-    match guard {
-        Guard::Create => {}
-        Guard::SameObject(uid) => body["metadata"]["uid"] = uid.as_str().into(),
-        Guard::Unchanged(revision) => {
-            body["metadata"]["uid"] = revision.uid.as_str().into();
-            body["metadata"]["resourceVersion"] = revision.resource_version.as_str().into();
-        }
-    }
-    body
-}
-
-/// A JSON patch of `managedFields`: the only way to take a field from a manager without writing the field.
-fn release_patch(entries: &[ScaleEntry], revision: &Revision) -> Value {
-    let mut operations = vec![json!({
-        "op": "test", "path": "/metadata/resourceVersion", "value": revision.resource_version,
-    })];
-    // From the last to the first, so that a removal doesn't move those still to come.
-    for entry in entries.iter().rev() {
-        let path = format!("/metadata/managedFields/{}", entry.position);
-        operations.push(match &entry.rest {
-            None => json!({"op": "remove", "path": path}),
-            Some(rest) => json!({"op": "replace", "path": format!("{path}/fieldsV1"), "value": rest}),
-        });
-    }
-    Value::Array(operations)
-}
-
 impl ActError {
     /// Whether the object isn't what the writer saw. The server says it in three ways.
     pub fn is_stale(&self) -> bool {
@@ -258,6 +200,13 @@ impl ActError {
             }),
             _ => false,
         }
+    }
+
+    /// Whether other managers own what an apply sets.
+    pub fn is_ownership_conflict(&self) -> bool {
+        let Self::Answer(status) = self else { return false };
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        status.code == 409 && causes.into_iter().any(|cause| cause.reason == "FieldManagerConflict")
     }
 
     /// Whether there is no such object.
@@ -309,20 +258,5 @@ mod tests {
             assert!(!answer(code).is_rejection(), "{code}");
         }
         assert!(!ActError::Timeout(Duration::from_secs(1)).is_rejection());
-    }
-
-    #[test]
-    fn entries_are_released_from_the_last_to_the_first_behind_a_test_of_the_resource_version() {
-        let revision = Revision { uid: "u".into(), resource_version: "42".into() };
-        let entries = [
-            ScaleEntry { manager: "a".into(), position: 1, rest: None },
-            ScaleEntry { manager: "b".into(), position: 3, rest: Some(json!({"f:status": {}})) },
-        ];
-        let expected = json!([
-            {"op": "test", "path": "/metadata/resourceVersion", "value": "42"},
-            {"op": "replace", "path": "/metadata/managedFields/3/fieldsV1", "value": {"f:status": {}}},
-            {"op": "remove", "path": "/metadata/managedFields/1"},
-        ]);
-        assert_eq!(release_patch(&entries, &revision), expected);
     }
 }

@@ -136,7 +136,6 @@ fn autoscaled_phase(holders: &ReplicaHolders, missing: bool) -> Decision {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::DynamicObject;
     use serde_json::{Value, json};
 
     use super::*;
@@ -171,7 +170,7 @@ mod tests {
             "metadata": {"name": "web", "managedFields": entries},
             "spec": {"replicas": 5},
         });
-        Live::from(serde_json::from_value::<DynamicObject>(object).unwrap())
+        Live::from_json(object).unwrap()
     }
 
     fn next(wanted: Wanted, managers: &str, autoscaler: bool) -> Move {

@@ -16,17 +16,25 @@ pub mod backoff;
 pub mod causes;
 pub mod child;
 pub mod cli;
+pub mod contention;
+mod enforce;
 pub mod handover;
 mod health;
 pub mod intent;
 pub mod live;
 pub mod observe;
+mod openapi;
 pub mod plan;
+pub mod predict;
+pub mod preview;
 mod reconcile;
 pub mod report;
+pub mod request;
+pub mod resync;
 mod run;
 mod shutdown;
 mod watches;
+mod write;
 
 pub use run::{RunError, run};
 

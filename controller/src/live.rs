@@ -1,23 +1,37 @@
 //! A live child as the API server returned it, and the questions the plan asks of it.
 //!
-//! Knows `metadata`, `managedFields` and a few numbers. Refuses to know what the child should look like.
+//! Keeps the object as it came, to the last field: predictions are made from it. Knows `metadata`, `managedFields` and a
+//! few numbers. Refuses to know what the child should look like.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement},
 };
-use kube::{ResourceExt, core::DynamicObject};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource, ResourceExt, core::ApiResource};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IntoDeserializer, value::MapDeserializer},
+};
 use serde_json::Value;
 
-use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
+use crate::{FIELD_MANAGER, HANDOVER_MANAGER, child::ChildKind};
 
 const REPLICAS: Path<'static> = Path::new(&[PathElement::Field("spec"), PathElement::Field("replicas")]);
 
 /// A live child.
 #[derive(Clone, Debug)]
-pub struct Live(Arc<DynamicObject>);
+pub struct Live(Arc<Object>);
+
+#[derive(Clone, Debug)]
+struct Object {
+    /// The object as returned.
+    json: Value,
+    /// Its metadata as kube wants to see it, without `managedFields`.
+    metadata: ObjectMeta,
+}
 
 /// The identity of a live object at one moment: what a write is guarded by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,38 +43,64 @@ pub struct Revision {
 }
 
 impl Live {
+    /// A child from its JSON.
+    ///
+    /// # Errors
+    /// When its metadata isn't that of an object.
+    pub fn from_json(json: Value) -> Result<Self, serde_json::Error> {
+        let metadata = metadata_of(&json)?;
+        Ok(Self(Arc::new(Object { json, metadata })))
+    }
+
     /// The object as returned.
-    pub fn object(&self) -> &DynamicObject {
-        &self.0
+    pub fn as_json(&self) -> &Value {
+        &self.0.json
+    }
+
+    /// Says what it is, where that was left out: in lists of built-in kinds, items do without.
+    pub(crate) fn set_kind(&mut self, kind: ChildKind) {
+        if self.0.json.get("kind").is_some() {
+            return;
+        }
+        if let Value::Object(json) = &mut Arc::make_mut(&mut self.0).json {
+            json.insert("apiVersion".to_owned(), kind.api_version().into());
+            json.insert("kind".to_owned(), kind.name().into());
+        }
     }
 
     /// Its uid and resourceVersion.
     pub fn revision(&self) -> Revision {
         Revision {
-            uid: self.0.uid().unwrap_or_default(),
-            resource_version: self.0.resource_version().unwrap_or_default(),
+            uid: self.uid().unwrap_or_default(),
+            resource_version: self.resource_version().unwrap_or_default(),
         }
     }
 
     /// Whether the object with this uid is its controller.
     pub fn is_controlled_by(&self, uid: &str) -> bool {
-        self.0.owner_references().iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
+        self.owner_references().iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
     }
 
     /// Its controller as `Kind/name`, if it has one.
     pub fn controller(&self) -> Option<String> {
-        let owners = self.0.owner_references();
+        let owners = self.owner_references();
         let controller = owners.iter().find(|owner| owner.controller == Some(true))?;
         Some(format!("{}/{}", controller.kind, controller.name))
     }
 
     /// The managers in its `managedFields`, each once, by name.
     pub fn managers(&self) -> Vec<String> {
-        let mut managers: Vec<String> =
-            self.0.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect();
+        let names = self.managed_fields().iter().filter_map(|entry| text(entry, "manager"));
+        let mut managers: Vec<String> = names.map(str::to_owned).collect();
         managers.sort();
         managers.dedup();
         managers
+    }
+
+    /// Its `managedFields`, as returned.
+    pub fn managed_fields(&self) -> &[Value] {
+        let entries = self.get(&["metadata", "managedFields"]).and_then(Value::as_array);
+        entries.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether it is on its way out and only finalizers keep it.
@@ -70,7 +110,7 @@ impl Live {
 
     /// The value at a path of plain fields, such as `["spec", "replicas"]`.
     pub fn get(&self, fields: &[&str]) -> Option<&Value> {
-        fields.iter().try_fold(&self.0.data, |value, field| value.get(field))
+        fields.iter().try_fold(&self.0.json, |value, field| value.get(field))
     }
 
     /// The number at a path of plain fields.
@@ -87,42 +127,84 @@ impl Live {
     pub fn replica_holders(&self) -> ReplicaHolders {
         let arena = Arena::new();
         let mut holders = ReplicaHolders::default();
-        for (position, entry) in self.0.managed_fields().iter().enumerate() {
-            let Some(fields) =
-                entry.fields_v1.as_ref().and_then(|fields| FieldSet::from_fields_v1(&arena, &fields.0).ok())
-            else {
+        for (position, entry) in self.managed_fields().iter().enumerate() {
+            let fields = entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(&arena, fields).ok());
+            let Some(fields) = fields else {
                 // What can't be read can't be Baton's: an entry that Baton or an autoscaler wrote always can.
                 continue;
             };
             if !fields.contains(&REPLICAS) {
                 continue;
             }
-            let manager = entry.manager.clone().unwrap_or_default();
-            let applied = entry.operation.as_deref() == Some("Apply");
-            match (entry.subresource.as_deref(), applied, manager.as_str()) {
+            let manager = text(entry, "manager").unwrap_or_default();
+            let applied = text(entry, "operation") == Some("Apply");
+            match (text(entry, "subresource"), applied, manager) {
                 (Some("scale"), _, _) => {
-                    let rest = without_replicas(&arena, fields);
+                    let (manager, rest) = (manager.to_owned(), without_replicas(&arena, fields));
                     holders.scale.push(ScaleEntry { manager, position, rest });
                 }
                 (None, true, FIELD_MANAGER) => holders.baton = true,
                 (None, true, HANDOVER_MANAGER) => holders.temporary = true,
-                _ => holders.others.push(manager),
+                _ => holders.others.push(manager.to_owned()),
             }
         }
         holders
     }
 }
 
-impl From<DynamicObject> for Live {
-    fn from(object: DynamicObject) -> Self {
-        Self(Arc::new(object))
+/// Read like any object, so that a watch can deliver it and a cache can hold it.
+impl<'de> Deserialize<'de> for Live {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_json(Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 
-impl From<Arc<DynamicObject>> for Live {
-    fn from(object: Arc<DynamicObject>) -> Self {
-        Self(object)
+impl Resource for Live {
+    type DynamicType = ApiResource;
+    type Scope = kube::core::DynamicResourceScope;
+
+    fn kind(resource: &ApiResource) -> Cow<'_, str> {
+        resource.kind.as_str().into()
     }
+
+    fn group(resource: &ApiResource) -> Cow<'_, str> {
+        resource.group.as_str().into()
+    }
+
+    fn version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.version.as_str().into()
+    }
+
+    fn api_version(resource: &ApiResource) -> Cow<'_, str> {
+        resource.api_version.as_str().into()
+    }
+
+    fn plural(resource: &ApiResource) -> Cow<'_, str> {
+        resource.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.0.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut Arc::make_mut(&mut self.0).metadata
+    }
+}
+
+/// The metadata but for `managedFields`, which are read where they are needed and would be held twice.
+fn metadata_of(json: &Value) -> Result<ObjectMeta, serde_json::Error> {
+    let Some(metadata) = json.get("metadata").and_then(Value::as_object) else {
+        return Err(serde_json::Error::custom("an object without metadata"));
+    };
+    let members = metadata.iter().filter(|(name, _)| *name != "managedFields");
+    ObjectMeta::deserialize(MapDeserializer::new(
+        members.map(|(name, value)| (name.as_str(), value.into_deserializer())),
+    ))
+}
+
+fn text<'e>(entry: &'e Value, name: &str) -> Option<&'e str> {
+    entry.get(name).and_then(Value::as_str)
 }
 
 fn without_replicas<'a>(arena: &'a Arena, fields: FieldSet<'a>) -> Option<Value> {
@@ -184,7 +266,7 @@ mod tests {
             "metadata": {"name": "web", "uid": "u", "resourceVersion": "7", "managedFields": managed_fields},
             "spec": {"replicas": 3},
         });
-        Live::from(serde_json::from_value::<DynamicObject>(object).unwrap())
+        Live::from_json(object).unwrap()
     }
 
     fn entry(manager: &str, operation: &str, subresource: Option<&str>, fields: &Value) -> Value {

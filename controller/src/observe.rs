@@ -38,6 +38,14 @@ impl Observed {
         self.children.get(&kind).filter(|live| !live.is_controlled_by(&self.uid()))
     }
 
+    /// Puts a child as it is now in the place of what was seen before; none where it is gone.
+    pub fn put(&mut self, kind: ChildKind, live: Option<Live>) {
+        match live {
+            Some(live) => self.children.insert(kind, live),
+            None => self.children.remove(&kind),
+        };
+    }
+
     /// The handover's view of it.
     pub fn replicas(&self) -> Seen<'_> {
         Seen {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use baton_crd::{Adoption, Mode};
+use baton_crd::{Adoption, HandoverPhase};
 use kube::ResourceExt;
 
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     intent::{self, Intent, IntentError},
     live::{Live, Revision, ScaleEntry},
     observe::{Observed, wanted_replicas, wants},
+    predict::Take,
 };
 
 /// What to do next.
@@ -88,6 +89,25 @@ impl Step {
         }
     }
 
+    /// What other managers lose by a step that takes their name out of `managedFields`. What an apply takes is for the
+    /// prediction to say.
+    pub fn releases(&self, seen: &Observed) -> Vec<Take> {
+        let Self::ReleaseScale { entries, .. } = self else { return Vec::new() };
+        let Some(live) = seen.own(ChildKind::Deployment) else { return Vec::new() };
+        // The way back from an autoscaler that was wanted isn't news; that somebody scaled a fixed number is.
+        let before = seen.workload.status.as_ref().and_then(|status| status.replica_ownership.as_ref());
+        if before.is_none_or(|before| before.phase != HandoverPhase::Fixed) {
+            return Vec::new();
+        }
+        let take = |entry: &ScaleEntry| Take {
+            path: ".spec.replicas".to_owned(),
+            manager: entry.manager.clone(),
+            old: Some(live.replicas().to_string()),
+            new: seen.workload.spec.replicas.map(|number| number.to_string()),
+        };
+        entries.iter().map(take).collect()
+    }
+
     /// What the step does, for a log line.
     pub fn describe(&self) -> &'static str {
         match self {
@@ -121,13 +141,14 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// Plans the next steps. `held_back` names children that failed a moment ago and aren't to be tried yet.
+/// Plans the next steps, whatever the Workload's mode: who calls decides whether they are done or only told. `held_back`
+/// names children that aren't to be touched now.
 ///
 /// # Errors
 /// When the Workload can't be written as an intent.
 pub fn plan(seen: &Observed, held_back: &BTreeSet<ChildKind>) -> Result<Plan, IntentError> {
     let workload = &seen.workload;
-    if workload.metadata.deletion_timestamp.is_some() || workload.spec.mode != Mode::Enforce {
+    if workload.metadata.deletion_timestamp.is_some() {
         return Ok(Plan::default());
     }
     let refused: Vec<Refusal> = ChildKind::ALL
@@ -232,7 +253,7 @@ fn move_replicas(seen: &Observed) -> Result<Movement, IntentError> {
 }
 
 fn refusal(child: ChildKind, live: &Live, adoption: Adoption) -> Refusal {
-    let name = live.object().name_any();
+    let name = live.name_any();
     let owner = match live.controller() {
         Some(controller) => format!("it is controlled by {controller}"),
         None => format!("it was made by {}", live.managers().join(", ")),

@@ -3,69 +3,96 @@
 //! Wires the parts together and decides only how often to look again.
 
 use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use baton_crd::Workload;
+use baton_crd::{Mode, Workload, condition};
 use kube::{
     ResourceExt,
     core::error_boundary::InvalidObject,
     runtime::{controller::Action, events::Event},
 };
-use tracing::{debug, info, warn};
+use tracing::warn;
 
 use crate::{
-    act::{ActError, Actor, Outcome},
+    act::ActError,
     backoff::Backoff,
     causes::with_causes,
     child::ChildKind,
+    contention::Contention,
+    enforce::enforce,
     intent::IntentError,
-    observe::{Observed, wants},
-    plan::{Guard, Plan, Step, Then, plan},
-    report::{self, ChildResult, Pass},
+    observe::Observed,
+    preview::preview,
+    report::{self, Pass},
+    resync::Resync,
     watches::{Stores, WatchedWorkload},
+    write::Writer,
 };
 
-/// The longest way through the handover takes five plans (create, hand over, let go; or delete the autoscaler, take
-/// back, release twice, rest). Beyond that somebody else is writing at the same time; the next pass goes on.
-const MOST_LOOKS: usize = 8;
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
+/// How long the status of a Workload that is fought about may be out of date, so that the fight isn't written down as fast as
+/// it is fought.
+const OLDEST_STATUS_IN_A_FIGHT: Duration = Duration::from_secs(30);
 
-/// What every pass shares.
+/// What every pass shares. Of what is remembered here nothing but pace depends.
 pub(crate) struct Context {
-    actor: Actor,
+    pub(crate) writer: Writer,
     stores: Stores,
     backoff: Mutex<Backoff>,
+    contention: Mutex<Contention>,
+    resync: Mutex<Resync>,
+    /// When the status of each Workload that is fought about was written last, by uid.
+    reported: Mutex<HashMap<String, Instant>>,
     /// The generation at which each Workload that can't be read was reported, by uid: its own status can't be read
     /// either, so that it would be written again and again.
     undecodable: Mutex<HashMap<String, i64>>,
 }
 
+/// Locks what can't be left wrong by a panic elsewhere, being about pace alone.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Context {
-    pub(crate) fn new(actor: Actor, stores: Stores) -> Self {
-        Self { actor, stores, backoff: Mutex::default(), undecodable: Mutex::default() }
+    pub(crate) fn new(writer: Writer, stores: Stores, resync: Duration) -> Self {
+        Self {
+            writer,
+            stores,
+            backoff: Mutex::default(),
+            contention: Mutex::default(),
+            resync: Mutex::new(Resync::new(resync)),
+            reported: Mutex::default(),
+            undecodable: Mutex::default(),
+        }
     }
 
     /// An Event that is lost is lost; the status says the same.
     async fn publish(&self, workload: &Workload, event: &Event) {
-        if let Err(error) = self.actor.publish(workload, event).await {
+        if let Err(error) = self.writer.actor.publish(workload, event).await {
             warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
         }
     }
 
-    fn backoff<T>(&self, with: impl FnOnce(&mut Backoff) -> T) -> T {
-        // Pace is all that is in there; a panic elsewhere can't leave it wrong.
-        with(&mut self.backoff.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn backoff<T>(&self, with: impl FnOnce(&mut Backoff) -> T) -> T {
+        with(&mut lock(&self.backoff))
+    }
+
+    pub(crate) fn contention<T>(&self, with: impl FnOnce(&mut Contention) -> T) -> T {
+        with(&mut lock(&self.contention))
+    }
+
+    fn resync<T>(&self, with: impl FnOnce(&mut Resync) -> T) -> T {
+        with(&mut lock(&self.resync))
     }
 
     fn is_news(&self, undecodable: &InvalidObject) -> bool {
         let uid = undecodable.metadata.uid.clone().unwrap_or_default();
         let generation = undecodable.metadata.generation.unwrap_or_default();
-        let mut reported = self.undecodable.lock().unwrap_or_else(PoisonError::into_inner);
-        reported.insert(uid, generation) != Some(generation)
+        lock(&self.undecodable).insert(uid, generation) != Some(generation)
     }
 }
 
@@ -89,6 +116,9 @@ pub(crate) async fn reconcile(
     context: Arc<Context>,
 ) -> Result<Action, ReconcileError> {
     context.stores.ready().await;
+    if let Some(schemas) = &context.writer.schemas {
+        schemas.looked().await;
+    }
     match &watched.0 {
         Ok(workload) if workload.metadata.deletion_timestamp.is_some() => Ok(Action::await_change()),
         Ok(workload) => reconcile_workload(Arc::new(workload.clone()), &context).await,
@@ -102,151 +132,99 @@ pub(crate) async fn reconcile(
 async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Action, ReconcileError> {
     let uid = workload.uid().unwrap_or_default();
     let generation = workload.metadata.generation.unwrap_or_default();
-    let pass = run(workload, &uid, generation, context).await?;
-    report(&pass, context).await?;
+    let mode = workload.spec.mode;
+    let seen = Observed { children: context.stores.children_of(&workload), workload };
+    recall_fights(&seen.workload, context);
 
-    let (_, pause) = context.backoff(|backoff| backoff.held_back(&uid, generation, Instant::now()));
-    let pause = pause.into_iter().chain((!pass.settled).then_some(PAUSE_WHEN_UNSETTLED)).min();
-    Ok(pause.map_or_else(Action::await_change, Action::requeue))
+    let for_real = context.resync(|resync| resync.is_due(&uid, Instant::now())) && mode == Mode::Enforce;
+    let pass = match mode {
+        Mode::Enforce => enforce(seen, for_real, context).await?,
+        Mode::Preview | Mode::Paused => preview(seen, context).await?,
+    };
+    let now = Instant::now();
+    if for_real {
+        context.resync(|resync| resync.done(&uid, now));
+    }
+    let report_again = report(&pass, context).await?;
+
+    let (_, failed) = context.backoff(|backoff| backoff.held_back(&uid, generation, now));
+    let pauses = [
+        failed,
+        report_again,
+        context.contention(|contention| contention.next_look(&uid, now)),
+        (!pass.settled).then_some(PAUSE_WHEN_UNSETTLED),
+        context.resync(|resync| resync.next(&uid, now)).filter(|_| mode == Mode::Enforce),
+    ];
+    Ok(pauses.into_iter().flatten().min().map_or_else(Action::await_change, Action::requeue))
 }
 
-async fn run(
-    workload: Arc<Workload>,
-    uid: &str,
-    generation: i64,
-    context: &Context,
-) -> Result<Pass, IntentError> {
-    let (mut held_back, _) = context.backoff(|backoff| backoff.held_back(uid, generation, Instant::now()));
-    let failed = |child| context.backoff(|backoff| backoff.failed(uid, child, generation, Instant::now()));
-    let results = held_back.iter().map(|child| (*child, ChildResult::HeldBack)).collect();
-    let children = context.stores.children_of(&workload);
-    let mut pass =
-        Pass { seen: Observed { workload, children }, results, refused: Vec::new(), settled: false };
-    let mut to_read = about_to_be_created(&pass.seen, &held_back);
-    for _ in 0..MOST_LOOKS {
-        for child in std::mem::take(&mut to_read) {
-            if let Next::HoldBack = read(&mut pass, child, context).await {
-                held_back.insert(child);
-                failed(child);
+/// Takes up the fights that an earlier process had told of in the status.
+fn recall_fights(workload: &Workload, context: &Context) {
+    let Some(status) = &workload.status else { return };
+    if !status.conditions.iter().any(|known| known.type_ == condition::CONTESTED && known.status == "True") {
+        return;
+    }
+    let (uid, generation) = (workload.uid().unwrap_or_default(), status.observed_generation.unwrap_or_default());
+    let (now, clock) = (Instant::now(), jiff::Timestamp::now());
+    context.contention(|contention| {
+        for takeover in &status.takeovers {
+            let child = ChildKind::ALL.into_iter().find(|kind| kind.name() == takeover.kind);
+            let age = Duration::try_from(clock.duration_since(takeover.last_time.0)).unwrap_or_default();
+            if let (Some(child), Some(last)) = (child, now.checked_sub(age)) {
+                let field = (takeover.path.as_str(), takeover.manager.as_str());
+                let count = u32::try_from(takeover.count).unwrap_or_default();
+                contention.recall(&uid, child, generation, field, count, last);
             }
         }
-        let Plan { steps, refused, then } = plan(&pass.seen, &held_back)?;
-        for refusal in &refused {
-            held_back.insert(refusal.child);
-            failed(refusal.child);
-        }
-        pass.refused.extend(refused);
-        for step in steps {
-            let child = step.child();
-            match act(&mut pass, step, context).await {
-                Next::GoOn => context.backoff(|backoff| backoff.succeeded(uid, child)),
-                Next::Read => {
-                    to_read.insert(child);
-                }
-                Next::HoldBack => {
-                    held_back.insert(child);
-                    failed(child);
-                }
-            }
-        }
-        if to_read.is_empty() && then == Then::Rest {
-            pass.settled = true;
-            break;
-        }
-    }
-    Ok(pass)
+    });
 }
 
-/// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
-/// an object of somebody else's is never overwritten.
-fn about_to_be_created(seen: &Observed, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
-    let missing = |kind: &ChildKind| wants(&seen.workload, *kind) && !seen.children.contains_key(kind);
-    ChildKind::ALL.into_iter().filter(|kind| missing(kind) && !held_back.contains(kind)).collect()
-}
-
-/// What comes next for a child after a request about it.
-enum Next {
-    GoOn,
-    /// The live object changed: it has to be read before anything else is planned for it.
-    Read,
-    /// It failed: nothing more is tried in this pass.
-    HoldBack,
-}
-
-async fn read(pass: &mut Pass, child: ChildKind, context: &Context) -> Next {
-    match context.actor.read(&pass.seen.workload, child).await {
-        Ok(Some(live)) => {
-            pass.seen.children.insert(child, live);
-            Next::GoOn
-        }
-        Ok(None) => {
-            pass.seen.children.remove(&child);
-            Next::GoOn
-        }
-        Err(error) => fail(pass, child, "read", &error),
-    }
-}
-
-async fn act(pass: &mut Pass, step: Step, context: &Context) -> Next {
-    let child = step.child();
-    let what = step.describe();
-    let created = matches!(&step, Step::Apply { guard: Guard::Create, .. });
-    let workload = pass.seen.workload.clone();
-    let (name, namespace) = (workload.name_any(), workload.namespace());
-    match context.actor.act(&workload, step).await {
-        Outcome::Done(Some(live)) => {
-            debug!(%child, name, namespace, "{what}: done");
-            pass.seen.children.insert(child, live);
-            let created = created || matches!(pass.results.get(&child), Some(ChildResult::Created));
-            pass.results.insert(child, if created { ChildResult::Created } else { ChildResult::Applied });
-            Next::GoOn
-        }
-        Outcome::Done(None) => {
-            info!(%child, name, namespace, "{what}: done");
-            pass.seen.children.remove(&child);
-            pass.results.insert(child, ChildResult::Deleted);
-            Next::GoOn
-        }
-        Outcome::Stale(error) => {
-            debug!(%child, name, namespace, %error, "{what}: the live object changed; reading it");
-            Next::Read
-        }
-        Outcome::Failed(error) => fail(pass, child, what, &error),
-    }
-}
-
-fn fail(pass: &mut Pass, child: ChildKind, what: &str, error: &ActError) -> Next {
-    let words = with_causes(error);
+/// Writes the status and the Events. Returns when to do it again, where the status is to wait.
+async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, ReconcileError> {
     let workload = &pass.seen.workload;
-    warn!(%child, name = workload.name_any(), namespace = workload.namespace(), error = words, "{what} failed");
-    let result = if error.is_rejection() { ChildResult::Rejected(words) } else { ChildResult::Failed(words) };
-    pass.results.insert(child, result);
-    Next::HoldBack
-}
-
-async fn report(pass: &Pass, context: &Context) -> Result<(), ReconcileError> {
-    let workload = &pass.seen.workload;
-    let now = jiff::Timestamp::now();
     let previous = workload.status.clone().unwrap_or_default();
-    let status = report::status(pass, &previous, now);
-    for event in report::deeds(pass) {
+    let clock = jiff::Timestamp::now();
+    let status = report::status(pass, &previous, clock);
+    for event in report::deeds(pass, &previous, clock) {
         context.publish(workload, &event).await;
     }
     if status == previous {
-        return Ok(());
+        return Ok(None);
+    }
+    let uid = workload.uid().unwrap_or_default();
+    if let Some(wait) = status_may_wait(pass, &uid, context)
+        && previous.observed_generation == status.observed_generation
+    {
+        return Ok(Some(wait));
     }
     let body = serde_json::to_value(&status)
         .map_err(|source| ReconcileError::Status(ActError::Client(kube::Error::SerdeError(source))))?;
-    match context.actor.apply_status(workload, &body).await {
+    match context.writer.actor.apply_status(workload, &body).await {
         Ok(()) => {}
         // The Workload has changed, or is gone: its newer state has its own turn.
-        Err(error) if error.is_stale() || error.is_not_found() => return Ok(()),
+        Err(error) if error.is_stale() || error.is_not_found() => return Ok(None),
         Err(error) => return Err(ReconcileError::Status(error)),
     }
     for event in report::changes(pass, &previous, &status) {
         context.publish(workload, &event).await;
     }
-    Ok(())
+    Ok(None)
+}
+
+/// In a fight, what the other side does is not written down each time: how long the status may wait.
+fn status_may_wait(pass: &Pass, uid: &str, context: &Context) -> Option<Duration> {
+    let (mut reported, now) = (lock(&context.reported), Instant::now());
+    let Some(pause) = pass.fights.iter().map(|fight| fight.pause).max() else {
+        reported.remove(uid);
+        return None;
+    };
+    let oldest = pause.min(OLDEST_STATUS_IN_A_FIGHT);
+    let wait = reported.get(uid).and_then(|last| (*last + oldest).checked_duration_since(now));
+    if wait.is_some_and(|wait| !wait.is_zero()) && pass.takes.is_empty() {
+        return wait;
+    }
+    reported.insert(uid.to_owned(), now);
+    None
 }
 
 /// A Workload that this version can't read: its children stay as they are, and people are told.
@@ -263,7 +241,7 @@ async fn report_undecodable(invalid: &InvalidObject, context: &Context) {
         "can't read the Workload; its children stay"
     );
     let status = report::undecodable(&workload, &invalid.error, jiff::Timestamp::now());
-    if let Err(error) = context.actor.apply_status(&workload, &status).await {
+    if let Err(error) = context.writer.actor.apply_status(&workload, &status).await {
         warn!(workload = workload.name_any(), error = with_causes(&error), "can't write the status");
     }
     context.publish(&workload, &report::undecodable_event(&invalid.error)).await;

@@ -8,7 +8,7 @@ use baton_crd::{GROUP, Workload, labels};
 use futures::{Stream, StreamExt, TryStreamExt, stream::BoxStream};
 use kube::{
     Api, Client, Resource, ResourceExt,
-    core::{DeserializeGuard, DynamicObject},
+    core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
         reflector::{self, ObjectRef, Store, store::Writer},
@@ -40,7 +40,7 @@ impl Scope {
         }
     }
 
-    fn children(&self, client: &Client, kind: ChildKind) -> Api<DynamicObject> {
+    fn children(&self, client: &Client, kind: ChildKind) -> Api<Live> {
         let resource = kind.api_resource();
         match self {
             Self::Cluster => Api::all_with(client.clone(), &resource),
@@ -52,7 +52,7 @@ impl Scope {
 /// Caches of Workloads and of all children that bear Baton's label.
 #[derive(Clone)]
 pub(crate) struct Stores {
-    children: BTreeMap<ChildKind, Store<DynamicObject>>,
+    children: BTreeMap<ChildKind, Store<Live>>,
     /// For each cache, whether it has been filled once. Not [`Store::wait_until_ready`]: of several that wait there at
     /// the same time it wakes only the last.
     filled: Vec<Receiver<bool>>,
@@ -62,7 +62,7 @@ pub(crate) struct Stores {
 pub(crate) struct Streams {
     pub(crate) workloads: BoxStream<'static, watcher::Result<WatchedWorkload>>,
     pub(crate) workload_store: Store<WatchedWorkload>,
-    pub(crate) children: Vec<(ChildKind, BoxStream<'static, watcher::Result<DynamicObject>>)>,
+    pub(crate) children: Vec<(ChildKind, BoxStream<'static, watcher::Result<Live>>)>,
 }
 
 impl Stores {
@@ -82,9 +82,9 @@ impl Stores {
     /// The cached objects that bear the name of this Workload's children.
     pub(crate) fn children_of(&self, workload: &Workload) -> BTreeMap<ChildKind, Live> {
         let (name, namespace) = (workload.name_any(), workload.namespace().unwrap_or_default());
-        let cached = |(kind, store): (&ChildKind, &Store<DynamicObject>)| {
+        let cached = |(kind, store): (&ChildKind, &Store<Live>)| {
             let key = ObjectRef::new_with(&name, kind.api_resource()).within(&namespace);
-            Some((*kind, Live::from(store.get(&key)?)))
+            Some((*kind, Live::clone(&*store.get(&key)?)))
         };
         self.children.iter().filter_map(cached).collect()
     }
@@ -121,7 +121,7 @@ pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
     for kind in ChildKind::ALL {
         let writer = Writer::new(kind.api_resource());
         stores.children.insert(kind, writer.as_reader());
-        let events = watcher(scope.children(client, kind), ours.clone());
+        let events = watcher(scope.children(client, kind), ours.clone()).modify(move |child| child.set_kind(kind));
         children.push((kind, stores.cache(writer, events).touched_objects().boxed()));
     }
     (stores, Streams { workloads, workload_store, children })
@@ -129,7 +129,7 @@ pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
 
 /// The Workload that a child's change concerns: its controller, or, where somebody removed that, the one that its label
 /// names.
-pub(crate) fn workload_of(child: &DynamicObject) -> Option<ObjectRef<WatchedWorkload>> {
+pub(crate) fn workload_of(child: &Live) -> Option<ObjectRef<WatchedWorkload>> {
     let is_workload = |api_version: &str, kind: &str| {
         kind == Workload::kind(&()) && api_version.split('/').next() == Some(GROUP)
     };
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn concerned(metadata: &Value) -> Option<String> {
-        let child: DynamicObject = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+        let child = Live::from_json(json!({"metadata": metadata})).unwrap();
         workload_of(&child)
             .map(|reference| format!("{}/{}", reference.namespace.unwrap_or_default(), reference.name))
     }

@@ -23,3 +23,7 @@ pub const HANDOVER_PENDING: &str = "HandoverPending";
 
 /// `True` when the autoscaler that held the Deployment's replicas is gone. The number stays as it is.
 pub const AUTOSCALER_MISSING: &str = "AutoscalerMissing";
+
+/// `True` while another field manager takes a field again and again as Baton takes it back. The child is left alone for
+/// longer and longer pauses then; the condition goes when the fight is over.
+pub const CONTESTED: &str = "Contested";

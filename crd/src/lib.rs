@@ -34,7 +34,7 @@ pub use service::{
 };
 pub use spec::{Adoption, Mode, Workload, WorkloadSpec};
 pub use status::{
-    ChildState, ChildStatus, HandoverPhase, PlannedAction, PlannedChild, ReplicaOwnership, Takeover,
+    ChildState, ChildStatus, HandoverPhase, DryRun, PlannedAction, PlannedChild, PlannedTake, ReplicaOwnership, Takeover,
     WorkloadStatus,
 };
 

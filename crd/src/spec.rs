@@ -125,8 +125,9 @@ pub struct WorkloadSpec {
     #[serde(default)]
     pub adoption: Adoption,
 
-    /// How far Baton goes: `Enforce` (default) writes the children, `Preview` writes none and reports in
-    /// `status.plan` what it would do, `Paused` does nothing at all.
+    /// How far Baton goes: `Enforce` (default) writes the children; `Preview` and `Paused` write none, and report in
+    /// `status.plan` what a write would do: with `Preview` before you let Baton go on, with `Paused` what has drifted
+    /// while it rests.
     #[serde(default)]
     pub mode: Mode,
 }
@@ -149,6 +150,6 @@ pub enum Mode {
     Enforce,
     /// Write no child; report in the status what a write would do.
     Preview,
-    /// Do nothing.
+    /// Write no child; report in the status what has drifted from the spec.
     Paused,
 }

@@ -17,8 +17,8 @@ pub struct WorkloadStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The state in terms that programs can wait for: `Ready`, `Progressing`, `Applied`, and with autoscaling
-    /// `HandedOver`, `HandoverPending`, `AutoscalerMissing`.
+    /// The state in terms that programs can wait for: `Ready`, `Progressing`, `Applied`, with autoscaling `HandedOver`,
+    /// `HandoverPending`, `AutoscalerMissing`, and `Contested` while another manager fights Baton about a field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
@@ -51,7 +51,7 @@ pub struct WorkloadStatus {
     #[schemars(length(max = 50))]
     pub takeovers: Vec<Takeover>,
 
-    /// What Baton would do with each child if it were let. Filled in the mode `Preview`.
+    /// What Baton would do with each child if it were let. Filled in the modes `Preview` and `Paused`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into()]))]
     pub plan: Vec<PlannedChild>,
@@ -132,6 +132,8 @@ pub enum ChildState {
     Rejected,
     /// It exists and isn't Baton's, and the Workload doesn't adopt.
     Refused,
+    /// Another manager takes a field again and again as Baton takes it back: it is left alone for a while.
+    Contested,
     /// The spec no longer wants it, and it is being deleted.
     Deleting,
 }
@@ -152,11 +154,12 @@ pub struct Takeover {
     /// The field manager that held the field before.
     pub manager: String,
 
-    /// The value before, as JSON, shortened where it is long.
+    /// The value before, as JSON, shortened where it is long. What may be secret, such as the value of an environment
+    /// variable, is `(hidden)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_value: Option<String>,
 
-    /// The value that Baton wrote, as JSON, shortened where it is long.
+    /// The value that Baton wrote, in the same form. Absent if the field went.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_value: Option<String>,
 
@@ -184,6 +187,10 @@ pub struct PlannedChild {
     /// What Baton would do: `Create`, `Update` or `Delete` the child, or `Nothing`.
     pub action: PlannedAction,
 
+    /// How many writes it would take, where it is more than one: the number of pods changes hands in several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes: Option<i32>,
+
     /// The fields that would get another value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
@@ -192,7 +199,7 @@ pub struct PlannedChild {
     /// The fields that Baton would take from another field manager.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
-    pub takes: Vec<String>,
+    pub takes: Vec<PlannedTake>,
 
     /// The fields that Baton would no longer own, and that stay because somebody else owns them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -203,12 +210,44 @@ pub struct PlannedChild {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub removes: Vec<String>,
+
+    /// What the API server said when it was asked to try the first of these writes without storing it.
+    pub dry_run: DryRun,
+
+    /// Why it is planned so, or how the API server's answer differs from the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// A field that Baton would take from another field manager.
+#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedTake {
+    /// The field's path.
+    pub path: String,
+
+    /// The field manager that holds the field.
+    pub manager: String,
+}
+
+/// What the API server said to a write that it was asked to try.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
+pub enum DryRun {
+    /// It wasn't asked: there is nothing to write, or it couldn't be reached.
+    #[default]
+    NotRun,
+    /// It would do what the plan says.
+    Agreed,
+    /// It would do something else; see the message.
+    Disagreed,
+    /// It would refuse the write; see the message for its words.
+    Rejected,
 }
 
 /// What Baton would do with a child.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum PlannedAction {
-    /// It is as the spec says.
+    /// It is as the spec says, or isn't Baton's to write; see the message.
     #[default]
     Nothing,
     /// Make it.

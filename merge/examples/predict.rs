@@ -8,7 +8,7 @@ use std::error::Error;
 
 use baton_merge::{
     Arena, Release,
-    fieldpath::{Path, PathElement},
+    fieldpath::Path,
     predict::{Apply, Prediction},
     schema::kinds::GroupVersionKind,
     server::Resources,
@@ -49,7 +49,7 @@ fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &Prediction<'a>) {
     let paths = changed.union(arena, forced.released).leaves(arena).paths(arena);
 
     let rows = paths.iter().map(|path| {
-        let (before, after) = (at(live, *path), at(forced.stored.object, *path));
+        let (before, after) = (path.find(live), path.find(forced.stored.object));
         let what = match (taken(path), forced.released.contains(path), after) {
             (Some(taken), ..) => format!("taken from {}", taken.from),
             (None, true, None) => "released by its last owner, so it goes".to_owned(),
@@ -67,19 +67,6 @@ fn show<'a>(arena: &'a Arena, live: Value<'a>, forced: &Prediction<'a>) {
 fn owners(forced: &Prediction<'_>, path: &Path<'_>) -> String {
     let owners = forced.stored.managed_fields.iter().filter(|entry| entry.fields.contains(path));
     owners.map(|entry| entry.manager).collect::<Vec<_>>().join(", ")
-}
-
-/// The value at a path, where there is one.
-fn at<'a>(value: Value<'a>, path: Path<'_>) -> Option<Value<'a>> {
-    path.elements().iter().try_fold(value, |value, element| match *element {
-        PathElement::Field(name) => value.get(name),
-        PathElement::Key(keys) => {
-            let has_keys = |item: &&Value<'_>| keys.iter().all(|(name, key)| item.get(name) == Some(*key));
-            value.as_list()?.iter().find(has_keys).copied()
-        }
-        PathElement::Value(item) => value.as_list()?.iter().find(|own| **own == item).copied(),
-        PathElement::Index(_) | PathElement::Nameless => None,
-    })
 }
 
 fn text(value: Option<Value<'_>>) -> String {

@@ -4,8 +4,10 @@ use baton_crd::{ChildState, ChildStatus, HandoverPhase, Mode, ReplicaOwnership, 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::Pass;
-use crate::{child::ChildKind, live::Live};
+use kube::Resource;
+
+use super::{Pass, planned::summary};
+use crate::{child::ChildKind, contention::Contested, live::Live};
 
 /// What a condition says, before it is known since when.
 struct Verdict {
@@ -46,6 +48,7 @@ pub(super) fn conditions(
         verdicts[0] = Verdict::new(condition::READY, true, "Available", before.message.clone());
     }
     verdicts.extend(ownership.into_iter().flat_map(handover));
+    verdicts.extend(contested(pass));
     verdicts.into_iter().map(|verdict| dated(verdict, generation, previous, now)).collect()
 }
 
@@ -98,11 +101,11 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> Verdict {
     match pass.seen.workload.spec.mode {
         Mode::Enforce => {}
         Mode::Paused => {
-            let message = "spec.mode is Paused: no child is written until it is Enforce again";
+            let message = format!("spec.mode is Paused: no child is written. Enforce would {}", summary(pass));
             return Verdict::unknown(condition::APPLIED, "Paused", message);
         }
         Mode::Preview => {
-            let message = "spec.mode is Preview: no child is written. This release can't show the plan yet";
+            let message = format!("spec.mode is Preview: no child is written. Enforce would {}", summary(pass));
             return Verdict::unknown(condition::APPLIED, "Preview", message);
         }
     }
@@ -113,7 +116,12 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> Verdict {
             .collect();
         messages.join("; ")
     };
-    for (state, reason) in [(ChildState::Rejected, "Rejected"), (ChildState::Refused, "NotOwned")] {
+    let reasons = [
+        (ChildState::Rejected, "Rejected"),
+        (ChildState::Refused, "NotOwned"),
+        (ChildState::Contested, "Contested"),
+    ];
+    for (state, reason) in reasons {
         if in_state(state).next().is_some() {
             return Verdict::new(condition::APPLIED, false, reason, told(state));
         }
@@ -146,7 +154,7 @@ enum Rollout {
 impl Rollout {
     fn of(deployment: Option<&Live>) -> Self {
         let Some(live) = deployment else { return Self::Missing };
-        let generation = live.object().metadata.generation.unwrap_or_default();
+        let generation = live.meta().generation.unwrap_or_default();
         let status = |field| live.number(&["status", field]).unwrap_or_default();
         if i64::from(status("observedGeneration")) < generation {
             return Self::Unseen;
@@ -225,6 +233,23 @@ fn progressing(rollout: &Rollout) -> Verdict {
             Verdict::new(type_, false, "Complete", format!("all {available} pods are updated and available"))
         }
     }
+}
+
+/// Who fights Baton about which field; nothing in peace.
+fn contested(pass: &Pass) -> Option<Verdict> {
+    let fight = |Contested { child, path, manager, count, pause }: &Contested| {
+        format!(
+            "{child}: {manager} takes {path} again and again, Baton took it back {count} times and now waits {pause:?} \
+             each time"
+        )
+    };
+    let fights: Vec<String> = pass.fights.iter().map(fight).collect();
+    if fights.is_empty() {
+        return None;
+    }
+    let advice = "let one of the two set the field: take it out of the Workload's spec, or stop the other manager";
+    let message = format!("{}; {advice}", fights.join("; "));
+    Some(Verdict::new(condition::CONTESTED, true, "Contested", message))
 }
 
 /// With autoscaling, `HandedOver` tells whether the autoscaler holds the number; what is unusual is told by a condition

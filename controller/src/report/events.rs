@@ -1,17 +1,52 @@
 //! The Events of a Workload: what people need to know, once for each change.
 
-use baton_crd::{ChildState, HandoverPhase, WorkloadStatus};
+use std::collections::BTreeMap;
+
+use baton_crd::{ChildState, HandoverPhase, WorkloadStatus, condition};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     ResourceExt,
     runtime::events::{Event, EventType},
 };
 
-use super::{ChildResult, Pass};
-use crate::child::ChildKind;
+use super::{ChildResult, Pass, takeovers::news};
+use crate::{child::ChildKind, predict::Take};
+
+/// How many fields an Event names.
+const MOST_FIELDS: usize = 5;
 
 /// The Events about what a pass did.
-pub fn deeds(pass: &Pass) -> Vec<Event> {
+pub fn deeds(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
+    let mut events = child_deeds(pass);
+    events.extend(takeovers(pass, previous, now));
+    events
+}
+
+/// One for each child and manager from which something was taken for the first time in a while.
+fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
+    let mut bursts: BTreeMap<(ChildKind, &str), Vec<&Take>> = BTreeMap::new();
+    for (child, take) in news(pass, &previous.takeovers, now) {
+        bursts.entry((child, &take.manager)).or_default().push(take);
+    }
+    let name = pass.seen.workload.name_any();
+    let burst = |((child, manager), takes): ((ChildKind, &str), Vec<&Take>)| {
+        let mut fields: Vec<String> = takes.iter().take(MOST_FIELDS).map(|take| in_words(take)).collect();
+        if takes.len() > MOST_FIELDS {
+            fields.push(format!("{} more", takes.len() - MOST_FIELDS));
+        }
+        let note = format!("took from {manager} of {child} {name}: {}", fields.join("; "));
+        about(pass, child, warning("TookOver", "Apply", note))
+    };
+    bursts.into_iter().map(burst).collect()
+}
+
+fn in_words(take: &Take) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+    format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
+}
+
+fn child_deeds(pass: &Pass) -> Vec<Event> {
     let name = pass.seen.workload.name_any();
     let deed = |(child, result): (&ChildKind, &ChildResult)| {
         let event = match result {
@@ -31,6 +66,7 @@ pub fn deeds(pass: &Pass) -> Vec<Event> {
 pub fn changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
     let mut events = child_changes(pass, previous, status);
     events.extend(handover_event(previous, status));
+    events.extend(contested_event(previous, status));
     events
 }
 
@@ -116,6 +152,20 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
             format!("nobody autoscales any more: {holder} holds {value} replicas"),
         )),
         HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::TakingBack => None,
+    }
+}
+
+fn contested_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<Event> {
+    let contested = |status: &WorkloadStatus| {
+        status.conditions.iter().find(|known| known.type_ == condition::CONTESTED).cloned()
+    };
+    match (contested(previous), contested(status)) {
+        (None, Some(fight)) => Some(warning("Contested", "Apply", fight.message)),
+        (Some(_), None) => {
+            let note = "nobody takes Baton's fields any more: writing without a pause again".to_owned();
+            Some(normal("ContentionOver", "Apply", note))
+        }
+        _ => None,
     }
 }
 

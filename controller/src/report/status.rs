@@ -1,6 +1,6 @@
 //! The status of a Workload.
 
-use baton_crd::{ChildState, ChildStatus, Mode, ReplicaOwnership, Workload, WorkloadStatus, labels};
+use baton_crd::{ChildState, ChildStatus, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus, labels};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::{Value, json};
@@ -8,11 +8,15 @@ use serde_json::{Value, json};
 use super::{
     ChildResult, Pass,
     conditions::{self, conditions, seconds},
+    planned::planned,
+    takeovers::takeovers,
 };
 use crate::{
     child::ChildKind,
+    contention::Contested,
     handover,
     observe::{wanted_replicas, wants},
+    preview::Tried,
 };
 
 /// The complete status after a pass. Equal to the previous one where nothing that people see has changed.
@@ -30,8 +34,8 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
         selector: Some(format!("{}={}", labels::WORKLOAD, workload.name_any())),
         replica_ownership: ownership,
         children,
-        takeovers: Vec::new(),
-        plan: Vec::new(),
+        takeovers: takeovers(pass, &previous.takeovers, now),
+        plan: planned(pass),
     }
 }
 
@@ -76,6 +80,15 @@ fn written(
     if let Some(refusal) = pass.refused.iter().find(|refusal| refusal.child == kind) {
         return (ChildState::Refused, Some(refusal.message.clone()));
     }
+    let failed = matches!(pass.results.get(&kind), Some(ChildResult::Rejected(_) | ChildResult::Failed(_)));
+    if let Some(tried) = pass.plan.as_ref().and_then(|plan| plan.get(&kind)) {
+        return previewed(tried);
+    }
+    if let Some(fight) = pass.fights.iter().find(|fight| fight.child == kind && !failed) {
+        let Contested { path, manager, .. } = fight;
+        let message = format!("{manager} takes {path} again and again; Baton takes it back ever more slowly");
+        return (ChildState::Contested, Some(message));
+    }
     match pass.results.get(&kind) {
         Some(ChildResult::Created | ChildResult::Applied) => (ChildState::Applied, None),
         Some(ChildResult::Rejected(words)) => (ChildState::Rejected, Some(words.clone())),
@@ -88,7 +101,7 @@ fn written(
         Some(ChildResult::Deleted) | None if exists => (ChildState::Applied, None),
         Some(ChildResult::Deleted) | None => {
             let reason = match (pass.seen.workload.spec.mode, kind) {
-                (Mode::Paused | Mode::Preview, _) => "spec.mode keeps Baton from writing it",
+                (Mode::Paused | Mode::Preview, _) => KEPT_FROM_WRITING,
                 (Mode::Enforce, ChildKind::Autoscaler) => {
                     "waits until the Deployment's replicas are handed over"
                 }
@@ -97,6 +110,18 @@ fn written(
             (ChildState::Pending, Some(reason.to_owned()))
         }
     }
+}
+
+const KEPT_FROM_WRITING: &str = "spec.mode keeps Baton from writing it";
+
+/// A child in a mode that writes nothing.
+fn previewed(tried: &Tried) -> (ChildState, Option<String>) {
+    let message = match tried.rehearsed.action {
+        PlannedAction::Nothing if tried.rehearsed.stopped.is_none() => return (ChildState::Applied, None),
+        PlannedAction::Nothing => tried.rehearsed.stopped.clone().unwrap_or_default(),
+        _ => KEPT_FROM_WRITING.to_owned(),
+    };
+    (ChildState::Pending, Some(message))
 }
 
 fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use baton_controller::{child::ChildKind, live::Live, observe::Observed};
 use baton_crd::Workload;
-use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 pub const UID: &str = "5f0f2c4e-0000-4000-8000-000000000001";
@@ -79,22 +78,20 @@ pub fn deployment_held_by(managers: &str, replicas: i32) -> (ChildKind, Value) {
 
 /// Makes a child somebody else's.
 pub fn disown(seen: &mut Observed, kind: ChildKind) {
-    change(seen, kind, |object| object.metadata.owner_references = None);
+    change(seen, kind, |metadata| metadata["ownerReferences"] = json!([]));
 }
 
 /// Marks a child as being deleted.
 pub fn terminate(seen: &mut Observed, kind: ChildKind) {
-    change(seen, kind, |object| {
-        object.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-02T03:04:05Z")).unwrap();
-    });
+    change(seen, kind, |metadata| metadata["deletionTimestamp"] = json!("2026-01-02T03:04:05Z"));
 }
 
-fn change(seen: &mut Observed, kind: ChildKind, with: impl FnOnce(&mut DynamicObject)) {
-    let mut object = seen.children[&kind].object().clone();
-    with(&mut object);
-    seen.children.insert(kind, object.into());
+fn change(seen: &mut Observed, kind: ChildKind, with: impl FnOnce(&mut Value)) {
+    let mut object = seen.children[&kind].as_json().clone();
+    with(&mut object["metadata"]);
+    seen.children.insert(kind, live(object));
 }
 
-fn live(object: Value) -> Live {
-    serde_json::from_value::<DynamicObject>(object).unwrap().into()
+pub fn live(object: Value) -> Live {
+    Live::from_json(object).unwrap()
 }

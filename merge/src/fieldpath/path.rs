@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::PathElement;
-use crate::Arena;
+use crate::{Arena, value::Value};
 
 /// A path from the root of an object to a field or an item in it.
 ///
@@ -33,6 +33,30 @@ impl<'a> Path<'a> {
     pub fn elements(&self) -> &'a [PathElement<'a>] {
         self.0
     }
+
+    /// The value at this path, where there is one. Of items that bear the same name it is the first.
+    ///
+    /// ```
+    /// use baton_merge::{Arena, fieldpath::{Path, PathElement}, value::Value};
+    ///
+    /// let arena = Arena::new();
+    /// let spec = Value::from_text(&arena, r#"{"ports": [{"port": 80}, {"port": 443, "name": "tls"}]}"#).unwrap();
+    /// let key = [("port", Value::Int(443))];
+    /// let elements = [PathElement::Field("ports"), PathElement::Key(&key), PathElement::Field("name")];
+    /// assert_eq!(Path::new(&elements).find(spec), Some(Value::String("tls")));
+    /// ```
+    pub fn find<'v>(&self, value: Value<'v>) -> Option<Value<'v>> {
+        self.0.iter().try_fold(value, |value, element| match *element {
+            PathElement::Field(name) => value.get(name),
+            PathElement::Key(keys) => {
+                let has_keys = |item: &&Value<'v>| keys.iter().all(|(name, key)| item.get(name) == Some(*key));
+                value.as_list()?.iter().find(has_keys).copied()
+            }
+            PathElement::Value(own) => value.as_list()?.iter().find(|item| **item == own).copied(),
+            PathElement::Index(index) => value.as_list()?.get(usize::try_from(index).ok()?).copied(),
+            PathElement::Nameless => None,
+        })
+    }
 }
 
 /// Prints the path as a conflict message of the API server does:
@@ -46,7 +70,6 @@ impl fmt::Display for Path<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
 
     #[test]
     fn a_path_prints_as_in_a_conflict_message() {

@@ -1,0 +1,64 @@
+//! The plan of a pass that did nothing, as the status shows it.
+
+use baton_crd::{PlannedAction, PlannedChild, PlannedTake};
+use kube::ResourceExt;
+
+use super::Pass;
+use crate::{child::ChildKind, predict::Take, preview::Tried};
+
+/// How many fields of each sort are listed for a child.
+const MOST_FIELDS: usize = 100;
+
+/// What would be done with each child.
+pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
+    let name = pass.seen.workload.name_any();
+    pass.plan.iter().flatten().map(|(kind, tried)| planned_child(*kind, &name, tried)).collect()
+}
+
+fn planned_child(kind: ChildKind, name: &str, tried: &Tried) -> PlannedChild {
+    let rehearsed = &tried.rehearsed;
+    let effects = &rehearsed.effects;
+    let taken = |take: &Take| PlannedTake { path: take.path.clone(), manager: take.manager.clone() };
+    let messages = rehearsed.stopped.iter().chain(&tried.words).cloned().collect::<Vec<_>>();
+    PlannedChild {
+        kind: kind.name().to_owned(),
+        name: name.to_owned(),
+        action: rehearsed.action,
+        writes: i32::try_from(rehearsed.writes).ok().filter(|writes| *writes > 1),
+        sets: listed(&effects.sets),
+        takes: effects.takes.iter().take(MOST_FIELDS).map(taken).collect(),
+        releases: listed(&effects.releases),
+        removes: listed(&effects.removes),
+        dry_run: tried.dry_run,
+        message: (!messages.is_empty()).then(|| messages.join("; ")),
+    }
+}
+
+fn listed(paths: &[String]) -> Vec<String> {
+    let mut listed: Vec<String> = paths.iter().take(MOST_FIELDS).cloned().collect();
+    if paths.len() > MOST_FIELDS {
+        listed.push(format!("and {} more", paths.len() - MOST_FIELDS));
+    }
+    listed
+}
+
+/// The plan in a sentence.
+pub(super) fn summary(pass: &Pass) -> String {
+    let plan = || pass.plan.iter().flatten();
+    let kinds = |action: PlannedAction| {
+        let of_action = plan().filter(|(_, tried)| tried.rehearsed.action == action);
+        of_action.map(|(kind, _)| kind.name()).collect::<Vec<_>>().join(", ")
+    };
+    let actions = [
+        ("create", PlannedAction::Create),
+        ("update", PlannedAction::Update),
+        ("delete", PlannedAction::Delete),
+    ];
+    let parts: Vec<String> = actions
+        .into_iter()
+        .map(|(verb, action)| (verb, kinds(action)))
+        .filter(|(_, kinds)| !kinds.is_empty())
+        .map(|(verb, kinds)| format!("{verb} {kinds}"))
+        .collect();
+    if parts.is_empty() { "change nothing".to_owned() } else { parts.join("; ") }
+}

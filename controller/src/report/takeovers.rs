@@ -1,0 +1,52 @@
+//! What Baton took from other managers, as the status keeps it.
+
+use baton_crd::Takeover;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Pass, conditions::seconds};
+use crate::{child::ChildKind, predict::Take};
+
+/// How many are kept; the CRD allows no more.
+const MOST: usize = 50;
+/// How long nothing may be taken from a manager before the next take is news again.
+const BURST: SignedDuration = SignedDuration::from_mins(5);
+
+/// The takeovers after a pass: those from before with the pass's added, in the order of the last time. The oldest are dropped.
+pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> Vec<Takeover> {
+    let mut takeovers = previous.to_vec();
+    for (child, take) in &pass.takes {
+        let position = takeovers.iter().position(|known| is_about(known, *child, take));
+        let before = position.map(|position| takeovers.remove(position));
+        takeovers.push(Takeover {
+            kind: child.name().to_owned(),
+            name: pass.seen.workload.metadata.name.clone().unwrap_or_default(),
+            path: take.path.clone(),
+            manager: take.manager.clone(),
+            old_value: take.old.clone(),
+            new_value: take.new.clone(),
+            count: before.as_ref().map_or(1, |before| before.count.saturating_add(1)),
+            first_time: before.map_or_else(|| seconds(now), |before| before.first_time),
+            last_time: seconds(now),
+        });
+    }
+    let too_many = takeovers.len().saturating_sub(MOST);
+    takeovers.drain(..too_many);
+    takeovers
+}
+
+/// The takes that begin a burst: nothing was taken from that manager's part of the child in a while.
+pub(super) fn news<'p>(
+    pass: &'p Pass,
+    previous: &'p [Takeover],
+    now: Timestamp,
+) -> impl Iterator<Item = (ChildKind, &'p Take)> {
+    pass.takes.iter().map(|(child, take)| (*child, take)).filter(move |(child, take)| {
+        let is_recent = |known: &Takeover| now.duration_since(known.last_time.0) < BURST;
+        let same = |known: &Takeover| known.kind == child.name() && known.manager == take.manager;
+        !previous.iter().any(|known| same(known) && is_recent(known))
+    })
+}
+
+fn is_about(known: &Takeover, child: ChildKind, take: &Take) -> bool {
+    known.kind == child.name() && known.path == take.path && known.manager == take.manager
+}

@@ -1,0 +1,225 @@
+//! One write of a child: predicted, left out where it would change nothing, sent, and held against its prediction.
+//!
+//! Refuses to know what is written and why.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use baton_crd::Workload;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tracing::{debug, warn};
+
+use crate::{
+    act::{ActError, Actor, Effect, Outcome},
+    causes::with_causes,
+    child::ChildKind,
+    live::Live,
+    metrics::{ApplyOutcome, Metrics, PredictionOutcome},
+    observe::Observed,
+    openapi::SchemaCache,
+    plan::Step,
+    predict::{Answer, Difference, Forecast, ForecastError, Schemas, Take, Verdict},
+    request::Request,
+};
+
+/// Predicts, sends and checks.
+pub(crate) struct Writer {
+    pub(crate) actor: Actor,
+    /// Absent where nothing is to be predicted.
+    pub(crate) schemas: Option<SchemaCache>,
+    pub(crate) metrics: Metrics,
+    mismatches: Mutex<HashSet<String>>,
+}
+
+/// How a write is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    /// Whether it is sent even if it changes nothing.
+    pub(crate) for_real: bool,
+    /// Whether it counts only for the object that it was predicted for. Not so once somebody else was faster a few times.
+    pub(crate) guarded: bool,
+}
+
+/// How a write ended.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It would have changed nothing, and wasn't sent.
+    Skipped,
+    /// It was sent.
+    Sent {
+        /// How that ended.
+        outcome: Outcome,
+        /// What Baton took with it, if it was stored.
+        takes: Vec<Take>,
+    },
+}
+
+impl Writer {
+    pub(crate) fn new(actor: Actor, schemas: Option<SchemaCache>, metrics: Metrics) -> Self {
+        Self { actor, schemas, metrics, mismatches: Mutex::default() }
+    }
+
+    /// The schemas as they are now; none where nothing is to be predicted.
+    pub(crate) fn schemas(&self) -> Arc<Schemas> {
+        self.schemas.as_ref().map(SchemaCache::current).unwrap_or_default()
+    }
+
+    /// Makes a write of a child as it was seen.
+    pub(crate) async fn write(&self, seen: &Observed, step: &Step, how: How) -> Written {
+        let (child, workload) = (step.child(), &seen.workload);
+        let live = seen.children.get(&child);
+        let mut request = match Request::of(step, workload) {
+            Ok(request) => request,
+            Err(error) => {
+                let outcome = Outcome::Failed(ActError::Client(kube::Error::SerdeError(error.source)));
+                return Written::Sent { outcome, takes: Vec::new() };
+            }
+        };
+        let schemas = self.schemas();
+        let forecast = self.forecast(&schemas, &request, live);
+        if matches!(forecast, Some(Forecast::NoOp)) && !how.for_real {
+            self.metrics.applied(child, ApplyOutcome::Skipped);
+            return Written::Skipped;
+        }
+        if let (Some(live), true, true) = (live, forecast.is_some(), how.guarded) {
+            request.require_unchanged(&live.revision());
+        }
+        let is_comparable = live.is_none() || request.requires_unchanged();
+        let outcome = self.actor.send(workload, request, Effect::Stored).await;
+        self.metrics.applied(child, apply_outcome(&outcome));
+        if let Some(forecast) = forecast.as_ref().filter(|_| is_comparable)
+            && let Some(answer) = answer(&outcome, Effect::Stored)
+        {
+            self.check(workload, &schemas, child, forecast, live, answer);
+        }
+        let mut takes = Vec::new();
+        if matches!(outcome, Outcome::Done(_)) {
+            takes = step.releases(seen);
+            if let Some(Forecast::Stored(stored)) = forecast {
+                takes.extend(stored.effects.takes);
+            }
+        }
+        for take in &takes {
+            self.metrics.took_over(child, &take.manager, 1);
+        }
+        Written::Sent { outcome, takes }
+    }
+
+    /// What a request will do; nothing where that can't be said.
+    fn forecast(&self, schemas: &Schemas, request: &Request, live: Option<&Live>) -> Option<Forecast> {
+        let error = match schemas.forecast(request, live, Timestamp::now()) {
+            Ok(forecast) => return Some(forecast),
+            Err(error) => error,
+        };
+        self.metrics.predicted(request.child, PredictionOutcome::None);
+        match &error {
+            ForecastError::NoSchema(_) => {}
+            // The API server has the last word on it.
+            error => debug!(child = %request.child, error = with_causes(error), "can't predict a write"),
+        }
+        None
+    }
+
+    /// Compares an answer with its forecast, counts what came of it and says what differs. Never fails.
+    pub(crate) fn check(
+        &self,
+        workload: &Workload,
+        schemas: &Schemas,
+        child: ChildKind,
+        forecast: &Forecast,
+        base: Option<&Live>,
+        answer: Answer<'_>,
+    ) -> Option<Verdict> {
+        let verdict = schemas.check(child, forecast, base, answer)?;
+        self.metrics.predicted(
+            child,
+            match &verdict {
+                Verdict::Match => PredictionOutcome::Match,
+                Verdict::ModuloDefaulting => PredictionOutcome::ModuloDefaulting,
+                Verdict::Unknown(_) => PredictionOutcome::Unknown,
+                Verdict::Mismatch(_) => PredictionOutcome::Mismatch,
+            },
+        );
+        if let Verdict::Mismatch(differences) = &verdict {
+            self.tell_mismatch(workload, child, differences);
+            // Perhaps the schemas are out of date.
+            if let Some(schemas) = &self.schemas {
+                schemas.look_again();
+            }
+        }
+        Some(verdict)
+    }
+
+    /// Logs a mismatch, once for each cause.
+    fn tell_mismatch(&self, workload: &Workload, child: ChildKind, differences: &[Difference]) {
+        const MOST_CAUSES: usize = 1000;
+        let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
+        let (name, namespace, lines) = (workload.name_any(), workload.namespace(), lines.join("; "));
+        let cause = format!("{child} {}", differences.first().map(cause).unwrap_or_default());
+        // Only what was said already is in there; a panic elsewhere can't leave it wrong.
+        let mut known = self.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST_CAUSES && known.insert(cause) {
+            warn!(
+                %child, name, namespace, differences = lines,
+                "prediction mismatch: the API server made something else of a write than was predicted. The object is as \
+                 the server says; if this isn't an admission webhook's work, it is a bug of Baton's merge core"
+            );
+        } else {
+            debug!(%child, name, namespace, differences = lines, "prediction mismatch again");
+        }
+    }
+}
+
+/// What a difference has in common with those of other objects: its place without the names of list items.
+fn cause(difference: &Difference) -> String {
+    let mut depth = 0_usize;
+    let is_kept = |character: &char| {
+        match character {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => return depth == 0,
+        }
+        depth <= 1
+    };
+    difference.place.chars().filter(is_kept).collect()
+}
+
+/// An outcome as the prediction sees it; nothing where it says nothing about the merge.
+pub(crate) fn answer(outcome: &Outcome, effect: Effect) -> Option<Answer<'_>> {
+    match outcome {
+        Outcome::Done(Some(live)) if effect == Effect::DryRun => Some(Answer::Tried(live)),
+        Outcome::Done(Some(live)) => Some(Answer::Stored(live)),
+        Outcome::Done(None) => None,
+        Outcome::Stale(error) => error.is_ownership_conflict().then_some(Answer::Conflict),
+        Outcome::Failed(error) => error.is_rejection().then_some(Answer::Refused),
+    }
+}
+
+fn apply_outcome(outcome: &Outcome) -> ApplyOutcome {
+    match outcome {
+        Outcome::Done(_) => ApplyOutcome::Sent,
+        Outcome::Stale(_) => ApplyOutcome::Stale,
+        Outcome::Failed(error) if error.is_rejection() => ApplyOutcome::Rejected,
+        Outcome::Failed(_) => ApplyOutcome::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_of_a_mismatch_has_no_names_of_items() {
+        let difference = |place: &str| Difference {
+            place: place.to_owned(),
+            predicted: String::new(),
+            answered: String::new(),
+        };
+        assert_eq!(cause(&difference(r#".spec.containers[name="a"].ports[containerPort=80].name"#)),
+            ".spec.containers[].ports[].name");
+        assert_eq!(cause(&difference("managedFields of baton Apply apps/v1")), "managedFields of baton Apply apps/v1");
+    }
+}
