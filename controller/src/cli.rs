@@ -36,8 +36,8 @@ pub struct RunArgs {
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
     /// Where `/healthz` and `/readyz` are served.
-    #[arg(long, env = "BATON_HEALTH_ADDR", default_value = "0.0.0.0:8080")]
-    pub health_addr: SocketAddr,
+    #[arg(long, env = "BATON_ADMIN_ADDR", default_value = "0.0.0.0:8080")]
+    pub admin_addr: SocketAddr,
     /// How log lines are written.
     #[arg(long, env = "BATON_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,

@@ -12,12 +12,12 @@
 //! every time, so a crash anywhere loses nothing.
 
 pub mod act;
+mod admin;
 pub mod backoff;
 pub mod causes;
 pub mod child;
 pub mod cli;
 pub mod handover;
-mod health;
 pub mod intent;
 pub mod live;
 pub mod observe;

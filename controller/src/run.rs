@@ -1,4 +1,4 @@
-//! `baton run`: wires client, watches, controller, health endpoint and shutdown together.
+//! `baton run`: wires client, watches, controller, admin port and shutdown together.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -15,9 +15,9 @@ use tracing::{info, warn};
 
 use crate::{
     act::Actor,
+    admin::{self, Readiness},
     causes::with_causes,
     cli::RunArgs,
-    health::{self, Readiness},
     reconcile::{Context, ReconcileError, on_error, reconcile},
     shutdown::Shutdown,
     watches::{Scope, watch, workload_of},
@@ -32,9 +32,9 @@ pub enum RunError {
     /// The client could not be made, mostly because of the kubeconfig's certificates.
     #[error("can't make a client from the cluster's configuration")]
     Client(#[from] kube::Error),
-    /// The health endpoint could not listen.
-    #[error("can't serve health checks on {address}; choose another --health-addr")]
-    Health {
+    /// The admin port could not listen.
+    #[error("can't serve health checks on {address}; choose another --admin-addr")]
+    Admin {
         /// The address asked for.
         address: SocketAddr,
         /// Why.
@@ -58,11 +58,11 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let client = Client::try_from(config)?;
 
     let readiness = Readiness::default();
-    let address = args.health_addr;
-    let health = health::serve(address, readiness.clone())
+    let address = args.admin_addr;
+    let admin = admin::serve(address, readiness.clone())
         .await
-        .map_err(|source| RunError::Health { address, source })?;
-    let health = tokio::spawn(health);
+        .map_err(|source| RunError::Admin { address, source })?;
+    let admin = tokio::spawn(admin);
 
     let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
 
@@ -102,7 +102,7 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
         () = shutdown.overdue(|| caches.are_filled()) => {}
     }
     ready.abort();
-    health.abort();
+    admin.abort();
     info!("stopped");
     Ok(())
 }

@@ -32,7 +32,7 @@ fn a_flag_that_makes_no_sense_is_refused_with_an_example() {
 
 #[test]
 fn without_a_cluster_it_says_where_it_looked() {
-    let output = baton(&["run", "--health-addr", "127.0.0.1:0"]).output().unwrap();
+    let output = baton(&["run", "--admin-addr", "127.0.0.1:0"]).output().unwrap();
     assert!(!output.status.success());
     assert!(said(&output).contains("point KUBECONFIG at a kubeconfig"), "{}", said(&output));
 }
@@ -43,15 +43,15 @@ fn an_address_in_use_is_an_error_at_start() {
     let address = taken.local_addr().unwrap().to_string();
     let kubeconfig = unreachable_cluster();
     let output =
-        baton(&["run", "--health-addr", &address]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
+        baton(&["run", "--admin-addr", &address]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
     assert!(!output.status.success());
-    assert!(said(&output).contains("choose another --health-addr"), "{}", said(&output));
+    assert!(said(&output).contains("choose another --admin-addr"), "{}", said(&output));
 }
 
 #[test]
 fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
     let kubeconfig = unreachable_cluster();
-    let mut process = baton(&["run", "--health-addr", "127.0.0.1:0"])
+    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
         .env("KUBECONFIG", kubeconfig.path())
         .stderr(Stdio::piped())
         .spawn()

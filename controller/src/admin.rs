@@ -1,4 +1,4 @@
-//! Liveness and readiness for the kubelet.
+//! The admin port: liveness and readiness for the kubelet.
 //!
 //! `/healthz` answers as long as the process does; `/readyz` once every cache has been filled, until shutdown begins.
 
