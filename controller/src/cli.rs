@@ -35,7 +35,7 @@ pub struct RunArgs {
     /// The time limit of each request, such as `30s` or `1m`.
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
-    /// Where `/healthz` and `/readyz` are served.
+    /// Where `/healthz`, `/readyz` and `/metrics` are served.
     #[arg(long, env = "BATON_ADMIN_ADDR", default_value = "0.0.0.0:8080")]
     pub admin_addr: SocketAddr,
     /// How log lines are written.

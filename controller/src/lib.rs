@@ -8,6 +8,8 @@
 //! - [`act`] sends the steps to the API server and says how each ended;
 //! - [`report`] puts the outcome into the Workload's status and into Events.
 //!
+//! Beside the loop, [`metrics`] counts what it does.
+//!
 //! Nothing is remembered between two passes that a decision depends on: who holds a field is read from `managedFields`
 //! every time, so a crash anywhere loses nothing.
 
@@ -20,6 +22,7 @@ pub mod cli;
 pub mod handover;
 pub mod intent;
 pub mod live;
+pub mod metrics;
 pub mod observe;
 pub mod plan;
 mod reconcile;

@@ -22,6 +22,7 @@ use crate::{
     causes::with_causes,
     child::ChildKind,
     intent::IntentError,
+    metrics::Metrics,
     observe::{Observed, wants},
     plan::{Guard, Plan, Step, Then, plan},
     report::{self, ChildResult, Pass},
@@ -37,7 +38,8 @@ const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
 /// What every pass shares.
 pub(crate) struct Context {
     actor: Actor,
-    stores: Stores,
+    pub(crate) stores: Stores,
+    pub(crate) metrics: Metrics,
     backoff: Mutex<Backoff>,
     /// The generation at which each Workload that can't be read was reported, by uid: its own status can't be read
     /// either, so that it would be written again and again.
@@ -45,8 +47,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(actor: Actor, stores: Stores) -> Self {
-        Self { actor, stores, backoff: Mutex::default(), undecodable: Mutex::default() }
+    pub(crate) fn new(actor: Actor, stores: Stores, metrics: Metrics) -> Self {
+        Self { actor, stores, metrics, backoff: Mutex::default(), undecodable: Mutex::default() }
     }
 
     /// An Event that is lost is lost; the status says the same.
@@ -88,7 +90,6 @@ pub(crate) async fn reconcile(
     watched: Arc<WatchedWorkload>,
     context: Arc<Context>,
 ) -> Result<Action, ReconcileError> {
-    context.stores.ready().await;
     match &watched.0 {
         Ok(workload) if workload.metadata.deletion_timestamp.is_some() => Ok(Action::await_change()),
         Ok(workload) => reconcile_workload(Arc::new(workload.clone()), &context).await,

@@ -1,13 +1,21 @@
 //! `baton run`: wires client, watches, controller, admin port and shutdown together.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    num::NonZeroU16,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use kube::{
-    Client, Config,
+    Config,
+    client::ClientBuilder,
     runtime::{
         Controller,
-        controller::{self, Error as ControllerError},
+        controller::{self, Action, Error as ControllerError},
+        reflector::ObjectRef,
         watcher,
     },
 };
@@ -15,12 +23,13 @@ use tracing::{info, warn};
 
 use crate::{
     act::Actor,
-    admin::{self, Readiness},
+    admin::{self, Readiness, Shown},
     causes::with_causes,
     cli::RunArgs,
+    metrics::{Metrics, ReconcileOutcome},
     reconcile::{Context, ReconcileError, on_error, reconcile},
     shutdown::Shutdown,
-    watches::{Scope, watch, workload_of},
+    watches::{Scope, Streams, WatchedWorkload, watch, workload_of},
 };
 
 /// Why the operator could not run.
@@ -33,7 +42,7 @@ pub enum RunError {
     #[error("can't make a client from the cluster's configuration")]
     Client(#[from] kube::Error),
     /// The admin port could not listen.
-    #[error("can't serve health checks on {address}; choose another --admin-addr")]
+    #[error("can't serve health checks and metrics on {address}; choose another --admin-addr")]
     Admin {
         /// The address asked for.
         address: SocketAddr,
@@ -55,27 +64,27 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     // The client's own retries may take many minutes; the loop retries by itself, with a pause that people can see.
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(10));
-    let client = Client::try_from(config)?;
+    let metrics = Metrics::new();
+    let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
+
+    let scope = args.namespace.clone().map_or(Scope::Cluster, Scope::Namespace);
+    let (stores, streams) = watch(&client, &scope);
 
     let readiness = Readiness::default();
     let address = args.admin_addr;
-    let admin = admin::serve(address, readiness.clone())
-        .await
-        .map_err(|source| RunError::Admin { address, source })?;
+    let shown = Shown {
+        readiness: readiness.clone(),
+        metrics: metrics.clone(),
+        workloads: streams.workload_store.clone(),
+    };
+    let admin = admin::serve(address, shown).await.map_err(|source| RunError::Admin { address, source })?;
     let admin = tokio::spawn(admin);
 
     let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
 
-    let scope = args.namespace.clone().map_or(Scope::Cluster, Scope::Namespace);
     info!(version = env!("CARGO_PKG_VERSION"), ?scope, concurrency = args.concurrency, "starting");
-    let (stores, streams) = watch(&client, &scope);
-    let mut controller = Controller::for_stream(streams.workloads, streams.workload_store)
-        .with_config(controller::Config::default().concurrency(args.concurrency.get()))
-        .graceful_shutdown_on(shutdown.clone().begun());
-    for (kind, touched) in streams.children {
-        controller =
-            controller.watches_stream_with(touched, |child| workload_of(&child), kind.api_resource());
-    }
+    let controller =
+        controller(streams, &metrics, args.concurrency).graceful_shutdown_on(shutdown.clone().begun());
 
     let ready = tokio::spawn({
         let (caches, readiness, shutdown) = (stores.clone(), readiness.clone(), shutdown.clone());
@@ -89,9 +98,12 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     });
 
     let caches = stores.clone();
-    let context = Arc::new(Context::new(Actor::new(client, args.request_timeout.0), stores));
-    let passes = controller.run(reconcile, on_error, context).for_each(|result| {
+    let context = Arc::new(Context::new(Actor::new(client, args.request_timeout.0), stores, metrics.clone()));
+    let passes = controller.run(measured, on_error, context).for_each(|result| {
         if let Err(error) = result {
+            if let ControllerError::ObjectNotFound(workload) = &error {
+                metrics.dequeued(workload);
+            }
             log(&error);
         }
         std::future::ready(())
@@ -105,6 +117,45 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     admin.abort();
     info!("stopped");
     Ok(())
+}
+
+/// The controller, told of every change of a Workload or of a child.
+fn controller(streams: Streams, metrics: &Metrics, concurrency: NonZeroU16) -> Controller<WatchedWorkload> {
+    let Streams { workloads, workload_store, children } = streams;
+    let workloads = workloads.inspect_ok({
+        let metrics = metrics.clone();
+        move |workload| metrics.triggered(&ObjectRef::from_obj(workload))
+    });
+    let mut controller = Controller::for_stream(workloads, workload_store)
+        .with_config(controller::Config::default().concurrency(concurrency.get()));
+    for (kind, touched) in children {
+        let metrics = metrics.clone();
+        let concerned = move |child| {
+            let workload = workload_of(&child);
+            if let Some(workload) = &workload {
+                metrics.triggered(workload);
+            }
+            workload
+        };
+        controller = controller.watches_stream_with(touched, concerned, kind.api_resource());
+    }
+    controller
+}
+
+/// A pass that is counted, and timed from when the caches are filled. One that asks for another has left something to do.
+async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+    context.stores.ready().await;
+    context.metrics.dequeued(&ObjectRef::from_obj(&*workload));
+    let begun = Instant::now();
+    let readable = workload.0.is_ok();
+    let result = reconcile(workload, context.clone()).await;
+    let outcome = match &result {
+        Ok(action) if readable && *action == Action::await_change() => ReconcileOutcome::Settled,
+        Ok(_) if readable => ReconcileOutcome::Unsettled,
+        Ok(_) | Err(_) => ReconcileOutcome::Failed,
+    };
+    context.metrics.reconciled(outcome, begun.elapsed());
+    result
 }
 
 fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
