@@ -16,7 +16,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the operator until SIGTERM or Ctrl-C.
+    /// Run the operator until SIGTERM or Ctrl-C. On SIGHUP it looks at every Workload again.
     Run(RunArgs),
     /// Print the Workload CustomResourceDefinition as YAML, for `kubectl apply --server-side -f -`.
     Crd,

@@ -20,6 +20,7 @@ pub mod causes;
 pub mod child;
 pub mod cli;
 pub mod handover;
+mod hangup;
 pub mod intent;
 pub mod live;
 pub mod metrics;

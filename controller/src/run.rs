@@ -1,4 +1,4 @@
-//! `baton run`: wires client, watches, controller, admin port and shutdown together.
+//! `baton run`: wires client, watches, controller, admin port and signals together.
 
 use std::{
     io,
@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use kube::{
     Config,
     client::ClientBuilder,
@@ -26,6 +26,7 @@ use crate::{
     admin::{self, Readiness, Shown},
     causes::with_causes,
     cli::RunArgs,
+    hangup::hangups,
     metrics::{Metrics, ReconcileOutcome},
     reconcile::{Context, ReconcileError, on_error, reconcile},
     shutdown::Shutdown,
@@ -51,7 +52,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// The signal handlers could not be installed.
-    #[error("can't listen for SIGTERM")]
+    #[error("can't listen for SIGTERM and SIGHUP")]
     Signals(#[source] io::Error),
 }
 
@@ -81,10 +82,11 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     let admin = tokio::spawn(admin);
 
     let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
+    let again = hangups().map_err(RunError::Signals)?;
 
     info!(version = env!("CARGO_PKG_VERSION"), ?scope, concurrency = args.concurrency, "starting");
     let controller =
-        controller(streams, &metrics, args.concurrency).graceful_shutdown_on(shutdown.clone().begun());
+        controller(streams, again, &metrics, args.concurrency).graceful_shutdown_on(shutdown.clone().begun());
 
     let ready = tokio::spawn({
         let (caches, readiness, shutdown) = (stores.clone(), readiness.clone(), shutdown.clone());
@@ -119,15 +121,31 @@ pub async fn run(args: RunArgs) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The controller, told of every change of a Workload or of a child.
-fn controller(streams: Streams, metrics: &Metrics, concurrency: NonZeroU16) -> Controller<WatchedWorkload> {
+/// The controller, told of every change of a Workload or of a child, and of all Workloads each time `again` says so.
+fn controller(
+    streams: Streams,
+    again: impl Stream<Item = ()> + Send + 'static,
+    metrics: &Metrics,
+    concurrency: NonZeroU16,
+) -> Controller<WatchedWorkload> {
     let Streams { workloads, workload_store, children } = streams;
     let workloads = workloads.inspect_ok({
         let metrics = metrics.clone();
         move |workload| metrics.triggered(&ObjectRef::from_obj(workload))
     });
+    let again = again.inspect({
+        let (metrics, workloads) = (metrics.clone(), workload_store.clone());
+        move |()| {
+            let workloads = workloads.state();
+            info!(workloads = workloads.len(), "SIGHUP: looking at every Workload again");
+            for workload in &workloads {
+                metrics.triggered(&ObjectRef::from_obj(&**workload));
+            }
+        }
+    });
     let mut controller = Controller::for_stream(workloads, workload_store)
-        .with_config(controller::Config::default().concurrency(concurrency.get()));
+        .with_config(controller::Config::default().concurrency(concurrency.get()))
+        .reconcile_all_on(again);
     for (kind, touched) in children {
         let metrics = metrics.clone();
         let concerned = move |child| {

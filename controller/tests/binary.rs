@@ -3,7 +3,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 fn baton(args: &[&str]) -> Command {
@@ -58,9 +58,31 @@ fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
         .unwrap();
     let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
     assert!(log.any(|line| line.unwrap().contains("a watch failed")), "it says what it waits for");
-    Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    send("TERM", &process);
     assert!(log.any(|line| line.unwrap().contains("stopped")));
     assert!(process.wait().unwrap().success());
+}
+
+#[test]
+fn sighup_makes_it_look_again_and_does_not_end_it() {
+    let kubeconfig = unreachable_cluster();
+    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
+        .env("KUBECONFIG", kubeconfig.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
+    assert!(log.any(|line| line.unwrap().contains("a watch failed")), "it listens for signals by now");
+    send("HUP", &process);
+    assert!(log.any(|line| line.unwrap().contains("looking at every Workload again")));
+    send("TERM", &process);
+    assert!(log.any(|line| line.unwrap().contains("stopped")));
+    assert!(process.wait().unwrap().success());
+}
+
+fn send(signal: &str, process: &Child) {
+    let signal = format!("-{signal}");
+    assert!(Command::new("kill").args([&signal, &process.id().to_string()]).status().unwrap().success());
 }
 
 /// A kubeconfig of a cluster that refuses every connection.
