@@ -158,9 +158,7 @@ impl Actor {
         let params = DeleteParams { dry_run, ..DeleteParams::background().preconditions(preconditions) };
         match self.bounded(api.delete(&workload.name_any(), &params)).await {
             // What is returned still exists only if a finalizer keeps it.
-            Ok(deleted) => {
-                Ok(deleted.left().filter(|live| !live.finalizers().is_empty()))
-            }
+            Ok(deleted) => Ok(deleted.left().filter(|live| !live.finalizers().is_empty())),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, num::NonZeroU16, str::FromStr, time::Duration};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 /// Runs applications on Kubernetes by server-side apply, and passes their replicas to an autoscaler without a drop.
 #[derive(Debug, Parser)]
@@ -16,7 +16,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the operator until SIGTERM or Ctrl-C.
+    /// Run the operator until SIGTERM or Ctrl-C. On SIGHUP it looks at every Workload again.
     Run(RunArgs),
     /// Print the Workload CustomResourceDefinition as YAML, for `kubectl apply --server-side -f -`.
     Crd,
@@ -35,9 +35,21 @@ pub struct RunArgs {
     /// The time limit of each request, such as `30s` or `1m`.
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
-    /// Where `/healthz` and `/readyz` are served.
-    #[arg(long, env = "BATON_HEALTH_ADDR", default_value = "0.0.0.0:8080")]
-    pub health_addr: SocketAddr,
+    /// Where `/healthz`, `/readyz` and `/metrics` are served.
+    #[arg(long, env = "BATON_ADMIN_ADDR", default_value = "0.0.0.0:8080")]
+    pub admin_addr: SocketAddr,
+    /// Whether each write is predicted first, so that those that would change nothing aren't sent, and people are told what
+    /// the others take. `false` sends every apply.
+    #[arg(long, env = "BATON_PREDICT", default_value_t = true, action = ArgAction::Set)]
+    pub predict: bool,
+    /// How often a Workload is applied for real even if that should change nothing, in case that a prediction is wrong.
+    /// About: a quarter more or less, so that they don't all come at once.
+    #[arg(long, env = "BATON_RESYNC", default_value = "6h")]
+    pub resync: Span,
+    /// How often the API server is asked whether its schemas are still the same. A prediction that turns out wrong asks at
+    /// once.
+    #[arg(long, env = "BATON_SCHEMA_REFRESH", default_value = "5m")]
+    pub schema_refresh: Span,
     /// How log lines are written.
     #[arg(long, env = "BATON_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,

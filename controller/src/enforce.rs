@@ -156,7 +156,8 @@ impl Enforcement<'_> {
         let words = with_causes(error);
         let workload = &self.pass.seen.workload;
         warn!(%child, name = workload.name_any(), namespace = workload.namespace(), error = words, "{what} failed");
-        let result = if error.is_rejection() { ChildResult::Rejected(words) } else { ChildResult::Failed(words) };
+        let result =
+            if error.is_rejection() { ChildResult::Rejected(words) } else { ChildResult::Failed(words) };
         self.pass.results.insert(child, result);
         self.fail(child);
     }

@@ -8,10 +8,13 @@
 //! - [`act`] sends the steps to the API server and says how each ended;
 //! - [`report`] puts the outcome into the Workload's status and into Events.
 //!
+//! Beside the loop, [`metrics`] counts what it does.
+//!
 //! Nothing is remembered between two passes that a decision depends on: who holds a field is read from `managedFields`
 //! every time, so a crash anywhere loses nothing.
 
 pub mod act;
+mod admin;
 pub mod backoff;
 pub mod causes;
 pub mod child;
@@ -19,9 +22,10 @@ pub mod cli;
 pub mod contention;
 mod enforce;
 pub mod handover;
-mod health;
+mod hangup;
 pub mod intent;
 pub mod live;
+pub mod metrics;
 pub mod observe;
 mod openapi;
 pub mod plan;

@@ -128,7 +128,8 @@ impl Live {
         let arena = Arena::new();
         let mut holders = ReplicaHolders::default();
         for (position, entry) in self.managed_fields().iter().enumerate() {
-            let fields = entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(&arena, fields).ok());
+            let fields =
+                entry.get("fieldsV1").and_then(|fields| FieldSet::from_fields_v1(&arena, fields).ok());
             let Some(fields) = fields else {
                 // What can't be read can't be Baton's: an entry that Baton or an autoscaler wrote always can.
                 continue;

@@ -3,11 +3,7 @@
 //! One small request tells the hash of every OpenAPI v3 document; only what has changed is fetched and compiled. Refuses to
 //! know what the schemas are for.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources};
 use http::Request;
@@ -19,6 +15,7 @@ use tracing::{debug, info, warn};
 use crate::{
     causes::with_causes,
     child::ChildKind,
+    metrics::RefreshOutcome,
     predict::{Schemas, document_path},
 };
 
@@ -52,17 +49,6 @@ enum FetchError {
     Schema(#[from] SchemaError),
     #[error("the server's version can't be used")]
     Release(#[from] ReleaseError),
-}
-
-/// What came of a look at the API server's documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refresh {
-    /// A document or the release is another than before.
-    Changed,
-    /// Everything is as before.
-    Unchanged,
-    /// Something could not be read: what was known before stays.
-    Failed,
 }
 
 /// `/openapi/v3`: where each document is. The address has the document's hash in it.
@@ -104,7 +90,7 @@ impl SchemaCache {
     }
 
     /// Looks at the documents now, every `interval`, and soon after somebody asked for it; tells what came of each look.
-    pub(crate) async fn keep_current(self, interval: Duration, mut tell: impl FnMut(Refresh, bool)) {
+    pub(crate) async fn keep_current(self, interval: Duration, mut tell: impl FnMut(RefreshOutcome, bool)) {
         let (mut fetched, mut pause) = (Fetched::new(), SHORTEST_PAUSE.min(interval));
         loop {
             let refresh = self.refresh(&mut fetched).await;
@@ -121,7 +107,7 @@ impl SchemaCache {
         }
     }
 
-    async fn refresh(&self, fetched: &mut Fetched) -> Refresh {
+    async fn refresh(&self, fetched: &mut Fetched) -> RefreshOutcome {
         let before = self.current.borrow().clone();
         let (mut failed, mut changed) = (false, false);
         let mut note = |what: &str, error: &FetchError| {
@@ -168,9 +154,9 @@ impl SchemaCache {
             self.current.send_replace(Some(Arc::new(schemas)));
         }
         match (failed, changed) {
-            (true, _) => Refresh::Failed,
-            (false, true) => Refresh::Changed,
-            (false, false) => Refresh::Unchanged,
+            (true, _) => RefreshOutcome::Failed,
+            (false, true) => RefreshOutcome::Changed,
+            (false, false) => RefreshOutcome::Unchanged,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::{
     contention::Contention,
     enforce::enforce,
     intent::IntentError,
+    metrics::ReconcileOutcome,
     observe::Observed,
     preview::preview,
     report::{self, Pass},
@@ -70,6 +71,14 @@ impl Context {
         }
     }
 
+    /// Waits until there is something to see and something to predict with.
+    pub(crate) async fn ready(&self) {
+        self.stores.ready().await;
+        if let Some(schemas) = &self.writer.schemas {
+            schemas.looked().await;
+        }
+    }
+
     /// An Event that is lost is lost; the status says the same.
     async fn publish(&self, workload: &Workload, event: &Event) {
         if let Err(error) = self.writer.actor.publish(workload, event).await {
@@ -111,25 +120,31 @@ pub(crate) fn on_error(_: Arc<WatchedWorkload>, _: &ReconcileError, _: Arc<Conte
     Action::requeue(PAUSE_AFTER_FAILURE)
 }
 
+/// How a pass ended.
+pub(crate) struct Passed {
+    /// For people who count.
+    pub(crate) outcome: ReconcileOutcome,
+    /// When to look again.
+    pub(crate) next: Action,
+}
+
 pub(crate) async fn reconcile(
     watched: Arc<WatchedWorkload>,
-    context: Arc<Context>,
-) -> Result<Action, ReconcileError> {
-    context.stores.ready().await;
-    if let Some(schemas) = &context.writer.schemas {
-        schemas.looked().await;
-    }
+    context: &Context,
+) -> Result<Passed, ReconcileError> {
     match &watched.0 {
-        Ok(workload) if workload.metadata.deletion_timestamp.is_some() => Ok(Action::await_change()),
-        Ok(workload) => reconcile_workload(Arc::new(workload.clone()), &context).await,
+        Ok(workload) if workload.metadata.deletion_timestamp.is_some() => {
+            Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() })
+        }
+        Ok(workload) => reconcile_workload(Arc::new(workload.clone()), context).await,
         Err(invalid) => {
-            report_undecodable(invalid, &context).await;
-            Ok(Action::await_change())
+            report_undecodable(invalid, context).await;
+            Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
         }
     }
 }
 
-async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Action, ReconcileError> {
+async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Passed, ReconcileError> {
     let uid = workload.uid().unwrap_or_default();
     let generation = workload.metadata.generation.unwrap_or_default();
     let mode = workload.spec.mode;
@@ -155,7 +170,10 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
         (!pass.settled).then_some(PAUSE_WHEN_UNSETTLED),
         context.resync(|resync| resync.next(&uid, now)).filter(|_| mode == Mode::Enforce),
     ];
-    Ok(pauses.into_iter().flatten().min().map_or_else(Action::await_change, Action::requeue))
+    Ok(Passed {
+        outcome: if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled },
+        next: pauses.into_iter().flatten().min().map_or_else(Action::await_change, Action::requeue),
+    })
 }
 
 /// Takes up the fights that an earlier process had told of in the status.
@@ -164,7 +182,8 @@ fn recall_fights(workload: &Workload, context: &Context) {
     if !status.conditions.iter().any(|known| known.type_ == condition::CONTESTED && known.status == "True") {
         return;
     }
-    let (uid, generation) = (workload.uid().unwrap_or_default(), status.observed_generation.unwrap_or_default());
+    let (uid, generation) =
+        (workload.uid().unwrap_or_default(), status.observed_generation.unwrap_or_default());
     let (now, clock) = (Instant::now(), jiff::Timestamp::now());
     context.contention(|contention| {
         for takeover in &status.takeovers {

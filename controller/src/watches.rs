@@ -121,7 +121,8 @@ pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
     for kind in ChildKind::ALL {
         let writer = Writer::new(kind.api_resource());
         stores.children.insert(kind, writer.as_reader());
-        let events = watcher(scope.children(client, kind), ours.clone()).modify(move |child| child.set_kind(kind));
+        let events =
+            watcher(scope.children(client, kind), ours.clone()).modify(move |child| child.set_kind(kind));
         children.push((kind, stores.cache(writer, events).touched_objects().boxed()));
     }
     (stores, Streams { workloads, workload_store, children })

@@ -218,8 +218,13 @@ mod tests {
             predicted: String::new(),
             answered: String::new(),
         };
-        assert_eq!(cause(&difference(r#".spec.containers[name="a"].ports[containerPort=80].name"#)),
-            ".spec.containers[].ports[].name");
-        assert_eq!(cause(&difference("managedFields of baton Apply apps/v1")), "managedFields of baton Apply apps/v1");
+        assert_eq!(
+            cause(&difference(r#".spec.containers[name="a"].ports[containerPort=80].name"#)),
+            ".spec.containers[].ports[].name"
+        );
+        assert_eq!(
+            cause(&difference("managedFields of baton Apply apps/v1")),
+            "managedFields of baton Apply apps/v1"
+        );
     }
 }

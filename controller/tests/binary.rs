@@ -3,7 +3,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 fn baton(args: &[&str]) -> Command {
@@ -32,7 +32,7 @@ fn a_flag_that_makes_no_sense_is_refused_with_an_example() {
 
 #[test]
 fn without_a_cluster_it_says_where_it_looked() {
-    let output = baton(&["run", "--health-addr", "127.0.0.1:0"]).output().unwrap();
+    let output = baton(&["run", "--admin-addr", "127.0.0.1:0"]).output().unwrap();
     assert!(!output.status.success());
     assert!(said(&output).contains("point KUBECONFIG at a kubeconfig"), "{}", said(&output));
 }
@@ -43,24 +43,46 @@ fn an_address_in_use_is_an_error_at_start() {
     let address = taken.local_addr().unwrap().to_string();
     let kubeconfig = unreachable_cluster();
     let output =
-        baton(&["run", "--health-addr", &address]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
+        baton(&["run", "--admin-addr", &address]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
     assert!(!output.status.success());
-    assert!(said(&output).contains("choose another --health-addr"), "{}", said(&output));
+    assert!(said(&output).contains("choose another --admin-addr"), "{}", said(&output));
 }
 
 #[test]
 fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
     let kubeconfig = unreachable_cluster();
-    let mut process = baton(&["run", "--health-addr", "127.0.0.1:0"])
+    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
         .env("KUBECONFIG", kubeconfig.path())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
     assert!(log.any(|line| line.unwrap().contains("a watch failed")), "it says what it waits for");
-    Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+    send("TERM", &process);
     assert!(log.any(|line| line.unwrap().contains("stopped")));
     assert!(process.wait().unwrap().success());
+}
+
+#[test]
+fn sighup_makes_it_look_again_and_does_not_end_it() {
+    let kubeconfig = unreachable_cluster();
+    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
+        .env("KUBECONFIG", kubeconfig.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
+    assert!(log.any(|line| line.unwrap().contains("a watch failed")), "it listens for signals by now");
+    send("HUP", &process);
+    assert!(log.any(|line| line.unwrap().contains("looking at every Workload again")));
+    send("TERM", &process);
+    assert!(log.any(|line| line.unwrap().contains("stopped")));
+    assert!(process.wait().unwrap().success());
+}
+
+fn send(signal: &str, process: &Child) {
+    let signal = format!("-{signal}");
+    assert!(Command::new("kill").args([&signal, &process.id().to_string()]).status().unwrap().success());
 }
 
 /// A kubeconfig of a cluster that refuses every connection.

@@ -24,12 +24,8 @@ fn pass(
     children: impl IntoIterator<Item = (ChildKind, Value)>,
     results: impl IntoIterator<Item = (ChildKind, ChildResult)>,
 ) -> Pass {
-    Pass {
-        seen: seen(workload, children),
-        results: BTreeMap::from_iter(results),
-        refused: Vec::new(),
-        settled: true,
-    }
+    let results = BTreeMap::from_iter(results);
+    Pass { results, settled: true, ..Pass::new(seen(workload, children)) }
 }
 
 /// A Deployment that Baton holds, with this status.
@@ -196,8 +192,8 @@ fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
         (ChildKind::Service, ChildResult::Created),
         (ChildKind::DisruptionBudget, ChildResult::Deleted),
     ];
-    let told: Vec<_> =
-        deeds(&pass(&workload, [], results)).into_iter().filter_map(|event| event.note).collect();
+    let events = deeds(&pass(&workload, [], results), &WorkloadStatus::default(), now());
+    let told: Vec<_> = events.into_iter().filter_map(|event| event.note).collect();
     assert_eq!(
         told,
         ["created Service web", "deleted PodDisruptionBudget web: the spec no longer asks for it"]

@@ -34,8 +34,8 @@ pub use service::{
 };
 pub use spec::{Adoption, Mode, Workload, WorkloadSpec};
 pub use status::{
-    ChildState, ChildStatus, HandoverPhase, DryRun, PlannedAction, PlannedChild, PlannedTake, ReplicaOwnership, Takeover,
-    WorkloadStatus,
+    ChildState, ChildStatus, DryRun, HandoverPhase, PlannedAction, PlannedChild, PlannedTake,
+    ReplicaOwnership, Takeover, WorkloadStatus,
 };
 
 /// The API group of the Workload resource.

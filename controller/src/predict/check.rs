@@ -96,7 +96,9 @@ impl Schemas {
             Answer::Conflict => {
                 return match forecast {
                     Forecast::Conflicts(_) => Some(Verdict::Match),
-                    Forecast::NoOp | Forecast::Stored(_) => Some(refusal(ACCEPTED, "a conflict with other managers")),
+                    Forecast::NoOp | Forecast::Stored(_) => {
+                        Some(refusal(ACCEPTED, "a conflict with other managers"))
+                    }
                     Forecast::Refused(_) | Forecast::Deleted => None,
                 };
             }
@@ -210,7 +212,11 @@ impl<'a> Comparison<'a> {
             let (time, new) = (text(entry, "time"), at.map(|at| at.to_string()));
             let is_new = new.is_some_and(|new| new.get(..TO_THE_SECOND) == time.get(..TO_THE_SECOND));
             if !is_new && time != text(other, "time") {
-                differences.push(Difference::new(format!("time of {}", name(entry)), time, text(other, "time")));
+                differences.push(Difference::new(
+                    format!("time of {}", name(entry)),
+                    time,
+                    text(other, "time"),
+                ));
             }
         }
         let is_predicted = |other: &&Json| predicted.iter().any(|entry| name(entry) == name(other));
@@ -222,7 +228,12 @@ impl<'a> Comparison<'a> {
     }
 
     /// Where the objects differ beyond what the server may do, and whether it did any of that.
-    fn objects(&self, predicted: &Json, answered: &Json, exact: bool) -> Result<(Vec<Difference>, bool), String> {
+    fn objects(
+        &self,
+        predicted: &Json,
+        answered: &Json,
+        exact: bool,
+    ) -> Result<(Vec<Difference>, bool), String> {
         let owned = entries(predicted).iter().filter_map(|entry| entry.get("fieldsV1"));
         let owned = owned.filter_map(|fields| FieldSet::from_fields_v1(self.arena, fields).ok());
         let owned = owned.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
@@ -233,9 +244,11 @@ impl<'a> Comparison<'a> {
             return Ok((Vec::new(), false));
         }
         let is_tolerated = |path: Path<'a>| {
-            let values = || Some((path.find(ours)?.to_json(), path.find(theirs).map(|value| value.to_json())));
+            let values =
+                || Some((path.find(ours)?.to_json(), path.find(theirs).map(|value| value.to_json())));
             let is_owned = owned.contains(&path);
-            !exact && (!is_owned || values().is_some_and(|(ours, theirs)| is_filled_in(&ours, theirs.as_ref())))
+            !exact
+                && (!is_owned || values().is_some_and(|(ours, theirs)| is_filled_in(&ours, theirs.as_ref())))
         };
         let changed = comparison.modified.union(self.arena, comparison.removed);
         let changed = if exact { changed.union(self.arena, comparison.added) } else { changed };
@@ -255,7 +268,8 @@ impl<'a> Comparison<'a> {
         if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
             metadata.retain(|name, _| !SERVERS_METADATA.contains(&name.as_str()));
         }
-        Value::from_text(self.arena, self.arena.copy_text(&object.to_string())).map_err(|error| error.to_string())
+        Value::from_text(self.arena, self.arena.copy_text(&object.to_string()))
+            .map_err(|error| error.to_string())
     }
 
     fn typed(&self, object: Value<'a>) -> Result<Typed<'a>, String> {
@@ -303,7 +317,8 @@ fn is_filled_in(predicted: &Json, answered: Option<&Json>) -> bool {
             ours.iter().all(|(name, ours)| is_filled_in(ours, theirs.get(name)))
         }
         (Json::Array(ours), Json::Array(theirs)) => {
-            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| is_filled_in(ours, Some(theirs)))
+            ours.len() == theirs.len()
+                && ours.iter().zip(theirs).all(|(ours, theirs)| is_filled_in(ours, Some(theirs)))
         }
         (Json::String(ours), Json::String(theirs)) => ours == theirs || quantity::are_equal(ours, theirs),
         (Json::Number(ours), Json::String(theirs)) => quantity::are_equal(&ours.to_string(), theirs),

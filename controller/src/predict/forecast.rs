@@ -100,8 +100,7 @@ impl Schemas {
     ) -> Result<Forecast, ForecastError> {
         match &request.write {
             Write::Apply { body, manager, force } => {
-                let apply =
-                    Apply { manager, force: *force, subresource: "", now, release: self.release() };
+                let apply = Apply { manager, force: *force, subresource: "", now, release: self.release() };
                 self.forecast_apply(request, live, body, apply)
             }
             Write::Patch(patch) => self.forecast_patch(request, live, patch, now),
@@ -160,8 +159,7 @@ impl Schemas {
         };
         let before = live.map(|live| read("live object", live.as_json())).transpose()?;
         let before = before.map(|object| MergeLive { object, spelling: Spelling::UNKNOWN });
-        let write =
-            MergeWrite { manager: FIELD_MANAGER, subresource: "", now, release: self.release() };
+        let write = MergeWrite { manager: FIELD_MANAGER, subresource: "", now, release: self.release() };
         match resource.update(&arena, before, read("patched object", &patched)?, write) {
             Ok(stored) => Ok(Forecast::Stored(Box::new(Stored {
                 object: stored.to_json(),

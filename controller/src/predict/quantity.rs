@@ -88,7 +88,9 @@ mod tests {
 
     #[test]
     fn other_numbers_and_other_texts_are_not_equal() {
-        for other in [["1", "2"], ["1Ki", "1k"], ["1", "-1"], ["a", "a"], ["1.2.3", "1.2.3"], ["", ""], ["1x", "1x"]] {
+        for other in
+            [["1", "2"], ["1Ki", "1k"], ["1", "-1"], ["a", "a"], ["1.2.3", "1.2.3"], ["", ""], ["1x", "1x"]]
+        {
             assert!(!are_equal(other[0], other[1]), "{other:?}");
         }
     }

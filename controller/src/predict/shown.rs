@@ -28,10 +28,10 @@ pub fn shown(path: Path<'_>, value: Value<'_>) -> String {
 /// Whether a path leads to or into a list that may hold secrets. A label of the name `env` is no list.
 fn is_secretive(path: Path<'_>, value: Value<'_>) -> bool {
     let elements = path.elements();
-    let is_list = |list: &PathElement<'_>| matches!(list, PathElement::Field(name) if SECRETIVE_LISTS.contains(name));
-    let into_list = elements
-        .windows(2)
-        .any(|pair| is_list(&pair[0]) && !matches!(pair[1], PathElement::Field(_)));
+    let is_list =
+        |list: &PathElement<'_>| matches!(list, PathElement::Field(name) if SECRETIVE_LISTS.contains(name));
+    let into_list =
+        elements.windows(2).any(|pair| is_list(&pair[0]) && !matches!(pair[1], PathElement::Field(_)));
     let at_list = elements.last().is_some_and(is_list) && value.as_list().is_some();
     into_list || at_list || elements.contains(&PathElement::Field(LAST_APPLIED))
 }
@@ -41,7 +41,8 @@ fn without_secrets(value: Json) -> Json {
         Json::Array(items) => items.into_iter().map(without_secrets).collect(),
         Json::Object(members) => {
             let member = |(name, value): (String, Json)| {
-                let hidden = (SECRETIVE_LISTS.contains(&name.as_str()) && value.is_array()) || name == LAST_APPLIED;
+                let hidden =
+                    (SECRETIVE_LISTS.contains(&name.as_str()) && value.is_array()) || name == LAST_APPLIED;
                 let value = if hidden { HIDDEN.into() } else { without_secrets(value) };
                 (name, value)
             };

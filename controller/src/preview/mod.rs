@@ -74,12 +74,7 @@ pub(crate) async fn preview(mut seen: Observed, context: &Context) -> Result<Pas
     }
 }
 
-fn pass(
-    seen: Observed,
-    plan: BTreeMap<ChildKind, Tried>,
-    refused: Vec<Refusal>,
-    settled: bool,
-) -> Pass {
+fn pass(seen: Observed, plan: BTreeMap<ChildKind, Tried>, refused: Vec<Refusal>, settled: bool) -> Pass {
     Pass { plan: Some(plan), refused, settled, ..Pass::new(seen) }
 }
 
@@ -108,9 +103,13 @@ async fn try_out(seen: &Observed, rehearsed: Rehearsed, context: &Context) -> Re
             let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
             (DryRun::Disagreed, Some(format!("the API server disagrees: {}", lines.join("; "))))
         }
-        (_, Some(Verdict::Unknown(reason))) => (DryRun::Disagreed, Some(format!("only the API server knows: {reason}"))),
+        (_, Some(Verdict::Unknown(reason))) => {
+            (DryRun::Disagreed, Some(format!("only the API server knows: {reason}")))
+        }
         (Outcome::Done(_), _) => (DryRun::Agreed, None),
-        (Outcome::Stale(error) | Outcome::Failed(error), _) if error.is_rejection() || error.is_ownership_conflict() => {
+        (Outcome::Stale(error) | Outcome::Failed(error), _)
+            if error.is_rejection() || error.is_ownership_conflict() =>
+        {
             (DryRun::Rejected, Some(format!("the API server would reject it: {}", with_causes(error))))
         }
         (Outcome::Stale(error) | Outcome::Failed(error), _) => {

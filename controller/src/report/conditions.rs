@@ -101,11 +101,13 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> Verdict {
     match pass.seen.workload.spec.mode {
         Mode::Enforce => {}
         Mode::Paused => {
-            let message = format!("spec.mode is Paused: no child is written. Enforce would {}", summary(pass));
+            let message =
+                format!("spec.mode is Paused: no child is written. Enforce would {}", summary(pass));
             return Verdict::unknown(condition::APPLIED, "Paused", message);
         }
         Mode::Preview => {
-            let message = format!("spec.mode is Preview: no child is written. Enforce would {}", summary(pass));
+            let message =
+                format!("spec.mode is Preview: no child is written. Enforce would {}", summary(pass));
             return Verdict::unknown(condition::APPLIED, "Preview", message);
         }
     }
@@ -247,7 +249,8 @@ fn contested(pass: &Pass) -> Option<Verdict> {
     if fights.is_empty() {
         return None;
     }
-    let advice = "let one of the two set the field: take it out of the Workload's spec, or stop the other manager";
+    let advice =
+        "let one of the two set the field: take it out of the Workload's spec, or stop the other manager";
     let message = format!("{}; {advice}", fights.join("; "));
     Some(Verdict::new(condition::CONTESTED, true, "Contested", message))
 }

@@ -1,6 +1,8 @@
 //! The status of a Workload.
 
-use baton_crd::{ChildState, ChildStatus, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus, labels};
+use baton_crd::{
+    ChildState, ChildStatus, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus, labels,
+};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::{Value, json};

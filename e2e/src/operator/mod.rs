@@ -186,7 +186,7 @@ impl Drop for Operator {
 
 fn command(binary: &Path, kubeconfig: &Path, health: SocketAddr, options: &OperatorOptions) -> Command {
     let mut command = Command::new(binary);
-    command.arg("run").arg("--health-addr").arg(health.to_string());
+    command.arg("run").arg("--admin-addr").arg(health.to_string());
     if let Some(namespace) = &options.namespace {
         command.args(["--namespace", namespace]);
     }

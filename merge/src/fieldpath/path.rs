@@ -49,7 +49,8 @@ impl<'a> Path<'a> {
         self.0.iter().try_fold(value, |value, element| match *element {
             PathElement::Field(name) => value.get(name),
             PathElement::Key(keys) => {
-                let has_keys = |item: &&Value<'v>| keys.iter().all(|(name, key)| item.get(name) == Some(*key));
+                let has_keys =
+                    |item: &&Value<'v>| keys.iter().all(|(name, key)| item.get(name) == Some(*key));
                 value.as_list()?.iter().find(has_keys).copied()
             }
             PathElement::Value(own) => value.as_list()?.iter().find(|item| **item == own).copied(),

@@ -1,0 +1,163 @@
+//! That `docs/metrics.md` and the metrics themselves agree, and that these read as they should.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use super::*;
+
+const TABLE: &str = include_str!("../../../docs/metrics.md");
+
+/// Labels with values that nobody can list beforehand.
+const OPEN: [&str; 4] = ["version", "manager", "resource", "code"];
+
+/// Labels with values that the table lists once for several metrics.
+const SHARED: [&str; 2] = ["kind", "verb"];
+
+const VERBS: [Verb; 10] = [
+    Verb::Get,
+    Verb::List,
+    Verb::Watch,
+    Verb::Create,
+    Verb::Update,
+    Verb::Patch,
+    Verb::Apply,
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Other,
+];
+
+/// Metrics of which each has at least one series, as otherwise the text leaves it out.
+fn all_metrics() -> Metrics {
+    let metrics = Metrics::new();
+    for verb in VERBS {
+        let request = RequestKind { verb, resource: "workloads".to_owned() };
+        metrics.requested(&request, Code::Status(200), Duration::from_millis(2));
+    }
+    // Whoever adds a metric is led here: has it a series by now?
+    let Counts {
+        reconciles: _,
+        reconcile_duration: _,
+        queue_depth: _,
+        applies: _,
+        predictions: _,
+        takeovers: _,
+        schemas_usable: _,
+        schema_refreshes: _,
+        api_requests: _,
+        api_request_duration: _,
+    } = &metrics.0.counts;
+    metrics
+}
+
+/// The lines of the text that begin with this comment, as the metric's name there and the rest.
+fn comments<'a>(text: &'a str, comment: &str) -> BTreeMap<&'a str, &'a str> {
+    text.lines().filter_map(|line| line.strip_prefix(comment)?.trim_start().split_once(' ')).collect()
+}
+
+/// The name by which people query a metric of this type.
+fn queried(name: &str, kind: &str) -> String {
+    match kind {
+        "counter" => format!("{name}_total"),
+        "info" => format!("{name}_info"),
+        _ => name.to_owned(),
+    }
+}
+
+/// Name, type and labels of each row of the table.
+fn rows() -> Vec<(&'static str, &'static str, &'static str)> {
+    let row = |line: &'static str| {
+        let mut cells = line.strip_prefix("| `baton_")?.split('|').map(str::trim);
+        let name = cells.next()?.trim_end_matches('`');
+        Some((name, cells.next()?, cells.next()?))
+    };
+    TABLE.lines().filter_map(row).collect()
+}
+
+#[test]
+fn the_table_has_a_row_for_each_metric_and_no_other() {
+    let text = all_metrics().text([]).unwrap();
+    let served: BTreeSet<_> =
+        comments(&text, "# TYPE").into_iter().map(|(name, kind)| (queried(name, kind), kind)).collect();
+    let documented: BTreeSet<_> =
+        rows().iter().map(|(name, kind, _)| (format!("baton_{name}"), *kind)).collect();
+    assert_eq!(served, documented);
+    assert_eq!(rows().len(), documented.len(), "no metric has two rows");
+}
+
+#[test]
+fn the_table_names_the_labels_of_each_metric_and_all_their_values_that_can_be_listed() {
+    let text = all_metrics().text([]).unwrap();
+    let samples: Vec<_> = text.lines().filter_map(|line| line.split_once('{')).collect();
+    for (name, _, labels) in rows() {
+        let name = format!("baton_{name}");
+        for (_, set) in samples.iter().filter(|(sample, _)| sample.starts_with(&name)) {
+            let pairs = set.split('}').next().unwrap().split(',').filter_map(|pair| pair.split_once('='));
+            for (label, value) in pairs.filter(|(label, _)| *label != "le") {
+                let value = value.trim_matches('"');
+                assert!(labels.contains(&format!("`{label}`")), "{name}: {label}");
+                let list = if SHARED.contains(&label) { TABLE } else { labels };
+                let is_listed = list.contains(&format!("`{value}`"));
+                assert!(OPEN.contains(&label) || is_listed, "{name}: {label}={value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_metric_says_what_it_tells() {
+    let text = all_metrics().text([]).unwrap();
+    let helps = comments(&text, "# HELP");
+    let names: Vec<_> = comments(&text, "# TYPE").into_keys().collect();
+    assert_eq!(helps.keys().copied().collect::<Vec<_>>(), names);
+    for (name, help) in helps {
+        assert!(help.len() > 10 && help.ends_with('.') && !help.contains("  "), "{name}: {help}");
+    }
+}
+
+#[test]
+fn what_happened_is_written_as_open_metrics() {
+    let metrics = Metrics::new();
+    metrics.reconciled(ReconcileOutcome::Settled, Duration::from_millis(20));
+    metrics.reconciled(ReconcileOutcome::Failed, Duration::from_secs(2));
+    metrics.applied(ChildKind::Deployment, ApplyOutcome::Sent);
+    metrics.applied(ChildKind::Deployment, ApplyOutcome::Skipped);
+    metrics.predicted(ChildKind::Autoscaler, PredictionOutcome::ModuloDefaulting);
+    metrics.took_over(ChildKind::Deployment, "kubectl \"edit\"", 3);
+    metrics.schemas(true);
+    metrics.schemas_refreshed(RefreshOutcome::Changed);
+    metrics.triggered(&ObjectRef::<Workload>::new("web").within("shop"));
+    let request = RequestKind { verb: Verb::Apply, resource: "workloads/status".to_owned() };
+    metrics.requested(&request, Code::Status(200), Duration::from_millis(3));
+    metrics.requested(&request, Code::Error, Duration::from_secs(30));
+
+    let text = metrics.text([]).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    for line in [
+        &*format!("baton_build_info{{version=\"{version}\"}} 1"),
+        "# TYPE baton_reconciles counter",
+        r#"baton_reconciles_total{outcome="settled"} 1"#,
+        r#"baton_reconciles_total{outcome="unsettled"} 0"#,
+        r#"baton_reconciles_total{outcome="failed"} 1"#,
+        "# UNIT baton_reconcile_duration_seconds seconds",
+        r#"baton_reconcile_duration_seconds_bucket{le="0.025"} 1"#,
+        "baton_reconcile_duration_seconds_sum 2.02",
+        "baton_reconcile_duration_seconds_count 2",
+        "baton_reconcile_queue_depth 1",
+        r#"baton_applies_total{kind="Deployment",outcome="sent"} 1"#,
+        r#"baton_applies_total{kind="Deployment",outcome="skipped"} 1"#,
+        r#"baton_applies_total{kind="Service",outcome="sent"} 0"#,
+        r#"baton_predictions_total{kind="HorizontalPodAutoscaler",outcome="modulo-defaulting"} 1"#,
+        r#"baton_takeovers_total{kind="Deployment",manager="kubectl \"edit\""} 3"#,
+        r#"baton_takeovers_total{kind="Deployment",manager="other"} 0"#,
+        "baton_schemas_usable 1",
+        r#"baton_schema_refreshes_total{outcome="changed"} 1"#,
+        r#"baton_api_requests_total{verb="apply",resource="workloads/status",code="200"} 1"#,
+        r#"baton_api_requests_total{verb="apply",resource="workloads/status",code="error"} 1"#,
+        r#"baton_api_request_duration_seconds_count{verb="apply",resource="workloads/status"} 2"#,
+    ] {
+        assert!(text.lines().any(|have| have == line), "missing: {line}\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"), "{text}");
+}

@@ -1,0 +1,190 @@
+//! The labels of the metrics and their values, as types: a value that isn't in the documented table can't be written.
+//!
+//! Refuses to know what is counted.
+
+use std::fmt::{self, Write};
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+
+use super::request::RequestKind;
+use crate::child::ChildKind;
+
+/// An enum whose variants are the values of a label, each beside its text.
+macro_rules! label_values {
+    ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_about])* $variant,)+
+        }
+
+        impl $name {
+            /// All values.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// The value's text.
+            pub const fn text(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+        }
+    };
+}
+
+label_values! {
+    /// How a pass for a Workload ended.
+    ReconcileOutcome {
+        /// Nothing is left to do until something changes.
+        Settled = "settled",
+        /// Something is left to do, so another pass follows after a pause.
+        Unsettled = "unsettled",
+        /// It ended early, or the Workload can't be read.
+        Failed = "failed",
+    }
+}
+
+label_values! {
+    /// What became of an apply that was due.
+    ApplyOutcome {
+        /// It was sent, and the server took it.
+        Sent = "sent",
+        /// It wasn't sent, because it would have changed nothing.
+        Skipped = "skipped",
+        /// The server refused it, and would again.
+        Rejected = "rejected",
+        /// It got no answer, or one that says nothing about the apply itself.
+        Failed = "failed",
+        /// The live object was no longer the one that was planned for.
+        Stale = "stale",
+    }
+}
+
+label_values! {
+    /// How the prediction of an apply compares with the server's answer.
+    PredictionOutcome {
+        /// They are equal.
+        Match = "match",
+        /// They differ only in what the server fills in by itself.
+        ModuloDefaulting = "modulo-defaulting",
+        /// They differ.
+        Mismatch = "mismatch",
+        /// The prediction itself said that only the server can know.
+        Unknown = "unknown",
+        /// There was no usable schema to predict with.
+        None = "none",
+    }
+}
+
+label_values! {
+    /// How looking for newer schemas ended.
+    RefreshOutcome {
+        /// There were newer ones.
+        Changed = "changed",
+        /// There were none.
+        Unchanged = "unchanged",
+        /// They could not be read.
+        Failed = "failed",
+    }
+}
+
+/// What a request asks of the API server, in the words of RBAC and the audit log, but for `apply`, which they call
+/// `patch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Verb {
+    /// Read one object, or a path that isn't an object's.
+    Get,
+    /// Read a collection.
+    List,
+    /// Be told of changes.
+    Watch,
+    /// Make an object.
+    Create,
+    /// Replace an object.
+    Update,
+    /// Change an object by any patch but an apply.
+    Patch,
+    /// Server-side apply.
+    Apply,
+    /// Delete an object.
+    Delete,
+    /// Delete a collection.
+    DeleteCollection,
+    /// Anything else.
+    Other,
+}
+
+impl EncodeLabelValue for Verb {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Apply => "apply",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+            Self::Other => "other",
+        })
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Code {
+    /// With an answer of this HTTP status.
+    Status(u16),
+    /// Without an answer: it couldn't be sent, the connection broke, or the time limit was over.
+    Error,
+}
+
+impl EncodeLabelValue for Code {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(encoder, "{status}"),
+            Self::Error => encoder.write_str("error"),
+        }
+    }
+}
+
+impl EncodeLabelValue for ChildKind {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(self.name())
+    }
+}
+
+/// The labels of what is told apart by its outcome alone: the text of one of the enums above.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByOutcome {
+    pub(super) outcome: &'static str,
+}
+
+/// The labels of what concerns a kind of child.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByKind {
+    pub(super) kind: ChildKind,
+}
+
+/// The labels of what is done for a child, and ends in one way or another: the text of one of the enums above.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByKindAndOutcome {
+    pub(super) kind: ChildKind,
+    pub(super) outcome: &'static str,
+}
+
+/// The labels of what was taken from somebody.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByKindAndManager {
+    pub(super) kind: ChildKind,
+    pub(super) manager: String,
+}
+
+/// The labels of a request to the API server that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ByRequestAndCode {
+    #[prometheus(flatten)]
+    pub(super) request: RequestKind,
+    pub(super) code: Code,
+}

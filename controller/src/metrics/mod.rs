@@ -1,0 +1,260 @@
+//! What the operator counts about itself, for Prometheus. `docs/metrics.md` has a row for each metric.
+//!
+//! Others tell it what happened; how something ended they say by an enum such as [`ApplyOutcome`]. Refuses to know why it
+//! happened, and nothing is ever decided by what is in here.
+
+mod labels;
+mod layer;
+mod managers;
+mod queue;
+mod request;
+mod workloads;
+
+#[cfg(test)]
+mod documented;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use baton_crd::Workload;
+use kube::runtime::reflector::{Lookup, ObjectRef};
+use prometheus_client::{
+    encoding::text::{encode_eof, encode_registry},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
+    registry::{Registry, Unit},
+};
+
+pub use labels::{ApplyOutcome, PredictionOutcome, ReconcileOutcome, RefreshOutcome};
+pub(crate) use layer::RequestLayer;
+
+use self::{
+    labels::{ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, Code, Verb},
+    managers::ManagerLabels,
+    queue::Queue,
+    request::RequestKind,
+};
+use crate::child::ChildKind;
+
+/// From what is answered out of a cache to a request's time limit, in seconds.
+const BUCKETS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+/// All that is counted. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Metrics(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    registry: Registry,
+    counts: Counts,
+    managers: Mutex<ManagerLabels>,
+    queue: Mutex<Queue>,
+}
+
+/// The registered metrics. A clone of each is in the registry.
+#[derive(Clone, Debug)]
+struct Counts {
+    reconciles: Family<ByOutcome, Counter>,
+    reconcile_duration: Histogram,
+    queue_depth: Gauge,
+    applies: Family<ByKindAndOutcome, Counter>,
+    predictions: Family<ByKindAndOutcome, Counter>,
+    takeovers: Family<ByKindAndManager, Counter>,
+    schemas_usable: Gauge,
+    schema_refreshes: Family<ByOutcome, Counter>,
+    api_requests: Family<ByRequestAndCode, Counter>,
+    api_request_duration: Family<RequestKind, Histogram>,
+}
+
+impl Metrics {
+    /// All at zero.
+    pub fn new() -> Self {
+        let counts = Counts::new();
+        Self(Arc::new(Shared {
+            registry: counts.registry(),
+            counts,
+            managers: Mutex::default(),
+            queue: Mutex::default(),
+        }))
+    }
+
+    /// A pass for a Workload ended.
+    pub fn reconciled(&self, outcome: ReconcileOutcome, took: Duration) {
+        self.0.counts.reconciles.get_or_create(&ByOutcome { outcome: outcome.text() }).inc();
+        self.0.counts.reconcile_duration.observe(took.as_secs_f64());
+    }
+
+    /// An apply of a child was sent, or wasn't.
+    pub fn applied(&self, kind: ChildKind, outcome: ApplyOutcome) {
+        self.0.counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc();
+    }
+
+    /// The server's answer to an apply of a child was compared with what had been predicted.
+    pub fn predicted(&self, kind: ChildKind, outcome: PredictionOutcome) {
+        self.0.counts.predictions.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc();
+    }
+
+    /// So many fields of a child were taken from this field manager.
+    pub fn took_over(&self, kind: ChildKind, manager: &str, fields: u64) {
+        let manager = lock(&self.0.managers).label(manager).to_owned();
+        self.0.counts.takeovers.get_or_create(&ByKindAndManager { kind, manager }).inc_by(fields);
+    }
+
+    /// Whether there are schemas to predict with.
+    pub fn schemas(&self, usable: bool) {
+        self.0.counts.schemas_usable.set(usable.into());
+    }
+
+    /// Newer schemas were looked for.
+    pub fn schemas_refreshed(&self, outcome: RefreshOutcome) {
+        self.0.counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc();
+    }
+
+    /// A change was seen that asks for a pass for this Workload.
+    pub(crate) fn triggered<K: Lookup>(&self, workload: &ObjectRef<K>) {
+        lock(&self.0.queue).enter(workload);
+    }
+
+    /// This Workload waits no longer: its pass begins, or it turned out to be gone.
+    pub(crate) fn dequeued<K: Lookup>(&self, workload: &ObjectRef<K>) {
+        lock(&self.0.queue).leave(workload);
+    }
+
+    /// The layer that counts the requests of a Kubernetes client.
+    pub(crate) fn request_layer(&self) -> RequestLayer {
+        RequestLayer::new(self.clone())
+    }
+
+    fn requested(&self, request: &RequestKind, code: Code, took: Duration) {
+        let labels = ByRequestAndCode { request: request.clone(), code };
+        self.0.counts.api_requests.get_or_create(&labels).inc();
+        if request.verb != Verb::Watch {
+            self.0.counts.api_request_duration.get_or_create(request).observe(took.as_secs_f64());
+        }
+    }
+
+    /// Everything as `OpenMetrics` text, with what these Workloads, all that there are, say of themselves.
+    ///
+    /// # Errors
+    /// When a metric can't be written as text, which would be a fault of this module.
+    pub(crate) fn text<'a>(
+        &self,
+        workloads: impl IntoIterator<Item = &'a Workload>,
+    ) -> Result<String, fmt::Error> {
+        let depth = lock(&self.0.queue).depth();
+        self.0.counts.queue_depth.set(i64::try_from(depth).unwrap_or(i64::MAX));
+        let mut text = String::new();
+        encode_registry(&mut text, &self.0.registry)?;
+        encode_registry(&mut text, &workloads::metrics_of(workloads))?;
+        encode_eof(&mut text)?;
+        Ok(text)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Counts {
+    /// All series whose labels are known beforehand are there from the start: the first event of a series that appears
+    /// with it is lost to `rate()`.
+    fn new() -> Self {
+        let counts = Self {
+            reconciles: Family::default(),
+            reconcile_duration: Histogram::new(BUCKETS),
+            queue_depth: Gauge::default(),
+            applies: Family::default(),
+            predictions: Family::default(),
+            takeovers: Family::default(),
+            schemas_usable: Gauge::default(),
+            schema_refreshes: Family::default(),
+            api_requests: Family::default(),
+            api_request_duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+        };
+        for outcome in ReconcileOutcome::ALL {
+            counts.reconciles.get_or_create(&ByOutcome { outcome: outcome.text() }).inc_by(0);
+        }
+        for outcome in RefreshOutcome::ALL {
+            counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc_by(0);
+        }
+        for kind in ChildKind::ALL {
+            for outcome in ApplyOutcome::ALL {
+                counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc_by(0);
+            }
+            for outcome in PredictionOutcome::ALL {
+                counts
+                    .predictions
+                    .get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() })
+                    .inc_by(0);
+            }
+            let manager = managers::OTHER.to_owned();
+            counts.takeovers.get_or_create(&ByKindAndManager { kind, manager }).inc_by(0);
+        }
+        counts
+    }
+
+    /// Gives each its name and its help. The library adds the unit, `_total` or `_info` to the name and a full stop to
+    /// the help.
+    fn registry(&self) -> Registry {
+        let counts = self.clone();
+        let mut registry = Registry::default();
+        registry.register(
+            "baton_build",
+            "Which Baton this is",
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
+        );
+        registry.register("baton_reconciles", "Passes for a Workload, by how they ended", counts.reconciles);
+        registry.register_with_unit(
+            "baton_reconcile_duration",
+            "How long passes for a Workload took, waiting for a turn left out",
+            Unit::Seconds,
+            counts.reconcile_duration,
+        );
+        registry.register(
+            "baton_reconcile_queue_depth",
+            "Workloads of which a change was seen and whose pass hasn't begun; passes that are planned for later, \
+             such as retries, left out",
+            counts.queue_depth,
+        );
+        registry.register("baton_applies", "Applies of children, by what became of them", counts.applies);
+        registry.register(
+            "baton_predictions",
+            "Applies of children, by how the server's answer compares with what was predicted",
+            counts.predictions,
+        );
+        registry.register(
+            "baton_takeovers",
+            "Fields of children that Baton took from other field managers",
+            counts.takeovers,
+        );
+        registry.register(
+            "baton_schemas_usable",
+            "1 if there are schemas to predict with, else 0",
+            counts.schemas_usable,
+        );
+        registry.register(
+            "baton_schema_refreshes",
+            "Times that newer schemas were looked for, by how that ended",
+            counts.schema_refreshes,
+        );
+        registry.register("baton_api_requests", "Requests to the API server", counts.api_requests);
+        registry.register_with_unit(
+            "baton_api_request_duration",
+            "How long requests to the API server took until the head of the answer, or until they failed; watches left \
+             out",
+            Unit::Seconds,
+            counts.api_request_duration,
+        );
+        registry
+    }
+}
+
+/// What is in there is whole between any two calls; a panic elsewhere can't leave it wrong.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

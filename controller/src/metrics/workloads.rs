@@ -1,0 +1,139 @@
+//! What the metrics say of the Workloads themselves: counted anew from the cache at each scrape, never remembered, so that
+//! a Workload that is gone is gone from here too.
+
+use baton_crd::{ChildState, HandoverPhase, Workload};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use serde::Serialize;
+
+use super::labels::ByKind;
+use crate::child::ChildKind;
+
+const PHASES: [HandoverPhase; 7] = [
+    HandoverPhase::Fixed,
+    HandoverPhase::Unmanaged,
+    HandoverPhase::HandoverPending,
+    HandoverPhase::HandedOver,
+    HandoverPhase::OwnedByOther,
+    HandoverPhase::AutoscalerMissing,
+    HandoverPhase::TakingBack,
+];
+
+/// The labels of the phase gauge.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByPhase {
+    phase: String,
+}
+
+/// The metrics of these Workloads.
+pub(super) fn metrics_of<'a>(workloads: impl IntoIterator<Item = &'a Workload>) -> Registry {
+    let phases = Family::<ByPhase, Gauge>::default();
+    for phase in PHASES {
+        phases.get_or_create(&ByPhase { phase: as_in_status(phase) }).set(0);
+    }
+    let contested = Family::<ByKind, Gauge>::default();
+    for kind in ChildKind::ALL {
+        contested.get_or_create(&ByKind { kind }).set(0);
+    }
+    for status in workloads.into_iter().filter_map(|workload| workload.status.as_ref()) {
+        if let Some(ownership) = &status.replica_ownership {
+            phases.get_or_create(&ByPhase { phase: as_in_status(ownership.phase) }).inc();
+        }
+        for child in status.children.iter().filter(|child| is_contested(child.state)) {
+            if let Some(kind) = ChildKind::ALL.into_iter().find(|kind| kind.name() == child.kind) {
+                contested.get_or_create(&ByKind { kind }).inc();
+            }
+        }
+    }
+
+    let mut registry = Registry::default();
+    registry.register(
+        "baton_handover_phase",
+        "Workloads by where their replicas stand between Baton and an autoscaler",
+        phases,
+    );
+    registry.register(
+        "baton_contested_children",
+        "Children about whose fields Baton and another field manager fight",
+        contested,
+    );
+    registry
+}
+
+fn is_contested(state: ChildState) -> bool {
+    as_in_status(state) == "Contested"
+}
+
+/// The word that people read in the Workload's status.
+fn as_in_status(value: impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn workload(status: &Value) -> Workload {
+        let workload = json!({
+            "apiVersion": "baton.rs/v1alpha1",
+            "kind": "Workload",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"template": {}},
+            "status": status,
+        });
+        serde_json::from_value(workload).unwrap()
+    }
+
+    fn in_phase(phase: &str) -> Workload {
+        let ownership =
+            json!({"holder": "baton", "phase": phase, "value": 3, "since": "2026-01-01T00:00:00Z"});
+        workload(&json!({"replicaOwnership": ownership}))
+    }
+
+    fn text(workloads: &[Workload]) -> String {
+        let mut text = String::new();
+        encode(&mut text, &metrics_of(workloads)).unwrap();
+        text
+    }
+
+    #[test]
+    fn workloads_are_counted_by_phase() {
+        let text =
+            text(&[in_phase("Fixed"), in_phase("HandedOver"), in_phase("Fixed"), workload(&json!({}))]);
+        for line in [
+            "baton_handover_phase{phase=\"Fixed\"} 2\n",
+            "baton_handover_phase{phase=\"HandedOver\"} 1\n",
+            "baton_handover_phase{phase=\"TakingBack\"} 0\n",
+        ] {
+            assert!(text.contains(line), "missing: {line}{text}");
+        }
+    }
+
+    #[test]
+    fn each_phase_that_a_status_can_have_is_there_from_the_start() {
+        let definition = serde_json::to_value(baton_crd::workload_crd()).unwrap();
+        let phases = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/replicaOwnership/\
+                      properties/phase/enum";
+        let phases = definition.pointer(phases).and_then(Value::as_array).unwrap();
+        assert_eq!(phases.len(), PHASES.len());
+        let text = text(&[]);
+        for phase in phases {
+            assert!(text.contains(&format!("baton_handover_phase{{phase={phase}}} 0\n")), "{phase}: {text}");
+        }
+    }
+
+    #[test]
+    fn children_that_are_well_are_not_contested() {
+        let child = json!({"kind": "Deployment", "name": "web", "apiVersion": "apps/v1", "state": "Applied"});
+        let text = text(&[workload(&json!({"children": [child]}))]);
+        for kind in ChildKind::ALL {
+            assert!(text.contains(&format!("baton_contested_children{{kind=\"{kind}\"}} 0\n")), "{text}");
+        }
+    }
+}
