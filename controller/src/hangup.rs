@@ -1,7 +1,8 @@
 //! SIGHUP: look at every Workload again, now.
 //!
 //! For people who don't want to wait for the next change, and for tests. Asks for passes only; what they do is decided as
-//! always, so that on a settled cluster it is nothing.
+//! always, so that on a settled cluster it is nothing. While a watch fails, the controller pauses between its attempts, and
+//! asks for nothing meanwhile; a signal that comes then has its effect later.
 
 use std::io;
 
