@@ -117,11 +117,7 @@ fn a_child_that_is_no_longer_wanted_goes_and_one_of_somebody_else_stays() {
 }
 
 #[test]
-fn a_workload_that_is_paused_previewed_or_being_deleted_gets_no_write() {
-    for mode in ["Paused", "Preview"] {
-        let workload = workload(&json!({"mode": mode}));
-        assert_eq!(told(&plan_of(&seen(&workload, []))), Vec::<String>::new(), "{mode}");
-    }
+fn a_workload_that_is_being_deleted_gets_no_write() {
     let mut deleted = workload(&json!({"replicas": 1}));
     deleted.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-02T03:04:05Z")).unwrap();
     assert_eq!(told(&plan_of(&seen(&deleted, []))), Vec::<String>::new());

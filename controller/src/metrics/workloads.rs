@@ -42,7 +42,7 @@ pub(super) fn metrics_of<'a>(workloads: impl IntoIterator<Item = &'a Workload>) 
         if let Some(ownership) = &status.replica_ownership {
             phases.get_or_create(&ByPhase { phase: as_in_status(ownership.phase) }).inc();
         }
-        for child in status.children.iter().filter(|child| is_contested(child.state)) {
+        for child in status.children.iter().filter(|child| child.state == ChildState::Contested) {
             if let Some(kind) = ChildKind::ALL.into_iter().find(|kind| kind.name() == child.kind) {
                 contested.get_or_create(&ByKind { kind }).inc();
             }
@@ -61,10 +61,6 @@ pub(super) fn metrics_of<'a>(workloads: impl IntoIterator<Item = &'a Workload>) 
         contested,
     );
     registry
-}
-
-fn is_contested(state: ChildState) -> bool {
-    as_in_status(state) == "Contested"
 }
 
 /// The word that people read in the Workload's status.
@@ -113,6 +109,15 @@ mod tests {
         ] {
             assert!(text.contains(line), "missing: {line}{text}");
         }
+    }
+
+    #[test]
+    fn children_in_a_fight_are_counted_by_kind() {
+        let child = |kind: &str, state: &str| json!({"kind": kind, "name": "web", "apiVersion": "v1", "state": state});
+        let children = json!([child("Deployment", "Contested"), child("Service", "Applied")]);
+        let text = text(&[workload(&json!({"children": children}))]);
+        assert!(text.contains("baton_contested_children{kind=\"Deployment\"} 1\n"), "{text}");
+        assert!(text.contains("baton_contested_children{kind=\"Service\"} 0\n"), "{text}");
     }
 
     #[test]

@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use baton_controller::{
-    act::{Actor, Outcome},
+    act::{Actor, Effect, Outcome},
     child::ChildKind,
     intent::deployment,
     live::{Live, Revision},
     plan::{Guard, Step},
+    request::Request,
 };
 use baton_crd::Workload;
 use kube::api::DeleteParams;
@@ -27,8 +28,12 @@ fn apply(workload: &Workload, replicas: Option<i32>, guard: Guard) -> Step {
     Step::Apply { child: ChildKind::Deployment, intent: deployment(workload, replicas).unwrap(), guard }
 }
 
+async fn send(actor: &Actor, workload: &Workload, step: &Step) -> Outcome {
+    actor.send(workload, Request::of(step, workload).unwrap(), Effect::Stored).await
+}
+
 async fn done(actor: &Actor, workload: &Workload, step: Step) -> Live {
-    match actor.act(workload, step).await {
+    match send(actor, workload, &step).await {
         Outcome::Done(Some(live)) => live,
         outcome => panic!("{outcome:?}"),
     }
@@ -36,7 +41,7 @@ async fn done(actor: &Actor, workload: &Workload, step: Step) -> Live {
 
 async fn assert_stale(actor: &Actor, workload: &Workload, step: Step) {
     let what = step.describe();
-    let outcome = actor.act(workload, step).await;
+    let outcome = send(actor, workload, &step).await;
     assert!(matches!(outcome, Outcome::Stale(_)), "{what} ended in {outcome:?}");
 }
 
@@ -68,7 +73,7 @@ async fn a_step_planned_from_an_older_state_is_refused() {
     done(&actor, &workload, apply(&workload, Some(3), Guard::Create)).await;
     scene.scale_as("autoscaler", 5).await;
 
-    let live = Live::from(scene.child(ChildKind::Deployment).await.unwrap());
+    let live = scene.live(ChildKind::Deployment).await;
     let older = Revision { resource_version: "1".into(), ..live.revision() };
     let entries = live.replica_holders().scale;
     assert_eq!(entries.len(), 1, "the write through the scale subresource left its entry");
@@ -94,15 +99,15 @@ async fn the_temporary_manager_never_takes_the_number_from_somebody_else() {
     // The Deployment's controllers write its status meanwhile, so the revision is read until one holds.
     scene
         .eventually("a conflict of owners", async || {
-            let live = Live::from(scene.child(ChildKind::Deployment).await.unwrap());
+            let live = scene.live(ChildKind::Deployment).await;
             let step = Step::HandOver { replicas: 3, revision: live.revision() };
-            match actor.act(&workload, step).await {
+            match send(&actor, &workload, &step).await {
                 Outcome::Stale(error) if error.to_string().contains("conflict with") => Ok(()),
                 outcome => Err(outcome),
             }
         })
         .await;
-    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
-    assert_eq!(replicas(&deployment), 5);
-    assert!(!Live::from(deployment).replica_holders().temporary);
+    let deployment = scene.live(ChildKind::Deployment).await;
+    assert_eq!(deployment.replicas(), 5);
+    assert!(!deployment.replica_holders().temporary);
 }

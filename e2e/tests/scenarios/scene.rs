@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baton_controller::child::ChildKind;
+use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::Workload;
 use baton_e2e::{AuditEntries, ControlPlane, Mark, Namespace, Operator, OperatorOptions};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
@@ -67,6 +67,12 @@ impl Scene {
 
     pub async fn child(&self, kind: ChildKind) -> Option<DynamicObject> {
         self.children(kind).get_opt("web").await.unwrap()
+    }
+
+    /// The child as the operator sees it.
+    pub async fn live(&self, kind: ChildKind) -> Live {
+        let api: Api<Live> = Api::namespaced_with(self.client.clone(), self.ns(), &kind.api_resource());
+        api.get("web").await.unwrap()
     }
 
     /// Writes the Deployment's number through its scale subresource, as this manager.

@@ -34,7 +34,7 @@ pub(crate) fn image_owners(deployment: &Live, name: &str) -> Vec<String> {
         Key(&container),
         Field("image"),
     ];
-    owners_of(deployment.object(), &Path::new(&path))
+    owners_of(deployment, &Path::new(&path))
 }
 
 fn all(deployment: &Live) -> &[Value] {
@@ -44,7 +44,6 @@ fn all(deployment: &Live) -> &[Value] {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::DynamicObject;
     use serde_json::json;
 
     use super::*;
@@ -62,7 +61,7 @@ mod tests {
                 {"name": "app", "image": "app:1"}, {"name": "proxy", "image": "proxy:2"},
             ]}}},
         });
-        let deployment = Live::from(serde_json::from_value::<DynamicObject>(object).unwrap());
+        let deployment = Live::from_json(object).unwrap();
         assert_eq!(names(&deployment), ["app", "proxy"]);
         assert_eq!((image(&deployment, "proxy"), image(&deployment, "other")), ("proxy:2", ""));
         assert_eq!(image_owners(&deployment, "proxy"), ["mesh (Apply)"]);

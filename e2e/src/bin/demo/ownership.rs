@@ -1,11 +1,10 @@
 //! Who owns what of an object, read from its `managedFields` and shortened for eyes. It asks no server.
 
+use baton_controller::live::Live;
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use kube::{ResourceExt as _, core::DynamicObject};
 use serde_json::Value;
 
 use crate::table::Table;
@@ -61,18 +60,19 @@ impl Owner {
 }
 
 /// The entries of an object's `managedFields`, in their order.
-pub(crate) fn owners(object: &DynamicObject) -> Vec<Owner> {
-    let read = |entry: &ManagedFieldsEntry| Owner {
-        manager: entry.manager.clone().unwrap_or_default(),
-        operation: entry.operation.clone().unwrap_or_default(),
-        subresource: entry.subresource.clone(),
-        fields: entry.fields_v1.as_ref().map(|fields| fields.0.clone()),
+pub(crate) fn owners(object: &Live) -> Vec<Owner> {
+    let text = |entry: &Value, member: &str| entry[member].as_str().map(str::to_owned);
+    let read = |entry: &Value| Owner {
+        manager: text(entry, "manager").unwrap_or_default(),
+        operation: text(entry, "operation").unwrap_or_default(),
+        subresource: text(entry, "subresource"),
+        fields: entry.get("fieldsV1").cloned(),
     };
     object.managed_fields().iter().map(read).collect()
 }
 
 /// Those who own this very path, such as `baton (Apply)`.
-pub(crate) fn owners_of(object: &DynamicObject, path: &Path<'_>) -> Vec<String> {
+pub(crate) fn owners_of(object: &Live, path: &Path<'_>) -> Vec<String> {
     let arena = Arena::new();
     let owns = |owner: &Owner| owner.fields(&arena).contains(path);
     owners(object)
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn deployment() -> DynamicObject {
+    fn deployment() -> Live {
         let entry = |manager: &str, operation: &str, subresource: Option<&str>, fields: &Value| {
             json!({
                 "manager": manager, "operation": operation, "subresource": subresource, "apiVersion": "apps/v1",

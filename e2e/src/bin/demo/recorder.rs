@@ -9,7 +9,6 @@ use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use kube::{
     Api, ResourceExt as _,
     api::{WatchEvent, WatchParams},
-    core::DynamicObject,
 };
 use tokio::time::timeout;
 
@@ -31,18 +30,18 @@ pub(crate) struct Sighting {
 pub(crate) struct Recorder {
     began: Instant,
     sightings: Vec<Sighting>,
-    writes: BoxStream<'static, kube::Result<WatchEvent<DynamicObject>>>,
+    writes: BoxStream<'static, kube::Result<WatchEvent<Live>>>,
 }
 
 impl Recorder {
     /// Begins with the object as it is.
-    pub(crate) async fn start(api: &Api<DynamicObject>, name: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn start(api: &Api<Live>, name: &str) -> anyhow::Result<Self> {
         let object = api.get(name).await?;
         let version =
             object.resource_version().context("an object from the API server has a resourceVersion")?;
         let only_this = WatchParams::default().fields(&format!("metadata.name={name}"));
         let writes = api.watch(&only_this, &version).await?.boxed();
-        let first = Sighting { at: Duration::ZERO, live: object.into() };
+        let first = Sighting { at: Duration::ZERO, live: object };
         Ok(Self { began: Instant::now(), sightings: vec![first], writes })
     }
 
@@ -79,7 +78,7 @@ impl Recorder {
     async fn record_one(&mut self) -> anyhow::Result<()> {
         match self.writes.try_next().await? {
             Some(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
-                self.sightings.push(Sighting { at: self.began.elapsed(), live: object.into() });
+                self.sightings.push(Sighting { at: self.began.elapsed(), live: object });
                 Ok(())
             }
             Some(WatchEvent::Bookmark(_)) => Ok(()),

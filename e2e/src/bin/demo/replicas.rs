@@ -88,7 +88,7 @@ mod tests {
             "metadata": {"name": "web", "managedFields": managed_fields},
             "spec": {"replicas": replicas},
         });
-        Live::from(serde_json::from_value::<kube::core::DynamicObject>(object).unwrap())
+        Live::from_json(object).unwrap()
     }
 
     fn told(writes: &[(i32, &[&str])]) -> Vec<String> {

@@ -7,7 +7,7 @@ use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::{Workload, condition};
 use baton_e2e::{ControlPlane, Namespace, Operator};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::{Api, Client, core::DynamicObject};
+use kube::{Api, Client};
 
 use crate::{print, recorder::Recorder};
 
@@ -35,13 +35,13 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// The children of one kind.
-    pub(crate) fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
+    pub(crate) fn children(&self, kind: ChildKind) -> Api<Live> {
         Api::namespaced_with(self.client.clone(), self.namespace.name(), &kind.api_resource())
     }
 
     /// The Deployment.
     pub(crate) async fn deployment(&self) -> anyhow::Result<Live> {
-        Ok(self.children(ChildKind::Deployment).get(NAME).await?.into())
+        Ok(self.children(ChildKind::Deployment).get(NAME).await?)
     }
 
     /// A recording of the Deployment.
@@ -50,7 +50,7 @@ impl Stage {
     }
 
     /// The children that are there.
-    pub(crate) async fn all_children(&self) -> anyhow::Result<Vec<(ChildKind, DynamicObject)>> {
+    pub(crate) async fn all_children(&self) -> anyhow::Result<Vec<(ChildKind, Live)>> {
         let mut found = Vec::new();
         for kind in ChildKind::ALL {
             if let Some(child) = self.children(kind).get_opt(NAME).await? {

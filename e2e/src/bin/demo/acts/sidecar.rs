@@ -40,7 +40,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         recorder.until(&what, |live| history_limit(live) == Some(round)).await?;
     }
     let deployment = stage.deployment().await?;
-    print::table(&format!("Deployment {NAME}"), &ownership::table(&owners(deployment.object())));
+    print::table(&format!("Deployment {NAME}"), &ownership::table(&owners(&deployment)));
 
     print::gap();
     let writes = changes(recorder.sightings(), history_limit).len() - 1;
