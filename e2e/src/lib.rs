@@ -27,6 +27,8 @@ mod net;
 mod operator;
 mod pki;
 mod process;
+mod proxy;
+mod query;
 pub mod transcripts;
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
@@ -37,3 +39,4 @@ pub use kubectl::{Kubectl, Output};
 pub use namespace::Namespace;
 pub use operator::{Metrics, Operator, OperatorOptions};
 pub use process::Process;
+pub use proxy::{Action, Proxy, RequestInfo};

@@ -41,6 +41,8 @@ pub struct OperatorOptions {
     pub args: Vec<String>,
     /// More environment variables.
     pub env: Vec<(String, String)>,
+    /// The URL at which it finds the API server, such as that of a [`Proxy`](crate::Proxy); the server's own if absent.
+    pub api_server: Option<String>,
     /// Whether it may log that the server did something else than was predicted; otherwise that is a panic when it is
     /// stopped or dropped.
     pub expect_mismatches: bool,
@@ -75,7 +77,10 @@ impl Operator {
         let binary = tokio::task::spawn_blocking(binary::find);
         let binary = binary.await.map_err(Error::parse("the outcome of the build"))??;
         install::install(control_plane, home, &name).await?;
-        let kubeconfig = control_plane.kubeconfig_for_service_account(home, &name).await?;
+        let kubeconfig = match &options.api_server {
+            Some(url) => control_plane.kubeconfig_by_way_of(url, home, &name).await?,
+            None => control_plane.kubeconfig_for_service_account(home, &name).await?,
+        };
         let user = format!("system:serviceaccount:{home}:{name}");
         let log = control_plane.logs_dir().join(format!("{name}.{count}.log"));
 
