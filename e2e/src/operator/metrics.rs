@@ -25,6 +25,18 @@ impl Metrics {
         self.0.iter().filter(has).map(|sample| sample.value).sum()
     }
 
+    /// As [`value`](Self::value), of what is counted in whole numbers.
+    pub fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
+        let value = self.value(name, labels).round();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count is neither huge nor negative"
+        )]
+        let count = value as u64;
+        count
+    }
+
     /// Reads a whole exposition. Comments, timestamps and exemplars are passed over.
     ///
     /// # Errors
@@ -100,6 +112,11 @@ baton_bucket{le="+Inf"} +Inf
         assert_value("baton_applies_total", &[("outcome", "rejected")], 0.0);
         assert_value("baton_applies", &[], 0.0);
         assert_value("baton_reconcile_queue_depth", &[], 0.0);
+    }
+
+    #[test]
+    fn counts_are_whole() {
+        assert_eq!(Metrics::parse(TEXT).unwrap().count("baton_applies_total", &[("outcome", "sent")]), 5);
     }
 
     #[test]
