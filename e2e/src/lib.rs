@@ -29,6 +29,7 @@ mod pki;
 mod process;
 mod proxy;
 mod query;
+pub mod resync_bench;
 pub mod transcripts;
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
