@@ -108,9 +108,26 @@ pub(crate) fn current_cluster(path: &Path) -> Result<Cluster, Error> {
 
 /// A client for what the kubeconfig names. It belongs to the current tokio runtime.
 pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
+    connect(path, config(path).await?)
+}
+
+/// A client for the same server that proves to be nobody by itself, and sends each request once. It belongs to the current
+/// tokio runtime.
+pub(crate) async fn anonymous_client(path: &Path) -> Result<Client, Error> {
+    let mut config = config(path).await?;
+    config.auth_info = AuthInfo::default();
+    config.default_retry = false;
+    config.read_timeout = None;
+    connect(path, config)
+}
+
+async fn config(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Kubeconfig { path: path.to_owned(), source };
     let file = Kubeconfig::read_from(path).map_err(failed)?;
-    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(failed)?;
+    Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(failed)
+}
+
+fn connect(path: &Path, config: Config) -> Result<Client, Error> {
     Client::try_from(config).map_err(Error::api(format!("make a client from {}", path.display())))
 }
 

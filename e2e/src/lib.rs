@@ -14,6 +14,7 @@
 pub mod assets;
 mod audit;
 mod control_plane;
+mod cpu;
 mod error;
 mod folder;
 mod kubeconfig;
@@ -26,12 +27,17 @@ mod net;
 mod operator;
 mod pki;
 mod process;
+mod proxy;
+mod query;
+pub mod resync_bench;
 pub mod transcripts;
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
 pub use control_plane::{ControlPlane, GIVEN_KUBECONFIG, Kept, Options};
+pub use cpu::cpu_time;
 pub use error::Error;
 pub use kubectl::{Kubectl, Output};
 pub use namespace::Namespace;
-pub use operator::{Operator, OperatorOptions};
+pub use operator::{Metrics, Operator, OperatorOptions};
 pub use process::Process;
+pub use proxy::{Action, Proxy, RequestInfo};

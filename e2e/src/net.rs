@@ -1,7 +1,7 @@
 //! Loopback ports, and the one HTTP request that needs no client: is it there, and ready?
 
 use std::{
-    io::{Read as _, Write as _},
+    io::{self, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     time::Duration,
 };
@@ -26,6 +26,25 @@ pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
 /// Whether something accepts connections.
 pub(crate) fn listens(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_ok()
+}
+
+/// The body of what `GET path` is answered with by plain HTTP, if that is 200. Blocks for as long as the answer takes, at
+/// most a few seconds for each part of it.
+pub(crate) fn http_get(address: SocketAddr, path: &str) -> io::Result<String> {
+    let limit = Duration::from_secs(5);
+    let mut stream = TcpStream::connect_timeout(&address, limit)?;
+    stream.set_read_timeout(Some(limit))?;
+    // By HTTP/1.0 the answer comes in one piece, up to where the server hangs up.
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| odd("the answer isn't HTTP"))?;
+    let status = head.lines().next().unwrap_or_default();
+    match status.split(' ').nth(1) {
+        Some("200") => Ok(body.to_owned()),
+        _ => Err(odd(status)),
+    }
 }
 
 /// The status code of `GET path` by plain HTTP; `None` when there is no answer that looks like HTTP. Blocks for two
@@ -56,19 +75,34 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_status_code_of_an_http_answer_is_read() {
+    /// Answers one request with this, and returns that request.
+    fn serve_once(answer: &'static str) -> (SocketAddr, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0; 1024];
             let length = stream.read(&mut request).unwrap();
-            stream.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
+        (address, server)
+    }
+
+    #[test]
+    fn the_status_code_of_an_http_answer_is_read() {
+        let (address, server) = serve_once("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
         assert_eq!(http_status(address, "/readyz"), Some(503));
         assert!(server.join().unwrap().starts_with("GET /readyz HTTP/1.1\r\n"));
         assert_eq!(http_status(address, "/readyz"), None);
+    }
+
+    #[test]
+    fn the_body_of_an_http_answer_is_read_unless_it_is_about_a_failure() {
+        let (address, server) = serve_once("HTTP/1.0 200 OK\r\ncontent-length: 4\r\n\r\na 1\n");
+        assert_eq!(http_get(address, "/metrics").unwrap(), "a 1\n");
+        assert!(server.join().unwrap().starts_with("GET /metrics HTTP/1.0\r\n"));
+        let (address, _server) = serve_once("HTTP/1.0 404 Not Found\r\n\r\nno");
+        assert_eq!(http_get(address, "/").unwrap_err().to_string(), "HTTP/1.0 404 Not Found");
     }
 }

@@ -137,12 +137,22 @@ impl Process {
 
     /// Asks the process to end, by SIGTERM, and doesn't wait.
     pub fn terminate(&self) -> Result<(), Error> {
+        self.signal("-TERM")
+    }
+
+    /// Sends SIGHUP, by which many programs are told to look again at what they go by.
+    pub fn hang_up(&self) -> Result<(), Error> {
+        self.signal("-HUP")
+    }
+
+    /// Does nothing to a process that has ended.
+    fn signal(&self, signal: &str) -> Result<(), Error> {
         // The lock keeps the pid ours: a process that hasn't been waited for keeps its id.
         let mut state = lock(&self.state);
         state.look();
         if state.status.is_none() {
             let error = |source| Error::Spawn { program: "kill".to_owned(), source };
-            Command::new("kill").args(["-TERM", &self.pid.to_string()]).status().map_err(error)?;
+            Command::new("kill").args([signal, &self.pid.to_string()]).status().map_err(error)?;
         }
         Ok(())
     }
@@ -288,6 +298,18 @@ mod tests {
         }
         process.terminate().unwrap();
         assert_eq!(process.wait(Duration::from_secs(10)).unwrap().code(), Some(3));
+    }
+
+    #[test]
+    fn hanging_up_is_heard_and_ends_nothing() {
+        let (process, _folder) = spawn("trap 'echo again' HUP; echo ready; while :; do sleep 0.05; done");
+        for word in ["ready", "again"] {
+            while process.log_tail(1) != word {
+                thread::sleep(POLL);
+            }
+            process.hang_up().unwrap();
+        }
+        assert!(process.status().is_none());
     }
 
     #[test]

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::query;
+
 /// One request. What doesn't apply to it is absent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "Event")]
@@ -121,11 +123,7 @@ impl From<Event> for AuditEntry {
 impl AuditEntry {
     /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
     pub fn query(&self, key: &str) -> Option<String> {
-        let (_, query) = self.uri.split_once('?')?;
-        query.split('&').find_map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (unescape(name) == key).then(|| unescape(value))
-        })
+        query::value(&self.uri, key)
     }
 
     /// Whether it could change something.
@@ -151,41 +149,5 @@ impl fmt::Display for AuditEntry {
         let code = self.code.unwrap_or_default();
         write!(f, "{received:.3} {code} {verb:<6} {uri} by {user}")?;
         self.message.iter().try_for_each(|message| write!(f, ": {message}"))
-    }
-}
-
-/// Resolves `%2F` and `+` of a query. What isn't well-formed stays as it is.
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped = match (first, tail) {
-            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)).map(|(high, low)| high * 16 + low),
-            _ => None,
-        };
-        if let Some(byte) = escaped {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(if *first == b'+' { b' ' } else { *first });
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_not_an_escape_stays() {
-        for (text, plain) in [("100%", "100%"), ("%zz", "%zz"), ("a%C3%A9", "aé"), ("%2", "%2")] {
-            assert_eq!(unescape(text), plain);
-        }
     }
 }

@@ -9,6 +9,7 @@ use k8s_openapi::api::{
 use kube::{
     Api, Client, ResourceExt as _,
     api::{ObjectMeta, PostParams},
+    config::Cluster,
 };
 
 use super::{ControlPlane, components::Layout};
@@ -34,10 +35,38 @@ impl ControlPlane {
         kubeconfig::client(&self.kubeconfig_for_service_account(namespace, name).await?).await
     }
 
+    /// As [`client_for`](Self::client_for), with the API server at another URL, such as that of a
+    /// [`Proxy`](crate::Proxy).
+    pub async fn client_by_way_of(&self, url: &str, namespace: &str, name: &str) -> Result<Client, Error> {
+        kubeconfig::client(&self.kubeconfig_by_way_of(url, namespace, name).await?).await
+    }
+
     /// Writes a kubeconfig with a fresh token of a ServiceAccount, good for a day, and nothing else that could prove an
     /// identity. The ServiceAccount has to exist. A later call for the same one replaces the file.
     pub async fn kubeconfig_for_service_account(
         &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<PathBuf, Error> {
+        let cluster = kubeconfig::current_cluster(self.kubeconfig())?;
+        self.kubeconfig_with_token(cluster, namespace, name).await
+    }
+
+    /// As [`kubeconfig_for_service_account`](Self::kubeconfig_for_service_account), with the API server at another URL;
+    /// the file is the same. Behind `https`, only a certificate that the system trusts will do.
+    pub async fn kubeconfig_by_way_of(
+        &self,
+        url: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<PathBuf, Error> {
+        let cluster = Cluster { server: Some(url.to_owned()), ..Cluster::default() };
+        self.kubeconfig_with_token(cluster, namespace, name).await
+    }
+
+    async fn kubeconfig_with_token(
+        &self,
+        cluster: Cluster,
         namespace: &str,
         name: &str,
     ) -> Result<PathBuf, Error> {
@@ -54,7 +83,6 @@ impl ControlPlane {
             .await
             .map_err(Error::api(format!("get a token for the ServiceAccount {namespace}/{name}")))?;
         let token = answer.status.and_then(|status| status.token).unwrap_or_default();
-        let cluster = kubeconfig::current_cluster(self.kubeconfig())?;
         let path = Layout(self.dir()).kubeconfig(&format!("{namespace}.{name}"));
         kubeconfig::write(&path, cluster, name, namespace, Credential::Token(token))
     }

@@ -1,8 +1,10 @@
 //! Baton as a process of its own beside a control plane, with a ServiceAccount's token and nothing else, so that RBAC is
-//! enforced on it as in a cluster. It knows Baton by its binary, flags, manifests and health endpoint only.
+//! enforced on it as in a cluster. It knows Baton by its binary, flags, manifests, log and admin endpoint only.
 
 mod binary;
 mod install;
+mod metrics;
+mod mismatches;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -12,7 +14,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ControlPlane, Error, Process, net};
+pub use self::metrics::Metrics;
+use self::mismatches::MismatchCheck;
+use crate::{ControlPlane, Error, Process, cpu_time, net};
 
 /// How long the operator may take until it is ready.
 const READY: Duration = Duration::from_mins(1);
@@ -37,12 +41,20 @@ pub struct OperatorOptions {
     pub args: Vec<String>,
     /// More environment variables.
     pub env: Vec<(String, String)>,
+    /// The URL at which it finds the API server, such as that of a [`Proxy`](crate::Proxy); the server's own if absent.
+    pub api_server: Option<String>,
+    /// Whether it may log that the server did something else than was predicted; otherwise that is a panic when it is
+    /// stopped or dropped.
+    pub expect_mismatches: bool,
 }
 
-/// A running operator. Dropping it kills it; if that happens because a test panics, the end of its log is shown.
+/// A running operator. Dropping it kills it; if that happens because a test panics, the end of its log is shown, and
+/// otherwise it panics if the operator has predicted wrongly.
 #[derive(Debug)]
 pub struct Operator {
+    // Dropped in this order: the log is complete when the process is gone.
     process: Process,
+    mismatches: MismatchCheck,
     user: String,
     health: SocketAddr,
 }
@@ -65,7 +77,10 @@ impl Operator {
         let binary = tokio::task::spawn_blocking(binary::find);
         let binary = binary.await.map_err(Error::parse("the outcome of the build"))??;
         install::install(control_plane, home, &name).await?;
-        let kubeconfig = control_plane.kubeconfig_for_service_account(home, &name).await?;
+        let kubeconfig = match &options.api_server {
+            Some(url) => control_plane.kubeconfig_by_way_of(url, home, &name).await?,
+            None => control_plane.kubeconfig_for_service_account(home, &name).await?,
+        };
         let user = format!("system:serviceaccount:{home}:{name}");
         let log = control_plane.logs_dir().join(format!("{name}.{count}.log"));
 
@@ -75,7 +90,8 @@ impl Operator {
             let health = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             let command = command(&binary, &kubeconfig, health, &options);
             let process = Process::spawn(&name, &command, &log, STOPPED)?;
-            let operator = Self { process, user: user.clone(), health };
+            let mismatches = MismatchCheck::new(&log, options.expect_mismatches);
+            let operator = Self { process, mismatches, user: user.clone(), health };
             match operator.wait_until_ready().await {
                 Err(Error::Ended { tail, .. })
                     if attempt < ATTEMPTS && tail.to_lowercase().contains("address already in use") =>
@@ -102,6 +118,27 @@ impl Operator {
         self.health
     }
 
+    /// What it has counted up to now.
+    ///
+    /// # Errors
+    /// When it doesn't answer, or with something else than metrics.
+    pub async fn metrics(&self) -> Result<Metrics, Error> {
+        let (address, what) = (self.health, || format!("the metrics of {}", self.process.name()));
+        let text = tokio::task::spawn_blocking(move || net::http_get(address, "/metrics")).await;
+        let text = text.map_err(Error::parse(what()))?.map_err(Error::parse(what()))?;
+        Metrics::parse(&text).map_err(Error::parse(what()))
+    }
+
+    /// Has it look at every Workload again, by SIGHUP, and doesn't wait for that.
+    pub fn look_again(&self) -> Result<(), Error> {
+        self.process.hang_up()
+    }
+
+    /// The processor's time that it has had, as [`cpu_time`] counts it.
+    pub fn cpu_time(&self) -> Result<Duration, Error> {
+        cpu_time(self.process.pid())
+    }
+
     /// All that it has logged.
     pub fn logs(&self) -> String {
         let path = self.process.log();
@@ -125,11 +162,15 @@ impl Operator {
     ///
     /// # Errors
     /// When it still runs after half a minute.
+    ///
+    /// # Panics
+    /// When it has predicted wrongly, unless that was expected.
     pub async fn stop(&self) -> Result<ExitStatus, Error> {
         self.process.terminate()?;
         let end = Instant::now() + STOPPED;
         loop {
             if let Some(status) = self.process.status() {
+                self.mismatches.run();
                 return Ok(status);
             }
             if Instant::now() >= end {

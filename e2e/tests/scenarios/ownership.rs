@@ -73,7 +73,7 @@ async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_ch
     assert_eq!(batons.len(), 1, "{batons:#?}");
     assert_eq!((batons[0].0.as_str(), batons[0].1.as_deref()), ("Apply", Some("status")));
 
-    // Whatever was still under way is in the audit log once a later pass is.
+    // Whatever was still under way is in the audit log once a later pass has ended.
     scene.reconcile().await;
     let written = scene.writes("workloads").len();
     for _ in 0..3 {

@@ -16,6 +16,16 @@ use serde_json::{Value, json};
 /// Longer than anything takes on a slow machine; a test never asserts on time.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// What comes of a write comes sooner: an operator that does nothing for as long has nothing to do.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// How far the operator is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Passes {
+    ended: u64,
+    waiting: u64,
+}
+
 pub struct Scene {
     pub control_plane: &'static ControlPlane,
     pub client: Client,
@@ -154,20 +164,37 @@ impl Scene {
             .collect()
     }
 
-    /// Makes the operator look again, and waits until it has applied the Deployment once more.
+    /// Makes the operator look again, and waits until it has: whatever it wrote thereby is written.
     pub async fn reconcile(&self) {
-        let before = self.deployment_applies();
+        // A pass that is under way may have begun before the touch and must not count for the one that sees it.
+        let before = self.at_rest().await;
         let touched = json!({"metadata": {"annotations": {"touched": before.to_string()}}});
         self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(touched)).await.unwrap();
-        self.eventually("another apply of the Deployment", async || {
-            if self.deployment_applies() > before { Ok(()) } else { Err(before) }
+        self.eventually("a pass after the touch", async || {
+            let passes = self.passes().await;
+            if passes.ended > before { Ok(()) } else { Err(passes) }
         })
         .await;
+        self.at_rest().await;
     }
 
-    /// How often the operator has applied the Deployment `web`, by the API server's audit log.
-    pub fn deployment_applies(&self) -> usize {
-        self.writes("deployments").len()
+    /// Waits until the operator has had nothing to do for a moment; how many passes had ended by then.
+    pub async fn at_rest(&self) -> u64 {
+        self.eventually("the operator to be at rest", async || {
+            let before = self.passes().await;
+            tokio::time::sleep(MOMENT).await;
+            let after = self.passes().await;
+            if before == after && after.waiting == 0 { Ok(after.ended) } else { Err((before, after)) }
+        })
+        .await
+    }
+
+    async fn passes(&self) -> Passes {
+        let metrics = self.operator.metrics().await.unwrap();
+        Passes {
+            ended: metrics.count("baton_reconciles_total", &[]),
+            waiting: metrics.count("baton_reconcile_queue_depth", &[]),
+        }
     }
 
     /// The operator's writes to this resource, by the API server's audit log.

@@ -1,0 +1,227 @@
+//! The proxy in front of a real API server: whoever talks through it is served as without it, until a rule says
+//! otherwise.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use baton_crd::Workload;
+use baton_e2e::{Action, ControlPlane, Namespace, Operator, OperatorOptions, Proxy, RequestInfo};
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client, ResourceExt as _,
+    api::{GetParams, ListParams, Patch, PatchParams, PostParams, Request, WatchEvent, WatchParams},
+    runtime::wait::await_condition,
+};
+use serde_json::{Value, json};
+
+/// Far longer than anything takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A namespace, a client that reaches it by way of a proxy with these rules, and the administrator's, that doesn't.
+struct Scene {
+    namespace: Namespace,
+    proxied: Client,
+    direct: Client,
+    _proxy: Proxy,
+}
+
+impl Scene {
+    async fn start(name: &str, rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static) -> Self {
+        let cluster = ControlPlane::shared().await;
+        let namespace = cluster.namespace(name).await.unwrap();
+        let account = format!("--serviceaccount={namespace}:editor");
+        for line in [
+            &["create", "serviceaccount", "editor"][..],
+            &["create", "rolebinding", "editor", "--clusterrole=edit", &account],
+        ] {
+            let args = line.iter().copied().chain(["--namespace", namespace.name()]);
+            cluster.kubectl(args).await.unwrap().success().unwrap();
+        }
+        let proxy = Proxy::start(cluster, rules).await.unwrap();
+        let proxied = cluster.client_by_way_of(proxy.url(), namespace.name(), "editor").await.unwrap();
+        let direct = cluster.admin().await.unwrap();
+        let scene = Self { namespace, proxied, direct, _proxy: proxy };
+        scene.until_allowed().await;
+        scene
+    }
+
+    /// A role binding counts a moment after it was made.
+    async fn until_allowed(&self) {
+        let end = Instant::now() + PATIENCE;
+        while let Err(error) = self.maps(&self.proxied).list(&ListParams::default()).await {
+            assert!(Instant::now() < end, "{error}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    fn maps(&self, client: &Client) -> Api<ConfigMap> {
+        Api::namespaced(client.clone(), self.namespace.name())
+    }
+
+    /// Applies a `ConfigMap` through the proxy.
+    async fn apply(&self, name: &str) -> kube::Result<ConfigMap> {
+        let map =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}});
+        self.maps(&self.proxied).patch(name, &PatchParams::apply("test"), &Patch::Apply(map)).await
+    }
+
+    /// Whether there is such a `ConfigMap`, without the proxy.
+    async fn stored(&self, name: &str) -> bool {
+        self.maps(&self.direct).get_opt(name).await.unwrap().is_some()
+    }
+
+    async fn get(&self, path: &str) -> kube::Result<Value> {
+        let request = Request::new("").get(path.trim_start_matches('/'), &GetParams::default()).unwrap();
+        self.proxied.request(request).await
+    }
+}
+
+fn map(name: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_reads_and_writes_through_the_proxy_as_itself() {
+    let scene = Scene::start("through", |_| Action::Forward).await;
+    let audit = ControlPlane::shared().await.audit().unwrap();
+    let maps = scene.maps(&scene.proxied);
+    maps.create(&PostParams::default(), &map("created")).await.unwrap();
+    let names: Vec<_> =
+        maps.list(&ListParams::default()).await.unwrap().iter().map(ConfigMap::name_any).collect();
+    assert!(names.contains(&"created".to_owned()), "{names:?}");
+
+    let user = format!("system:serviceaccount:{}:editor", scene.namespace);
+    let created = async || audit.wait_for(PATIENCE, |log| log.verb("create").name("created").by(&user)).await;
+    assert_eq!(created().await.unwrap()[0].code, Some(201));
+    let refused = maps.get("missing").await.unwrap_err().to_string();
+    assert!(refused.contains("not found"), "a failure is passed on too: {refused}");
+}
+
+#[tokio::test]
+async fn the_events_of_a_watch_flow_while_it_is_open() {
+    let scene = Scene::start("watch", |_| Action::Forward).await;
+    let params = WatchParams::default().disable_bookmarks().fields("metadata.name!=kube-root-ca.crt");
+    let mut events = scene.maps(&scene.proxied).watch(&params, "0").await.unwrap().boxed();
+    for name in ["first", "second"] {
+        scene.maps(&scene.direct).create(&PostParams::default(), &map(name)).await.unwrap();
+        let event = tokio::time::timeout(PATIENCE, events.try_next()).await.unwrap().unwrap().unwrap();
+        assert!(matches!(&event, WatchEvent::Added(map) if map.name_any() == name), "{event:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_document_can_be_made_to_say_something_else() {
+    let retype = |document: &mut Value| {
+        document["components"]["schemas"]["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["replicas"]["type"] =
+            json!("string");
+    };
+    let scene = Scene::start("rewritten", move |request| match request.path.as_str() {
+        "/openapi/v3/apis/apps/v1" => Action::rewrite(retype),
+        _ => Action::Forward,
+    })
+    .await;
+    let replicas = async |path: &str| {
+        let document = scene.get(path).await.unwrap();
+        document["components"]["schemas"]["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["replicas"]
+            .clone()
+    };
+    assert_eq!(replicas("/openapi/v3/apis/apps/v1").await["type"], "string");
+    assert_eq!(replicas("/openapi/v3/apis/apps/v1").await["format"], "int32", "the rest is as it was");
+    let missing = scene.get("/openapi/v3/apis/apps/v1beta1").await.unwrap_err();
+    assert!(missing.to_string().contains("404"), "{missing}");
+}
+
+#[tokio::test]
+async fn a_rule_can_answer_in_the_place_of_the_server() {
+    // Of 429, 503 and 504 the client says nothing for minutes: it tries again.
+    let scene = Scene::start("answered", |request| match request.path.as_str() {
+        "/openapi/v3" => Action::fail(500, "InternalError", "not today"),
+        _ => Action::Forward,
+    })
+    .await;
+    match scene.get("/openapi/v3").await.unwrap_err() {
+        kube::Error::Api(status) => {
+            assert_eq!((status.code, &*status.reason, &*status.message), (500, "InternalError", "not today"));
+        }
+        error => panic!("{error:?}"),
+    }
+    scene.get("/version").await.unwrap();
+}
+
+#[tokio::test]
+async fn the_connection_is_cut_before_or_after_the_nth_write() {
+    let scene = Scene::start("cut", |request| match request.write {
+        Some(2) => Action::CutBefore,
+        Some(3) => Action::CutAfter,
+        _ => Action::Forward,
+    })
+    .await;
+    scene.apply("forwarded").await.unwrap();
+    let error = scene.apply("cut-before").await.unwrap_err();
+    assert!(!matches!(error, kube::Error::Api(_)), "no answer is what the client gets: {error:?}");
+    assert!(!scene.stored("cut-before").await);
+    let error = scene.apply("cut-after").await.unwrap_err();
+    assert!(!matches!(error, kube::Error::Api(_)), "no answer is what the client gets: {error:?}");
+    assert!(scene.stored("cut-after").await);
+    scene.apply("forwarded-again").await.unwrap();
+    assert!(scene.stored("forwarded").await && scene.stored("forwarded-again").await);
+}
+
+#[tokio::test]
+async fn a_write_can_be_made_to_come_late() {
+    const LATE: Duration = Duration::from_millis(300);
+    let scene = Scene::start("late", |request| match request.write {
+        Some(_) => Action::Delay(LATE),
+        None => Action::Forward,
+    })
+    .await;
+    let began = Instant::now();
+    scene.apply("late").await.unwrap();
+    assert!(began.elapsed() >= LATE);
+}
+
+#[tokio::test]
+async fn the_operator_works_by_way_of_a_proxy() {
+    let cluster = ControlPlane::shared().await;
+    let namespace = cluster.namespace("operator").await.unwrap();
+    let writes = Arc::new(Mutex::new(Vec::new()));
+    let seen = writes.clone();
+    let proxy = Proxy::start(cluster, move |request| {
+        if let Some(number) = request.write {
+            seen.lock().unwrap().push((number, request.path.clone()));
+        }
+        Action::Forward
+    })
+    .await
+    .unwrap();
+    let options = OperatorOptions {
+        namespace: Some(namespace.name().to_owned()),
+        api_server: Some(proxy.url().to_owned()),
+        ..OperatorOptions::default()
+    };
+    let _operator = Operator::start(cluster, options).await.unwrap();
+
+    let workloads: Api<Workload> = Api::namespaced(cluster.admin().await.unwrap(), namespace.name());
+    let web = json!({
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
+    });
+    workloads.create(&PostParams::default(), &serde_json::from_value(web).unwrap()).await.unwrap();
+    let is_ready = |workload: Option<&Workload>| {
+        let status = workload.and_then(|workload| workload.status.as_ref());
+        status.is_some_and(|status| {
+            status.conditions.iter().any(|one| one.type_ == "Ready" && one.status == "True")
+        })
+    };
+    let ready = await_condition(workloads, "web", is_ready);
+    tokio::time::timeout(PATIENCE, ready).await.unwrap().unwrap();
+
+    let writes = writes.lock().unwrap();
+    assert!(writes.iter().any(|(_, path)| path.ends_with("/deployments/web")), "{writes:#?}");
+    assert_eq!(writes.iter().map(|(number, _)| *number).max(), Some(writes.len()), "{writes:#?}");
+}
