@@ -98,7 +98,7 @@ async fn try_out(seen: &Observed, rehearsed: Rehearsed, context: &Context) -> Re
         context.writer.check(workload, &context.writer.schemas(), child, forecast, base, answer)
     });
     let (dry_run, words) = match (&outcome, verdict) {
-        (Outcome::Stale(error), _) if !error.is_ownership_conflict() => return Err(Stale),
+        (Outcome::Stale(_), None) => return Err(Stale),
         (_, Some(Verdict::Mismatch(differences))) => {
             let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
             (DryRun::Disagreed, Some(format!("the API server disagrees: {}", lines.join("; "))))
@@ -107,13 +107,11 @@ async fn try_out(seen: &Observed, rehearsed: Rehearsed, context: &Context) -> Re
             (DryRun::Disagreed, Some(format!("only the API server knows: {reason}")))
         }
         (Outcome::Done(_), _) => (DryRun::Agreed, None),
-        (Outcome::Stale(error) | Outcome::Failed(error), _)
-            if error.is_rejection() || error.is_ownership_conflict() =>
-        {
-            (DryRun::Rejected, Some(format!("the API server would reject it: {}", with_causes(error))))
+        (Outcome::Failed(error), _) if !error.is_rejection() => {
+            (DryRun::NotRun, Some(format!("the API server couldn't be asked: {}", with_causes(error))))
         }
         (Outcome::Stale(error) | Outcome::Failed(error), _) => {
-            (DryRun::NotRun, Some(format!("the API server couldn't be asked: {}", with_causes(error))))
+            (DryRun::Rejected, Some(format!("the API server would refuse it: {}", with_causes(error))))
         }
     };
     Ok(Tried { rehearsed, dry_run, words })
