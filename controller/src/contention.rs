@@ -102,6 +102,7 @@ impl Contention {
         takes: impl IntoIterator<Item = (&'t str, &'t str)>,
         now: Instant,
     ) {
+        self.forget_what_is_over(now);
         let fought = self.0.entry(uid.to_owned()).or_default().entry(child).or_default();
         fought.generation = generation;
         for (path, manager) in takes {
@@ -149,27 +150,31 @@ impl Contention {
         of_workload.filter(|(_, fought)| held(fought)).map(|(child, _)| *child).collect()
     }
 
-    /// The fights about a Workload's children, in the order of the children and paths. Those that are over are forgotten.
+    /// The fights about a Workload's children, in the order of the children and paths.
     pub fn fights(&mut self, uid: &str, now: Instant) -> Vec<Contested> {
-        let Some(children) = self.0.get_mut(uid) else { return Vec::new() };
-        for fought in children.values_mut() {
-            fought.fields.retain(|_, rounds| rounds.over_at() > now);
-        }
-        children.retain(|_, fought| !fought.fields.is_empty());
-        let fights = children.iter().flat_map(|(child, fought)| {
-            fought.fights().map(|(path, rounds)| Contested {
+        self.forget_what_is_over(now);
+        let of_child = |(child, fought): (&ChildKind, &Fought)| {
+            let contested = |(path, rounds): (&String, &Rounds)| Contested {
                 child: *child,
                 path: path.clone(),
                 manager: rounds.manager.clone(),
                 count: rounds.count,
                 pause: rounds.pause(),
-            })
+            };
+            fought.fights().map(contested).collect::<Vec<_>>()
+        };
+        self.0.get(uid).into_iter().flatten().flat_map(of_child).collect()
+    }
+
+    /// Of every Workload, also of those that are gone.
+    fn forget_what_is_over(&mut self, now: Instant) {
+        self.0.retain(|_, children| {
+            children.retain(|_, fought| {
+                fought.fields.retain(|_, rounds| rounds.over_at() > now);
+                !fought.fields.is_empty()
+            });
+            !children.is_empty()
         });
-        let fights = fights.collect();
-        if children.is_empty() {
-            self.0.remove(uid);
-        }
-        fights
     }
 
     /// How long until the Workload has to be looked at again: a child's pause ends, or a fight may be over.
@@ -179,11 +184,6 @@ impl Contention {
                 fought.fights().map(|(_, rounds)| rounds.over_at()).chain(fought.resume_at())
             });
         moments.filter(|moment| *moment > now).min().map(|moment| moment - now)
-    }
-
-    /// Forgets a Workload that is gone.
-    pub fn forget(&mut self, uid: &str) {
-        self.0.remove(uid);
     }
 }
 

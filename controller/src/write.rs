@@ -22,7 +22,7 @@ use crate::{
     openapi::SchemaCache,
     plan::Step,
     predict::{Answer, Difference, Forecast, ForecastError, Schemas, Take, Verdict},
-    request::Request,
+    request::{Request, Write},
 };
 
 /// Predicts, sends and checks.
@@ -88,8 +88,11 @@ impl Writer {
             request.require_unchanged(&live.revision());
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
+        let is_apply = matches!(request.write, Write::Apply { .. });
         let outcome = self.actor.send(workload, request, Effect::Stored).await;
-        self.metrics.applied(child, apply_outcome(&outcome));
+        if is_apply {
+            self.metrics.applied(child, apply_outcome(&outcome));
+        }
         if let Some(forecast) = forecast.as_ref().filter(|_| is_comparable)
             && let Some(answer) = answer(&outcome, Effect::Stored)
         {
