@@ -3,9 +3,10 @@
 //! Like [`crate::backoff`] it remembers nothing but pace; a restart begins with what the status tells. Refuses to know how a
 //! field is taken.
 //!
-//! The third time that Baton takes the same field, within a while of the time before, is a fight. From then on the child is
-//! left alone after each take, for a pause that doubles up to [`LONGEST_PAUSE`]: however fast the other side is, the writes
-//! are bounded. A fight is over when the field stays Baton's for twice the longest time that the other side took so far.
+//! The third time that Baton sets the same field right, within a while of the time before, is a fight: another manager took
+//! it, or removed it, in between. From then on the child is left alone after each such write, for a pause that doubles up to
+//! [`LONGEST_PAUSE`]: however fast the other side is, the writes are bounded. A fight is over when the field stays Baton's for
+//! twice the longest time that the other side took so far.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,6 +25,8 @@ const SHORTEST_CALM: Duration = Duration::from_secs(10);
 /// A field that is taken again after a longer time than this isn't fought about.
 const MEMORY: Duration = Duration::from_mins(10);
 
+const SOMEBODY: &str = "somebody";
+
 /// The children of all Workloads that are fought about, or may soon be.
 #[derive(Debug, Default)]
 pub struct Contention(HashMap<String, BTreeMap<ChildKind, Fought>>);
@@ -32,7 +35,7 @@ pub struct Contention(HashMap<String, BTreeMap<ChildKind, Fought>>);
 #[derive(Debug, Default)]
 struct Fought {
     fields: BTreeMap<String, Rounds>,
-    /// The generation of the Workload's spec at the last take: the edit of a person isn't held back.
+    /// The generation of the Workload's spec at the last write: the edit of a person isn't held back.
     generation: i64,
 }
 
@@ -47,9 +50,10 @@ impl Fought {
     }
 }
 
-/// How often one field was taken.
+/// How often one field was set right.
 #[derive(Clone, Debug)]
 struct Rounds {
+    /// Who took it last; empty where that can't be told, because the other side owns nothing by it.
     manager: String,
     count: u32,
     last: Instant,
@@ -63,11 +67,11 @@ pub struct Contested {
     pub child: ChildKind,
     /// The field's path.
     pub path: String,
-    /// The manager that took it last.
+    /// The manager that took it last, or `somebody` where that can't be told.
     pub manager: String,
     /// How often Baton took it back in this fight.
     pub count: u32,
-    /// How long the child is left alone after the last take.
+    /// How long the child is left alone after the last time.
     pub pause: Duration,
 }
 
@@ -93,19 +97,22 @@ impl Rounds {
 }
 
 impl Contention {
-    /// Notes that Baton has just taken fields of a child from these managers.
-    pub fn taken<'t>(
+    /// Notes that Baton has just set fields of a child: paths, each with the manager that it was taken from, or none.
+    ///
+    /// A field that was nobody's is only news where the spec is the same as at the write before.
+    pub fn wrote<'t>(
         &mut self,
         uid: &str,
         child: ChildKind,
         generation: i64,
-        takes: impl IntoIterator<Item = (&'t str, &'t str)>,
+        fields: impl IntoIterator<Item = (&'t str, Option<&'t str>)>,
         now: Instant,
     ) {
         self.forget_what_is_over(now);
         let fought = self.0.entry(uid.to_owned()).or_default().entry(child).or_default();
+        let was_edited = fought.generation != generation;
         fought.generation = generation;
-        for (path, manager) in takes {
+        for (path, manager) in fields {
             let rounds = fought.fields.entry(path.to_owned()).or_insert_with(|| Rounds {
                 manager: String::new(),
                 count: 0,
@@ -113,14 +120,14 @@ impl Contention {
                 longest_gap: Duration::ZERO,
             });
             let gap = now.saturating_duration_since(rounds.last);
-            if gap > MEMORY {
+            if gap > MEMORY || (was_edited && manager.is_none()) {
                 (rounds.count, rounds.longest_gap) = (0, Duration::ZERO);
             } else {
                 rounds.longest_gap = rounds.longest_gap.max(gap);
             }
             rounds.count += 1;
             rounds.last = now;
-            manager.clone_into(&mut rounds.manager);
+            manager.unwrap_or_default().clone_into(&mut rounds.manager);
         }
     }
 
@@ -157,7 +164,7 @@ impl Contention {
             let contested = |(path, rounds): (&String, &Rounds)| Contested {
                 child: *child,
                 path: path.clone(),
-                manager: rounds.manager.clone(),
+                manager: if rounds.manager.is_empty() { SOMEBODY.to_owned() } else { rounds.manager.clone() },
                 count: rounds.count,
                 pause: rounds.pause(),
             };
@@ -203,7 +210,7 @@ mod tests {
     ) -> Vec<Duration> {
         let (mut takes, mut now) = (Vec::new(), start);
         while now < start + lasts {
-            contention.taken("u", CHILD, 1, [(IMAGE, "rogue")], now);
+            contention.wrote("u", CHILD, 1, [(IMAGE, Some("rogue"))], now);
             takes.push(now - start);
             now += rogue_takes_after;
             if contention.held_back("u", 1, now).contains(&CHILD) {
@@ -253,7 +260,7 @@ mod tests {
     fn two_takes_are_no_fight_and_neither_are_takes_far_apart() {
         let (mut contention, mut now) = (Contention::default(), Instant::now());
         for _ in 0..10 {
-            contention.taken("u", CHILD, 1, [(IMAGE, "rogue")], now);
+            contention.wrote("u", CHILD, 1, [(IMAGE, Some("rogue"))], now);
             assert!(contention.fights("u", now).is_empty());
             assert!(contention.held_back("u", 1, now).is_empty());
             now += MEMORY + Duration::from_secs(1);
@@ -264,7 +271,7 @@ mod tests {
     fn a_slow_opponent_is_one_too_and_the_fight_isnt_over_between_its_takes() {
         let (mut contention, mut now) = (Contention::default(), Instant::now());
         for round in 1..10 {
-            contention.taken("u", CHILD, 1, [(IMAGE, "gitops")], now);
+            contention.wrote("u", CHILD, 1, [(IMAGE, Some("gitops"))], now);
             let just_before = now + Duration::from_secs(179);
             assert_eq!(contention.fights("u", just_before).len(), usize::from(round >= FIGHT));
             now += Duration::from_mins(3);
@@ -278,15 +285,28 @@ mod tests {
         let now = start + *takes.last().unwrap();
         assert_eq!(contention.held_back("u", 1, now), [CHILD]);
         assert_eq!(contention.held_back("u", 2, now), []);
-        contention.taken("u", CHILD, 2, [(IMAGE, "rogue")], now);
+        contention.wrote("u", CHILD, 2, [(IMAGE, Some("rogue"))], now);
         assert_eq!(contention.held_back("u", 2, now), [CHILD], "but not again and again");
+    }
+
+    #[test]
+    fn a_field_that_is_removed_again_and_again_is_fought_about_too_and_edits_are_not() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        for generation in 1..10 {
+            contention.wrote("u", CHILD, generation, [(".metadata.labels.team", None)], now);
+            assert!(contention.fights("u", now).is_empty(), "somebody edits the Workload {generation} times");
+        }
+        for _ in 0..2 {
+            contention.wrote("u", CHILD, 9, [(".metadata.labels.team", None)], now);
+        }
+        assert_eq!(contention.fights("u", now)[0].manager, SOMEBODY);
     }
 
     #[test]
     fn other_children_are_not_held_back() {
         let (mut contention, start) = (Contention::default(), Instant::now());
         fight(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
-        contention.taken("u", ChildKind::Service, 1, [(".spec.type", "rogue")], start);
+        contention.wrote("u", ChildKind::Service, 1, [(".spec.type", Some("rogue"))], start);
         assert!(!contention.held_back("u", 1, start).contains(&ChildKind::Service));
         assert!(contention.held_back("other", 1, start).is_empty());
     }

@@ -15,6 +15,7 @@ use crate::{
     intent::IntentError,
     observe::{Observed, wants},
     plan::{Guard, Plan, Step, Then, plan},
+    predict::Effects,
     reconcile::Context,
     report::{ChildResult, Pass},
     write::{How, Written},
@@ -25,6 +26,9 @@ use crate::{
 pub(crate) const MOST_LOOKS: usize = 8;
 /// How often somebody else may be faster before a write no longer waits for an object that stands still.
 const MOST_GUARDED: u32 = 3;
+
+/// What is said to be taken where an object was deleted.
+const WHOLE_OBJECT: &str = "the object itself";
 
 /// One pass of the loop while it is under way.
 struct Enforcement<'c> {
@@ -101,23 +105,37 @@ impl Enforcement<'_> {
         let guarded = self.stale.get(&child).is_none_or(|times| *times < MOST_GUARDED);
         let how = How { for_real: self.for_real, guarded };
         let written = self.context.writer.write(&self.pass.seen, &step, how).await;
-        let Written::Sent { outcome, takes } = written else {
+        let Written::Sent { outcome, effects } = written else {
             self.pass.results.entry(child).or_insert(ChildResult::Applied);
             self.context.backoff(|backoff| backoff.succeeded(&self.uid, child));
             return;
         };
-        if !takes.is_empty() {
-            let (uid, generation, now) = (&self.uid, self.generation, Instant::now());
-            self.context.contention(|contention| {
-                let fields = takes.iter().map(|take| (take.path.as_str(), take.manager.as_str()));
-                contention.taken(uid, child, generation, fields, now);
-                if contention.held_back(uid, generation, now).contains(&child) {
-                    self.held_back.insert(child);
-                }
-            });
-            self.pass.takes.extend(takes.into_iter().map(|take| (child, take)));
+        if self.is_fought_about(&step, &effects) {
+            self.held_back.insert(child);
         }
+        self.pass.takes.extend(effects.takes.into_iter().map(|take| (child, take)));
         self.note(child, &step, outcome);
+    }
+
+    /// Notes what a write has set right; says whether the child is to be left alone after it.
+    fn is_fought_about(&self, step: &Step, effects: &Effects) -> bool {
+        let (uid, child, now) = (&self.uid, step.child(), Instant::now());
+        let taken = || effects.takes.iter().map(|take| (take.path.as_str(), Some(take.manager.as_str())));
+        let is_taken = |path: &String| effects.takes.iter().any(|take| take.path == *path);
+        let set: Vec<(&str, Option<&str>)> = match step {
+            // An object that goes again and again is one thing, not the many fields in it.
+            Step::Apply { guard: Guard::Create, .. } => vec![(WHOLE_OBJECT, None)],
+            _ => {
+                effects.sets.iter().filter(|path| !is_taken(path)).map(|path| (path.as_str(), None)).collect()
+            }
+        };
+        if effects.sets.is_empty() && effects.takes.is_empty() {
+            return false;
+        }
+        self.context.contention(|contention| {
+            contention.wrote(uid, child, self.generation, taken().chain(set), now);
+            contention.held_back(uid, self.generation, now).contains(&child)
+        })
     }
 
     fn note(&mut self, child: ChildKind, step: &Step, outcome: Outcome) {

@@ -21,7 +21,7 @@ use crate::{
     observe::Observed,
     openapi::SchemaCache,
     plan::Step,
-    predict::{Answer, Difference, Forecast, ForecastError, Schemas, Take, Verdict},
+    predict::{Answer, Difference, Effects, Forecast, ForecastError, Schemas, Verdict},
     request::{Request, Write},
 };
 
@@ -52,8 +52,8 @@ pub(crate) enum Written {
     Sent {
         /// How that ended.
         outcome: Outcome,
-        /// What Baton took with it, if it was stored.
-        takes: Vec<Take>,
+        /// What became different by it, if it was stored.
+        effects: Effects,
     },
 }
 
@@ -75,7 +75,7 @@ impl Writer {
             Ok(request) => request,
             Err(error) => {
                 let outcome = Outcome::Failed(ActError::Client(kube::Error::SerdeError(error.source)));
-                return Written::Sent { outcome, takes: Vec::new() };
+                return Written::Sent { outcome, effects: Effects::default() };
             }
         };
         let schemas = self.schemas();
@@ -98,17 +98,17 @@ impl Writer {
         {
             self.check(workload, &schemas, child, forecast, live, answer);
         }
-        let mut takes = Vec::new();
+        let mut effects = Effects::default();
         if matches!(outcome, Outcome::Done(_)) {
-            takes = step.releases(seen);
             if let Some(Forecast::Stored(stored)) = forecast {
-                takes.extend(stored.effects.takes);
+                effects = stored.effects;
             }
+            effects.takes.extend(step.releases(seen));
         }
-        for take in &takes {
+        for take in &effects.takes {
             self.metrics.took_over(child, &take.manager, 1);
         }
-        Written::Sent { outcome, takes }
+        Written::Sent { outcome, effects }
     }
 
     /// What a request will do; nothing where that can't be said.
