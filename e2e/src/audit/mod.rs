@@ -252,6 +252,19 @@ mod tests {
     }
 
     #[test]
+    fn a_trial_says_so_in_its_query_or_if_it_deletes_in_its_body() {
+        let log = [
+            line("1", "ResponseComplete", "patch", "/x?dryRun=All", ""),
+            line("2", "ResponseComplete", "delete", "/x", r#","requestObject":{"dryRun":["All"]}"#),
+            line("3", "ResponseComplete", "delete", "/x", r#","requestObject":{"preconditions":{}}"#),
+        ]
+        .join("\n")
+            + "\n";
+        let trials: Vec<bool> = parse(log.as_bytes()).unwrap().iter().map(AuditEntry::is_dry_run).collect();
+        assert_eq!(trials, [true, true, false]);
+    }
+
+    #[test]
     fn a_watch_counts_once_with_its_last_stage() {
         let watches = parse(log().as_bytes()).unwrap().verb("watch");
         assert_eq!(
