@@ -36,9 +36,16 @@ fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Even
             fields.push(format!("{} more", takes.len() - MOST_FIELDS));
         }
         let note = format!("took from {manager} of {child} {name}: {}", fields.join("; "));
-        about(pass, child, warning("TookOver", "Apply", note))
+        about(pass, child, warning("TookOver", &action_against(manager), note))
     };
     bursts.into_iter().map(burst).collect()
+}
+
+/// Names the manager, since Events that differ only in their notes would be taken for one that happens again.
+fn action_against(manager: &str) -> String {
+    let mut action = format!("TakeFrom/{manager}");
+    action.truncate(action.floor_char_boundary(LONGEST_ACTION));
+    action
 }
 
 fn in_words(take: &Take) -> String {
@@ -191,8 +198,9 @@ fn event(type_: EventType, reason: &str, action: &str, note: String) -> Event {
     }
 }
 
-/// The API server refuses an Event whose note is longer than this many bytes.
+/// The API server refuses an Event whose note, or whose action, is longer than this many bytes.
 const LONGEST_NOTE: usize = 1024;
+const LONGEST_ACTION: usize = 128;
 
 fn shortened(mut note: String) -> String {
     const MORE: &str = "…";
