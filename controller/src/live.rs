@@ -103,6 +103,16 @@ impl Live {
         entries.map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Whether a manager owns a field, by its path as it is told to people.
+    pub fn is_owned_by(&self, manager: &str, path: &str) -> bool {
+        let own = self.managed_fields().iter().filter(|entry| text(entry, "manager") == Some(manager));
+        own.filter_map(|entry| entry.get("fieldsV1")).any(|fields| {
+            let arena = Arena::new();
+            let fields = FieldSet::from_fields_v1(&arena, fields).unwrap_or_default();
+            fields.paths(&arena).iter().any(|owned| owned.to_string() == path)
+        })
+    }
+
     /// Whether it is on its way out and only finalizers keep it.
     pub fn is_terminating(&self) -> bool {
         self.0.metadata.deletion_timestamp.is_some()

@@ -21,7 +21,7 @@ use crate::{
     observe::Observed,
     openapi::SchemaCache,
     plan::Step,
-    predict::{Answer, Difference, Effects, Forecast, ForecastError, Schemas, Verdict},
+    predict::{Answer, Difference, Effects, Forecast, ForecastError, Schemas, Take, Verdict},
     request::{Request, Write},
 };
 
@@ -99,11 +99,12 @@ impl Writer {
             self.check(workload, &schemas, child, forecast, live, answer);
         }
         let mut effects = Effects::default();
-        if matches!(outcome, Outcome::Done(_)) {
+        if let Outcome::Done(after) = &outcome {
             if let Some(Forecast::Stored(stored)) = forecast {
                 effects = stored.effects;
             }
             effects.takes.extend(step.releases(seen));
+            effects = effects.borne_out(live, after.as_ref());
         }
         for take in &effects.takes {
             self.metrics.took_over(child, &take.manager, 1);
@@ -176,6 +177,20 @@ impl Writer {
     }
 }
 
+impl Effects {
+    /// What of these the server's answer bears out. A schema may be wrong, and the server may spell a value in its own way:
+    /// then nothing was set, or nobody has lost anything.
+    fn borne_out(mut self, before: Option<&Live>, after: Option<&Live>) -> Self {
+        let (Some(before), Some(after)) = (before, after) else { return self };
+        if before.revision() == after.revision() {
+            return Self::default();
+        }
+        let owns = |live: &Live, take: &Take| live.is_owned_by(&take.manager, &take.path);
+        self.takes.retain(|take| owns(before, take) && !owns(after, take));
+        self
+    }
+}
+
 /// What a difference has in common with those of other objects: its place without the names of list items.
 fn cause(difference: &Difference) -> String {
     let mut depth = 0_usize;
@@ -212,7 +227,36 @@ fn apply_outcome(outcome: &Outcome) -> ApplyOutcome {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    /// A Deployment at a version, of which `helm` owns the number or doesn't.
+    fn live(version: &str, helm: bool) -> Live {
+        let fields =
+            if helm { json!({"f:spec": {"f:replicas": {}}}) } else { json!({"f:spec": {"f:paused": {}}}) };
+        let entry = json!({"manager": "helm", "operation": "Update", "fieldsV1": fields});
+        let metadata = json!({"uid": "u", "resourceVersion": version, "managedFields": [entry]});
+        Live::from_json(json!({"metadata": metadata})).unwrap()
+    }
+
+    #[test]
+    fn only_what_the_answer_bears_out_is_told() {
+        let take =
+            |path: &str| Take { path: path.to_owned(), manager: "helm".to_owned(), old: None, new: None };
+        let predicted = Effects {
+            sets: vec![".spec.replicas".to_owned()],
+            takes: vec![take(".spec.replicas"), take(".spec.template")],
+            ..Effects::default()
+        };
+        let told = |after: &Live| predicted.clone().borne_out(Some(&live("1", true)), Some(after));
+        assert_eq!(told(&live("1", true)), Effects::default(), "nothing was stored");
+        assert_eq!(told(&live("2", true)).takes, [], "helm still owns what it owned");
+        assert_eq!(
+            told(&live("2", false)),
+            Effects { takes: vec![take(".spec.replicas")], ..predicted.clone() }
+        );
+    }
 
     #[test]
     fn the_cause_of_a_mismatch_has_no_names_of_items() {
