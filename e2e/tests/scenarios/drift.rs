@@ -42,8 +42,8 @@ async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back() {
 }
 
 #[tokio::test]
-async fn what_another_manager_applies_stays_through_ten_reconciles() {
-    let scene = Scene::start("foreign").await;
+async fn what_another_manager_applies_stays_through_ten_applies() {
+    let scene = Scene::start_sending("foreign").await;
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Applied", "True").await;
 
@@ -61,9 +61,12 @@ async fn what_another_manager_applies_stays_through_ten_reconciles() {
         .patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs))
         .await
         .unwrap();
+    let mark = scene.mark();
     for _ in 0..10 {
         scene.reconcile().await;
     }
+    let applied = scene.requests_since(mark).writes().resource("deployments");
+    assert!(applied.len() >= 10, "each pass applies:\n{applied}");
 
     let deployment = scene.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(deployment.metadata.labels.as_ref().unwrap()["mesh"], "on");

@@ -134,7 +134,7 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
 
 #[tokio::test]
 async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas() {
-    let scene = Scene::start("autoscaled").await;
+    let scene = Scene::start_sending("autoscaled").await;
     scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
     // The autoscaler wants the number that is there, so it writes nothing: the temporary manager keeps it.
     let pending = scene.condition("HandoverPending", "True").await;
@@ -150,7 +150,7 @@ async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas()
 
 #[tokio::test]
 async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left() {
-    let scene = Scene::start("keep").await;
+    let scene = Scene::start_sending("keep").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
     scene.condition("HandedOver", "True").await;
     let watch = ReplicaWatch::start(&scene).await;
@@ -164,7 +164,7 @@ async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left
 
 #[tokio::test]
 async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
-    let scene = Scene::start("dropped-number").await;
+    let scene = Scene::start_sending("dropped-number").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
     let watch = ReplicaWatch::start(&scene).await;
@@ -187,7 +187,7 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
 
 #[tokio::test]
 async fn an_external_autoscaler_gets_the_number_and_baton_makes_none() {
-    let scene = Scene::start("external").await;
+    let scene = Scene::start_sending("external").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.condition("HandoverPending", "True").await;
     let watch = ReplicaWatch::start(&scene).await;

@@ -12,5 +12,6 @@ mod ownership;
 mod permissions;
 mod rejection;
 mod scene;
+mod settled;
 mod skew;
 mod teams;

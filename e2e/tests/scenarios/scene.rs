@@ -31,6 +31,8 @@ pub struct Scene {
     pub client: Client,
     pub operator: Operator,
     pub namespace: Namespace,
+    /// How the operator was started.
+    options: OperatorOptions,
     /// Where this scene begins in the audit log that all share.
     begin: Mark,
 }
@@ -38,14 +40,36 @@ pub struct Scene {
 impl Scene {
     /// A fresh namespace with an operator that watches it.
     pub async fn start(name: &str) -> Self {
+        Self::start_with(name, OperatorOptions::default()).await
+    }
+
+    /// As [`start`](Self::start), with an operator that predicts nothing and so sends every apply, in each pass: to see what
+    /// an apply does that should change nothing.
+    pub async fn start_sending(name: &str) -> Self {
+        let args = ["--predict", "false"].map(str::to_owned).to_vec();
+        Self::start_with(name, OperatorOptions { args, ..OperatorOptions::default() }).await
+    }
+
+    /// As [`start`](Self::start), with an operator that is started like this.
+    pub async fn start_with(name: &str, options: OperatorOptions) -> Self {
         let control_plane = ControlPlane::shared().await;
         let client = control_plane.admin().await.unwrap();
         let namespace = control_plane.namespace(name).await.unwrap();
         let begin = control_plane.audit().unwrap().mark().unwrap();
-        let options =
-            OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
-        let operator = Operator::start(control_plane, options).await.unwrap();
-        Self { control_plane, client, operator, namespace, begin }
+        let options = OperatorOptions {
+            namespace: Some(namespace.name().to_owned()),
+            name: Some(format!("baton-{namespace}")),
+            ..options
+        };
+        let operator = Operator::start(control_plane, options.clone()).await.unwrap();
+        Self { control_plane, client, operator, namespace, options, begin }
+    }
+
+    /// Ends the operator as a rollout does, and starts it again as the same user.
+    pub async fn restart(&mut self) {
+        let status = self.operator.stop().await.unwrap();
+        assert!(status.success(), "{status}");
+        self.operator = Operator::start(self.control_plane, self.options.clone()).await.unwrap();
     }
 
     pub fn ns(&self) -> &str {
@@ -136,7 +160,17 @@ impl Scene {
         what: &str,
         probe: impl AsyncFn() -> Result<T, E>,
     ) -> T {
-        let deadline = Instant::now() + PATIENCE;
+        self.eventually_within(PATIENCE, what, probe).await
+    }
+
+    /// As [`eventually`](Self::eventually), with another patience.
+    pub async fn eventually_within<T, E: std::fmt::Debug>(
+        &self,
+        patience: Duration,
+        what: &str,
+        probe: impl AsyncFn() -> Result<T, E>,
+    ) -> T {
+        let deadline = Instant::now() + patience;
         loop {
             match probe().await {
                 Ok(value) => return value,
@@ -150,18 +184,26 @@ impl Scene {
 
     /// The Events about the Workload, as `Type Reason: note`.
     pub async fn events(&self) -> Vec<String> {
-        let api: Api<Event> = Api::namespaced(self.client.clone(), self.ns());
-        let events = api.list(&ListParams::default()).await.unwrap();
-        events
-            .into_iter()
-            .filter(|event| {
-                event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("Workload")
-            })
-            .map(|event| {
-                let word = |text: Option<String>| text.unwrap_or_default();
-                format!("{} {}: {}", word(event.type_), word(event.reason), word(event.note))
-            })
+        let word = |text: Option<String>| text.unwrap_or_default();
+        let told = self.all_events().await.into_iter();
+        told.map(|event| format!("{} {}: {}", word(event.type_), word(event.reason), word(event.note)))
             .collect()
+    }
+
+    /// The Events about the Workload with this reason, from the first to the last.
+    pub async fn event_objects(&self, reason: &str) -> Vec<Event> {
+        let mut events = self.all_events().await;
+        events.retain(|event| event.reason.as_deref() == Some(reason));
+        events.sort_by_key(|event| event.event_time.as_ref().map(|time| time.0));
+        events
+    }
+
+    async fn all_events(&self) -> Vec<Event> {
+        let api: Api<Event> = Api::namespaced(self.client.clone(), self.ns());
+        let is_about_it = |event: &Event| {
+            event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("Workload")
+        };
+        api.list(&ListParams::default()).await.unwrap().into_iter().filter(is_about_it).collect()
     }
 
     /// Makes the operator look again, and waits until it has: whatever it wrote thereby is written.
@@ -170,9 +212,21 @@ impl Scene {
         let before = self.at_rest().await;
         let touched = json!({"metadata": {"annotations": {"touched": before.to_string()}}});
         self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(touched)).await.unwrap();
-        self.eventually("a pass after the touch", async || {
+        self.passes_to_end(before + 1).await;
+    }
+
+    /// Makes the operator look at every Workload of its again, of which there are so many, and waits until it has.
+    pub async fn look_again(&self, workloads: u64) {
+        let before = self.at_rest().await;
+        self.operator.look_again().unwrap();
+        self.passes_to_end(before + workloads).await;
+    }
+
+    /// Waits until so many passes have ended since the operator was started, and it is at rest again.
+    pub async fn passes_to_end(&self, count: u64) {
+        self.eventually("the passes to end", async || {
             let passes = self.passes().await;
-            if passes.ended > before { Ok(()) } else { Err(passes) }
+            if passes.ended >= count { Ok(()) } else { Err(passes) }
         })
         .await;
         self.at_rest().await;
@@ -204,7 +258,17 @@ impl Scene {
 
     /// Every request of the operator, by the API server's audit log.
     pub fn requests(&self) -> AuditEntries {
-        self.control_plane.audit().unwrap().since(self.begin).unwrap().by(self.operator.user())
+        self.requests_since(self.begin)
+    }
+
+    /// The end of the audit log now, for [`requests_since`](Self::requests_since).
+    pub fn mark(&self) -> Mark {
+        self.control_plane.audit().unwrap().mark().unwrap()
+    }
+
+    /// Those of the operator's requests that ended after the mark was made.
+    pub fn requests_since(&self, mark: Mark) -> AuditEntries {
+        self.control_plane.audit().unwrap().since(mark).unwrap().by(self.operator.user())
     }
 }
 

@@ -1,0 +1,154 @@
+//! Where nothing is to be done, nothing is done: not by many resyncs, nor by a start.
+
+use baton_controller::child::ChildKind;
+use baton_crd::Workload;
+use baton_e2e::OperatorOptions;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+const WORKLOADS: u64 = 200;
+/// How many are created at the same time.
+const AT_ONCE: usize = 16;
+
+/// With values of which the API server makes something else, or nothing, and those that it would have filled in.
+fn oddly_spelled(image: &str) -> Value {
+    json!({
+        "metadata": {"labels": {}, "annotations": {"empty": ""}},
+        "spec": {
+            "containers": [{
+                "name": "app",
+                "image": image,
+                "args": [],
+                "env": [
+                    {"name": "ABSENT"},
+                    {"name": "POD", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
+                ],
+                "ports": [{"containerPort": 8080}, {"containerPort": 53, "protocol": "UDP", "name": "dns"}],
+                "resources": {"requests": {}, "limits": {"cpu": 1, "memory": "128Mi"}},
+                "livenessProbe": {"httpGet": {"port": 8080}, "periodSeconds": 10},
+                "volumeMounts": [],
+            }],
+            "volumes": [{"name": "scratch", "emptyDir": {}}],
+            "nodeSelector": {},
+            "tolerations": [],
+            "securityContext": {},
+            "priority": 0,
+            "terminationGracePeriodSeconds": 30,
+        },
+    })
+}
+
+/// Of each kind of Workload a part.
+fn workload(number: u64) -> Value {
+    let template = oddly_spelled(&format!("app:{number}"));
+    let spec = match number % 5 {
+        0 => json!({
+            "replicas": 0,
+            "rollout": {"strategy": {"rollingUpdate": {"maxSurge": "50%"}}},
+        }),
+        1 => {
+            json!({"replicas": 1, "autoscaling": {"minReplicas": 1 + number % 2, "maxReplicas": 3, "metrics": [
+                {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
+            ]}})
+        }
+        2 => json!({"replicas": 0, "autoscaling": {"external": {}}}),
+        3 => json!({}),
+        _ => json!({
+            "replicas": 0,
+            "service": {"ports": [{"port": 80}], "labels": {}, "annotations": {"empty": ""}},
+            "disruptionBudget": {"minAvailable": "50%"},
+        }),
+    };
+    let mut workload = json!({
+        "apiVersion": "baton.rs/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": format!("web-{number}")},
+        "spec": spec,
+    });
+    workload["spec"]["template"] = template;
+    workload
+}
+
+/// Whether nothing more is going to happen to it, but by somebody's hand.
+fn is_settled(workload: &Workload) -> bool {
+    let conditions = workload.status.iter().flat_map(|status| &status.conditions);
+    let holds = |type_: &str| conditions.clone().any(|one| one.type_ == type_ && one.status == "True");
+    let autoscaling = workload.spec.autoscaling.as_ref();
+    let passes_on = autoscaling.is_some_and(|autoscaling| {
+        autoscaling.external.is_none() && autoscaling.min_replicas > workload.spec.replicas
+    });
+    holds("Applied") && holds("Ready") && (!passes_on || holds("HandedOver"))
+}
+
+async fn settle(scene: &Scene) {
+    let (workloads, params) = (scene.workloads(), PatchParams::apply("user"));
+    let apply = async |number: u64| {
+        workloads.patch(&format!("web-{number}"), &params, &Patch::Apply(workload(number))).await.map(|_| ())
+    };
+    stream::iter(0..WORKLOADS).map(apply).buffer_unordered(AT_ONCE).try_collect::<()>().await.unwrap();
+    scene
+        .eventually("every Workload to settle", async || {
+            let all = workloads.list(&ListParams::default()).await.unwrap();
+            let unsettled = all.into_iter().find(|workload| !is_settled(workload));
+            unsettled.map_or(Ok(()), Err)
+        })
+        .await;
+    scene.at_rest().await;
+}
+
+async fn children(scene: &Scene) -> usize {
+    let count =
+        async |kind| scene.children(kind).list_metadata(&ListParams::default()).await.unwrap().items.len();
+    stream::iter(ChildKind::ALL).then(count).fold(0, |sum, count| async move { sum + count }).await
+}
+
+async fn skipped(scene: &Scene) -> u64 {
+    scene.operator.metrics().await.unwrap().count("baton_applies_total", &[("outcome", "skipped")])
+}
+
+#[tokio::test]
+async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart() {
+    let mut scene = Scene::start("settled").await;
+    settle(&scene).await;
+    let children = children(&scene).await as u64;
+    assert_eq!(children, WORKLOADS + WORKLOADS / 5 * 3, "the children of all Workloads");
+
+    let (mark, before) = (scene.mark(), skipped(&scene).await);
+    for _ in 0..10 {
+        scene.look_again(WORKLOADS).await;
+    }
+    let writes = scene.requests_since(mark).writes();
+    assert!(writes.is_empty(), "writes in ten resyncs:\n{writes}");
+    assert_eq!(skipped(&scene).await - before, 10 * children, "each child was looked at, each time");
+
+    let mark = scene.mark();
+    scene.restart().await;
+    scene.passes_to_end(WORKLOADS).await;
+    let writes = scene.requests_since(mark).writes();
+    assert!(writes.is_empty(), "writes after a start:\n{writes}");
+    assert_eq!(skipped(&scene).await, children, "each child was looked at by the new process");
+}
+
+#[tokio::test]
+async fn a_safety_resync_applies_what_should_change_nothing_and_changes_nothing() {
+    let args = ["--resync", "1s"].map(str::to_owned).to_vec();
+    let scene =
+        Scene::start_with("safety-resync", OperatorOptions { args, ..OperatorOptions::default() }).await;
+    scene.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
+    scene.condition("Ready", "True").await;
+    let version = async |kind| scene.child(kind).await.unwrap().metadata.resource_version;
+    let kinds = [ChildKind::Deployment, ChildKind::Service];
+    let before = [version(kinds[0]).await, version(kinds[1]).await];
+    let mark = scene.mark();
+    scene
+        .eventually("three resyncs of both children", async || {
+            let writes = scene.requests_since(mark).writes();
+            let of = |resource| writes.clone().resource(resource).len();
+            if of("deployments") >= 3 && of("services") >= 3 { Ok(()) } else { Err(writes) }
+        })
+        .await;
+    assert_eq!([version(kinds[0]).await, version(kinds[1]).await], before);
+}
