@@ -12,6 +12,7 @@ mod ownership;
 mod permissions;
 mod rejection;
 mod scene;
+mod schema;
 mod settled;
 mod skew;
 mod teams;

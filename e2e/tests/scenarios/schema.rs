@@ -1,0 +1,203 @@
+//! Predictions are as good as the schemas that the API server serves. With wrong ones, or none, the children are as the spec
+//! says all the same.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use baton_controller::child::ChildKind;
+use baton_e2e::{Action, ControlPlane, OperatorOptions, Proxy, RequestInfo};
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, web};
+
+const INDEX: &str = "/openapi/v3";
+const APPS: &str = "/openapi/v3/apis/apps/v1";
+
+/// A scene of which the operator reaches the API server by way of a proxy with these rules, and looks for other schemas
+/// often. Its proxy goes with it.
+async fn start(name: &str, rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static) -> (Scene, Proxy) {
+    let proxy = Proxy::start(ControlPlane::shared().await, rules).await.unwrap();
+    let options = OperatorOptions {
+        args: ["--schema-refresh", "200ms"].map(str::to_owned).to_vec(),
+        api_server: Some(proxy.url().to_owned()),
+        expect_mismatches: true,
+        ..OperatorOptions::default()
+    };
+    (Scene::start_with(name, options).await, proxy)
+}
+
+async fn count(scene: &Scene, metric: &str, labels: &[(&str, &str)]) -> u64 {
+    scene.operator.metrics().await.unwrap().count(metric, labels)
+}
+
+/// Says that the list of containers belongs to one manager as a whole.
+fn make_containers_atomic(document: &mut Value) {
+    let containers =
+        &mut document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
+    let containers = containers.as_object_mut().unwrap();
+    containers.insert("x-kubernetes-list-type".to_owned(), json!("atomic"));
+    containers.remove("x-kubernetes-list-map-keys").unwrap();
+}
+
+/// The warnings about predictions, by the kind that they are about.
+fn warnings(scene: &Scene, kind: ChildKind) -> Vec<String> {
+    let (log, about) = (scene.operator.logs(), format!("child={kind} "));
+    let is_one =
+        |line: &&str| line.contains("WARN") && line.contains("prediction mismatch") && line.contains(&about);
+    log.lines().filter(is_one).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_wrong_schema_is_noticed_and_does_no_harm() {
+    let (scene, _proxy) = start("wrong-schema", |request| match &*request.path {
+        APPS => Action::rewrite(make_containers_atomic),
+        _ => Action::Forward,
+    })
+    .await;
+    let spec = |image: &str| {
+        json!({
+            "replicas": 1,
+            "template": {"spec": {"containers": [{"name": "app", "image": image}]}},
+            "service": {"ports": [{"port": 80}]},
+        })
+    };
+    let mut other = web(&spec("app:1"));
+    other["metadata"]["name"] = json!("other");
+    scene.apply_as("user", &other).await.unwrap();
+    scene.apply(&spec("app:1")).await;
+    scene.condition("Ready", "True").await;
+
+    let mismatches = async |kind| {
+        count(&scene, "baton_predictions_total", &[("kind", kind), ("outcome", "mismatch")]).await
+    };
+    scene
+        .eventually("a mismatch for each of the two", async || match mismatches("Deployment").await {
+            0 | 1 => Err(scene.operator.log_tail(20)),
+            _ => Ok(()),
+        })
+        .await;
+    let told = warnings(&scene, ChildKind::Deployment);
+    assert_eq!(told.len(), 1, "the same cause twice is told once:\n{}", told.join("\n"));
+    assert!(
+        told[0].contains("predicted") && told[0].contains("answered"),
+        "both sides are shown: {}",
+        told[0]
+    );
+
+    // Somebody adds a container beside, which the wrong schema takes for the same field.
+    let theirs = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "sidecar", "image": "proxy:1"}]}}},
+    });
+    let deployments = scene.children(ChildKind::Deployment);
+    deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs)).await.unwrap();
+    for _ in 0..5 {
+        scene.reconcile().await;
+    }
+    scene.apply(&spec("app:2")).await;
+    scene
+        .child_where("the new image beside the sidecar", ChildKind::Deployment, |deployment| {
+            let containers = deployment.data["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+            let images: Vec<_> = containers.iter().map(|container| &container["image"]).collect();
+            images == ["app:2", "proxy:1"]
+        })
+        .await;
+    scene.condition("Applied", "True").await;
+    scene.at_rest().await;
+
+    assert_eq!(count(&scene, "baton_reconciles_total", &[("outcome", "failed")]).await, 0);
+    assert_eq!(mismatches("Service").await, 0, "the other schemas are right");
+    let matches = [("kind", "Service"), ("outcome", "match")];
+    let filled = [("kind", "Service"), ("outcome", "modulo-defaulting")];
+    let right = count(&scene, "baton_predictions_total", &matches).await
+        + count(&scene, "baton_predictions_total", &filled).await;
+    assert!(right >= 2, "both Services were predicted rightly, not {right}");
+    let status = scene.workload().await.status.unwrap();
+    assert_eq!(status.takeovers, [], "nobody has lost anything");
+    assert!(
+        status.conditions.iter().all(|condition| condition.type_ != "Contested"),
+        "{:#?}",
+        status.conditions
+    );
+}
+
+#[tokio::test]
+async fn without_schemas_everything_is_applied_until_there_are_some() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let is_broken = broken.clone();
+    let (scene, _proxy) = start("no-schema", move |request| match &*request.path {
+        INDEX if is_broken.load(Ordering::Relaxed) => Action::fail(503, "ServiceUnavailable", "not today"),
+        _ => Action::Forward,
+    })
+    .await;
+    scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
+    scene.condition("Ready", "True").await;
+    assert_eq!(count(&scene, "baton_schemas_usable", &[]).await, 0);
+    let log = scene.operator.logs();
+    let told = log.lines().find(|line| line.contains("can't read the index of OpenAPI documents"));
+    assert!(told.is_some_and(|line| line.contains("WARN") && line.contains("not today")), "{log}");
+
+    scene.at_rest().await;
+    let (mark, before) =
+        (scene.mark(), count(&scene, "baton_predictions_total", &[("outcome", "none")]).await);
+    scene.look_again(1).await;
+    let sent = scene.requests_since(mark).writes();
+    assert_eq!(sent.len(), 2, "Deployment and Service are applied, though that changes nothing:\n{sent}");
+    assert_eq!(count(&scene, "baton_predictions_total", &[("outcome", "none")]).await, before + 2);
+
+    broken.store(false, Ordering::Relaxed);
+    scene
+        .eventually("schemas", async || match count(&scene, "baton_schemas_usable", &[]).await {
+            1 => Ok(()),
+            _ => Err(scene.operator.log_tail(5)),
+        })
+        .await;
+    let mark = scene.mark();
+    scene.look_again(1).await;
+    let sent = scene.requests_since(mark).writes();
+    assert!(sent.is_empty(), "what changes nothing isn't sent any more:\n{sent}");
+    assert_eq!(count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await, 2);
+}
+
+#[tokio::test]
+async fn a_document_is_fetched_anew_when_its_hash_changes_and_only_then() {
+    let fetched = Arc::new(AtomicUsize::new(0));
+    let (changed, seen) = (Arc::new(AtomicBool::new(false)), fetched.clone());
+    let is_changed = changed.clone();
+    let (scene, _proxy) = start("schema-hash", move |request| match &*request.path {
+        INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
+            let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
+            // The server would send a client with another hash to the right one; what it doesn't know it ignores.
+            *url = json!(format!("{}&changed=true", url.as_str().unwrap()));
+        }),
+        path => {
+            if path.starts_with(APPS) {
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+            Action::Forward
+        }
+    })
+    .await;
+    let refreshes =
+        async |outcome| count(&scene, "baton_schema_refreshes_total", &[("outcome", outcome)]).await;
+    scene
+        .eventually("a few looks at the hashes", async || match refreshes("unchanged").await {
+            looks @ 0..3 => Err(looks),
+            _ => Ok(()),
+        })
+        .await;
+    assert_eq!((fetched.load(Ordering::Relaxed), refreshes("changed").await), (1, 1));
+
+    changed.store(true, Ordering::Relaxed);
+    scene
+        .eventually("the document to be fetched", async || match refreshes("changed").await {
+            2 => Ok(()),
+            times => Err(times),
+        })
+        .await;
+    assert_eq!(fetched.load(Ordering::Relaxed), 2);
+    assert_eq!(refreshes("failed").await, 0);
+}
