@@ -123,10 +123,21 @@ impl Operator {
     /// # Errors
     /// When it doesn't answer, or with something else than metrics.
     pub async fn metrics(&self) -> Result<Metrics, Error> {
-        let (address, what) = (self.health, || format!("the metrics of {}", self.process.name()));
+        Metrics::parse(&self.metrics_text().await?).map_err(Error::parse(self.what_metrics()))
+    }
+
+    /// As [`metrics`](Self::metrics), in the form in which it tells them.
+    ///
+    /// # Errors
+    /// When it doesn't answer.
+    pub async fn metrics_text(&self) -> Result<String, Error> {
+        let address = self.health;
         let text = tokio::task::spawn_blocking(move || net::http_get(address, "/metrics")).await;
-        let text = text.map_err(Error::parse(what()))?.map_err(Error::parse(what()))?;
-        Metrics::parse(&text).map_err(Error::parse(what()))
+        text.map_err(Error::parse(self.what_metrics()))?.map_err(Error::parse(self.what_metrics()))
+    }
+
+    fn what_metrics(&self) -> String {
+        format!("the metrics of {}", self.process.name())
     }
 
     /// Has it look at every Workload again, by SIGHUP, and doesn't wait for that.

@@ -15,4 +15,5 @@ mod scene;
 mod schema;
 mod settled;
 mod skew;
+mod takeover;
 mod teams;

@@ -1,0 +1,166 @@
+//! What Baton takes from others is told to people: which field, from whom, how often. What may be secret isn't.
+
+use baton_controller::child::ChildKind;
+use baton_crd::Takeover;
+use baton_e2e::OperatorOptions;
+use kube::{
+    api::{Patch, PatchParams},
+    core::DynamicObject,
+};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, replicas};
+
+const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
+
+fn has_image(image: &str) -> impl Fn(&DynamicObject) -> bool {
+    move |deployment| deployment.data["spec"]["template"]["spec"]["containers"][0]["image"] == image
+}
+
+fn container(fields: Value) -> Value {
+    let mut container = json!({"name": "app"});
+    for (field, value) in fields.as_object().unwrap() {
+        container[field] = value.clone();
+    }
+    json!({"spec": {"template": {"spec": {"containers": [container]}}}})
+}
+
+/// Changes the Deployment's container as `kubectl edit` does.
+async fn edit_as(scene: &Scene, manager: &str, fields: Value) {
+    let params = PatchParams { field_manager: Some(manager.into()), ..PatchParams::default() };
+    let edit = Patch::Strategic(container(fields));
+    scene.children(ChildKind::Deployment).patch("web", &params, &edit).await.unwrap();
+}
+
+/// Takes fields of the Deployment's container by a forced apply.
+async fn force_as(scene: &Scene, manager: &str, fields: Value) {
+    let mut body = container(fields);
+    body["apiVersion"] = json!("apps/v1");
+    body["kind"] = json!("Deployment");
+    let params = PatchParams::apply(manager).force();
+    scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(body)).await.unwrap();
+}
+
+/// Waits for a takeover from this manager that has happened so often; there may be no other from it.
+async fn takeover(scene: &Scene, manager: &str, count: i32) -> Takeover {
+    scene
+        .eventually(&format!("takeover number {count} from {manager}"), async || {
+            let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+            match takeovers.iter().filter(|known| known.manager == manager).collect::<Vec<_>>()[..] {
+                [only] if only.count == count => Ok(only.clone()),
+                _ => Err(takeovers),
+            }
+        })
+        .await
+}
+
+async fn counted(scene: &Scene, manager: &str) -> u64 {
+    let labels = [("kind", "Deployment"), ("manager", manager)];
+    scene.operator.metrics().await.unwrap().count("baton_takeovers_total", &labels)
+}
+
+#[tokio::test]
+async fn a_field_taken_back_is_told_in_status_event_and_metric() {
+    let scene = Scene::start("takeover").await;
+    scene.apply(&json!({"replicas": 1})).await;
+    scene.condition("Ready", "True").await;
+
+    edit_as(&scene, "kubectl-edit", json!({"image": "evil:1"})).await;
+    let first = takeover(&scene, "kubectl-edit", 1).await;
+    assert_eq!((&*first.kind, &*first.name, &*first.path), ("Deployment", "web", IMAGE));
+    assert_eq!(
+        (first.old_value.as_deref(), first.new_value.as_deref()),
+        (Some(r#""evil:1""#), Some(r#""app:1""#))
+    );
+    assert_eq!(first.first_time, first.last_time);
+    assert!(has_image("app:1")(&scene.child(ChildKind::Deployment).await.unwrap()));
+
+    // Again, and from another manager, which takes it by force.
+    scene.at_rest().await;
+    edit_as(&scene, "kubectl-edit", json!({"image": "evil:2"})).await;
+    let second = takeover(&scene, "kubectl-edit", 2).await;
+    assert_eq!(second.old_value.as_deref(), Some(r#""evil:2""#), "the value of the last time");
+    assert_eq!(second.first_time, first.first_time);
+    assert!(second.last_time >= first.last_time);
+    scene.at_rest().await;
+    force_as(&scene, "helm", json!({"image": "evil:3"})).await;
+    let third = takeover(&scene, "helm", 1).await;
+    assert_eq!(third.path, IMAGE);
+
+    assert_eq!((counted(&scene, "kubectl-edit").await, counted(&scene, "helm").await), (2, 1));
+    scene.at_rest().await;
+    let told = scene.event_objects("TookOver").await;
+    let notes: Vec<_> = told.iter().map(|event| event.note.as_deref().unwrap()).collect();
+    assert_eq!(
+        notes,
+        [
+            format!(r#"took from kubectl-edit of Deployment web: {IMAGE} ("evil:1" to "app:1")"#),
+            format!(r#"took from helm of Deployment web: {IMAGE} ("evil:3" to "app:1")"#),
+        ],
+        "one for each burst"
+    );
+    for event in told {
+        assert_eq!(event.series, None, "and each was written once");
+        assert_eq!(event.related.unwrap().kind.as_deref(), Some("Deployment"));
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told() {
+    let scene = Scene::start("takeover-scale").await;
+    scene.apply(&json!({"replicas": 2})).await;
+    scene.condition("Ready", "True").await;
+    let args = ["scale", "deployment/web", "--replicas=5", "--namespace", scene.ns()];
+    scene.control_plane.kubectl(args).await.unwrap().success().unwrap();
+
+    let taken = takeover(&scene, "kubectl", 1).await;
+    assert_eq!((&*taken.kind, &*taken.path), ("Deployment", ".spec.replicas"));
+    assert_eq!((taken.old_value.as_deref(), taken.new_value.as_deref()), (Some("5"), Some("2")));
+    scene.child_where("Baton's two again", ChildKind::Deployment, |live| replicas(live) == 2).await;
+    assert_eq!(counted(&scene, "kubectl").await, 1);
+}
+
+#[tokio::test]
+async fn the_value_of_an_environment_variable_is_shown_nowhere() {
+    const OURS: &str = "correct-horse";
+    const THEIRS: &str = "battery-staple";
+    let env = vec![("BATON_LOG".to_owned(), "debug".to_owned())];
+    let scene =
+        Scene::start_with("takeover-secret", OperatorOptions { env, ..OperatorOptions::default() }).await;
+    let with = |value: &str| json!({"image": "app:1", "env": [{"name": "PASSWORD", "value": value}]});
+    let template = container(with(OURS))["spec"]["template"].clone();
+    scene.apply(&json!({"replicas": 1, "template": template})).await;
+    scene.condition("Ready", "True").await;
+
+    edit_as(&scene, "kubectl-edit", with(THEIRS)).await;
+    let taken = takeover(&scene, "kubectl-edit", 1).await;
+    assert_eq!(taken.path, r#".spec.template.spec.containers[name="app"].env[name="PASSWORD"].value"#);
+    assert_eq!(
+        (taken.old_value.as_deref(), taken.new_value.as_deref()),
+        (Some("(hidden)"), Some("(hidden)"))
+    );
+    // What would be done is told as well.
+    scene.apply(&json!({"mode": "Preview", "replicas": 1, "template": template})).await;
+    scene.condition("Applied", "Unknown").await;
+    edit_as(&scene, "kubectl-edit", with(THEIRS)).await;
+    scene
+        .eventually("the plan to take it back", async || {
+            let plan = scene.workload().await.status.unwrap_or_default().plan;
+            if plan.iter().any(|child| !child.takes.is_empty()) { Ok(()) } else { Err(plan) }
+        })
+        .await;
+    scene.at_rest().await;
+
+    let status = serde_json::to_string(&scene.workload().await.status).unwrap();
+    let events = scene.events().await.join("\n");
+    assert!(events.contains("TookOver"), "{events}");
+    let (metrics, log) = (scene.operator.metrics_text().await.unwrap(), scene.operator.logs());
+    assert!(log.contains("DEBUG"), "{log}");
+    for secret in [OURS, THEIRS] {
+        for (place, text) in [("status", &status), ("Events", &events), ("metrics", &metrics), ("log", &log)]
+        {
+            let line = text.lines().find(|line| line.contains(secret));
+            assert_eq!(line, None, "{secret} in the {place}");
+        }
+    }
+}
