@@ -1,0 +1,150 @@
+//! A fight about a field: it is told to people, costs little however fast the other side is, and ends by itself.
+
+use std::time::{Duration, Instant};
+
+use baton_controller::child::ChildKind;
+use baton_e2e::AuditEntries;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+    core::DynamicObject,
+};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::scene::Scene;
+
+const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
+/// How often Baton takes a field back before it begins to pause.
+const FREE: u32 = 3;
+/// How often it tries to write what somebody else writes at the same time.
+const TRIES: usize = 4;
+
+/// Somebody who wants another image than Baton, and takes it ten times a second.
+struct Rogue(JoinHandle<()>);
+
+impl Rogue {
+    fn start(deployments: Api<DynamicObject>) -> Self {
+        let apply = json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+            "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "rogue:1"}]}}},
+        });
+        Self(tokio::spawn(async move {
+            let mut beat = tokio::time::interval(Duration::from_millis(100));
+            loop {
+                beat.tick().await;
+                let params = PatchParams::apply("rogue").force();
+                deployments.patch("web", &params, &Patch::Apply(&apply)).await.unwrap();
+            }
+        }))
+    }
+
+    fn stop(self) {
+        assert!(!self.0.is_finished(), "the rogue gave up by itself");
+        self.0.abort();
+    }
+}
+
+/// How often Baton may write in a fight that lasts so long: a few times at once, then after pauses of 1, 2, 4… seconds.
+fn most_writes(lasts: Duration) -> u32 {
+    let pauses_that_end = (lasts.as_secs() + 1).ilog2();
+    FREE + pauses_that_end
+}
+
+fn image(deployment: &DynamicObject) -> &Value {
+    &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
+}
+
+fn summary(writes: &AuditEntries) -> String {
+    let of =
+        |resource: &str| writes.iter().filter(|write| write.resource.as_deref() == Some(resource)).count();
+    format!(
+        "{} writes: {} of the Deployment, {} of the Service, {} of the status, {} of Events",
+        writes.len(),
+        of("deployments"),
+        of("services"),
+        of("workloads"),
+        of("events")
+    )
+}
+
+/// A whole fight, with an edit of the spec in it.
+async fn fight(scene: &Scene, lasts: Duration) {
+    let spec = |ports: Value| json!({"replicas": 1, "service": {"ports": ports}});
+    scene.apply(&spec(json!([{"name": "http", "port": 80}]))).await;
+    scene.condition("Ready", "True").await;
+    scene.at_rest().await;
+
+    let (begin, mark) = (Instant::now(), scene.mark());
+    let rogue = Rogue::start(scene.children(ChildKind::Deployment));
+    let contested = scene.condition("Contested", "True").await;
+    for word in ["Deployment", IMAGE, "rogue", "3 times"] {
+        assert!(contested.message.contains(word), "{word} in {}", contested.message);
+    }
+    assert_eq!(scene.condition("Applied", "False").await.reason, "Contested");
+    let contested = async || {
+        scene.operator.metrics().await.unwrap().count("baton_contested_children", &[("kind", "Deployment")])
+    };
+    assert_eq!(contested().await, 1);
+
+    // The other children go on.
+    scene.apply(&spec(json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]))).await;
+    scene
+        .child_where("the new port of the Service", ChildKind::Service, |service| {
+            service.data["spec"]["ports"].as_array().unwrap().len() == 2
+        })
+        .await;
+    tokio::time::sleep(lasts.saturating_sub(begin.elapsed())).await;
+    assert_eq!(scene.condition("Contested", "True").await.reason, "Contested", "the fight goes on");
+    let writes = scene.requests_since(mark).writes();
+    rogue.stop();
+    eprintln!("a fight of {lasts:?}: {}", summary(&writes));
+    // The edit ended a pause.
+    let most = most_writes(lasts) as usize + 1;
+    let of = |resource| writes.clone().resource(resource);
+    let taken_back = of("deployments").code(200).len();
+    assert!(taken_back <= most, "the image was taken back {taken_back} times, more than {most}:\n{writes}");
+    // The Deployment's controller writes as well, and who was too late tries again; not for ever.
+    assert!(of("deployments").len() <= TRIES * most, "{writes}");
+    // Each of them is told, and so is the edit; an Event tells that the fight has begun, and one what was taken.
+    assert!(of("workloads").len() <= 2 * most, "{writes}");
+    assert_eq!(of("events").len(), 2, "{writes}");
+
+    // It is over once the field has stayed Baton's for twice the last pause.
+    scene
+        .eventually_within(4 * lasts, "the condition to go", async || {
+            let conditions = scene.workload().await.status.unwrap_or_default().conditions;
+            if conditions.iter().any(|condition| condition.type_ == "Contested") {
+                Err(conditions)
+            } else {
+                Ok(())
+            }
+        })
+        .await;
+    eprintln!("over after {:?}", begin.elapsed());
+    scene.condition("Applied", "True").await;
+    scene.condition("Ready", "True").await;
+    assert_eq!(image(&scene.child(ChildKind::Deployment).await.unwrap()), "app:1");
+    assert_eq!(contested().await, 0);
+    scene.at_rest().await;
+    let events = scene.events().await;
+    for begins in ["Warning Contested: Deployment: rogue takes", "Normal ContentionOver:"] {
+        let told = events.iter().filter(|event| event.starts_with(begins)).count();
+        assert_eq!(told, 1, "{begins} in {events:#?}");
+    }
+    let mark = scene.mark();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let writes = scene.requests_since(mark).writes();
+    assert!(writes.is_empty(), "nothing is left to do:\n{writes}");
+}
+
+#[tokio::test]
+async fn a_fight_is_told_and_bounded_and_ends_by_itself() {
+    fight(&Scene::start("contention").await, Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
+#[ignore = "takes more than three minutes: the longer a fight, the longer the calm after which it is over"]
+async fn a_fight_of_a_minute_costs_a_dozen_writes() {
+    fight(&Scene::start("contention-long").await, Duration::from_mins(1)).await;
+}
