@@ -11,6 +11,7 @@ mod kubectl;
 mod lifecycle;
 mod ownership;
 mod permissions;
+mod preview;
 mod rejection;
 mod scene;
 mod schema;

@@ -1,0 +1,337 @@
+//! What Baton says that it would do is what it then does: nothing more, nothing less, and nothing before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_controller::child::ChildKind;
+use baton_crd::{DryRun, PlannedAction, PlannedChild};
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path},
+    value::Value as Tree,
+};
+use kube::{
+    api::{Patch, PatchParams, PostParams},
+    core::DynamicObject,
+};
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+/// The children that there are, by kind, as JSON.
+type Children = BTreeMap<&'static str, Value>;
+
+async fn children(scene: &Scene) -> Children {
+    let mut children = Children::new();
+    for kind in ChildKind::ALL {
+        if let Some(child) = scene.child(kind).await {
+            children.insert(kind.name(), serde_json::to_value(child).unwrap());
+        }
+    }
+    children
+}
+
+/// What became of a child, in the words of a plan.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Change {
+    action: PlannedAction,
+    sets: BTreeSet<String>,
+    takes: BTreeSet<(String, String)>,
+    releases: BTreeSet<String>,
+    removes: BTreeSet<String>,
+}
+
+impl Change {
+    fn planned(child: &PlannedChild) -> Self {
+        let all = |paths: &[String]| paths.iter().cloned().collect();
+        Self {
+            action: child.action,
+            sets: all(&child.sets),
+            takes: child.takes.iter().map(|take| (take.path.clone(), take.manager.clone())).collect(),
+            releases: all(&child.releases),
+            removes: all(&child.removes),
+        }
+    }
+
+    /// Compares an object before and after by the fields that somebody owned or owns: what the server fills in by itself is
+    /// nobody's doing.
+    fn seen(before: Option<&Value>, after: Option<&Value>) -> Self {
+        let (before, after) = match (before, after) {
+            (_, None) => return Self { action: PlannedAction::Delete, ..Self::default() },
+            (before, Some(after)) => (before.unwrap_or(&Value::Null), after),
+        };
+        let arena = Arena::new();
+        let [old, new] = [before, after].map(|object| Tree::from_json(&arena, object).unwrap());
+        let [owned_before, owned_after] = [before, after].map(|object| owned_by("baton", &arena, object));
+        let is_there = |path: &Path<'_>, object: Tree<'_>| path.find(object).is_some();
+
+        let sets = words(owned_after.leaves(&arena).paths(&arena).into_iter().filter(|path| {
+            let is_identity = matches!(
+                &*path.to_string(),
+                ".apiVersion" | ".kind" | ".metadata.name" | ".metadata.namespace"
+            );
+            !is_identity && path.find(old) != path.find(new)
+        }));
+        let lost = owned_before.difference(&arena, owned_after);
+        let gone = lost.paths(&arena).into_iter().filter(|path| !is_there(path, new));
+        let gone: BTreeSet<Vec<_>> = gone.map(|path| topmost_gone(path, new).to_vec()).collect();
+        let removes = gone.iter().map(|elements| Path::new(elements).to_string()).collect();
+        let kept = lost.leaves(&arena).paths(&arena).into_iter().filter(|path| is_there(path, new));
+        let mut takes = BTreeSet::new();
+        for manager in managers(before) {
+            let [had, has] = [before, after].map(|object| owned_by(&manager, &arena, object));
+            for path in words(had.difference(&arena, has).leaves(&arena).paths(&arena)) {
+                takes.insert((path, manager.clone()));
+            }
+        }
+        let releases = words(kept);
+        let changed = !(sets.is_empty() && takes.is_empty() && lost.is_empty());
+        let action = match (before, changed) {
+            (Value::Null, _) => PlannedAction::Create,
+            (_, true) => PlannedAction::Update,
+            (_, false) => PlannedAction::Nothing,
+        };
+        Self { action, sets, takes, releases, removes }
+    }
+}
+
+/// How much of a path has to be left out for what is gone to be seen as a whole.
+fn topmost_gone<'a>(path: Path<'a>, object: Tree<'_>) -> &'a [baton_merge::fieldpath::PathElement<'a>] {
+    let elements = path.elements();
+    let depth = (1..=elements.len()).find(|depth| Path::new(&elements[..*depth]).find(object).is_none());
+    &elements[..depth.unwrap()]
+}
+
+fn words<'a>(paths: impl IntoIterator<Item = Path<'a>>) -> BTreeSet<String> {
+    paths.into_iter().map(|path| path.to_string()).collect()
+}
+
+fn entries(object: &Value) -> impl Iterator<Item = &Value> {
+    object["metadata"]["managedFields"].as_array().into_iter().flatten()
+}
+
+/// The others.
+fn managers(object: &Value) -> BTreeSet<String> {
+    let names = entries(object).map(|entry| entry["manager"].as_str().unwrap().to_owned());
+    names.filter(|name| !["baton", "handover-to-hpa", "kube-controller-manager"].contains(&&**name)).collect()
+}
+
+fn owned_by<'a>(manager: &str, arena: &'a Arena, object: &'a Value) -> FieldSet<'a> {
+    let own = entries(object).filter(|entry| entry["manager"] == manager);
+    own.fold(FieldSet::default(), |all, entry| {
+        all.union(arena, FieldSet::from_fields_v1(arena, &entry["fieldsV1"]).unwrap())
+    })
+}
+
+async fn plan(scene: &Scene) -> Vec<PlannedChild> {
+    scene.workload().await.status.unwrap_or_default().plan
+}
+
+/// Applies the spec in a mode that writes nothing, and returns what it tells once all is quiet. `meanwhile` something else
+/// happens.
+async fn planned(scene: &Scene, mode: &str, spec: &Value, meanwhile: impl AsyncFn()) -> Vec<PlannedChild> {
+    scene.at_rest().await;
+    let mark = scene.mark();
+    let mut spec = spec.clone();
+    spec["mode"] = json!(mode);
+    scene.apply(&spec).await;
+    assert_eq!(scene.condition("Applied", "Unknown").await.reason, mode);
+    meanwhile().await;
+    scene.at_rest().await;
+
+    let writes = scene.requests_since(mark).writes();
+    let (tried, rest): (Vec<_>, Vec<_>) = writes.into_iter().partition(|write| write.is_dry_run());
+    assert!(!tried.is_empty(), "the API server is asked to try");
+    for write in rest {
+        let what = [write.resource.as_deref(), write.subresource.as_deref()].map(Option::unwrap_or_default);
+        assert!(
+            matches!(what, ["workloads", "status"] | ["events", ""]),
+            "nothing is written but what is told to people: {write}"
+        );
+    }
+    plan(scene).await
+}
+
+/// Lets Baton go on with the spec, and checks that it does exactly what was planned.
+async fn does_as_planned(scene: &Scene, spec: &Value, plan: &[PlannedChild]) {
+    let before = children(scene).await;
+    scene.apply(spec).await;
+    scene.condition("Applied", "True").await;
+    scene.at_rest().await;
+    let after = children(scene).await;
+
+    let kinds: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+    let planned: BTreeMap<&str, Change> =
+        plan.iter().map(|child| (&*child.kind, Change::planned(child))).collect();
+    let seen: BTreeMap<&str, Change> =
+        kinds.into_iter().map(|kind| (kind, Change::seen(before.get(kind), after.get(kind)))).collect();
+    assert_eq!(planned, seen, "what was planned, against what was done");
+    for child in plan {
+        assert_eq!(child.dry_run, DryRun::Agreed, "{child:#?}");
+    }
+    assert_eq!(self::plan(scene).await, [], "there is no plan any more");
+}
+
+fn child<'p>(plan: &'p [PlannedChild], kind: &str) -> &'p PlannedChild {
+    plan.iter().find(|child| child.kind == kind).unwrap_or_else(|| panic!("no {kind} in {plan:#?}"))
+}
+
+fn actions(plan: &[PlannedChild]) -> Vec<(&str, PlannedAction)> {
+    plan.iter().map(|child| (&*child.kind, child.action)).collect()
+}
+
+fn app(fields: Value) -> Value {
+    let mut container = json!({"name": "app", "image": "app:1"});
+    for (field, value) in fields.as_object().unwrap() {
+        container[field] = value.clone();
+    }
+    json!({"spec": {"containers": [container]}})
+}
+
+async fn nothing() {}
+
+/// Changes the image as somebody with `kubectl edit` does.
+async fn edit_image(scene: &Scene) {
+    let edit = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
+    let params = PatchParams { field_manager: Some("intruder".into()), ..PatchParams::default() };
+    scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Strategic(edit)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_creation_is_planned_field_by_field() {
+    let scene = Scene::start("plan-create").await;
+    let spec = json!({
+        "replicas": 1,
+        "template": app(json!({"env": [{"name": "MODE", "value": "fast"}], "ports": [{"containerPort": 8080}]})),
+        "service": {"ports": [{"port": 80}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    });
+    let plan = planned(&scene, "Preview", &spec, nothing).await;
+    let create = PlannedAction::Create;
+    assert_eq!(
+        actions(&plan),
+        [("Deployment", create), ("Service", create), ("PodDisruptionBudget", create)]
+    );
+    let applied = scene.condition("Applied", "Unknown").await;
+    assert!(
+        applied.message.contains("create Deployment, Service, PodDisruptionBudget"),
+        "{}",
+        applied.message
+    );
+    does_as_planned(&scene, &spec, &plan).await;
+}
+
+#[tokio::test]
+async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field() {
+    let scene = Scene::start("plan-change").await;
+    let spec = |mode: &str, container_ports: Value, ports: Value| {
+        let env = json!([{"name": "MODE", "value": mode}, {"name": "LEVEL", "value": "1"}]);
+        json!({
+            "replicas": 1,
+            "template": app(json!({"env": env, "ports": container_ports})),
+            "service": {"ports": ports},
+        })
+    };
+    let both = json!([{"name": "http", "port": 80}, {"name": "https", "port": 443}]);
+    scene.apply(&spec("fast", json!([{"containerPort": 8080}, {"containerPort": 8443}]), both)).await;
+    scene.condition("Ready", "True").await;
+
+    let changed = spec("slow", json!([{"containerPort": 8080}]), json!([{"name": "http", "port": 80}]));
+    let plan = planned(&scene, "Preview", &changed, nothing).await;
+    let (deployment, service) = (child(&plan, "Deployment"), child(&plan, "Service"));
+    let in_app = |path: &str| format!(r#".spec.template.spec.containers[name="app"]{path}"#);
+    assert_eq!(deployment.sets, [in_app(r#".env[name="MODE"].value"#)]);
+    assert_eq!(deployment.removes, [in_app(r#".ports[containerPort=8443,protocol="TCP"]"#)]);
+    assert_eq!(service.removes, [r#".spec.ports[port=443,protocol="TCP"]"#]);
+    does_as_planned(&scene, &changed, &plan).await;
+}
+
+#[tokio::test]
+async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing() {
+    let scene = Scene::start("plan-drop").await;
+    scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
+    scene.condition("Ready", "True").await;
+    let without = json!({"replicas": 1});
+    let plan = planned(&scene, "Preview", &without, nothing).await;
+    assert_eq!(actions(&plan), [("Deployment", PlannedAction::Nothing), ("Service", PlannedAction::Delete)]);
+    does_as_planned(&scene, &without, &plan).await;
+}
+
+#[tokio::test]
+async fn autoscaling_is_planned_with_the_release_of_the_number() {
+    let scene = Scene::start("plan-autoscaling").await;
+    scene.apply(&json!({"replicas": 2})).await;
+    scene.condition("Ready", "True").await;
+    // The autoscaler will want the number that is there, so that all changes are Baton's.
+    let autoscaled = json!({"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 4}});
+    let plan = planned(&scene, "Preview", &autoscaled, nothing).await;
+    let deployment = child(&plan, "Deployment");
+    assert_eq!((deployment.writes, &*deployment.releases), (Some(2), &[".spec.replicas".to_owned()][..]));
+    assert_eq!(child(&plan, "HorizontalPodAutoscaler").action, PlannedAction::Create);
+    does_as_planned(&scene, &autoscaled, &plan).await;
+}
+
+#[tokio::test]
+async fn a_field_that_somebody_changed_is_planned_to_be_taken() {
+    let scene = Scene::start("plan-take").await;
+    let spec = json!({"replicas": 1});
+    scene.apply(&spec).await;
+    scene.condition("Ready", "True").await;
+    let plan = planned(&scene, "Preview", &spec, async || edit_image(&scene).await).await;
+    let takes = &child(&plan, "Deployment").takes;
+    assert_eq!(takes.iter().map(|take| &*take.manager).collect::<Vec<_>>(), ["intruder"]);
+    does_as_planned(&scene, &spec, &plan).await;
+}
+
+#[tokio::test]
+async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enforced() {
+    let scene = Scene::start("plan-paused").await;
+    let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
+    scene.apply(&spec).await;
+    scene.condition("Ready", "True").await;
+    let plan = planned(&scene, "Paused", &spec, async || edit_image(&scene).await).await;
+    assert_eq!(actions(&plan), [("Deployment", PlannedAction::Update), ("Service", PlannedAction::Nothing)]);
+    let deployment = child(&plan, "Deployment");
+    assert_eq!(deployment.sets, [r#".spec.template.spec.containers[name="app"].image"#]);
+    assert_eq!(
+        (&*deployment.takes[0].path, &*deployment.takes[0].manager),
+        (&*deployment.sets[0], "intruder")
+    );
+    let live = scene.child(ChildKind::Deployment).await.unwrap();
+    assert_eq!(
+        live.data["spec"]["template"]["spec"]["containers"][0]["image"], "evil:1",
+        "it stays meanwhile"
+    );
+    does_as_planned(&scene, &spec, &plan).await;
+}
+
+#[tokio::test]
+async fn what_only_the_server_can_refuse_is_told_in_its_words() {
+    let scene = Scene::start("plan-rejected").await;
+    let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
+    let spec = json!({"replicas": 1, "template": app(json!({"resources": resources}))});
+    let plan = planned(&scene, "Preview", &spec, nothing).await;
+    let deployment = child(&plan, "Deployment");
+    assert_eq!((deployment.action, deployment.dry_run), (PlannedAction::Create, DryRun::Rejected));
+    let message = deployment.message.as_deref().unwrap();
+    assert!(message.contains("must be less than or equal to cpu limit"), "{message}");
+}
+
+#[tokio::test]
+async fn an_object_that_is_somebody_elses_is_planned_to_be_left_alone() {
+    let scene = Scene::start("plan-foreign").await;
+    let theirs: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"ports": [{"port": 9999}], "selector": {"app": "theirs"}},
+    }))
+    .unwrap();
+    let params = PostParams { field_manager: Some("helm".into()), ..PostParams::default() };
+    scene.children(ChildKind::Service).create(&params, &theirs).await.unwrap();
+
+    let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
+    let plan = planned(&scene, "Preview", &spec, nothing).await;
+    assert_eq!(actions(&plan), [("Deployment", PlannedAction::Create), ("Service", PlannedAction::Nothing)]);
+    let service = child(&plan, "Service");
+    assert_eq!(service.dry_run, DryRun::NotRun);
+    let message = service.message.as_deref().unwrap();
+    assert!(message.contains("made by helm"), "{message}");
+}
