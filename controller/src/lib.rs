@@ -37,6 +37,7 @@ pub mod request;
 pub mod resync;
 mod run;
 mod shutdown;
+mod watched;
 mod watches;
 mod write;
 

@@ -10,8 +10,7 @@ use std::{
 
 use baton_crd::{Mode, Workload, condition};
 use kube::{
-    ResourceExt,
-    core::error_boundary::InvalidObject,
+    Resource, ResourceExt,
     runtime::{controller::Action, events::Event},
 };
 use tracing::warn;
@@ -24,12 +23,14 @@ use crate::{
     contention::Contention,
     enforce::enforce,
     intent::IntentError,
+    live::Live,
     metrics::ReconcileOutcome,
     observe::Observed,
     preview::preview,
     report::{self, Pass},
     resync::Resync,
-    watches::{Stores, WatchedWorkload},
+    watched::WatchedWorkload,
+    watches::Stores,
     write::Writer,
 };
 
@@ -98,9 +99,9 @@ impl Context {
         with(&mut lock(&self.resync))
     }
 
-    fn is_news(&self, undecodable: &InvalidObject) -> bool {
-        let uid = undecodable.metadata.uid.clone().unwrap_or_default();
-        let generation = undecodable.metadata.generation.unwrap_or_default();
+    fn is_news(&self, undecodable: &WatchedWorkload) -> bool {
+        let uid = undecodable.uid().unwrap_or_default();
+        let generation = undecodable.meta().generation.unwrap_or_default();
         lock(&self.undecodable).insert(uid, generation) != Some(generation)
     }
 }
@@ -132,19 +133,23 @@ pub(crate) async fn reconcile(
     watched: Arc<WatchedWorkload>,
     context: &Context,
 ) -> Result<Passed, ReconcileError> {
-    match &watched.0 {
-        Ok(workload) if workload.metadata.deletion_timestamp.is_some() => {
-            Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() })
-        }
-        Ok(workload) => reconcile_workload(Arc::new(workload.clone()), context).await,
-        Err(invalid) => {
-            report_undecodable(invalid, context).await;
+    if watched.meta().deletion_timestamp.is_some() {
+        return Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() });
+    }
+    match watched.read() {
+        Ok(workload) => reconcile_workload(Arc::new(workload), watched.live(), context).await,
+        Err(error) => {
+            report_undecodable(&watched, &error, context).await;
             Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
         }
     }
 }
 
-async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Passed, ReconcileError> {
+async fn reconcile_workload(
+    workload: Arc<Workload>,
+    live: &Live,
+    context: &Context,
+) -> Result<Passed, ReconcileError> {
     let uid = workload.uid().unwrap_or_default();
     let generation = workload.metadata.generation.unwrap_or_default();
     let mode = workload.spec.mode;
@@ -160,7 +165,7 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
     if for_real {
         context.resync(|resync| resync.done(&uid, now));
     }
-    let report_again = report(&pass, context).await?;
+    let report_again = report(&pass, live, context).await?;
 
     let (_, failed) = context.backoff(|backoff| backoff.held_back(&uid, generation, now));
     let pauses = [
@@ -199,7 +204,7 @@ fn recall_fights(workload: &Workload, context: &Context) {
 }
 
 /// Writes the status and the Events. Returns when to do it again, where the status is to wait.
-async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, ReconcileError> {
+async fn report(pass: &Pass, live: &Live, context: &Context) -> Result<Option<Duration>, ReconcileError> {
     let workload = &pass.seen.workload;
     let previous = workload.status.clone().unwrap_or_default();
     let clock = jiff::Timestamp::now();
@@ -218,7 +223,7 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
     }
     let body = serde_json::to_value(&status)
         .map_err(|source| ReconcileError::Status(ActError::Client(kube::Error::SerdeError(source))))?;
-    match context.writer.actor.apply_status(workload, &body).await {
+    match context.writer.write_status(workload, live, &body).await {
         Ok(()) => {}
         // The Workload has changed, or is gone: its newer state has its own turn.
         Err(error) if error.is_stale() || error.is_not_found() => return Ok(None),
@@ -247,21 +252,17 @@ fn status_may_wait(pass: &Pass, uid: &str, context: &Context) -> Option<Duration
 }
 
 /// A Workload that this version can't read: its children stay as they are, and people are told.
-async fn report_undecodable(invalid: &InvalidObject, context: &Context) {
-    if !context.is_news(invalid) {
+async fn report_undecodable(watched: &WatchedWorkload, error: &serde_json::Error, context: &Context) {
+    if !context.is_news(watched) {
         return;
     }
-    let mut workload =
-        Workload::new(&invalid.metadata.name.clone().unwrap_or_default(), baton_crd::WorkloadSpec::default());
-    workload.metadata = invalid.metadata.clone();
-    warn!(
-        workload = workload.name_any(),
-        error = invalid.error,
-        "can't read the Workload; its children stay"
-    );
-    let status = report::undecodable(&workload, &invalid.error, jiff::Timestamp::now());
-    if let Err(error) = context.writer.actor.apply_status(&workload, &status).await {
+    let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
+    workload.metadata = watched.meta().clone();
+    let words = error.to_string();
+    warn!(workload = workload.name_any(), error = words, "can't read the Workload; its children stay");
+    let status = report::undecodable(&workload, &words, jiff::Timestamp::now());
+    if let Err(error) = context.writer.write_status(&workload, watched.live(), &status).await {
         warn!(workload = workload.name_any(), error = with_causes(&error), "can't write the status");
     }
-    context.publish(&workload, &report::undecodable_event(&invalid.error)).await;
+    context.publish(&workload, &report::undecodable_event(&words)).await;
 }

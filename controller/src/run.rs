@@ -31,7 +31,8 @@ use crate::{
     openapi::SchemaCache,
     reconcile::{Context, ReconcileError, on_error, reconcile},
     shutdown::Shutdown,
-    watches::{Scope, Streams, WatchedWorkload, watch, workload_of},
+    watched::WatchedWorkload,
+    watches::{Scope, Streams, watch, workload_of},
     write::Writer,
 };
 

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::{NoSchema, Schemas, shown};
 use crate::{
     FIELD_MANAGER, HANDOVER_MANAGER,
+    child::Kind,
     live::Live,
     request::{Request, Write},
 };
@@ -101,21 +102,41 @@ impl Schemas {
         match &request.write {
             Write::Apply { body, manager, force } => {
                 let apply = Apply { manager, force: *force, subresource: "", now, release: self.release() };
-                self.forecast_apply(request, live, body, apply)
+                self.forecast_apply(request.child.into(), live, body, apply)
             }
             Write::Patch(patch) => self.forecast_patch(request, live, patch, now),
             Write::Delete(_) => Ok(Forecast::Deleted),
         }
     }
 
+    /// Says what an apply of the Workload's status as `baton` will do to the live Workload.
+    ///
+    /// # Errors
+    /// When nothing can be said.
+    pub fn forecast_status(
+        &self,
+        live: &Live,
+        body: &Json,
+        now: Timestamp,
+    ) -> Result<Forecast, ForecastError> {
+        let apply = Apply {
+            manager: FIELD_MANAGER,
+            force: true,
+            subresource: "status",
+            now,
+            release: self.release(),
+        };
+        self.forecast_apply(Kind::Workload, Some(live), body, apply)
+    }
+
     fn forecast_apply(
         &self,
-        request: &Request,
+        kind: Kind,
         live: Option<&Live>,
         body: &Json,
         apply: Apply<'_>,
     ) -> Result<Forecast, ForecastError> {
-        let resource = self.resource(request.child)?;
+        let resource = self.resource(kind)?;
         let live = live.map(Live::as_json);
         if live.is_some_and(|live| resource.is_noop(live, body, apply)) {
             return Ok(Forecast::NoOp);
