@@ -127,7 +127,9 @@ impl Contention {
             }
             rounds.count += 1;
             rounds.last = now;
-            manager.unwrap_or_default().clone_into(&mut rounds.manager);
+            if let Some(manager) = manager {
+                manager.clone_into(&mut rounds.manager);
+            }
         }
     }
 
