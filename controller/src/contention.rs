@@ -104,6 +104,8 @@ impl Contention {
     ) {
         let fought = self.0.entry(uid.to_owned()).or_default().entry(child).or_default();
         fought.generation = generation;
+        // Several managers may hold one field: it is taken once all the same.
+        let takes: BTreeMap<&str, &str> = takes.into_iter().collect();
         for (path, manager) in takes {
             let rounds = fought.fields.entry(path.to_owned()).or_insert_with(|| Rounds {
                 manager: String::new(),
@@ -258,6 +260,17 @@ mod tests {
             assert!(contention.held_back("u", 1, now).is_empty());
             now += MEMORY + Duration::from_secs(1);
         }
+    }
+
+    #[test]
+    fn a_field_that_several_managers_hold_is_taken_once() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        for _ in 1..FIGHT {
+            contention.taken("u", CHILD, 1, [(IMAGE, "one"), (IMAGE, "another"), (IMAGE, "third")], now);
+        }
+        assert_eq!(contention.fights("u", now), []);
+        contention.taken("u", CHILD, 1, [(IMAGE, "one")], now);
+        assert_eq!(contention.fights("u", now)[0].count, FIGHT);
     }
 
     #[test]

@@ -181,12 +181,18 @@ fn effects<'a>(arena: &'a Arena, prediction: &Prediction<'a>, before: Value<'a>)
     let mut takes = Vec::new();
     for lost in [&prediction.taken, &prediction.dropped] {
         for (manager, paths) in by_manager(arena, lost) {
-            takes.extend(paths.paths(arena).into_iter().map(|path| Take {
-                path: path.to_string(),
-                manager: manager.to_owned(),
-                old: path.find(before).map(|value| shown(path, value)),
-                new: path.find(after).map(|value| shown(path, value)),
-            }));
+            for path in paths.paths(arena) {
+                let take = Take {
+                    path: path.to_string(),
+                    manager: manager.to_owned(),
+                    old: path.find(before).map(|value| shown(path, value)),
+                    new: path.find(after).map(|value| shown(path, value)),
+                };
+                // By an apply and by an update a manager may hold it twice.
+                if !takes.contains(&take) {
+                    takes.push(take);
+                }
+            }
         }
     }
     Effects {
