@@ -31,6 +31,7 @@ mod openapi;
 pub mod plan;
 pub mod predict;
 pub mod preview;
+mod quantity;
 mod reconcile;
 pub mod report;
 pub mod request;

@@ -16,8 +16,8 @@ use baton_merge::{
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
-use super::{Forecast, Schemas, Stored, quantity, shown};
-use crate::{child::Kind, live::Live};
+use super::{Forecast, Schemas, Stored, shown};
+use crate::{child::Kind, live::Live, quantity};
 
 /// What the API server answered to a request.
 #[derive(Clone, Copy, Debug)]

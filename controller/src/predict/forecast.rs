@@ -202,12 +202,18 @@ fn effects<'a>(arena: &'a Arena, prediction: &Prediction<'a>, before: Value<'a>)
     let mut takes = Vec::new();
     for lost in [&prediction.taken, &prediction.dropped] {
         for (manager, paths) in by_manager(arena, lost) {
-            takes.extend(paths.paths(arena).into_iter().map(|path| Take {
-                path: path.to_string(),
-                manager: manager.to_owned(),
-                old: path.find(before).map(|value| shown(path, value)),
-                new: path.find(after).map(|value| shown(path, value)),
-            }));
+            for path in paths.paths(arena) {
+                let take = Take {
+                    path: path.to_string(),
+                    manager: manager.to_owned(),
+                    old: path.find(before).map(|value| shown(path, value)),
+                    new: path.find(after).map(|value| shown(path, value)),
+                };
+                // By an apply and by an update a manager may hold it twice.
+                if !takes.contains(&take) {
+                    takes.push(take);
+                }
+            }
         }
     }
     Effects {
@@ -233,16 +239,16 @@ fn by_manager<'a>(arena: &'a Arena, lost: &[Taken<'a>]) -> Vec<(&'a str, FieldSe
         .collect()
 }
 
-/// The paths that aren't below another one of them.
-fn topmost<'a>(paths: Vec<Path<'a>>) -> impl Iterator<Item = Path<'a>> {
-    let mut above: Option<Path<'a>> = None;
-    paths.into_iter().filter(move |path| {
-        let is_below = above.is_some_and(|above| path.elements().starts_with(above.elements()));
-        if !is_below {
-            above = Some(*path);
+/// The paths that aren't below another one of them. A path comes before those below it, though not always just before.
+fn topmost<'a>(paths: Vec<Path<'a>>) -> Vec<Path<'a>> {
+    let mut tops: Vec<Path<'a>> = Vec::new();
+    for path in paths {
+        let is_below = |top: &Path<'a>| path.elements().starts_with(top.elements());
+        if !tops.iter().any(is_below) {
+            tops.push(path);
         }
-        !is_below
-    })
+    }
+    tops
 }
 
 /// Whether a field only says which object it is.
