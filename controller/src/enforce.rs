@@ -12,11 +12,11 @@ use crate::{
     act::{ActError, Outcome},
     causes::with_causes,
     child::ChildKind,
+    context::Context,
     intent::IntentError,
     observe::{Observed, wants},
     plan::{Guard, Plan, Step, Then, plan},
     predict::Effects,
-    reconcile::Context,
     report::{ChildResult, Pass},
     write::{How, Written},
 };

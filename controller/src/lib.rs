@@ -20,6 +20,7 @@ pub mod causes;
 pub mod child;
 pub mod cli;
 pub mod contention;
+mod context;
 mod enforce;
 pub mod handover;
 mod hangup;
