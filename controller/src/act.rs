@@ -9,11 +9,11 @@ use baton_crd::Workload;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, Preconditions},
-    core::Status,
+    core::{ApiResource, Status},
     runtime::events::{Event, Recorder, Reporter},
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     FIELD_MANAGER,
@@ -104,26 +104,16 @@ impl Actor {
         }
     }
 
-    /// Applies the Workload's status as `baton`, if the Workload is still as it was seen: a status is told from the one
-    /// before it.
+    /// Applies a Workload's status as `baton`; returns the Workload as it was stored.
     ///
     /// # Errors
     /// When the request fails.
-    pub async fn apply_status(&self, workload: &Workload, status: &Value) -> Result<(), ActError> {
-        let api: Api<Workload> = namespaced(&self.client, workload);
-        let body = json!({
-            "apiVersion": Workload::api_version(&()),
-            "kind": Workload::kind(&()),
-            "metadata": {
-                "name": workload.name_any(),
-                "uid": workload.uid(),
-                "resourceVersion": workload.resource_version(),
-            },
-            "status": status,
-        });
+    pub async fn apply_status(&self, workload: &Workload, body: &Value) -> Result<Live, ActError> {
+        let resource = ApiResource::erase::<Workload>(&());
+        let namespace = workload.namespace().unwrap_or_default();
+        let api: Api<Live> = Api::namespaced_with(self.client.clone(), &namespace, &resource);
         let params = PatchParams::apply(FIELD_MANAGER).force();
-        self.bounded(api.patch_status(&workload.name_any(), &params, &Patch::Apply(&body))).await?;
-        Ok(())
+        self.bounded(api.patch_status(&workload.name_any(), &params, &Patch::Apply(body))).await
     }
 
     /// Writes an Event about the Workload, or counts it up where the same was written a moment ago.
@@ -179,10 +169,6 @@ impl Actor {
     }
 }
 
-fn namespaced(client: &Client, workload: &Workload) -> Api<Workload> {
-    Api::namespaced(client.clone(), &workload.namespace().unwrap_or_default())
-}
-
 impl ActError {
     /// Whether the object isn't what the writer saw. The server says it in three ways.
     pub fn is_stale(&self) -> bool {
@@ -222,6 +208,8 @@ impl ActError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn answer_with(code: u16, details: Value) -> ActError {

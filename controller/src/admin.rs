@@ -21,7 +21,7 @@ use axum::{
 use kube::runtime::reflector::Store;
 use tokio::net::TcpListener;
 
-use crate::{metrics::Metrics, watches::WatchedWorkload};
+use crate::{metrics::Metrics, watched::WatchedWorkload};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -76,18 +76,15 @@ async fn metrics(
     State(shown): State<Shown>,
 ) -> Result<([(HeaderName, &'static str); 1], String), StatusCode> {
     let workloads = shown.workloads.state();
-    let readable = workloads.iter().filter_map(|workload| workload.0.as_ref().ok());
-    let text = shown.metrics.text(readable).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    let statuses = workloads.iter().filter_map(|workload| workload.status());
+    let text = shown.metrics.text(statuses).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], text))
 }
 
 #[cfg(test)]
 mod tests {
-    use baton_crd::{Workload, WorkloadSpec};
-    use kube::{
-        core::DeserializeGuard,
-        runtime::{reflector, watcher},
-    };
+    use kube::runtime::{reflector, watcher};
+    use serde_json::json;
 
     use super::*;
 
@@ -113,11 +110,10 @@ mod tests {
         assert_eq!(content_type, (CONTENT_TYPE, OPEN_METRICS));
         assert!(text.contains(&format!("{fixed} 0\n")), "{text}");
 
-        let mut workload = Workload::new("web", WorkloadSpec::default());
-        let status = r#"{"replicaOwnership":
-            {"holder": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"}}"#;
-        workload.status = Some(serde_json::from_str(status).unwrap());
-        let workload = DeserializeGuard(Ok(workload));
+        let ownership =
+            json!({"holder": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
+        let workload = json!({"metadata": {"name": "web"}, "status": {"replicaOwnership": ownership}});
+        let workload: WatchedWorkload = serde_json::from_value(workload).unwrap();
         cache.apply_watcher_event(&watcher::Event::Apply(workload.clone()));
         let (_, text) = metrics(shown.clone()).await.unwrap();
         assert!(text.contains(&format!("{fixed} 1\n")), "{text}");

@@ -1,4 +1,4 @@
-//! The kinds of children a Workload has.
+//! The kinds of children a Workload has, and of all that Baton writes.
 //!
 //! Knows their API resources. Refuses to know what is in them: that is [`crate::intent`]'s.
 
@@ -64,8 +64,59 @@ impl fmt::Display for ChildKind {
     }
 }
 
+/// A kind of object that Baton writes: whole children, and of Workloads the status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A child.
+    Child(ChildKind),
+    /// The Workload itself.
+    Workload,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Child(ChildKind::Deployment),
+        Self::Child(ChildKind::Service),
+        Self::Child(ChildKind::Autoscaler),
+        Self::Child(ChildKind::DisruptionBudget),
+        Self::Workload,
+    ];
+
+    /// The kind's name as the API spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Child(child) => child.name(),
+            Self::Workload => "Workload",
+        }
+    }
+
+    /// Its API group, empty for the core group, and version.
+    pub fn group_version(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Child(child) => child.api_version().split_once('/').unwrap_or(("", child.api_version())),
+            Self::Workload => (baton_crd::GROUP, baton_crd::VERSION),
+        }
+    }
+}
+
+impl From<ChildKind> for Kind {
+    fn from(child: ChildKind) -> Self {
+        Self::Child(child)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use baton_crd::Workload;
+    use kube::Resource;
+
     use super::*;
 
     #[test]
@@ -73,6 +124,12 @@ mod tests {
         for kind in ChildKind::ALL {
             let resource = kind.api_resource();
             assert_eq!((kind.name(), kind.api_version()), (&*resource.kind, &*resource.api_version));
+            assert_eq!(Kind::from(kind).group_version(), (&*resource.group, &*resource.version));
         }
+        let (group, version) = Kind::Workload.group_version();
+        assert_eq!(
+            (Kind::Workload.name(), group, version),
+            (&*Workload::kind(&()), &*Workload::group(&()), &*Workload::version(&()))
+        );
     }
 }

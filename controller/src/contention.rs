@@ -112,6 +112,8 @@ impl Contention {
         let fought = self.0.entry(uid.to_owned()).or_default().entry(child).or_default();
         let was_edited = fought.generation != generation;
         fought.generation = generation;
+        // Several managers may hold one field: it is taken once all the same.
+        let fields: BTreeMap<&str, Option<&str>> = fields.into_iter().collect();
         for (path, manager) in fields {
             let rounds = fought.fields.entry(path.to_owned()).or_insert_with(|| Rounds {
                 manager: String::new(),
@@ -127,7 +129,9 @@ impl Contention {
             }
             rounds.count += 1;
             rounds.last = now;
-            manager.unwrap_or_default().clone_into(&mut rounds.manager);
+            if let Some(manager) = manager {
+                manager.clone_into(&mut rounds.manager);
+            }
         }
     }
 
@@ -265,6 +269,23 @@ mod tests {
             assert!(contention.held_back("u", 1, now).is_empty());
             now += MEMORY + Duration::from_secs(1);
         }
+    }
+
+    #[test]
+    fn a_field_that_several_managers_hold_is_taken_once() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        for _ in 1..FIGHT {
+            contention.wrote(
+                "u",
+                CHILD,
+                1,
+                ["one", "another", "third"].map(|manager| (IMAGE, Some(manager))),
+                now,
+            );
+        }
+        assert_eq!(contention.fights("u", now), []);
+        contention.wrote("u", CHILD, 1, [(IMAGE, Some("one"))], now);
+        assert_eq!(contention.fights("u", now)[0].count, FIGHT);
     }
 
     #[test]

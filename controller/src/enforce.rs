@@ -12,11 +12,11 @@ use crate::{
     act::{ActError, Outcome},
     causes::with_causes,
     child::ChildKind,
+    context::Context,
     intent::IntentError,
     observe::{Observed, wants},
     plan::{Guard, Plan, Step, Then, plan},
     predict::Effects,
-    reconcile::Context,
     report::{ChildResult, Pass},
     write::{How, Written},
 };
@@ -121,12 +121,14 @@ impl Enforcement<'_> {
     fn is_fought_about(&self, step: &Step, effects: &Effects) -> bool {
         let (uid, child, now) = (&self.uid, step.child(), Instant::now());
         let taken = || effects.takes.iter().map(|take| (take.path.as_str(), Some(take.manager.as_str())));
-        let is_taken = |path: &String| effects.takes.iter().any(|take| take.path == *path);
+        // The number of replicas has its own way back, of which setting it is the last step.
+        let is_told =
+            |path: &String| path == ".spec.replicas" || effects.takes.iter().any(|take| take.path == *path);
         let set: Vec<(&str, Option<&str>)> = match step {
             // An object that goes again and again is one thing, not the many fields in it.
             Step::Apply { guard: Guard::Create, .. } => vec![(WHOLE_OBJECT, None)],
             _ => {
-                effects.sets.iter().filter(|path| !is_taken(path)).map(|path| (path.as_str(), None)).collect()
+                effects.sets.iter().filter(|path| !is_told(path)).map(|path| (path.as_str(), None)).collect()
             }
         };
         if effects.sets.is_empty() && effects.takes.is_empty() {

@@ -14,7 +14,7 @@ use tracing::{debug, info, warn};
 
 use crate::{
     causes::with_causes,
-    child::ChildKind,
+    child::Kind,
     metrics::RefreshOutcome,
     predict::{Schemas, document_path},
 };
@@ -126,7 +126,7 @@ impl SchemaCache {
         };
         match self.index().await {
             Ok(index) => {
-                for path in ChildKind::ALL.map(document_path) {
+                for path in Kind::ALL.map(document_path) {
                     match self.document(&index, path, fetched.get(path)).await {
                         Ok(None) => {}
                         Ok(Some(document)) => {

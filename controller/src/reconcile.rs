@@ -3,108 +3,31 @@
 //! Wires the parts together and decides only how often to look again.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use baton_crd::{Mode, Workload, condition};
-use kube::{
-    ResourceExt,
-    core::error_boundary::InvalidObject,
-    runtime::{controller::Action, events::Event},
-};
+use kube::{Resource, ResourceExt, runtime::controller::Action};
 use tracing::warn;
 
 use crate::{
     act::ActError,
-    backoff::Backoff,
     causes::with_causes,
     child::ChildKind,
-    contention::Contention,
+    context::Context,
     enforce::enforce,
     intent::IntentError,
+    live::Live,
     metrics::ReconcileOutcome,
     observe::Observed,
     preview::preview,
     report::{self, Pass},
-    resync::Resync,
-    watches::{Stores, WatchedWorkload},
-    write::Writer,
+    watched::WatchedWorkload,
 };
 
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
-/// How long the status of a Workload that is fought about may be out of date, so that the fight isn't written down as fast as
-/// it is fought.
-const OLDEST_STATUS_IN_A_FIGHT: Duration = Duration::from_secs(30);
-
-/// What every pass shares. Of what is remembered here nothing but pace depends.
-pub(crate) struct Context {
-    pub(crate) writer: Writer,
-    stores: Stores,
-    backoff: Mutex<Backoff>,
-    contention: Mutex<Contention>,
-    resync: Mutex<Resync>,
-    /// When the status of each Workload that is fought about was written last, by uid.
-    reported: Mutex<HashMap<String, Instant>>,
-    /// The generation at which each Workload that can't be read was reported, by uid: its own status can't be read
-    /// either, so that it would be written again and again.
-    undecodable: Mutex<HashMap<String, i64>>,
-}
-
-/// Locks what can't be left wrong by a panic elsewhere, being about pace alone.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Context {
-    pub(crate) fn new(writer: Writer, stores: Stores, resync: Duration) -> Self {
-        Self {
-            writer,
-            stores,
-            backoff: Mutex::default(),
-            contention: Mutex::default(),
-            resync: Mutex::new(Resync::new(resync)),
-            reported: Mutex::default(),
-            undecodable: Mutex::default(),
-        }
-    }
-
-    /// Waits until there is something to see and something to predict with.
-    pub(crate) async fn ready(&self) {
-        self.stores.ready().await;
-        if let Some(schemas) = &self.writer.schemas {
-            schemas.looked().await;
-        }
-    }
-
-    /// An Event that is lost is lost; the status says the same.
-    async fn publish(&self, workload: &Workload, event: &Event) {
-        if let Err(error) = self.writer.actor.publish(workload, event).await {
-            warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
-        }
-    }
-
-    pub(crate) fn backoff<T>(&self, with: impl FnOnce(&mut Backoff) -> T) -> T {
-        with(&mut lock(&self.backoff))
-    }
-
-    pub(crate) fn contention<T>(&self, with: impl FnOnce(&mut Contention) -> T) -> T {
-        with(&mut lock(&self.contention))
-    }
-
-    fn resync<T>(&self, with: impl FnOnce(&mut Resync) -> T) -> T {
-        with(&mut lock(&self.resync))
-    }
-
-    fn is_news(&self, undecodable: &InvalidObject) -> bool {
-        let uid = undecodable.metadata.uid.clone().unwrap_or_default();
-        let generation = undecodable.metadata.generation.unwrap_or_default();
-        lock(&self.undecodable).insert(uid, generation) != Some(generation)
-    }
-}
-
 /// Why a pass ended early. The controller tries again after a pause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
@@ -132,19 +55,23 @@ pub(crate) async fn reconcile(
     watched: Arc<WatchedWorkload>,
     context: &Context,
 ) -> Result<Passed, ReconcileError> {
-    match &watched.0 {
-        Ok(workload) if workload.metadata.deletion_timestamp.is_some() => {
-            Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() })
-        }
-        Ok(workload) => reconcile_workload(Arc::new(workload.clone()), context).await,
-        Err(invalid) => {
-            report_undecodable(invalid, context).await;
+    if watched.meta().deletion_timestamp.is_some() {
+        return Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() });
+    }
+    match watched.read() {
+        Ok(workload) => reconcile_workload(Arc::new(workload), watched.live(), context).await,
+        Err(error) => {
+            report_undecodable(&watched, &error, context).await;
             Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
         }
     }
 }
 
-async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Passed, ReconcileError> {
+async fn reconcile_workload(
+    workload: Arc<Workload>,
+    live: &Live,
+    context: &Context,
+) -> Result<Passed, ReconcileError> {
     let uid = workload.uid().unwrap_or_default();
     let generation = workload.metadata.generation.unwrap_or_default();
     let mode = workload.spec.mode;
@@ -152,15 +79,18 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
     recall_fights(&seen.workload, context);
 
     let for_real = context.resync(|resync| resync.is_due(&uid, Instant::now())) && mode == Mode::Enforce;
-    let pass = match mode {
+    let mut pass = match mode {
         Mode::Enforce => enforce(seen, for_real, context).await?,
         Mode::Preview | Mode::Paused => preview(seen, context).await?,
     };
+    let mut takes = context.untold(&uid);
+    takes.append(&mut pass.takes);
+    pass.takes = takes;
     let now = Instant::now();
     if for_real {
         context.resync(|resync| resync.done(&uid, now));
     }
-    let report_again = report(&pass, context).await?;
+    let report_again = report(&pass, live, context).await?;
 
     let (_, failed) = context.backoff(|backoff| backoff.held_back(&uid, generation, now));
     let pauses = [
@@ -199,69 +129,51 @@ fn recall_fights(workload: &Workload, context: &Context) {
 }
 
 /// Writes the status and the Events. Returns when to do it again, where the status is to wait.
-async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, ReconcileError> {
+async fn report(pass: &Pass, live: &Live, context: &Context) -> Result<Option<Duration>, ReconcileError> {
     let workload = &pass.seen.workload;
     let previous = workload.status.clone().unwrap_or_default();
     let clock = jiff::Timestamp::now();
     let status = report::status(pass, &previous, clock);
-    for event in report::deeds(pass, &previous, clock) {
+    for event in report::deeds(pass) {
         context.publish(workload, &event).await;
     }
     if status == previous {
         return Ok(None);
     }
     let uid = workload.uid().unwrap_or_default();
-    if let Some(wait) = status_may_wait(pass, &uid, context)
+    if let Some(wait) = context.status_may_wait(pass, &uid)
         && previous.observed_generation == status.observed_generation
     {
         return Ok(Some(wait));
     }
     let body = serde_json::to_value(&status)
         .map_err(|source| ReconcileError::Status(ActError::Client(kube::Error::SerdeError(source))))?;
-    match context.writer.actor.apply_status(workload, &body).await {
-        Ok(()) => {}
-        // The Workload has changed, or is gone: its newer state has its own turn.
-        Err(error) if error.is_stale() || error.is_not_found() => return Ok(None),
-        Err(error) => return Err(ReconcileError::Status(error)),
+    if let Err(error) = context.writer.write_status(workload, live, &body).await {
+        if error.is_not_found() {
+            return Ok(None);
+        }
+        context.tell_later(&uid, &pass.takes);
+        // The Workload has changed: its newer state has its own turn.
+        return if error.is_stale() { Ok(None) } else { Err(ReconcileError::Status(error)) };
     }
-    for event in report::changes(pass, &previous, &status) {
+    for event in report::changes(pass, &previous, &status, clock) {
         context.publish(workload, &event).await;
     }
     Ok(None)
 }
 
-/// In a fight, what the other side does is not written down each time: how long the status may wait.
-fn status_may_wait(pass: &Pass, uid: &str, context: &Context) -> Option<Duration> {
-    let (mut reported, now) = (lock(&context.reported), Instant::now());
-    let Some(pause) = pass.fights.iter().map(|fight| fight.pause).max() else {
-        reported.remove(uid);
-        return None;
-    };
-    let oldest = pause.min(OLDEST_STATUS_IN_A_FIGHT);
-    let wait = reported.get(uid).and_then(|last| (*last + oldest).checked_duration_since(now));
-    if wait.is_some_and(|wait| !wait.is_zero()) && pass.takes.is_empty() {
-        return wait;
-    }
-    reported.insert(uid.to_owned(), now);
-    None
-}
-
 /// A Workload that this version can't read: its children stay as they are, and people are told.
-async fn report_undecodable(invalid: &InvalidObject, context: &Context) {
-    if !context.is_news(invalid) {
+async fn report_undecodable(watched: &WatchedWorkload, error: &serde_json::Error, context: &Context) {
+    if !context.is_news(watched) {
         return;
     }
-    let mut workload =
-        Workload::new(&invalid.metadata.name.clone().unwrap_or_default(), baton_crd::WorkloadSpec::default());
-    workload.metadata = invalid.metadata.clone();
-    warn!(
-        workload = workload.name_any(),
-        error = invalid.error,
-        "can't read the Workload; its children stay"
-    );
-    let status = report::undecodable(&workload, &invalid.error, jiff::Timestamp::now());
-    if let Err(error) = context.writer.actor.apply_status(&workload, &status).await {
+    let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
+    workload.metadata = watched.meta().clone();
+    let words = error.to_string();
+    warn!(workload = workload.name_any(), error = words, "can't read the Workload; its children stay");
+    let status = report::undecodable(&workload, &words, jiff::Timestamp::now());
+    if let Err(error) = context.writer.write_status(&workload, watched.live(), &status).await {
         warn!(workload = workload.name_any(), error = with_causes(&error), "can't write the status");
     }
-    context.publish(&workload, &report::undecodable_event(&invalid.error)).await;
+    context.publish(&workload, &report::undecodable_event(&words)).await;
 }

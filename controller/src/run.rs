@@ -26,12 +26,14 @@ use crate::{
     admin::{self, Readiness, Shown},
     causes::with_causes,
     cli::RunArgs,
+    context::Context,
     hangup::hangups,
     metrics::{Metrics, ReconcileOutcome},
     openapi::SchemaCache,
-    reconcile::{Context, ReconcileError, on_error, reconcile},
+    reconcile::{ReconcileError, on_error, reconcile},
     shutdown::Shutdown,
-    watches::{Scope, Streams, WatchedWorkload, watch, workload_of},
+    watched::WatchedWorkload,
+    watches::{Scope, Streams, watch, workload_of},
     write::Writer,
 };
 

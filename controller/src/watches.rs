@@ -8,7 +8,6 @@ use baton_crd::{GROUP, Workload, labels};
 use futures::{Stream, StreamExt, TryStreamExt, stream::BoxStream};
 use kube::{
     Api, Client, Resource, ResourceExt,
-    core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
         reflector::{self, ObjectRef, Store, store::Writer},
@@ -18,10 +17,7 @@ use kube::{
 
 use tokio::sync::watch::{Receiver, channel};
 
-use crate::{child::ChildKind, live::Live};
-
-/// The Workload as the watch delivers it: one that can't be decoded must not hide the others.
-pub(crate) type WatchedWorkload = DeserializeGuard<Workload>;
+use crate::{child::ChildKind, live::Live, watched::WatchedWorkload};
 
 /// Where Baton looks for Workloads.
 #[derive(Clone, Debug)]

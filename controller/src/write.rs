@@ -9,13 +9,14 @@ use std::{
 
 use baton_crd::Workload;
 use jiff::Timestamp;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
 use tracing::{debug, warn};
 
 use crate::{
     act::{ActError, Actor, Effect, Outcome},
     causes::with_causes,
-    child::ChildKind,
+    child::Kind,
     live::Live,
     metrics::{ApplyOutcome, Metrics, PredictionOutcome},
     observe::Observed,
@@ -96,7 +97,7 @@ impl Writer {
         if let Some(forecast) = forecast.as_ref().filter(|_| is_comparable)
             && let Some(answer) = answer(&outcome, Effect::Stored)
         {
-            self.check(workload, &schemas, child, forecast, live, answer);
+            self.check(workload, &schemas, child.into(), forecast, live, answer);
         }
         let mut effects = Effects::default();
         if let Outcome::Done(after) = &outcome {
@@ -112,17 +113,38 @@ impl Writer {
         Written::Sent { outcome, effects }
     }
 
+    /// Applies the Workload's status, if the Workload is still as it was seen, which is what `live` is.
+    pub(crate) async fn write_status(
+        &self,
+        workload: &Workload,
+        live: &Live,
+        status: &Value,
+    ) -> Result<(), ActError> {
+        let body = status_body(workload, status);
+        let schemas = self.schemas();
+        let forecast = self.known(Kind::Workload, schemas.forecast_status(live, &body, Timestamp::now()));
+        let applied = self.actor.apply_status(workload, &body).await?;
+        if let Some(forecast) = forecast {
+            self.check(workload, &schemas, Kind::Workload, &forecast, Some(live), Answer::Stored(&applied));
+        }
+        Ok(())
+    }
+
     /// What a request will do; nothing where that can't be said.
     fn forecast(&self, schemas: &Schemas, request: &Request, live: Option<&Live>) -> Option<Forecast> {
-        let error = match schemas.forecast(request, live, Timestamp::now()) {
+        self.known(request.child.into(), schemas.forecast(request, live, Timestamp::now()))
+    }
+
+    fn known(&self, kind: Kind, forecast: Result<Forecast, ForecastError>) -> Option<Forecast> {
+        let error = match forecast {
             Ok(forecast) => return Some(forecast),
             Err(error) => error,
         };
-        self.metrics.predicted(request.child, PredictionOutcome::None);
+        self.metrics.predicted(kind, PredictionOutcome::None);
         match &error {
             ForecastError::NoSchema(_) => {}
             // The API server has the last word on it.
-            error => debug!(child = %request.child, error = with_causes(error), "can't predict a write"),
+            error => debug!(%kind, error = with_causes(error), "can't predict a write"),
         }
         None
     }
@@ -132,14 +154,14 @@ impl Writer {
         &self,
         workload: &Workload,
         schemas: &Schemas,
-        child: ChildKind,
+        kind: Kind,
         forecast: &Forecast,
         base: Option<&Live>,
         answer: Answer<'_>,
     ) -> Option<Verdict> {
-        let verdict = schemas.check(child, forecast, base, answer)?;
+        let verdict = schemas.check(kind, forecast, base, answer)?;
         self.metrics.predicted(
-            child,
+            kind,
             match &verdict {
                 Verdict::Match => PredictionOutcome::Match,
                 Verdict::ModuloDefaulting => PredictionOutcome::ModuloDefaulting,
@@ -148,7 +170,7 @@ impl Writer {
             },
         );
         if let Verdict::Mismatch(differences) = &verdict {
-            self.tell_mismatch(workload, child, differences);
+            self.tell_mismatch(workload, kind, differences);
             // Perhaps the schemas are out of date.
             if let Some(schemas) = &self.schemas {
                 schemas.look_again();
@@ -158,21 +180,21 @@ impl Writer {
     }
 
     /// Logs a mismatch, once for each cause.
-    fn tell_mismatch(&self, workload: &Workload, child: ChildKind, differences: &[Difference]) {
+    fn tell_mismatch(&self, workload: &Workload, kind: Kind, differences: &[Difference]) {
         const MOST_CAUSES: usize = 1000;
         let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
         let (name, namespace, lines) = (workload.name_any(), workload.namespace(), lines.join("; "));
-        let cause = format!("{child} {}", differences.first().map(cause).unwrap_or_default());
+        let cause = format!("{kind} {}", differences.first().map(cause).unwrap_or_default());
         // Only what was said already is in there; a panic elsewhere can't leave it wrong.
         let mut known = self.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MOST_CAUSES && known.insert(cause) {
             warn!(
-                %child, name, namespace, differences = lines,
+                %kind, name, namespace, differences = lines,
                 "prediction mismatch: the API server made something else of a write than was predicted. The object is as \
                  the server says; if this isn't an admission webhook's work, it is a bug of Baton's merge core"
             );
         } else {
-            debug!(%child, name, namespace, differences = lines, "prediction mismatch again");
+            debug!(%kind, name, namespace, differences = lines, "prediction mismatch again");
         }
     }
 }
@@ -189,6 +211,21 @@ impl Effects {
         self.takes.retain(|take| owns(before, take) && !owns(after, take));
         self
     }
+}
+
+/// The Workload's status as it is applied. A status is told from the one before it, so it counts only for the Workload as it
+/// was seen.
+fn status_body(workload: &Workload, status: &Value) -> Value {
+    json!({
+        "apiVersion": Workload::api_version(&()),
+        "kind": Workload::kind(&()),
+        "metadata": {
+            "name": workload.name_any(),
+            "uid": workload.uid(),
+            "resourceVersion": workload.resource_version(),
+        },
+        "status": status,
+    })
 }
 
 /// What a difference has in common with those of other objects: its place without the names of list items.

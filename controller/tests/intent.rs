@@ -132,6 +132,22 @@ fn an_autoscaler_scales_the_deployment_of_the_same_name() {
 }
 
 #[test]
+fn an_autoscaler_has_its_quantities_as_the_server_stores_them() {
+    let spec = |value: &str, tolerance: &str| {
+        json!({
+            "maxReplicas": 5,
+            "metrics": [{"type": "Pods", "pods": {
+                "metric": {"name": "requests"}, "target": {"type": "AverageValue", "averageValue": value},
+            }}],
+            "behavior": {"scaleUp": {"tolerance": tolerance}},
+        })
+    };
+    let mut autoscaler = of(&json!({"autoscaling": spec("0.5", "0.0005")}), ChildKind::Autoscaler);
+    autoscaler["spec"].as_object_mut().unwrap().remove("scaleTargetRef");
+    assert_eq!(autoscaler["spec"], spec("500m", "500u"));
+}
+
+#[test]
 fn a_disruption_budget_selects_the_pods() {
     let budget = of(&json!({"disruptionBudget": {"maxUnavailable": "25%"}}), ChildKind::DisruptionBudget);
     let expected =

@@ -58,7 +58,7 @@ fn told(status: &WorkloadStatus, type_: &str) -> String {
 }
 
 fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<String> {
-    changes(pass, previous, status).into_iter().map(|event| event.reason).collect()
+    changes(pass, previous, status, now()).into_iter().map(|event| event.reason).collect()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_event_names_its_child_and_fits_what_the_server_takes() {
     let long = "ä".repeat(2000);
     let pass = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(long))]);
     let after = status(&pass, &WorkloadStatus::default(), now());
-    let events = changes(&pass, &WorkloadStatus::default(), &after);
+    let events = changes(&pass, &WorkloadStatus::default(), &after, now());
     assert!(events[0].note.as_ref().unwrap().len() <= 1024);
     assert_eq!(events[0].secondary.as_ref().unwrap().kind.as_deref(), Some("Deployment"));
 }
@@ -192,7 +192,7 @@ fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
         (ChildKind::Service, ChildResult::Created),
         (ChildKind::DisruptionBudget, ChildResult::Deleted),
     ];
-    let events = deeds(&pass(&workload, [], results), &WorkloadStatus::default(), now());
+    let events = deeds(&pass(&workload, [], results));
     let told: Vec<_> = events.into_iter().filter_map(|event| event.note).collect();
     assert_eq!(
         told,

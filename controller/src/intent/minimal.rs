@@ -1,14 +1,20 @@
-//! Takes out of a value what an intent must not say.
+//! Takes out of a value what an intent must not say, and spells the rest as the server stores it.
+//!
+//! An intent that says the same in other words than the live object would change nothing and yet never be seen to be live:
+//! it would be applied for ever.
 
+use baton_crd::builtin::is_quantity;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::Value;
 
-/// Drops nulls, empty lists and empty maps, at any depth; absent where nothing is left.
+use crate::quantity::{self, Precision};
+
+/// Drops nulls, empty lists and empty maps, at any depth; absent where nothing is left. Quantities become canonical.
 ///
 /// An empty struct stays: `emptyDir: {}` says something, `nodeSelector: {}` doesn't, and only the schema knows which is
-/// which. Without a schema every empty object stays.
+/// which, as it knows what is a quantity. Without a schema every empty object and every spelling stays.
 pub(super) fn minimal(value: Value, schema: Option<&JSONSchemaProps>) -> Option<Value> {
     match value {
         Value::Null => None,
@@ -21,14 +27,26 @@ pub(super) fn minimal(value: Value, schema: Option<&JSONSchemaProps>) -> Option<
             let members: serde_json::Map<_, _> = members
                 .into_iter()
                 .filter_map(|(name, member)| {
-                    let member = minimal(member, schema.and_then(|schema| member_of(schema, &name)))?;
-                    Some((name, member))
+                    let member = match schema.and_then(|schema| member_of(schema, &name)) {
+                        Some((schema, precision)) if is_quantity(schema) => canonical(member, precision),
+                        member_schema => minimal(member, member_schema.map(|(schema, _)| schema)),
+                    };
+                    Some((name, member?))
                 })
                 .collect();
             let is_map = schema.is_some_and(|schema| schema.additional_properties.is_some());
             (!(members.is_empty() && is_map)).then_some(Value::Object(members))
         }
         scalar => Some(scalar),
+    }
+}
+
+/// A quantity as the server stores it. What is none is left for the server to refuse in its own words.
+fn canonical(value: Value, precision: Precision) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(Value::String(quantity::canonical(&text, precision).unwrap_or(text))),
+        other => Some(other),
     }
 }
 
@@ -39,12 +57,16 @@ fn items_of(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
     }
 }
 
-fn member_of<'a>(schema: &'a JSONSchemaProps, name: &str) -> Option<&'a JSONSchemaProps> {
-    let property = schema.properties.as_ref().and_then(|properties| properties.get(name));
-    property.or_else(|| match schema.additional_properties.as_ref()? {
-        JSONSchemaPropsOrBool::Schema(values) => Some(&**values),
+/// The schema of a member; should it be a quantity, how precisely the server keeps it there: a list of resources, which is a
+/// map of quantities, has its own precision.
+fn member_of<'a>(schema: &'a JSONSchemaProps, name: &str) -> Option<(&'a JSONSchemaProps, Precision)> {
+    if let Some(property) = schema.properties.as_ref().and_then(|properties| properties.get(name)) {
+        return Some((property, Precision::Nano));
+    }
+    match schema.additional_properties.as_ref()? {
+        JSONSchemaPropsOrBool::Schema(values) => Some((values, Precision::Milli)),
         JSONSchemaPropsOrBool::Bool(_) => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -83,6 +105,48 @@ mod tests {
     #[test]
     fn zeros_false_and_empty_strings_are_values() {
         let template = json!({"spec": {"hostNetwork": false, "priority": 0, "hostname": ""}});
+        assert_eq!(minimal_template(template.clone()), template);
+    }
+
+    #[test]
+    fn quantities_are_spelled_as_the_server_stores_them() {
+        let template = |[cpu, memory, size, divisor]: [&str; 4]| {
+            let fraction = json!({"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": divisor}}});
+            let limits = json!({"cpu": cpu, "memory": memory});
+            json!({"spec": {
+                "containers": [{"name": "app", "env": [fraction], "resources": {"limits": limits}}],
+                "overhead": limits,
+                "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": size}}],
+            }})
+        };
+        let intent = minimal_template(template(["0.5", "1.5Gi", "2048Mi", "0.001"]));
+        assert_eq!(intent, template(["500m", "1536Mi", "2Gi", "1m"]));
+    }
+
+    #[test]
+    fn amounts_of_resources_are_rounded_up_to_thousandths_and_other_quantities_are_not() {
+        let template = |cpu: &str, size: &str| {
+            json!({"spec": {
+                "containers": [{"name": "app", "resources": {"requests": {"cpu": cpu}}}],
+                "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": size}}],
+            }})
+        };
+        assert_eq!(minimal_template(template("1500u", "1500u")), template("2m", "1500u"));
+    }
+
+    #[test]
+    fn what_is_no_quantity_stays_for_the_server_to_refuse() {
+        let template =
+            json!({"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "lots"}}}]}});
+        assert_eq!(minimal_template(template.clone()), template);
+    }
+
+    #[test]
+    fn texts_that_look_like_quantities_are_left_alone_where_the_schema_has_none() {
+        let template = json!({
+            "metadata": {"labels": {"release": "1000"}},
+            "spec": {"containers": [{"name": "app", "image": "1000", "args": ["0.5"], "env": [{"name": "A", "value": "1000"}]}]},
+        });
         assert_eq!(minimal_template(template.clone()), template);
     }
 }

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use baton_crd::Workload;
+
 use super::*;
 
 const TABLE: &str = include_str!("../../../docs/metrics.md");

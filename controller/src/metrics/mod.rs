@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-use baton_crd::Workload;
+use baton_crd::WorkloadStatus;
 use kube::runtime::reflector::{Lookup, ObjectRef};
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
@@ -31,12 +31,14 @@ pub use labels::{ApplyOutcome, PredictionOutcome, ReconcileOutcome, RefreshOutco
 pub(crate) use layer::RequestLayer;
 
 use self::{
-    labels::{ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, Code, Verb},
+    labels::{
+        ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, ByWrittenKindAndOutcome, Code, Verb,
+    },
     managers::ManagerLabels,
     queue::Queue,
     request::RequestKind,
 };
-use crate::child::ChildKind;
+use crate::child::{ChildKind, Kind};
 
 /// From what is answered out of a cache to a request's time limit, in seconds.
 const BUCKETS: [f64; 14] =
@@ -61,7 +63,7 @@ struct Counts {
     reconcile_duration: Histogram,
     queue_depth: Gauge,
     applies: Family<ByKindAndOutcome, Counter>,
-    predictions: Family<ByKindAndOutcome, Counter>,
+    predictions: Family<ByWrittenKindAndOutcome, Counter>,
     takeovers: Family<ByKindAndManager, Counter>,
     schemas_usable: Gauge,
     schema_refreshes: Family<ByOutcome, Counter>,
@@ -92,9 +94,10 @@ impl Metrics {
         self.0.counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc();
     }
 
-    /// The server's answer to an apply of a child was compared with what had been predicted.
-    pub fn predicted(&self, kind: ChildKind, outcome: PredictionOutcome) {
-        self.0.counts.predictions.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc();
+    /// The server's answer to a write was compared with what had been predicted.
+    pub fn predicted(&self, kind: impl Into<Kind>, outcome: PredictionOutcome) {
+        let labels = ByWrittenKindAndOutcome { kind: kind.into(), outcome: outcome.text() };
+        self.0.counts.predictions.get_or_create(&labels).inc();
     }
 
     /// So many fields of a child were taken from this field manager.
@@ -140,15 +143,15 @@ impl Metrics {
     ///
     /// # Errors
     /// When a metric can't be written as text, which would be a fault of this module.
-    pub(crate) fn text<'a>(
+    pub(crate) fn text(
         &self,
-        workloads: impl IntoIterator<Item = &'a Workload>,
+        statuses: impl IntoIterator<Item = WorkloadStatus>,
     ) -> Result<String, fmt::Error> {
         let depth = lock(&self.0.queue).depth();
         self.0.counts.queue_depth.set(i64::try_from(depth).unwrap_or(i64::MAX));
         let mut text = String::new();
         encode_registry(&mut text, &self.0.registry)?;
-        encode_registry(&mut text, &workloads::metrics_of(workloads))?;
+        encode_registry(&mut text, &workloads::metrics_of(statuses))?;
         encode_eof(&mut text)?;
         Ok(text)
     }
@@ -182,15 +185,15 @@ impl Counts {
         for outcome in RefreshOutcome::ALL {
             counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc_by(0);
         }
+        for kind in Kind::ALL {
+            for outcome in PredictionOutcome::ALL {
+                let labels = ByWrittenKindAndOutcome { kind, outcome: outcome.text() };
+                counts.predictions.get_or_create(&labels).inc_by(0);
+            }
+        }
         for kind in ChildKind::ALL {
             for outcome in ApplyOutcome::ALL {
                 counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc_by(0);
-            }
-            for outcome in PredictionOutcome::ALL {
-                counts
-                    .predictions
-                    .get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() })
-                    .inc_by(0);
             }
             let manager = managers::OTHER.to_owned();
             counts.takeovers.get_or_create(&ByKindAndManager { kind, manager }).inc_by(0);

@@ -16,8 +16,8 @@ use baton_merge::{
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
-use super::{Forecast, Schemas, Stored, quantity, shown};
-use crate::{child::ChildKind, live::Live};
+use super::{Forecast, Schemas, Stored, shown};
+use crate::{child::Kind, live::Live, quantity};
 
 /// What the API server answered to a request.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +82,7 @@ impl Schemas {
     /// know, or found another object.
     pub fn check(
         &self,
-        child: ChildKind,
+        kind: impl Into<Kind>,
         forecast: &Forecast,
         base: Option<&Live>,
         answer: Answer<'_>,
@@ -106,7 +106,7 @@ impl Schemas {
             }
             Forecast::Deleted => return None,
         };
-        let resource = self.resource(child).ok()?;
+        let resource = self.resource(kind).ok()?;
         let comparison = Comparison { resource, release: self.release(), arena: &Arena::new() };
         let was_changed = base.filter(|_| is_stored).map(|base| base.revision() != answered.revision());
         comparison.verdict(&predicted, base, answered, was_changed)

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::{NoSchema, Schemas, shown};
 use crate::{
     FIELD_MANAGER, HANDOVER_MANAGER,
+    child::Kind,
     live::Live,
     request::{Request, Write},
 };
@@ -101,21 +102,41 @@ impl Schemas {
         match &request.write {
             Write::Apply { body, manager, force } => {
                 let apply = Apply { manager, force: *force, subresource: "", now, release: self.release() };
-                self.forecast_apply(request, live, body, apply)
+                self.forecast_apply(request.child.into(), live, body, apply)
             }
             Write::Patch(patch) => self.forecast_patch(request, live, patch, now),
             Write::Delete(_) => Ok(Forecast::Deleted),
         }
     }
 
+    /// Says what an apply of the Workload's status as `baton` will do to the live Workload.
+    ///
+    /// # Errors
+    /// When nothing can be said.
+    pub fn forecast_status(
+        &self,
+        live: &Live,
+        body: &Json,
+        now: Timestamp,
+    ) -> Result<Forecast, ForecastError> {
+        let apply = Apply {
+            manager: FIELD_MANAGER,
+            force: true,
+            subresource: "status",
+            now,
+            release: self.release(),
+        };
+        self.forecast_apply(Kind::Workload, Some(live), body, apply)
+    }
+
     fn forecast_apply(
         &self,
-        request: &Request,
+        kind: Kind,
         live: Option<&Live>,
         body: &Json,
         apply: Apply<'_>,
     ) -> Result<Forecast, ForecastError> {
-        let resource = self.resource(request.child)?;
+        let resource = self.resource(kind)?;
         let live = live.map(Live::as_json);
         if live.is_some_and(|live| resource.is_noop(live, body, apply)) {
             return Ok(Forecast::NoOp);
@@ -181,12 +202,18 @@ fn effects<'a>(arena: &'a Arena, prediction: &Prediction<'a>, before: Value<'a>)
     let mut takes = Vec::new();
     for lost in [&prediction.taken, &prediction.dropped] {
         for (manager, paths) in by_manager(arena, lost) {
-            takes.extend(paths.paths(arena).into_iter().map(|path| Take {
-                path: path.to_string(),
-                manager: manager.to_owned(),
-                old: path.find(before).map(|value| shown(path, value)),
-                new: path.find(after).map(|value| shown(path, value)),
-            }));
+            for path in paths.paths(arena) {
+                let take = Take {
+                    path: path.to_string(),
+                    manager: manager.to_owned(),
+                    old: path.find(before).map(|value| shown(path, value)),
+                    new: path.find(after).map(|value| shown(path, value)),
+                };
+                // By an apply and by an update a manager may hold it twice.
+                if !takes.contains(&take) {
+                    takes.push(take);
+                }
+            }
         }
     }
     Effects {
@@ -212,16 +239,16 @@ fn by_manager<'a>(arena: &'a Arena, lost: &[Taken<'a>]) -> Vec<(&'a str, FieldSe
         .collect()
 }
 
-/// The paths that aren't below another one of them.
-fn topmost<'a>(paths: Vec<Path<'a>>) -> impl Iterator<Item = Path<'a>> {
-    let mut above: Option<Path<'a>> = None;
-    paths.into_iter().filter(move |path| {
-        let is_below = above.is_some_and(|above| path.elements().starts_with(above.elements()));
-        if !is_below {
-            above = Some(*path);
+/// The paths that aren't below another one of them. A path comes before those below it, though not always just before.
+fn topmost<'a>(paths: Vec<Path<'a>>) -> Vec<Path<'a>> {
+    let mut tops: Vec<Path<'a>> = Vec::new();
+    for path in paths {
+        let is_below = |top: &Path<'a>| path.elements().starts_with(top.elements());
+        if !tops.iter().any(is_below) {
+            tops.push(path);
         }
-        !is_below
-    })
+    }
+    tops
 }
 
 /// Whether a field only says which object it is.

@@ -10,7 +10,6 @@
 
 mod check;
 mod forecast;
-mod quantity;
 mod schemas;
 mod shown;
 

@@ -1,4 +1,4 @@
-//! The schemas of the children's kinds, and the rules of the server's release: all that a prediction depends on besides
+//! The schemas of the kinds that Baton writes, and the rules of the server's release: all that a prediction depends on besides
 //! the objects.
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -9,9 +9,9 @@ use baton_merge::{
     server::{Resource, Resources},
 };
 
-use crate::child::ChildKind;
+use crate::child::{ChildKind, Kind};
 
-/// What a cluster serves about the children's kinds, at one moment.
+/// What a cluster serves about the kinds that Baton writes, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Schemas {
     release: Release,
@@ -22,15 +22,16 @@ pub struct Schemas {
 /// There is no schema of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no usable schema of {0}: what a write would do can't be predicted")]
-pub struct NoSchema(pub ChildKind);
+pub struct NoSchema(pub Kind);
 
 /// The path of the OpenAPI v3 document that describes a kind, below `/openapi/v3/`.
-pub const fn document_path(kind: ChildKind) -> &'static str {
+pub const fn document_path(kind: Kind) -> &'static str {
     match kind {
-        ChildKind::Deployment => "apis/apps/v1",
-        ChildKind::Service => "api/v1",
-        ChildKind::Autoscaler => "apis/autoscaling/v2",
-        ChildKind::DisruptionBudget => "apis/policy/v1",
+        Kind::Child(ChildKind::Deployment) => "apis/apps/v1",
+        Kind::Child(ChildKind::Service) => "api/v1",
+        Kind::Child(ChildKind::Autoscaler) => "apis/autoscaling/v2",
+        Kind::Child(ChildKind::DisruptionBudget) => "apis/policy/v1",
+        Kind::Workload => "apis/baton.rs/v1alpha1",
     }
 }
 
@@ -57,15 +58,36 @@ impl Schemas {
     ///
     /// # Errors
     /// When the cluster serves no usable schema of it.
-    pub fn resource(&self, kind: ChildKind) -> Result<Resource<'_>, NoSchema> {
-        let (group, version) = kind.api_version().split_once('/').unwrap_or(("", kind.api_version()));
+    pub fn resource(&self, kind: impl Into<Kind>) -> Result<Resource<'_>, NoSchema> {
+        let kind = kind.into();
+        let (group, version) = kind.group_version();
         let gvk = GroupVersionKind::new(group, version, kind.name());
         let found = self.documents.get(document_path(kind)).and_then(|resources| resources.get(&gvk));
         found.ok_or(NoSchema(kind))
     }
 
     /// The kinds that there is no usable schema of.
-    pub fn missing(&self) -> Vec<ChildKind> {
-        ChildKind::ALL.into_iter().filter(|kind| self.resource(*kind).is_err()).collect()
+    pub fn missing(&self) -> Vec<Kind> {
+        Kind::ALL.into_iter().filter(|kind| self.resource(*kind).is_err()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_where_their_group_and_version_say() {
+        for kind in Kind::ALL {
+            let (group, version) = kind.group_version();
+            let path =
+                if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+            assert_eq!(document_path(kind), path);
+        }
+    }
+
+    #[test]
+    fn without_documents_every_kind_is_missing() {
+        assert_eq!(Schemas::default().missing(), Kind::ALL);
     }
 }

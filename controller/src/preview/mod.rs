@@ -16,12 +16,12 @@ use crate::{
     act::{Effect, Outcome},
     causes::with_causes,
     child::ChildKind,
+    context::Context,
     enforce::about_to_be_created,
     intent::IntentError,
     observe::Observed,
     plan::Refusal,
     predict::Verdict,
-    reconcile::Context,
     report::Pass,
     request::Request,
     write::answer,
@@ -95,7 +95,7 @@ async fn try_out(seen: &Observed, rehearsed: Rehearsed, context: &Context) -> Re
     let outcome = context.writer.actor.send(workload, request, Effect::DryRun).await;
     let verdict = forecast.as_ref().and_then(|forecast| {
         let answer = answer(&outcome, Effect::DryRun)?;
-        context.writer.check(workload, &context.writer.schemas(), child, forecast, base, answer)
+        context.writer.check(workload, &context.writer.schemas(), child.into(), forecast, base, answer)
     });
     let (dry_run, words) = match (&outcome, verdict) {
         (Outcome::Stale(_), None) => return Err(Stale),

@@ -16,13 +16,6 @@ use crate::{child::ChildKind, predict::Take};
 /// How many fields an Event names.
 const MOST_FIELDS: usize = 5;
 
-/// The Events about what a pass did.
-pub fn deeds(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
-    let mut events = child_deeds(pass);
-    events.extend(takeovers(pass, previous, now));
-    events
-}
-
 /// One for each child and manager from which something was taken for the first time in a while.
 fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
     let mut bursts: BTreeMap<(ChildKind, &str), Vec<&Take>> = BTreeMap::new();
@@ -53,7 +46,8 @@ fn in_words(take: &Take) -> String {
     format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
 }
 
-fn child_deeds(pass: &Pass) -> Vec<Event> {
+/// The Events about what a pass did.
+pub fn deeds(pass: &Pass) -> Vec<Event> {
     let name = pass.seen.workload.name_any();
     let deed = |(child, result): (&ChildKind, &ChildResult)| {
         let event = match result {
@@ -69,9 +63,15 @@ fn child_deeds(pass: &Pass) -> Vec<Event> {
     pass.results.iter().filter_map(deed).collect()
 }
 
-/// The Events about what has changed between two statuses.
-pub fn changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {
-    let mut events = child_changes(pass, previous, status);
+/// The Events about what has changed between two statuses, and about what was taken.
+pub fn changes(
+    pass: &Pass,
+    previous: &WorkloadStatus,
+    status: &WorkloadStatus,
+    now: Timestamp,
+) -> Vec<Event> {
+    let mut events = takeovers(pass, previous, now);
+    events.extend(child_changes(pass, previous, status));
     events.extend(handover_event(previous, status));
     events.extend(contested_event(previous, status));
     events

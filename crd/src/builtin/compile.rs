@@ -17,6 +17,11 @@ use super::Document;
 /// What a quantity such as `500m` or `1.5Gi` looks like: a number and a decimal, binary or exponent suffix.
 const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
+/// Whether a [compiled](compile) schema is that of a quantity, which the server stores in a spelling of its own.
+pub fn is_quantity(schema: &JSONSchemaProps) -> bool {
+    schema.pattern.as_deref() == Some(QUANTITY)
+}
+
 /// The one object of unknown content that the server merges as a single value; it knows it by its name.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
-pub use compile::{CompileError, compile};
+pub use compile::{CompileError, compile, is_quantity};
 pub use document::Document;
 
 /// The name of the pod template's schema in the document.

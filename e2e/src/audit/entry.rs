@@ -136,10 +136,10 @@ impl AuditEntry {
         self.query("force").as_deref() == Some("true")
     }
 
-    /// Whether it was only a trial. A deletion says so in its body.
+    /// Whether it was only a trial. A deletion may say so in its body.
     pub fn is_dry_run(&self) -> bool {
-        let in_body = || self.request_object.as_ref().and_then(|options| options.get("dryRun")).is_some();
-        self.query("dryRun").is_some() || (self.verb == "delete" && in_body())
+        let options = self.request_object.as_ref().filter(|_| self.verb.starts_with("delete"));
+        self.query("dryRun").is_some() || options.is_some_and(|options| options.get("dryRun").is_some())
     }
 }
 

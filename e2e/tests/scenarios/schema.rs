@@ -44,7 +44,7 @@ fn make_containers_atomic(document: &mut Value) {
 
 /// The warnings about predictions, by the kind that they are about.
 fn warnings(scene: &Scene, kind: ChildKind) -> Vec<String> {
-    let (log, about) = (scene.operator.logs(), format!("child={kind} "));
+    let (log, about) = (scene.operator.logs(), format!("kind={kind} "));
     let is_one =
         |line: &&str| line.contains("WARN") && line.contains("prediction mismatch") && line.contains(&about);
     log.lines().filter(is_one).map(str::to_owned).collect()

@@ -68,5 +68,6 @@ async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     acts::handover::play(stage, claims).await?;
     acts::edit::play(stage, claims).await?;
     acts::sidecar::play(stage, claims).await?;
-    acts::way_back::play(stage, claims).await
+    acts::way_back::play(stage, claims).await?;
+    acts::foresight::play(stage, claims).await
 }

@@ -44,6 +44,15 @@ impl Stage {
         Ok(self.children(ChildKind::Deployment).get(NAME).await?)
     }
 
+    /// The Workload.
+    pub(crate) async fn workload(&self) -> anyhow::Result<Workload> {
+        Ok(self.workloads().get(NAME).await?)
+    }
+
+    fn workloads(&self) -> Api<Workload> {
+        Api::namespaced(self.client.clone(), self.namespace.name())
+    }
+
     /// A recording of the Deployment.
     pub(crate) async fn record(&self) -> anyhow::Result<Recorder> {
         Recorder::start(&self.children(ChildKind::Deployment), NAME).await
@@ -88,9 +97,8 @@ impl Stage {
 
     /// Waits until the Workload is ready as its latest spec says, with this many ready pods, and no rollout is under way.
     pub(crate) async fn settled(&self, pods: i32) -> anyhow::Result<()> {
-        let workloads: Api<Workload> = Api::namespaced(self.client.clone(), self.namespace.name());
         let end = Instant::now() + PATIENCE;
-        while let Some(seen) = unready(&workloads.get(NAME).await?, pods) {
+        while let Some(seen) = unready(&self.workload().await?, pods) {
             let waited = PATIENCE.as_secs();
             ensure!(
                 Instant::now() < end,

@@ -41,5 +41,21 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let managers = stage.deployment().await?.managers();
     let theirs = managers.iter().filter(|manager| *manager == "kubectl-set").count();
     claims.equal("nothing of the edit is left, not even in managedFields", &theirs, &0)?;
+    let takeovers = stage.workload().await?.status.unwrap_or_default().takeovers;
+    let mut table = Table::new(["FIELD", "TAKEN FROM", "WAS", "IS"]);
+    for takeover in &takeovers {
+        let value = |value: &Option<String>| value.clone().unwrap_or_default();
+        let (was, is) = (value(&takeover.old_value), value(&takeover.new_value));
+        table.row([takeover.path.clone(), takeover.manager.clone(), was, is]);
+    }
+    print::table("status.takeovers", &table);
+    print::gap();
+    let told: Vec<_> = takeovers.iter().map(|takeover| (&*takeover.manager, &*takeover.path)).collect();
+    let image = r#".spec.template.spec.containers[name="app"].image"#;
+    claims.equal(
+        "the Workload's status says what was taken, and from whom",
+        &told,
+        &[("kubectl-set", image)],
+    )?;
     stage.settled(5).await
 }

@@ -4,6 +4,7 @@
 pub(crate) mod children;
 pub(crate) mod cluster;
 pub(crate) mod edit;
+pub(crate) mod foresight;
 pub(crate) mod handover;
 pub(crate) mod install;
 pub(crate) mod sidecar;

@@ -1,0 +1,122 @@
+//! What a change would do, before it does it; and that nothing is sent that would change nothing.
+
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use baton_crd::{Mode, PlannedAction, PlannedChild, Workload};
+use baton_e2e::{AuditEntries, Mark};
+
+use crate::{
+    claims::Claims,
+    containers::image,
+    print,
+    stage::{NAME, PATIENCE, Stage},
+    table::Table,
+};
+
+const NEXT_IMAGE: &str = "nginx:1.30";
+const POLL: Duration = Duration::from_millis(50);
+
+pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+    print::heading(8, "What would happen is known beforehand");
+    print::say(
+        "Another image, and no disruption budget any more, but first as a preview: Baton computes what the API server \
+         would make of each write, has it tried by a dry run, and writes nothing but the Workload's status.",
+    );
+    let patch = format!(
+        r#"[{{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"{NEXT_IMAGE}"}},
+   {{"op":"remove","path":"/spec/disruptionBudget"}},
+   {{"op":"add","path":"/spec/mode","value":"Preview"}}]"#
+    );
+    print::code(&format!("$ kubectl patch workload {NAME} --type json -p '{patch}'"));
+    let before = stage.cluster.audit()?.mark()?;
+    stage.kubectl(&["patch", "workload", NAME, "--type", "json", "-p", &patch]).await?;
+    let plan = observed(stage, Mode::Preview).await?.status.unwrap_or_default().plan;
+    print::table("status.plan", &table(&plan));
+
+    print::gap();
+    let planned: Vec<_> = plan.iter().map(|child| (child.kind.as_str(), child.action)).collect();
+    let expected = [
+        ("Deployment", PlannedAction::Update),
+        ("Service", PlannedAction::Nothing),
+        ("PodDisruptionBudget", PlannedAction::Delete),
+    ];
+    claims.equal("the plan has one update and one deletion", &planned, &expected)?;
+    let words: Vec<_> = plan.iter().map(|child| format!("{:?}", child.dry_run)).collect();
+    claims.equal("the API server's dry run agreed to each", &words, &["Agreed"; 3])?;
+    claims.equal("no child was written", &written(stage, before)?.len(), &0)?;
+
+    print::say("The same with the mode Enforce, which is what a Workload has if it says nothing:");
+    let enforce = r#"{"spec": {"mode": "Enforce"}}"#;
+    print::code(&format!("$ kubectl patch workload {NAME} --type merge -p '{enforce}'"));
+    stage.kubectl(&["patch", "workload", NAME, "--type", "merge", "-p", enforce]).await?;
+    observed(stage, Mode::Enforce).await?;
+    stage.settled(6).await?;
+    print::gap();
+    let kinds: Vec<_> = stage.all_children().await?.iter().map(|(kind, _)| kind.name()).collect();
+    claims.equal("the budget is gone", &kinds, &["Deployment", "Service"])?;
+    claims.equal("the image is the new one", &image(&stage.deployment().await?, "app"), &NEXT_IMAGE)?;
+    let verbs: Vec<_> = written(stage, before)?.iter().map(|request| request.verb.clone()).collect();
+    claims.equal("and that took one deletion and one apply", &verbs, &["delete", "patch"])?;
+
+    let before = stage.cluster.audit()?.mark()?;
+    let passes = passes(stage).await?;
+    stage.operator.look_again()?;
+    eventually("a pass of the loop", async || Ok(self::passes(stage).await? > passes)).await?;
+    claims.equal("looking at everything again sends nothing", &written(stage, before)?.len(), &0)?;
+    let metrics = stage.operator.metrics().await?;
+    let wrong = metrics.count("baton_predictions_total", &[("outcome", "mismatch")]);
+    claims.equal("and no prediction in this whole story was wrong", &wrong, &0)?;
+    Ok(())
+}
+
+/// The Workload, once its status is about the spec with this mode.
+async fn observed(stage: &Stage, mode: Mode) -> anyhow::Result<Workload> {
+    let is_observed = |workload: &Workload| {
+        let observed = workload.status.as_ref().and_then(|status| status.observed_generation);
+        workload.spec.mode == mode && observed == workload.metadata.generation
+    };
+    eventually("the status", async || Ok(is_observed(&stage.workload().await?))).await?;
+    stage.workload().await
+}
+
+async fn eventually(what: &str, holds: impl AsyncFn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    while !holds().await? {
+        ensure!(Instant::now() < end, "waited {} s in vain for {what}", PATIENCE.as_secs());
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(())
+}
+
+/// How many passes of the loop have ended.
+async fn passes(stage: &Stage) -> anyhow::Result<u64> {
+    Ok(stage.operator.metrics().await?.count("baton_reconciles_total", &[]))
+}
+
+/// What Baton wrote since, but for statuses and Events.
+fn written(stage: &Stage, since: Mark) -> anyhow::Result<AuditEntries> {
+    let writes = stage.cluster.audit()?.since(since)?.by(stage.operator.user()).writes();
+    let is_about_a_child = |resource: &str| !matches!(resource, "workloads" | "events");
+    Ok(writes
+        .that(|request| !request.is_dry_run() && request.resource.as_deref().is_some_and(is_about_a_child)))
+}
+
+fn table(plan: &[PlannedChild]) -> Table<4> {
+    let mut table = Table::new(["CHILD", "ACTION", "FIELDS", "DRY RUN"]);
+    for child in plan {
+        let fields = [("sets", &child.sets), ("removes", &child.removes), ("releases", &child.releases)];
+        let fields = fields
+            .into_iter()
+            .flat_map(|(verb, paths)| paths.iter().map(move |path| format!("{verb} {path}")));
+        let fields: Vec<String> = fields.collect();
+        let row = [
+            child.kind.clone(),
+            format!("{:?}", child.action),
+            fields.join(", "),
+            format!("{:?}", child.dry_run),
+        ];
+        table.row(row);
+    }
+    table
+}
