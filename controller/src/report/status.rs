@@ -1,7 +1,8 @@
 //! The status of a Workload.
 
 use baton_crd::{
-    ChildState, ChildStatus, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus, labels,
+    ChildState, ChildStatus, HandoverPhase, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus,
+    labels,
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     child::ChildKind,
     contention::Contested,
-    handover,
+    handover::{self, Decision},
     observe::{wanted_replicas, wants},
     preview::Tried,
 };
@@ -136,17 +137,23 @@ fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
 /// Who holds the number, as the handover's state machine sees it after the pass.
 fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
     let deployment = pass.seen.own(ChildKind::Deployment)?;
-    let decision = handover::decide(wanted_replicas(&pass.seen.workload), &pass.seen.replicas());
+    let previous = previous.replica_ownership.as_ref();
+    let Decision { mut phase, mut waiting_for, .. } =
+        handover::decide(wanted_replicas(&pass.seen.workload), &pass.seen.replicas());
+    // A mode that writes nothing sets the number on no way.
+    let begins_a_way = matches!(phase, HandoverPhase::HandoverPending | HandoverPhase::TakingBack);
+    if let Some(before) = previous.filter(|before| begins_a_way && before.phase != phase)
+        && pass.seen.workload.spec.mode != Mode::Enforce
+    {
+        (phase, waiting_for) = (before.phase, Some("spec.mode to be Enforce"));
+    }
     let holder = deployment.replica_holders().describe();
-    let before = previous
-        .replica_ownership
-        .as_ref()
-        .filter(|before| before.holder == holder && before.phase == decision.phase);
+    let before = previous.filter(|before| before.holder == holder && before.phase == phase);
     Some(ReplicaOwnership {
-        phase: decision.phase,
+        phase,
         value: deployment.replicas(),
         since: before.map_or_else(|| seconds(now), |before| before.since.clone()),
-        waiting_for: decision.waiting_for.map(str::to_owned),
+        waiting_for: waiting_for.map(str::to_owned),
         holder,
     })
 }
