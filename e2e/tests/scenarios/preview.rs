@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_controller::child::ChildKind;
-use baton_crd::{DryRun, PlannedAction, PlannedChild};
+use baton_crd::{DryRun, HandoverPhase, PlannedAction, PlannedChild};
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
@@ -267,6 +267,11 @@ async fn autoscaling_is_planned_with_the_release_of_the_number() {
     let deployment = child(&plan, "Deployment");
     assert_eq!((deployment.writes, &*deployment.releases), (Some(2), &[".spec.replicas".to_owned()][..]));
     assert_eq!(child(&plan, "HorizontalPodAutoscaler").action, PlannedAction::Create);
+    let events = scene.events().await;
+    assert!(
+        !events.iter().any(|event| event.contains("HandoverPending")),
+        "nothing is handed over yet: {events:#?}"
+    );
     does_as_planned(&scene, &autoscaled, &plan).await;
 }
 
@@ -302,6 +307,44 @@ async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enfo
         "it stays meanwhile"
     );
     does_as_planned(&scene, &spec, &plan).await;
+}
+
+#[tokio::test]
+async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken_back() {
+    let scene = Scene::start("plan-scaled").await;
+    let spec = json!({"replicas": 2});
+    scene.apply(&spec).await;
+    scene.condition("Ready", "True").await;
+    let plan = planned(&scene, "Paused", &spec, async || scene.scale_as("somebody", 3).await).await;
+    let ownership = scene.workload().await.status.unwrap().replica_ownership.unwrap();
+    assert_eq!((ownership.phase, &*ownership.holder), (HandoverPhase::Fixed, "somebody (scale)"));
+    assert_eq!(ownership.waiting_for.as_deref(), Some("spec.mode to be Enforce"));
+    let deployment = child(&plan, "Deployment");
+    assert_eq!(deployment.sets, [".spec.replicas"]);
+    assert_eq!((&*deployment.takes[0].path, &*deployment.takes[0].manager), (".spec.replicas", "somebody"));
+    does_as_planned(&scene, &spec, &plan).await;
+}
+
+#[tokio::test]
+async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays() {
+    let scene = Scene::start("plan-release").await;
+    let mut template = app(json!({}));
+    template["metadata"] = json!({"annotations": {"note": "x"}});
+    scene.apply(&json!({"replicas": 1, "template": template})).await;
+    scene.condition("Ready", "True").await;
+    let theirs = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"template": {"metadata": {"annotations": {"note": "x"}}}},
+    });
+    let deployments = scene.children(ChildKind::Deployment);
+    deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs)).await.unwrap();
+
+    let without = json!({"replicas": 1});
+    let plan = planned(&scene, "Preview", &without, nothing).await;
+    let deployment = child(&plan, "Deployment");
+    assert_eq!(deployment.releases, [".spec.template.metadata.annotations.note"]);
+    assert_eq!((&deployment.sets, &deployment.removes), (&vec![], &vec![]));
+    does_as_planned(&scene, &without, &plan).await;
 }
 
 #[tokio::test]
