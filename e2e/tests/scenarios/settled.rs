@@ -1,5 +1,7 @@
 //! Where nothing is to be done, nothing is done: not by many resyncs, nor by a start.
 
+use std::time::Duration;
+
 use baton_controller::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::OperatorOptions;
@@ -10,6 +12,8 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 const WORKLOADS: u64 = 200;
+/// Far longer than that takes.
+const SETTLING: Duration = Duration::from_mins(3);
 /// How many are created at the same time.
 const AT_ONCE: usize = 16;
 
@@ -27,11 +31,11 @@ fn oddly_spelled(image: &str) -> Value {
                     {"name": "POD", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
                 ],
                 "ports": [{"containerPort": 8080}, {"containerPort": 53, "protocol": "UDP", "name": "dns"}],
-                "resources": {"requests": {}, "limits": {"cpu": 1, "memory": "128Mi"}},
+                "resources": {"requests": {"cpu": "0.5", "memory": "1.5Gi"}, "limits": {"cpu": 1, "memory": "2048Mi"}},
                 "livenessProbe": {"httpGet": {"port": 8080}, "periodSeconds": 10},
                 "volumeMounts": [],
             }],
-            "volumes": [{"name": "scratch", "emptyDir": {}}],
+            "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "0.5Gi"}}],
             "nodeSelector": {},
             "tolerations": [],
             "securityContext": {},
@@ -51,7 +55,7 @@ fn workload(number: u64) -> Value {
         }),
         1 => {
             json!({"replicas": 1, "autoscaling": {"minReplicas": 1 + number % 2, "maxReplicas": 3, "metrics": [
-                {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
+                {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "0.25"}}},
             ]}})
         }
         2 => json!({"replicas": 0, "autoscaling": {"external": {}}}),
@@ -90,7 +94,7 @@ async fn settle(scene: &Scene) {
     };
     stream::iter(0..WORKLOADS).map(apply).buffer_unordered(AT_ONCE).try_collect::<()>().await.unwrap();
     scene
-        .eventually("every Workload to settle", async || {
+        .eventually_within(SETTLING, "every Workload to settle", async || {
             let all = workloads.list(&ListParams::default()).await.unwrap();
             let unsettled = all.into_iter().find(|workload| !is_settled(workload));
             unsettled.map_or(Ok(()), Err)
