@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_controller::child::ChildKind;
 use baton_crd::{DryRun, HandoverPhase, PlannedAction, PlannedChild};
+use baton_e2e::AuditEntry;
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
@@ -139,7 +140,7 @@ async fn planned(scene: &Scene, mode: &str, spec: &Value, meanwhile: impl AsyncF
     scene.at_rest().await;
 
     let writes = scene.requests_since(mark).writes();
-    let (tried, rest): (Vec<_>, Vec<_>) = writes.into_iter().partition(|write| write.is_dry_run());
+    let (tried, rest): (Vec<_>, Vec<_>) = writes.into_iter().partition(AuditEntry::is_dry_run);
     assert!(!tried.is_empty(), "the API server is asked to try");
     for write in rest {
         let what = [write.resource.as_deref(), write.subresource.as_deref()].map(Option::unwrap_or_default);
@@ -179,7 +180,7 @@ fn actions(plan: &[PlannedChild]) -> Vec<(&str, PlannedAction)> {
     plan.iter().map(|child| (&*child.kind, child.action)).collect()
 }
 
-fn app(fields: Value) -> Value {
+fn app(fields: &Value) -> Value {
     let mut container = json!({"name": "app", "image": "app:1"});
     for (field, value) in fields.as_object().unwrap() {
         container[field] = value.clone();
@@ -201,7 +202,7 @@ async fn a_creation_is_planned_field_by_field() {
     let scene = Scene::start("plan-create").await;
     let spec = json!({
         "replicas": 1,
-        "template": app(json!({"env": [{"name": "MODE", "value": "fast"}], "ports": [{"containerPort": 8080}]})),
+        "template": app(&json!({"env": [{"name": "MODE", "value": "fast"}], "ports": [{"containerPort": 8080}]})),
         "service": {"ports": [{"port": 80}]},
         "disruptionBudget": {"maxUnavailable": 1},
     });
@@ -227,7 +228,7 @@ async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field() {
         let env = json!([{"name": "MODE", "value": mode}, {"name": "LEVEL", "value": "1"}]);
         json!({
             "replicas": 1,
-            "template": app(json!({"env": env, "ports": container_ports})),
+            "template": app(&json!({"env": env, "ports": container_ports})),
             "service": {"ports": ports},
         })
     };
@@ -328,7 +329,7 @@ async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken
 #[tokio::test]
 async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays() {
     let scene = Scene::start("plan-release").await;
-    let mut template = app(json!({}));
+    let mut template = app(&json!({}));
     template["metadata"] = json!({"annotations": {"note": "x"}});
     scene.apply(&json!({"replicas": 1, "template": template})).await;
     scene.condition("Ready", "True").await;
@@ -351,7 +352,7 @@ async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays() {
 async fn what_only_the_server_can_refuse_is_told_in_its_words() {
     let scene = Scene::start("plan-rejected").await;
     let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
-    let spec = json!({"replicas": 1, "template": app(json!({"resources": resources}))});
+    let spec = json!({"replicas": 1, "template": app(&json!({"resources": resources}))});
     let plan = planned(&scene, "Preview", &spec, nothing).await;
     let deployment = child(&plan, "Deployment");
     assert_eq!((deployment.action, deployment.dry_run), (PlannedAction::Create, DryRun::Rejected));

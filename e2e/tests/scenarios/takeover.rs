@@ -17,7 +17,7 @@ fn has_image(image: &str) -> impl Fn(&DynamicObject) -> bool {
     move |deployment| deployment.data["spec"]["template"]["spec"]["containers"][0]["image"] == image
 }
 
-fn container(fields: Value) -> Value {
+fn container(fields: &Value) -> Value {
     let mut container = json!({"name": "app"});
     for (field, value) in fields.as_object().unwrap() {
         container[field] = value.clone();
@@ -26,14 +26,14 @@ fn container(fields: Value) -> Value {
 }
 
 /// Changes the Deployment's container as `kubectl edit` does.
-async fn edit_as(scene: &Scene, manager: &str, fields: Value) {
+async fn edit_as(scene: &Scene, manager: &str, fields: &Value) {
     let params = PatchParams { field_manager: Some(manager.into()), ..PatchParams::default() };
     let edit = Patch::Strategic(container(fields));
     scene.children(ChildKind::Deployment).patch("web", &params, &edit).await.unwrap();
 }
 
 /// Takes fields of the Deployment's container by a forced apply.
-async fn force_as(scene: &Scene, manager: &str, fields: Value) {
+async fn force_as(scene: &Scene, manager: &str, fields: &Value) {
     let mut body = container(fields);
     body["apiVersion"] = json!("apps/v1");
     body["kind"] = json!("Deployment");
@@ -65,7 +65,7 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric() {
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Ready", "True").await;
 
-    edit_as(&scene, "kubectl-edit", json!({"image": "evil:1"})).await;
+    edit_as(&scene, "kubectl-edit", &json!({"image": "evil:1"})).await;
     let first = takeover(&scene, "kubectl-edit", 1).await;
     assert_eq!((&*first.kind, &*first.name, &*first.path), ("Deployment", "web", IMAGE));
     assert_eq!(
@@ -77,13 +77,13 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric() {
 
     // Again, and from another manager, which takes it by force.
     scene.at_rest().await;
-    edit_as(&scene, "kubectl-edit", json!({"image": "evil:2"})).await;
+    edit_as(&scene, "kubectl-edit", &json!({"image": "evil:2"})).await;
     let second = takeover(&scene, "kubectl-edit", 2).await;
     assert_eq!(second.old_value.as_deref(), Some(r#""evil:2""#), "the value of the last time");
     assert_eq!(second.first_time, first.first_time);
     assert!(second.last_time >= first.last_time);
     scene.at_rest().await;
-    force_as(&scene, "helm", json!({"image": "evil:3"})).await;
+    force_as(&scene, "helm", &json!({"image": "evil:3"})).await;
     let third = takeover(&scene, "helm", 1).await;
     assert_eq!(third.path, IMAGE);
 
@@ -128,11 +128,11 @@ async fn the_value_of_an_environment_variable_is_shown_nowhere() {
     let scene =
         Scene::start_with("takeover-secret", OperatorOptions { env, ..OperatorOptions::default() }).await;
     let with = |value: &str| json!({"image": "app:1", "env": [{"name": "PASSWORD", "value": value}]});
-    let template = container(with(OURS))["spec"]["template"].clone();
+    let template = container(&with(OURS))["spec"]["template"].clone();
     scene.apply(&json!({"replicas": 1, "template": template})).await;
     scene.condition("Ready", "True").await;
 
-    edit_as(&scene, "kubectl-edit", with(THEIRS)).await;
+    edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;
     let taken = takeover(&scene, "kubectl-edit", 1).await;
     assert_eq!(taken.path, r#".spec.template.spec.containers[name="app"].env[name="PASSWORD"].value"#);
     assert_eq!(
@@ -142,7 +142,7 @@ async fn the_value_of_an_environment_variable_is_shown_nowhere() {
     // What would be done is told as well.
     scene.apply(&json!({"mode": "Preview", "replicas": 1, "template": template})).await;
     scene.condition("Applied", "Unknown").await;
-    edit_as(&scene, "kubectl-edit", with(THEIRS)).await;
+    edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;
     scene
         .eventually("the plan to take it back", async || {
             let plan = scene.workload().await.status.unwrap_or_default().plan;
