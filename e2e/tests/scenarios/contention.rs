@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use baton_controller::child::ChildKind;
 use baton_e2e::AuditEntries;
+use jiff::SignedDuration;
 use kube::{
     Api,
     api::{Patch, PatchParams},
@@ -141,6 +142,34 @@ async fn fight(scene: &Scene, lasts: Duration) {
 #[tokio::test]
 async fn a_fight_is_told_and_bounded_and_ends_by_itself() {
     fight(&Scene::start("contention").await, Duration::from_secs(10)).await;
+}
+
+#[tokio::test]
+async fn a_restart_does_not_begin_a_fight_anew() {
+    let mut scene = Scene::start("contention-restart").await;
+    scene.apply(&json!({"replicas": 1})).await;
+    scene.condition("Ready", "True").await;
+    let mark = scene.mark();
+    let rogue = Rogue::start(scene.children(ChildKind::Deployment));
+    let taken_back = |scene: &Scene| scene.requests_since(mark).writes().resource("deployments").code(200);
+    scene
+        .eventually("a fight that is told to have had six rounds", async || {
+            let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+            if takeovers.iter().any(|taken| taken.count == 6) { Ok(()) } else { Err(takeovers) }
+        })
+        .await;
+    let before = taken_back(&scene);
+    scene.restart().await;
+    let after = scene
+        .eventually("the seventh round", async || {
+            let writes = taken_back(&scene);
+            if writes.len() > before.len() { Ok(writes) } else { Err(writes) }
+        })
+        .await;
+    rogue.stop();
+    let pause = after[before.len()].received.duration_since(before[before.len() - 1].received);
+    // Eight seconds, by the time in the status, which leaves out fractions.
+    assert!(pause >= SignedDuration::from_millis(6900), "a pause of {pause:#}:\n{after}");
 }
 
 #[tokio::test]
