@@ -9,7 +9,7 @@ use baton_controller::{
     child::ChildKind,
     observe::Observed,
     plan::{Then, plan},
-    predict::{Forecast, Schemas, Take},
+    predict::{Effects, Forecast, Schemas, Take},
     preview::{Rehearsal, Rehearsed, rehearse},
     request::{Request, Write},
 };
@@ -97,7 +97,7 @@ fn nothing_would_be_done_where_everything_is_as_the_spec_says() {
     for (child, rehearsed) in &rehearsal.children {
         let Rehearsed { action, effects, writes, first, stopped } = rehearsed;
         assert_eq!((*action, *writes), (PlannedAction::Nothing, 0), "{child}");
-        assert_eq!((effects, stopped), (&Default::default(), &None), "{child}");
+        assert_eq!((effects, stopped), (&Effects::default(), &None), "{child}");
         let (_, forecast) = first.as_ref().unwrap();
         assert!(matches!(forecast, Some(Forecast::NoOp)), "{child}: it can be tried all the same");
     }
