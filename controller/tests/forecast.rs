@@ -214,6 +214,16 @@ fn a_zero_that_the_server_does_not_store_is_sent_once() {
 }
 
 #[test]
+fn a_zero_in_an_atomic_list_is_sent_since_nobody_owns_it_by_itself() {
+    let with = |toleration: &Value| {
+        let template = json!({"spec": {"containers": [{"name": "app"}], "tolerations": [toleration]}});
+        object(ChildKind::Deployment, &json!({"template": template}))
+    };
+    let live = stored(&[("baton", &with(&json!({"operator": "Exists"})))]);
+    assert!(!is_noop(&live, &with(&json!({"operator": "Exists", "tolerationSeconds": 0}))));
+}
+
+#[test]
 fn a_zero_in_the_place_of_another_value_is_a_change() {
     let with = |replicas: i32| object(ChildKind::Deployment, &json!({"replicas": replicas}));
     assert!(!is_noop(&stored(&[("baton", &with(3))]), &with(0)));

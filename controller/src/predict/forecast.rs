@@ -134,7 +134,9 @@ impl Schemas {
         }
         let object = prediction.stored.to_json();
         let is_known = !matches!(prediction.certainty, Certainty::Unknown(_));
-        if live.is_some_and(|live| is_known && is_live_but_for_zeros(&object, live)) {
+        // What is in an atomic list or map isn't owned by itself, which would prove nothing.
+        let only_adds = prediction.comparison.modified.is_empty() && prediction.comparison.removed.is_empty();
+        if live.is_some_and(|live| is_known && only_adds && is_live_but_for_zeros(&object, live)) {
             return Ok(Forecast::NoOp);
         }
         let before = live.and_then(|live| Value::from_json(&arena, live).ok()).unwrap_or(Value::Null);
