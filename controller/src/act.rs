@@ -47,7 +47,7 @@ pub enum Outcome {
 pub enum ActError {
     /// The API server answered with a failure; its message is passed on as it is.
     #[error("{}", .0.message)]
-    Answer(#[source] Box<Status>),
+    Answer(Box<Status>),
     /// No answer within the time limit.
     #[error("the API server did not answer within {0:?}")]
     Timeout(Duration),
@@ -220,6 +220,11 @@ mod tests {
     /// A failure about an object, as validation and most else answers.
     fn answer(code: u16) -> ActError {
         answer_with(code, json!({"kind": "Deployment"}))
+    }
+
+    #[test]
+    fn a_failure_is_told_once_in_the_servers_words() {
+        assert_eq!(crate::causes::with_causes(&answer(422)), "no");
     }
 
     #[test]

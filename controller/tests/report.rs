@@ -3,13 +3,16 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use baton_controller::{
     child::ChildKind,
+    contention::{Contested, LONGEST_PAUSE},
+    predict::{Effects, Take},
+    preview::{Rehearsed, Tried},
     report::{ChildResult, Pass, changes, deeds, status},
 };
-use baton_crd::{ChildState, HandoverPhase, Workload, WorkloadStatus};
+use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use common::{child, deployment_held_by, seen, workload};
 use jiff::{Timestamp, ToSpan};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -198,4 +201,194 @@ fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
         told,
         ["created Service web", "deleted PodDisruptionBudget web: the spec no longer asks for it"]
     );
+}
+
+const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
+
+fn take(path: &str, manager: &str) -> (ChildKind, Take) {
+    let take = Take {
+        path: path.to_owned(),
+        manager: manager.to_owned(),
+        old: Some("1".to_owned()),
+        new: Some("2".to_owned()),
+    };
+    (ChildKind::Deployment, take)
+}
+
+/// A pass that took these from others.
+fn pass_with(takes: impl IntoIterator<Item = (ChildKind, Take)>) -> Pass {
+    let workload = workload(&json!({"replicas": 3}));
+    Pass { takes: takes.into_iter().collect(), ..pass(&workload, [deployment(&running())], applied()) }
+}
+
+fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
+    let events = deeds(pass, previous, at);
+    assert!(events.iter().all(|event| event.reason == "TookOver"));
+    events.into_iter().filter_map(|event| event.note).collect()
+}
+
+#[test]
+fn a_takeover_is_kept_with_its_values_and_counted_up_when_it_happens_again() {
+    let first = status(&pass_with([take(IMAGE, "rogue")]), &WorkloadStatus::default(), now());
+    let later = now() + 1.minute();
+    let second = status(&pass_with([take(IMAGE, "rogue"), take(IMAGE, "other")]), &first, later);
+    let told: Vec<_> = second
+        .takeovers
+        .iter()
+        .map(|known| (known.manager.as_str(), known.count, known.first_time.0, known.last_time.0))
+        .collect();
+    assert_eq!(told, [("rogue", 2, now(), later), ("other", 1, later, later)]);
+    let values = &second.takeovers[0];
+    assert_eq!((values.old_value.as_deref(), values.new_value.as_deref()), (Some("1"), Some("2")));
+    assert_eq!(status(&pass_with([]), &second, later + 1.hour()).takeovers, second.takeovers);
+}
+
+#[test]
+fn the_oldest_takeovers_are_dropped_beyond_fifty() {
+    let mut before = WorkloadStatus::default();
+    for number in 0..60 {
+        let paths = [format!(".spec.field{number}")];
+        let takes = paths.iter().map(|path| take(path, "rogue"));
+        before = status(&pass_with(takes), &before, now() + i64::from(number).seconds());
+    }
+    let again = status(&pass_with([take(".spec.field10", "rogue")]), &before, now() + 1.hour());
+    let paths: Vec<&str> = again.takeovers.iter().map(|known| known.path.as_str()).collect();
+    assert_eq!(paths.len(), 50);
+    assert_eq!(
+        (paths[0], paths[49]),
+        (".spec.field11", ".spec.field10"),
+        "the one that came again is the latest"
+    );
+}
+
+#[test]
+fn what_is_taken_is_told_by_one_event_for_each_manager_and_burst() {
+    let burst = pass_with([take(IMAGE, "rogue"), take(".spec.paused", "rogue"), take(IMAGE, "other")]);
+    let told = notes(&burst, &WorkloadStatus::default(), now());
+    let expected = [
+        format!("took from other of Deployment web: {IMAGE} (1 to 2)"),
+        format!("took from rogue of Deployment web: {IMAGE} (1 to 2); .spec.paused (1 to 2)"),
+    ];
+    assert_eq!(told, expected);
+
+    let before = status(&burst, &WorkloadStatus::default(), now());
+    let again = pass_with([take(".spec.minReadySeconds", "rogue")]);
+    assert_eq!(notes(&again, &before, now() + 1.minute()), Vec::<String>::new(), "still the same burst");
+    assert_eq!(notes(&again, &before, now() + 1.hour()).len(), 1);
+}
+
+#[test]
+fn a_fight_at_its_slowest_is_one_burst() {
+    let fought = pass_with([take(IMAGE, "rogue")]);
+    let before = status(&fought, &WorkloadStatus::default(), now());
+    let slowest = now() + LONGEST_PAUSE + Duration::from_secs(30);
+    assert_eq!(notes(&fought, &before, slowest), Vec::<String>::new());
+}
+
+#[test]
+fn an_event_names_a_few_of_many_fields() {
+    let paths: Vec<String> = (0..8).map(|number| format!(".spec.field{number}")).collect();
+    let many = pass_with(paths.iter().map(|path| take(path, "rogue")));
+    let told = notes(&many, &WorkloadStatus::default(), now());
+    assert!(told[0].ends_with(".spec.field4 (1 to 2); 3 more"), "{told:?}");
+}
+
+#[test]
+fn a_fight_comes_and_goes_as_a_condition_with_an_event_each() {
+    let workload = workload(&json!({"replicas": 3}));
+    let fight = Contested {
+        child: ChildKind::Deployment,
+        path: IMAGE.to_owned(),
+        manager: "rogue".to_owned(),
+        count: 5,
+        pause: Duration::from_secs(4),
+    };
+    let peace = pass(&workload, [deployment(&running())], applied());
+    let before = status(&peace, &WorkloadStatus::default(), now());
+    let is_contested =
+        |status: &WorkloadStatus| status.conditions.iter().any(|condition| condition.type_ == "Contested");
+    assert!(!is_contested(&before));
+
+    let fought = Pass { fights: vec![fight.clone()], ..pass(&workload, [deployment(&running())], applied()) };
+    let during = status(&fought, &before, now());
+    assert_eq!(told(&during, "Contested"), "True Contested");
+    assert_eq!(told(&during, "Applied"), "False Contested");
+    assert_eq!(during.children[0].state, ChildState::Contested);
+    let message = &condition(&during, "Contested").message;
+    for word in ["Deployment", IMAGE, "rogue", "5 times", "4s"] {
+        assert!(message.contains(word), "{word} isn't in: {message}");
+    }
+    assert_eq!(reasons(&fought, &before, &during), ["Contested"]);
+
+    let longer = Contested { count: 6, ..fight };
+    let on = Pass { fights: vec![longer], ..pass(&workload, [deployment(&running())], applied()) };
+    let still = status(&on, &during, now() + 1.minute());
+    assert_eq!(reasons(&on, &during, &still), Vec::<String>::new(), "told once");
+    let since = |status: &WorkloadStatus| condition(status, "Contested").last_transition_time.0;
+    assert_eq!(since(&still), since(&during));
+
+    let after = status(&peace, &still, now() + 1.hour());
+    assert!(!is_contested(&after));
+    assert_eq!(after.children[0].state, ChildState::Applied);
+    assert_eq!(reasons(&peace, &still, &after), ["ContentionOver"]);
+}
+
+/// A pass in a mode that writes nothing, with what it would do with the Deployment.
+fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRun, words: Option<&str>) -> Pass {
+    let workload = workload(&json!({"replicas": 3, "mode": mode}));
+    let tried = Tried { rehearsed, dry_run, words: words.map(str::to_owned) };
+    let plan = BTreeMap::from([(ChildKind::Deployment, tried)]);
+    Pass { plan: Some(plan), ..pass(&workload, [deployment(&running())], []) }
+}
+
+#[test]
+fn a_mode_that_writes_nothing_says_what_enforce_would_do() {
+    let update = || Rehearsed { action: PlannedAction::Update, writes: 1, ..Rehearsed::default() };
+    for mode in ["Preview", "Paused"] {
+        let told_of = |rehearsed| {
+            let pass = planned(mode, rehearsed, DryRun::Agreed, None);
+            let status = status(&pass, &WorkloadStatus::default(), now());
+            assert_eq!(told(&status, "Applied"), format!("Unknown {mode}"));
+            (condition(&status, "Applied").message.clone(), status.children[0].state)
+        };
+        let said = |would: &str| format!("spec.mode is {mode}: no child is written. Enforce would {would}");
+        assert_eq!(told_of(update()), (said("update Deployment"), ChildState::Pending));
+        assert_eq!(told_of(Rehearsed::default()), (said("change nothing"), ChildState::Applied));
+    }
+}
+
+#[test]
+fn a_plan_lists_its_fields_up_to_a_hundred_and_says_what_the_api_server_said() {
+    let paths = |number: usize| (0..number).map(|number| format!(".spec.field{number}")).collect::<Vec<_>>();
+    let effects = Effects {
+        sets: paths(250),
+        removes: paths(100),
+        takes: paths(250).iter().map(|path| take(path, "rogue").1).collect(),
+        releases: Vec::new(),
+    };
+    let rehearsed = Rehearsed { action: PlannedAction::Update, effects, writes: 2, ..Rehearsed::default() };
+    let pass = planned("Preview", rehearsed, DryRun::Disagreed, Some("the API server disagrees"));
+    let status = status(&pass, &WorkloadStatus::default(), now());
+    let child = &status.plan[0];
+    assert_eq!((child.action, child.writes), (PlannedAction::Update, Some(2)));
+    assert_eq!((child.sets.len(), child.sets[100].as_str()), (101, "and 150 more"));
+    assert_eq!((child.removes.len(), child.takes.len()), (100, 100));
+    assert_eq!(
+        (child.dry_run, child.message.as_deref()),
+        (DryRun::Disagreed, Some("the API server disagrees"))
+    );
+}
+
+#[test]
+fn a_plan_goes_with_the_mode() {
+    let before = status(
+        &planned("Preview", Rehearsed::default(), DryRun::Agreed, None),
+        &WorkloadStatus::default(),
+        now(),
+    );
+    assert_eq!(before.plan.len(), 1);
+    let workload = workload(&json!({"replicas": 3}));
+    let after = status(&pass(&workload, [deployment(&running())], applied()), &before, now());
+    assert!(after.plan.is_empty());
+    assert_eq!(told(&after, "Applied"), "True Applied");
 }

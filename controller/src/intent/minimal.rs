@@ -11,7 +11,25 @@ use serde_json::Value;
 
 use crate::quantity::{self, Precision};
 
-/// Drops nulls, empty lists and empty maps, at any depth; absent where nothing is left. Quantities become canonical.
+/// Fields of a pod's template that their Go types can't tell from absent ones when they are zero or empty: the server then
+/// fills its default in. An intent that holds such a zero would never be live; where the field is the key of a list item,
+/// as `protocol` is, each apply would even add the item anew.
+const UNSET_WHEN_ZERO: [&str; 11] = [
+    "dnsPolicy",
+    "failureThreshold",
+    "imagePullPolicy",
+    "periodSeconds",
+    "protocol",
+    "schedulerName",
+    "scheme",
+    "successThreshold",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "timeoutSeconds",
+];
+
+/// Drops nulls, empty lists and empty maps, at any depth, and zeros that mean that nothing is set; absent where nothing is
+/// left. Quantities become canonical.
 ///
 /// An empty struct stays: `emptyDir: {}` says something, `nodeSelector: {}` doesn't, and only the schema knows which is
 /// which, as it knows what is a quantity. Without a schema every empty object and every spelling stays.
@@ -26,6 +44,10 @@ pub(super) fn minimal(value: Value, schema: Option<&JSONSchemaProps>) -> Option<
         Value::Object(members) => {
             let members: serde_json::Map<_, _> = members
                 .into_iter()
+                .filter(|(name, member)| {
+                    let is_named = schema.is_some_and(|schema| schema.properties.is_some());
+                    !(is_named && UNSET_WHEN_ZERO.contains(&name.as_str()) && is_zero(member))
+                })
                 .filter_map(|(name, member)| {
                     let member = match schema.and_then(|schema| member_of(schema, &name)) {
                         Some((schema, precision)) if is_quantity(schema) => canonical(member, precision),
@@ -39,6 +61,10 @@ pub(super) fn minimal(value: Value, schema: Option<&JSONSchemaProps>) -> Option<
         }
         scalar => Some(scalar),
     }
+}
+
+fn is_zero(value: &Value) -> bool {
+    value.as_str() == Some("") || value.as_i64() == Some(0)
 }
 
 /// A quantity as the server stores it. What is none is left for the server to refuse in its own words.
@@ -106,6 +132,21 @@ mod tests {
     fn zeros_false_and_empty_strings_are_values() {
         let template = json!({"spec": {"hostNetwork": false, "priority": 0, "hostname": ""}});
         assert_eq!(minimal_template(template.clone()), template);
+    }
+
+    #[test]
+    fn zeros_that_mean_that_nothing_is_set_go_and_the_server_fills_its_default_in() {
+        let port = json!({"containerPort": 80, "protocol": "", "name": "http"});
+        let probe =
+            json!({"timeoutSeconds": 0, "initialDelaySeconds": 0, "httpGet": {"port": 80, "scheme": ""}});
+        let app = json!({"name": "app", "imagePullPolicy": "", "ports": [port], "livenessProbe": probe});
+        let expected = json!({
+            "name": "app",
+            "ports": [{"containerPort": 80, "name": "http"}],
+            "livenessProbe": {"initialDelaySeconds": 0, "httpGet": {"port": 80}},
+        });
+        let spec = |app: &Value, class: &str| json!({"spec": {"containers": [app], "nodeSelector": {"protocol": class}}});
+        assert_eq!(minimal_template(spec(&app, "")), spec(&expected, ""), "a label of that name stays");
     }
 
     #[test]

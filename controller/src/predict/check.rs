@@ -303,7 +303,7 @@ fn name(entry: &Json) -> String {
 }
 
 /// Whether a value is what the server makes of the predicted one: quantities may be spelled in another way, zero values be
-/// left out, and defaults filled in below it.
+/// left out, empty texts taken for what nobody set, and defaults filled in below it.
 fn is_filled_in(predicted: &Json, answered: Option<&Json>) -> bool {
     let Some(answered) = answered else { return is_zero(predicted) };
     match (predicted, answered) {
@@ -314,7 +314,9 @@ fn is_filled_in(predicted: &Json, answered: Option<&Json>) -> bool {
             ours.len() == theirs.len()
                 && ours.iter().zip(theirs).all(|(ours, theirs)| is_filled_in(ours, Some(theirs)))
         }
-        (Json::String(ours), Json::String(theirs)) => ours == theirs || quantity::are_equal(ours, theirs),
+        (Json::String(ours), Json::String(theirs)) => {
+            ours == theirs || ours.is_empty() || quantity::are_equal(ours, theirs)
+        }
         (Json::Number(ours), Json::String(theirs)) => quantity::are_equal(&ours.to_string(), theirs),
         (ours, theirs) => ours == theirs,
     }

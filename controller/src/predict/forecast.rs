@@ -153,9 +153,16 @@ impl Schemas {
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
             return Ok(Forecast::NoOp);
         }
+        let object = prediction.stored.to_json();
+        let is_known = !matches!(prediction.certainty, Certainty::Unknown(_));
+        // What is in an atomic list or map isn't owned by itself, which would prove nothing.
+        let only_adds = prediction.comparison.modified.is_empty() && prediction.comparison.removed.is_empty();
+        if live.is_some_and(|live| is_known && only_adds && is_live_but_for_zeros(&object, live)) {
+            return Ok(Forecast::NoOp);
+        }
         let before = live.and_then(|live| Value::from_json(&arena, live).ok()).unwrap_or(Value::Null);
         Ok(Forecast::Stored(Box::new(Stored {
-            object: prediction.stored.to_json(),
+            object,
             changed: prediction.changed,
             certainty: prediction.certainty,
             effects: effects(&arena, &prediction, before),
@@ -191,6 +198,48 @@ impl Schemas {
             }))),
             Err(refusal) => Ok(Forecast::Refused(refusal.to_string())),
         }
+    }
+}
+
+/// Whether a predicted object differs from the live one only in zero values that its owners owned before without their being
+/// there. The server doesn't store those: `readOnly: false` in an apply is absent from the object, and owned. Such an
+/// apply says again what was said before. Times aside, since what isn't stored changes none.
+fn is_live_but_for_zeros(predicted: &Json, live: &Json) -> bool {
+    let owners = |object: &Json| -> Vec<Json> {
+        let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+        let mut entries = entries.and_then(Json::as_array).cloned().unwrap_or_default();
+        entries.iter_mut().filter_map(Json::as_object_mut).for_each(|entry| drop(entry.remove("time")));
+        entries
+    };
+    let (after, before) = (owners(predicted), owners(live));
+    let owners_stay = after.len() == before.len() && after.iter().all(|entry| before.contains(entry));
+    owners_stay && has_only_zeros_more(predicted, live)
+}
+
+fn has_only_zeros_more(predicted: &Json, live: &Json) -> bool {
+    match (predicted, live) {
+        (Json::Object(predicted), Json::Object(live)) => {
+            live.keys().all(|name| predicted.contains_key(name))
+                && predicted.iter().all(|(name, predicted)| match live.get(name) {
+                    _ if name == "managedFields" => true,
+                    Some(live) => has_only_zeros_more(predicted, live),
+                    None => is_zero_scalar(predicted),
+                })
+        }
+        (Json::Array(predicted), Json::Array(live)) => {
+            predicted.len() == live.len()
+                && predicted.iter().zip(live).all(|(predicted, live)| has_only_zeros_more(predicted, live))
+        }
+        (predicted, live) => predicted == live,
+    }
+}
+
+fn is_zero_scalar(value: &Json) -> bool {
+    match value {
+        Json::Bool(value) => !value,
+        Json::Number(number) => number.as_f64() == Some(0.0),
+        Json::String(text) => text.is_empty(),
+        Json::Null | Json::Array(_) | Json::Object(_) => false,
     }
 }
 

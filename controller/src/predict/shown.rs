@@ -1,7 +1,7 @@
 //! Which values people may see in a status, an Event or a log.
 //!
-//! Names of fields tell nothing that is secret; values may. What is in environment variables and in headers of probes is
-//! never shown, nor is client-side apply's copy of a whole object, which has both.
+//! Names of fields tell nothing that is secret; values may. What is in environment variables, in arguments of programs and in
+//! headers of probes is never shown, nor is client-side apply's copy of a whole object, which has all of them.
 
 use baton_merge::{
     fieldpath::{Path, PathElement},
@@ -13,8 +13,8 @@ use serde_json::Value as Json;
 const HIDDEN: &str = "(hidden)";
 /// How many characters of a value are shown.
 const LONGEST: usize = 80;
-/// Lists of named values, any of which may be a password or a token.
-const SECRETIVE_LISTS: [&str; 2] = ["env", "httpHeaders"];
+/// Lists of values, any of which may be a password or a token.
+const SECRETIVE_LISTS: [&str; 4] = ["env", "httpHeaders", "args", "command"];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A value for people: as JSON, shortened where it is long, with what may be secret left out.
@@ -106,6 +106,15 @@ mod tests {
     #[test]
     fn a_whole_environment_is_hidden_too() {
         assert_eq!(shown_at(&[CONTAINERS, APP, ENV], &json!([{"name": "P", "value": "hunter2"}])), HIDDEN);
+    }
+
+    #[test]
+    fn a_password_among_the_arguments_of_a_program_is_hidden() {
+        let args = json!(["--user=app", "--password=hunter2"]);
+        assert_eq!(shown_at(&[CONTAINERS, APP, PathElement::Field("args")], &args), HIDDEN);
+        let probe = json!({"exec": {"command": ["check", "--password=hunter2"]}});
+        let text = shown_at(&[CONTAINERS, APP, PathElement::Field("livenessProbe")], &probe);
+        assert_eq!(text, r#"{"exec":{"command":"(hidden)"}}"#);
     }
 
     #[test]

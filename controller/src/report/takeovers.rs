@@ -8,8 +8,9 @@ use crate::{child::ChildKind, predict::Take};
 
 /// How many are kept; the CRD allows no more.
 const MOST: usize = 50;
-/// How long nothing may be taken from a manager before the next take is news again.
-const BURST: SignedDuration = SignedDuration::from_mins(5);
+/// How long nothing may be taken from a manager before the next take is news again. Longer than the
+/// [longest pause](crate::contention::LONGEST_PAUSE) of a fight, or each of its takes would be.
+const BURST: SignedDuration = SignedDuration::from_mins(10);
 
 /// The takeovers after a pass: those from before with the pass's added, in the order of the last time. The oldest are dropped.
 pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> Vec<Takeover> {

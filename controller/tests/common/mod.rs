@@ -1,6 +1,8 @@
 //! Workloads and children for tests of the pure parts.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
 
+pub mod cluster;
+
 use std::sync::Arc;
 
 use baton_controller::{child::ChildKind, live::Live, observe::Observed};

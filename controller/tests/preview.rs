@@ -1,0 +1,235 @@
+//! What a pass would do, rehearsed with the merge core in the API server's place.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use baton_controller::{
+    child::ChildKind,
+    observe::Observed,
+    plan::{Then, plan},
+    predict::{Effects, Forecast, Schemas, Take},
+    preview::{Rehearsal, Rehearsed, rehearse},
+    request::{Request, Write},
+};
+use baton_crd::PlannedAction;
+use baton_merge::Release;
+use common::{
+    cluster::{answer, apply, deployment, earlier, now, schemas},
+    disown, seen, workload,
+};
+use serde_json::{Value, json};
+
+/// A Workload of this spec, whose children were written until nothing was left to do.
+fn settled(spec: &Value) -> Observed {
+    enforced(seen(&workload(spec), []))
+}
+
+fn enforced(mut seen: Observed) -> Observed {
+    for _ in 0..10 {
+        let plan = plan(&seen, &BTreeSet::new()).unwrap();
+        for step in plan.steps {
+            let request = Request::of(&step, &seen.workload).unwrap();
+            let is_deletion = matches!(request.write, Write::Delete(_));
+            let live = seen.children.get(&step.child());
+            let after = (!is_deletion).then(|| answer(&request, live, earlier()));
+            seen.put(step.child(), after);
+        }
+        if plan.then == Then::Rest {
+            return seen;
+        }
+    }
+    panic!("there is no end to it");
+}
+
+/// The same children under another spec.
+fn edited(before: &Observed, spec: &Value) -> Observed {
+    Observed { workload: Arc::new(workload(spec)), children: before.children.clone() }
+}
+
+fn rehearsed(seen: &Observed) -> Rehearsal {
+    rehearse(seen, schemas(), now()).unwrap()
+}
+
+fn of(seen: &Observed, child: ChildKind) -> Rehearsed {
+    rehearsed(seen).children[&child].clone()
+}
+
+fn actions(rehearsal: &Rehearsal) -> Vec<(ChildKind, PlannedAction, u32)> {
+    let told = |(child, rehearsed): (&ChildKind, &Rehearsed)| (*child, rehearsed.action, rehearsed.writes);
+    rehearsal.children.iter().map(told).collect()
+}
+
+fn full() -> Value {
+    json!({
+        "replicas": 3,
+        "template": {"spec": {"containers": [{
+            "name": "app", "image": "app:1", "env": [{"name": "LEVEL", "value": "info"}],
+            "resources": {"limits": {"cpu": "0.5"}},
+        }]}},
+        "service": {"ports": [{"name": "http", "port": 80}, {"name": "metrics", "port": 9090}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    })
+}
+
+/// The full spec with one field changed, or dropped where it becomes null.
+fn full_but(pointer: &str, value: Value) -> Value {
+    let mut spec = full();
+    *spec.pointer_mut(pointer).unwrap() = value;
+    spec.as_object_mut().unwrap().retain(|_, field| !field.is_null());
+    spec
+}
+
+#[test]
+fn a_new_workload_would_get_all_its_children_in_a_write_each() {
+    let rehearsal = rehearsed(&seen(&workload(&full()), []));
+    let created = |child| (child, PlannedAction::Create, 1);
+    let children = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
+    assert_eq!(actions(&rehearsal), children.map(created));
+    let sets = &rehearsal.children[&ChildKind::DisruptionBudget].effects.sets;
+    assert!(sets.contains(&".spec.maxUnavailable".to_owned()), "{sets:?}");
+}
+
+#[test]
+fn nothing_would_be_done_where_everything_is_as_the_spec_says() {
+    let rehearsal = rehearsed(&settled(&full()));
+    for (child, rehearsed) in &rehearsal.children {
+        let Rehearsed { action, effects, writes, first, stopped } = rehearsed;
+        assert_eq!((*action, *writes), (PlannedAction::Nothing, 0), "{child}");
+        assert_eq!((effects, stopped), (&Effects::default(), &None), "{child}");
+        let (_, forecast) = first.as_ref().unwrap();
+        assert!(matches!(forecast, Some(Forecast::NoOp)), "{child}: it can be tried all the same");
+    }
+    assert_eq!(rehearsal.children.len(), 3);
+}
+
+#[test]
+fn a_changed_variable_would_be_set_and_nothing_else() {
+    let after = full_but("/template/spec/containers/0/env/0/value", json!("debug"));
+    let rehearsal = rehearsed(&edited(&settled(&full()), &after));
+    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    assert_eq!((deployment.action, deployment.writes), (PlannedAction::Update, 1));
+    let value = r#".spec.template.spec.containers[name="app"].env[name="LEVEL"].value"#;
+    assert_eq!(deployment.effects.sets, [value]);
+    assert!(deployment.effects.removes.is_empty());
+    assert_eq!(rehearsal.children[&ChildKind::Service].action, PlannedAction::Nothing);
+}
+
+#[test]
+fn a_dropped_port_would_be_removed_by_its_own_path() {
+    let after = full_but("/service/ports", json!([{"name": "http", "port": 80}]));
+    let service = of(&edited(&settled(&full()), &after), ChildKind::Service);
+    assert_eq!(service.action, PlannedAction::Update);
+    assert_eq!(service.effects.removes, [r#".spec.ports[port=9090,protocol="TCP"]"#]);
+    assert!(service.effects.sets.is_empty());
+}
+
+#[test]
+fn a_child_that_the_spec_drops_would_be_deleted() {
+    let service = of(&edited(&settled(&full()), &full_but("/service", Value::Null)), ChildKind::Service);
+    assert_eq!((service.action, service.writes), (PlannedAction::Delete, 1));
+}
+
+#[test]
+fn autoscaling_would_take_the_number_away_in_two_writes_and_release_it() {
+    let mut after = full();
+    after["autoscaling"] = json!({"minReplicas": 2, "maxReplicas": 5});
+    let rehearsal = rehearsed(&edited(&settled(&full()), &after));
+    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    assert_eq!((deployment.action, deployment.writes), (PlannedAction::Update, 2));
+    assert_eq!(deployment.effects.releases, [".spec.replicas"]);
+    assert!(deployment.effects.sets.is_empty(), "the number stays: {:?}", deployment.effects.sets);
+    assert_eq!(rehearsal.children[&ChildKind::Autoscaler].action, PlannedAction::Create);
+}
+
+#[test]
+fn a_new_autoscaled_workload_would_be_handed_over_at_once() {
+    let autoscaled = json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}});
+    let rehearsal = rehearsed(&seen(&workload(&autoscaled), []));
+    let expected = [
+        (ChildKind::Deployment, PlannedAction::Create, 3),
+        (ChildKind::Autoscaler, PlannedAction::Create, 1),
+    ];
+    assert_eq!(actions(&rehearsal), expected);
+}
+
+#[test]
+fn what_would_be_taken_is_told_with_its_manager() {
+    let mut before = settled(&full());
+    let rogue = apply(&deployment(&json!({"image": "evil:1"})), "rogue", true);
+    let live = answer(&rogue, before.children.get(&ChildKind::Deployment), earlier());
+    before.put(ChildKind::Deployment, Some(live));
+    let take = Take {
+        path: r#".spec.template.spec.containers[name="app"].image"#.to_owned(),
+        manager: "rogue".to_owned(),
+        old: Some(r#""evil:1""#.to_owned()),
+        new: Some(r#""app:1""#.to_owned()),
+    };
+    assert_eq!(of(&before, ChildKind::Deployment).effects.takes, [take]);
+}
+
+#[test]
+fn a_child_of_somebody_elses_would_be_left_alone_and_the_others_not() {
+    let mut before = edited(&settled(&full()), &full_but("/disruptionBudget/maxUnavailable", json!(2)));
+    disown(&mut before, ChildKind::Service);
+    let rehearsal = rehearsed(&before);
+    assert_eq!(rehearsal.refused.len(), 1);
+    let service = &rehearsal.children[&ChildKind::Service];
+    assert_eq!((service.action, service.writes), (PlannedAction::Nothing, 0));
+    assert_eq!(service.stopped.as_ref(), Some(&rehearsal.refused[0].message));
+    assert_eq!(rehearsal.children[&ChildKind::DisruptionBudget].action, PlannedAction::Update);
+}
+
+#[test]
+fn without_a_schema_the_first_write_is_known_and_what_it_does_is_not() {
+    let rehearsal =
+        rehearse(&seen(&workload(&full()), []), &Schemas::new(Release::new(36, 3), []), now()).unwrap();
+    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    assert_eq!((deployment.action, deployment.writes), (PlannedAction::Create, 0));
+    assert!(deployment.stopped.as_ref().unwrap().contains("no usable schema of Deployment"));
+    assert!(matches!(deployment.first, Some((_, None))), "the API server can still be asked");
+}
+
+#[test]
+fn what_the_server_would_refuse_ends_the_rehearsal_of_that_child_in_words() {
+    // A list that nobody can apply: two items of one key.
+    let ports = json!([{"containerPort": 80}, {"containerPort": 80}]);
+    let mut spec = full();
+    spec["template"]["spec"]["containers"][0]["ports"] = ports;
+    let rehearsal = rehearsed(&edited(&settled(&full()), &spec));
+    let deployment = &rehearsal.children[&ChildKind::Deployment];
+    let words = deployment.stopped.as_ref().unwrap();
+    assert!(words.starts_with("the API server would refuse it: ") && words.contains("ports"), "{words}");
+    assert_eq!(rehearsal.children[&ChildKind::Service].stopped, None);
+}
+
+#[test]
+fn once_it_is_done_nothing_of_it_would_be_done_again() {
+    let mut autoscaled = full();
+    autoscaled["autoscaling"] = json!({"maxReplicas": 5});
+    for after in [
+        full_but("/template/spec/containers/0/image", json!("app:2")),
+        full_but("/service/ports", json!([{"port": 8080}])),
+        full_but("/service", Value::Null),
+        full_but("/replicas", Value::Null),
+        autoscaled,
+    ] {
+        let before = edited(&settled(&full()), &after);
+        assert!(rehearsed(&before).children.values().any(|rehearsed| rehearsed.writes > 0), "{after}");
+        let done = enforced(before);
+        for (child, rehearsed) in rehearsed(&done).children {
+            assert_eq!(rehearsed.action, PlannedAction::Nothing, "{child} of {after}");
+        }
+    }
+}
+
+#[test]
+fn what_baton_no_longer_sets_and_nobody_else_owns_would_go() {
+    let after = full_but("/template/spec/containers/0/resources", json!({}));
+    let deployment = of(&edited(&settled(&full()), &after), ChildKind::Deployment);
+    assert_eq!(
+        deployment.effects.removes,
+        [r#".spec.template.spec.containers[name="app"].resources.limits"#]
+    );
+}
