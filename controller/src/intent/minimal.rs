@@ -28,8 +28,16 @@ const UNSET_WHEN_ZERO: [&str; 11] = [
     "timeoutSeconds",
 ];
 
+/// What the server fills into values of a pod's template that it merges as a whole: the name of such a value, a field in it,
+/// and the field's default as JSON. An intent without it would never be live.
+const FILLED_IN: [(&str, &str, &str); 3] = [
+    ("fieldRef", "apiVersion", r#""v1""#),
+    ("resourceFieldRef", "divisor", r#""0""#),
+    ("serviceAccountToken", "expirationSeconds", "3600"),
+];
+
 /// Drops nulls, empty lists and empty maps, at any depth, and zeros that mean that nothing is set; absent where nothing is
-/// left. Quantities become canonical.
+/// left. Quantities become canonical, and what is merged as a whole is whole.
 ///
 /// An empty struct stays: `emptyDir: {}` says something, `nodeSelector: {}` doesn't, and only the schema knows which is
 /// which, as it knows what is a quantity. Without a schema every empty object and every spelling stays.
@@ -51,7 +59,8 @@ pub(super) fn minimal(value: Value, schema: Option<&JSONSchemaProps>) -> Option<
                 .filter_map(|(name, member)| {
                     let member = match schema.and_then(|schema| member_of(schema, &name)) {
                         Some((schema, precision)) if is_quantity(schema) => canonical(member, precision),
-                        member_schema => minimal(member, member_schema.map(|(schema, _)| schema)),
+                        member_schema => minimal(member, member_schema.map(|(schema, _)| schema))
+                            .map(|member| whole(&name, member)),
                     };
                     Some((name, member?))
                 })
@@ -61,6 +70,16 @@ pub(super) fn minimal(value: Value, schema: Option<&JSONSchemaProps>) -> Option<
         }
         scalar => Some(scalar),
     }
+}
+
+/// A value with what the server would fill in where that is part of it.
+fn whole(name: &str, mut value: Value) -> Value {
+    if let Value::Object(members) = &mut value {
+        for (_, field, default) in FILLED_IN.iter().filter(|(of, ..)| *of == name) {
+            members.entry(*field).or_insert_with(|| serde_json::from_str(default).unwrap_or_default());
+        }
+    }
+    value
 }
 
 fn is_zero(value: &Value) -> bool {
@@ -147,6 +166,33 @@ mod tests {
         });
         let spec = |app: &Value, class: &str| json!({"spec": {"containers": [app], "nodeSelector": {"protocol": class}}});
         assert_eq!(minimal_template(spec(&app, "")), spec(&expected, ""), "a label of that name stays");
+    }
+
+    #[test]
+    fn what_is_merged_as_a_whole_has_the_servers_defaults_in_it() {
+        let template = |field: Value, resource: Value, token: Value| {
+            let env = json!([
+                {"name": "POD", "valueFrom": {"fieldRef": field}},
+                {"name": "CPU", "valueFrom": {"resourceFieldRef": resource}},
+            ]);
+            let volume = json!({"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}});
+            json!({
+                "metadata": {"annotations": {"fieldRef": ""}},
+                "spec": {"containers": [{"name": "app", "env": env}], "volumes": [volume]},
+            })
+        };
+        let (field, resource, token) = (
+            json!({"fieldPath": "metadata.name"}),
+            json!({"resource": "limits.cpu"}),
+            json!({"path": "token"}),
+        );
+        let expected = template(
+            json!({"fieldPath": "metadata.name", "apiVersion": "v1"}),
+            json!({"resource": "limits.cpu", "divisor": "0"}),
+            json!({"path": "token", "expirationSeconds": 3600}),
+        );
+        assert_eq!(minimal_template(template(field, resource, token)), expected);
+        assert_eq!(minimal_template(expected.clone()), expected);
     }
 
     #[test]
