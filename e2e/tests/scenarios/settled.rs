@@ -19,6 +19,8 @@ const AT_ONCE: usize = 16;
 
 /// With values of which the API server makes something else, or nothing, and those that it would have filled in.
 fn oddly_spelled(image: &str) -> Value {
+    let token =
+        json!({"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}});
     json!({
         "metadata": {"labels": {}, "annotations": {"empty": ""}},
         "spec": {
@@ -27,18 +29,22 @@ fn oddly_spelled(image: &str) -> Value {
                 "image": image,
                 "args": [],
                 "env": [
+                    {"name": "EMPTY", "value": ""},
                     {"name": "ABSENT"},
-                    {"name": "POD", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}},
+                    {"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+                    {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
                 ],
                 "ports": [{"containerPort": 8080}, {"containerPort": 53, "protocol": "UDP", "name": "dns"}],
                 "resources": {"requests": {"cpu": "0.5", "memory": "1.5Gi"}, "limits": {"cpu": 1, "memory": "2048Mi"}},
-                "livenessProbe": {"httpGet": {"port": 8080}, "periodSeconds": 10},
-                "volumeMounts": [],
+                "livenessProbe": {"httpGet": {"port": 8080}, "periodSeconds": 10, "initialDelaySeconds": 0},
+                "volumeMounts": [{"name": "scratch", "mountPath": "/scratch", "readOnly": false}],
+                "tty": false,
             }],
-            "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "0.5Gi"}}],
+            "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "0.5Gi"}}, token],
             "nodeSelector": {},
             "tolerations": [],
             "securityContext": {},
+            "hostNetwork": false,
             "priority": 0,
             "terminationGracePeriodSeconds": 30,
         },
@@ -51,7 +57,7 @@ fn workload(number: u64) -> Value {
     let spec = match number % 5 {
         0 => json!({
             "replicas": 0,
-            "rollout": {"strategy": {"rollingUpdate": {"maxSurge": "50%"}}},
+            "rollout": {"strategy": {"rollingUpdate": {"maxSurge": "50%"}}, "minReadySeconds": 0},
         }),
         1 => {
             json!({"replicas": 1, "autoscaling": {"minReplicas": 1 + number % 2, "maxReplicas": 3, "metrics": [

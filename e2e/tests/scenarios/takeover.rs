@@ -121,24 +121,34 @@ async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told() {
 }
 
 #[tokio::test]
-async fn the_value_of_an_environment_variable_is_shown_nowhere() {
+async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere() {
     const OURS: &str = "correct-horse";
     const THEIRS: &str = "battery-staple";
     let env = vec![("BATON_LOG".to_owned(), "debug".to_owned())];
     let scene =
         Scene::start_with("takeover-secret", OperatorOptions { env, ..OperatorOptions::default() }).await;
-    let with = |value: &str| json!({"image": "app:1", "env": [{"name": "PASSWORD", "value": value}]});
+    let with = |value: &str| {
+        let args = [format!("--token={value}")];
+        json!({"image": "app:1", "args": args, "env": [{"name": "PASSWORD", "value": value}]})
+    };
     let template = container(&with(OURS))["spec"]["template"].clone();
     scene.apply(&json!({"replicas": 1, "template": template})).await;
     scene.condition("Ready", "True").await;
 
     edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;
-    let taken = takeover(&scene, "kubectl-edit", 1).await;
-    assert_eq!(taken.path, r#".spec.template.spec.containers[name="app"].env[name="PASSWORD"].value"#);
-    assert_eq!(
-        (taken.old_value.as_deref(), taken.new_value.as_deref()),
-        (Some("(hidden)"), Some("(hidden)"))
-    );
+    let taken = scene
+        .eventually("both fields to be taken back", async || {
+            let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+            if takeovers.len() == 2 { Ok(takeovers) } else { Err(takeovers) }
+        })
+        .await;
+    for (taken, field) in taken.iter().zip(["args", r#"env[name="PASSWORD"].value"#]) {
+        assert_eq!(taken.path, format!(r#".spec.template.spec.containers[name="app"].{field}"#));
+        assert_eq!(
+            (taken.old_value.as_deref(), taken.new_value.as_deref()),
+            (Some("(hidden)"), Some("(hidden)"))
+        );
+    }
     // What would be done is told as well.
     scene.apply(&json!({"mode": "Preview", "replicas": 1, "template": template})).await;
     scene.condition("Applied", "Unknown").await;
