@@ -222,9 +222,9 @@ fn pass_with(takes: impl IntoIterator<Item = (ChildKind, Take)>) -> Pass {
 }
 
 fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
-    let events = deeds(pass, previous, at);
-    assert!(events.iter().all(|event| event.reason == "TookOver"));
-    events.into_iter().filter_map(|event| event.note).collect()
+    let events = changes(pass, previous, &status(pass, previous, at), at);
+    let takeovers = events.into_iter().filter(|event| event.reason == "TookOver");
+    takeovers.filter_map(|event| event.note).collect()
 }
 
 #[test]
