@@ -19,10 +19,10 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried) -> PlannedChild {
     let rehearsed = &tried.rehearsed;
     let effects = &rehearsed.effects;
     let taken = |take: &Take| PlannedTake { path: take.path.clone(), manager: take.manager.clone() };
-    let mut messages: Vec<String> = rehearsed.stopped.iter().chain(&tried.words).cloned().collect();
-    if let Some(more @ 1..) = effects.takes.len().checked_sub(MOST_FIELDS) {
-        messages.push(format!("it takes {more} more fields than are listed"));
-    }
+    let unlisted = effects.takes.len().saturating_sub(MOST_FIELDS);
+    let unlisted = (unlisted > 0).then(|| format!("it takes {unlisted} more fields than are listed"));
+    let messages: Vec<String> =
+        rehearsed.stopped.iter().chain(&tried.words).chain(&unlisted).cloned().collect();
     PlannedChild {
         kind: kind.name().to_owned(),
         name: name.to_owned(),
