@@ -105,6 +105,16 @@ fn a_zero_that_the_server_does_not_store_is_no_mismatch() {
 }
 
 #[test]
+fn a_zero_in_an_item_whose_key_the_server_fills_in_is_no_mismatch() {
+    let ports = json!([{"containerPort": 80, "hostPort": 0}]);
+    let written = Written::creation(&json!({"image": "app:1", "ports": ports}));
+    let verdict = written.verdict(|object| {
+        container(object)["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}]);
+    });
+    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+}
+
+#[test]
 fn an_empty_text_that_the_server_takes_for_its_default_is_no_mismatch() {
     let written = Written::creation(&json!({"image": "app:1", "imagePullPolicy": ""}));
     let verdict = written.verdict(|object| container(object)["imagePullPolicy"] = json!("Always"));

@@ -5,7 +5,7 @@ mod common;
 
 use baton_controller::{
     HANDOVER_MANAGER,
-    child::ChildKind,
+    child::{ChildKind, Kind},
     live::Live,
     predict::{Effects, Forecast, ForecastError, Schemas, Take},
     request::{Request, Write},
@@ -283,5 +283,5 @@ fn without_a_schema_nothing_is_said_of_an_apply() {
     let none = Schemas::new(Release::new(36, 3), []);
     let forecast = none.forecast(&by_baton(&deployment(&json!({"image": "app:1"}))), None, now());
     assert!(matches!(forecast, Err(ForecastError::NoSchema(_))), "{forecast:?}");
-    assert_eq!(none.missing(), ChildKind::ALL);
+    assert_eq!(none.missing(), Kind::ALL);
 }

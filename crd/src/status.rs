@@ -233,7 +233,7 @@ pub struct PlannedTake {
 /// What the API server said to a write that it was asked to try.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum DryRun {
-    /// It wasn't asked: there is nothing to write, or it couldn't be reached.
+    /// There is nothing to compare: no write, no prediction for want of a schema, or the API server couldn't be asked.
     #[default]
     NotRun,
     /// It would do what the plan says.

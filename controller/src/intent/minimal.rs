@@ -14,10 +14,11 @@ use crate::quantity::{self, Precision};
 /// Fields of a pod's template that their Go types can't tell from absent ones when they are zero or empty: the server then
 /// fills its default in. An intent that holds such a zero would never be live; where the field is the key of a list item,
 /// as `protocol` is, each apply would even add the item anew.
-const UNSET_WHEN_ZERO: [&str; 11] = [
+const UNSET_WHEN_ZERO: [&str; 12] = [
     "dnsPolicy",
     "failureThreshold",
     "imagePullPolicy",
+    "path",
     "periodSeconds",
     "protocol",
     "schedulerName",
@@ -156,8 +157,7 @@ mod tests {
     #[test]
     fn zeros_that_mean_that_nothing_is_set_go_and_the_server_fills_its_default_in() {
         let port = json!({"containerPort": 80, "protocol": "", "name": "http"});
-        let probe =
-            json!({"timeoutSeconds": 0, "initialDelaySeconds": 0, "httpGet": {"port": 80, "scheme": ""}});
+        let probe = json!({"timeoutSeconds": 0, "initialDelaySeconds": 0, "httpGet": {"port": 80, "path": "", "scheme": ""}});
         let app = json!({"name": "app", "imagePullPolicy": "", "ports": [port], "livenessProbe": probe});
         let expected = json!({
             "name": "app",

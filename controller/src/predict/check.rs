@@ -16,7 +16,7 @@ use baton_merge::{
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
-use super::{Forecast, Schemas, Stored, shown};
+use super::{Forecast, Schemas, Stored, find::find, shown};
 use crate::{child::Kind, live::Live, quantity};
 
 /// What the API server answered to a request.
@@ -239,7 +239,7 @@ impl<'a> Comparison<'a> {
         }
         let is_tolerated = |path: Path<'a>| {
             let values =
-                || Some((path.find(ours)?.to_json(), path.find(theirs).map(|value| value.to_json())));
+                || Some((find(path, ours)?.to_json(), find(path, theirs).map(|value| value.to_json())));
             let is_owned = owned.contains(&path);
             !exact
                 && (!is_owned || values().is_some_and(|(ours, theirs)| is_filled_in(&ours, theirs.as_ref())))
@@ -247,7 +247,7 @@ impl<'a> Comparison<'a> {
         let changed = comparison.modified.union(self.arena, comparison.removed);
         let changed = if exact { changed.union(self.arena, comparison.added) } else { changed };
         let show = |path: Path<'a>, object: Value<'a>| {
-            path.find(object).map_or_else(|| NOTHING.to_owned(), |value| shown(path, value))
+            find(path, object).map_or_else(|| NOTHING.to_owned(), |value| shown(path, value))
         };
         let differences = changed.leaves(self.arena).paths(self.arena).into_iter();
         let differences = differences

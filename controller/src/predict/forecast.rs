@@ -10,7 +10,7 @@ use baton_merge::{
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
-use super::{NoSchema, Schemas, shown};
+use super::{NoSchema, Schemas, find::find, shown};
 use crate::{
     FIELD_MANAGER, HANDOVER_MANAGER,
     child::Kind,
@@ -255,8 +255,8 @@ fn effects<'a>(arena: &'a Arena, prediction: &Prediction<'a>, before: Value<'a>)
                 let take = Take {
                     path: path.to_string(),
                     manager: manager.to_owned(),
-                    old: path.find(before).map(|value| shown(path, value)),
-                    new: path.find(after).map(|value| shown(path, value)),
+                    old: find(path, before).map(|value| shown(path, value)),
+                    new: find(path, after).map(|value| shown(path, value)),
                 };
                 // By an apply and by an update a manager may hold it twice.
                 if !takes.contains(&take) {

@@ -9,6 +9,7 @@
 //! - [`shown`] decides which values people may see.
 
 mod check;
+mod find;
 mod forecast;
 mod schemas;
 mod shown;

@@ -106,6 +106,9 @@ async fn try_out(seen: &Observed, rehearsed: Rehearsed, context: &Context) -> Re
         (_, Some(Verdict::Unknown(reason))) => {
             (DryRun::Disagreed, Some(format!("only the API server knows: {reason}")))
         }
+        (Outcome::Done(_), _) if forecast.is_none() => {
+            (DryRun::NotRun, Some("the API server would accept it".to_owned()))
+        }
         (Outcome::Done(_), _) => (DryRun::Agreed, None),
         (Outcome::Failed(error), _) if !error.is_rejection() => {
             (DryRun::NotRun, Some(format!("the API server couldn't be asked: {}", with_causes(error))))

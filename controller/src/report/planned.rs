@@ -19,7 +19,10 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried) -> PlannedChild {
     let rehearsed = &tried.rehearsed;
     let effects = &rehearsed.effects;
     let taken = |take: &Take| PlannedTake { path: take.path.clone(), manager: take.manager.clone() };
-    let messages = rehearsed.stopped.iter().chain(&tried.words).cloned().collect::<Vec<_>>();
+    let unlisted = effects.takes.len().saturating_sub(MOST_FIELDS);
+    let unlisted = (unlisted > 0).then(|| format!("it takes {unlisted} more fields than are listed"));
+    let messages: Vec<String> =
+        rehearsed.stopped.iter().chain(&tried.words).chain(&unlisted).cloned().collect();
     PlannedChild {
         kind: kind.name().to_owned(),
         name: name.to_owned(),

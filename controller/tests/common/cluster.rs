@@ -26,7 +26,7 @@ pub fn schemas() -> &'static Schemas {
         };
         let document = |kind| {
             let resources = Resources::from_openapi(&serde_json::from_str(text(kind)).unwrap()).unwrap();
-            (document_path(kind), Arc::new(resources))
+            (document_path(kind.into()), Arc::new(resources))
         };
         Schemas::new(Release::new(36, 3), ChildKind::ALL.map(document))
     });
