@@ -29,7 +29,12 @@ const SOMEBODY: &str = "somebody";
 
 /// The children of all Workloads that are fought about, or may soon be.
 #[derive(Debug, Default)]
-pub struct Contention(HashMap<String, BTreeMap<ChildKind, Fought>>);
+pub struct Contention {
+    /// By the Workload's uid.
+    workloads: HashMap<String, BTreeMap<ChildKind, Fought>>,
+    /// When Workloads that are gone were forgotten last.
+    swept: Option<Instant>,
+}
 
 /// What is known about one child.
 #[derive(Debug, Default)]
@@ -108,8 +113,8 @@ impl Contention {
         fields: impl IntoIterator<Item = (&'t str, Option<&'t str>)>,
         now: Instant,
     ) {
-        self.forget_what_is_over(now);
-        let fought = self.0.entry(uid.to_owned()).or_default().entry(child).or_default();
+        self.sweep(now);
+        let fought = self.workloads.entry(uid.to_owned()).or_default().entry(child).or_default();
         let was_edited = fought.generation != generation;
         fought.generation = generation;
         // Several managers may hold one field: it is taken once all the same.
@@ -146,7 +151,7 @@ impl Contention {
         count: u32,
         last: Instant,
     ) {
-        let fought = self.0.entry(uid.to_owned()).or_default().entry(child).or_default();
+        let fought = self.workloads.entry(uid.to_owned()).or_default().entry(child).or_default();
         fought.generation = fought.generation.max(generation);
         let rounds = Rounds { manager: manager.to_owned(), count, last, longest_gap: Duration::ZERO };
         fought.fields.entry(path.to_owned()).or_insert(rounds);
@@ -154,16 +159,17 @@ impl Contention {
 
     /// The children of a Workload that are to be left alone now. An edit of the spec ends the pause once.
     pub fn held_back(&self, uid: &str, generation: i64, now: Instant) -> Vec<ChildKind> {
-        let of_workload = self.0.get(uid).into_iter().flatten();
+        let of_workload = self.workloads.get(uid).into_iter().flatten();
         let held = |fought: &Fought| {
             fought.generation == generation && fought.resume_at().is_some_and(|resume_at| resume_at > now)
         };
         of_workload.filter(|(_, fought)| held(fought)).map(|(child, _)| *child).collect()
     }
 
-    /// The fights about a Workload's children, in the order of the children and paths.
+    /// The fights about a Workload's children, in the order of the children and paths. Those that are over are forgotten.
     pub fn fights(&mut self, uid: &str, now: Instant) -> Vec<Contested> {
-        self.forget_what_is_over(now);
+        let Some(children) = self.workloads.get_mut(uid) else { return Vec::new() };
+        forget_what_is_over(children, now);
         let of_child = |(child, fought): (&ChildKind, &Fought)| {
             let contested = |(path, rounds): (&String, &Rounds)| Contested {
                 child: *child,
@@ -174,16 +180,17 @@ impl Contention {
             };
             fought.fights().map(contested).collect::<Vec<_>>()
         };
-        self.0.get(uid).into_iter().flatten().flat_map(of_child).collect()
+        children.iter().flat_map(of_child).collect()
     }
 
-    /// Of every Workload, also of those that are gone.
-    fn forget_what_is_over(&mut self, now: Instant) {
-        self.0.retain(|_, children| {
-            children.retain(|_, fought| {
-                fought.fields.retain(|_, rounds| rounds.over_at() > now);
-                !fought.fields.is_empty()
-            });
+    /// Forgets, now and then, what is over of every Workload, also of those that nobody asks for any more.
+    fn sweep(&mut self, now: Instant) {
+        if self.swept.is_some_and(|swept| now.saturating_duration_since(swept) < MEMORY) {
+            return;
+        }
+        self.swept = Some(now);
+        self.workloads.retain(|_, children| {
+            forget_what_is_over(children, now);
             !children.is_empty()
         });
     }
@@ -191,11 +198,18 @@ impl Contention {
     /// How long until the Workload has to be looked at again: a child's pause ends, or a fight may be over.
     pub fn next_look(&self, uid: &str, now: Instant) -> Option<Duration> {
         let moments =
-            self.0.get(uid)?.values().flat_map(|fought| {
+            self.workloads.get(uid)?.values().flat_map(|fought| {
                 fought.fights().map(|(_, rounds)| rounds.over_at()).chain(fought.resume_at())
             });
         moments.filter(|moment| *moment > now).min().map(|moment| moment - now)
     }
+}
+
+fn forget_what_is_over(children: &mut BTreeMap<ChildKind, Fought>, now: Instant) {
+    children.retain(|_, fought| {
+        fought.fields.retain(|_, rounds| rounds.over_at() > now);
+        !fought.fields.is_empty()
+    });
 }
 
 #[cfg(test)]

@@ -21,13 +21,13 @@ impl Resync {
         Self { every, due: HashMap::new() }
     }
 
-    /// Whether the Workload is to be applied for real now. One that is seen for the first time has its turn later: a start of
-    /// the operator is no reason to write.
+    /// Whether the Workload is to be applied for real now. One that is seen for the first time has its turn in the second half
+    /// of the interval: a start of the operator is no reason to write.
     pub fn is_due(&mut self, uid: &str, now: Instant) -> bool {
         if let Some(due) = self.due.get(uid) {
             return *due <= now;
         }
-        let first = now + self.every.mul_f64(fastrand::f64());
+        let first = now + self.every.mul_f64(0.5 + fastrand::f64() / 2.0);
         self.due.insert(uid.to_owned(), first);
         false
     }
@@ -52,11 +52,12 @@ mod tests {
     const HOUR: Duration = Duration::from_hours(1);
 
     #[test]
-    fn the_first_turn_is_within_the_interval_and_never_at_once() {
+    fn the_first_turn_is_in_the_second_half_of_the_interval() {
         let (mut resync, now) = (Resync::new(HOUR), Instant::now());
         for uid in 0..100 {
             assert!(!resync.is_due(&uid.to_string(), now));
-            assert!(resync.next(&uid.to_string(), now).unwrap() <= HOUR);
+            let first = resync.next(&uid.to_string(), now).unwrap();
+            assert!((HOUR / 2..=HOUR).contains(&first), "{first:?}");
             assert!(resync.is_due(&uid.to_string(), now + HOUR));
         }
     }
