@@ -3,7 +3,7 @@
 //! Nothing that is remembered here decides what is written. After a restart it is learnt anew.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -28,6 +28,8 @@ pub(crate) struct Context {
     backoff: Mutex<Backoff>,
     contention: Mutex<Contention>,
     resync: Mutex<Resync>,
+    /// The Workloads whose fights were taken up from their status, by uid.
+    taken_up: Mutex<HashSet<String>>,
     /// What was taken and isn't in the status yet, because that couldn't be written, by uid.
     untold: Mutex<HashMap<String, Vec<(ChildKind, Take)>>>,
     /// When the status of each Workload that is fought about was written last, by uid.
@@ -50,6 +52,7 @@ impl Context {
             backoff: Mutex::default(),
             contention: Mutex::default(),
             resync: Mutex::new(Resync::new(resync)),
+            taken_up: Mutex::default(),
             untold: Mutex::default(),
             reported: Mutex::default(),
             undecodable: Mutex::default(),
@@ -81,6 +84,12 @@ impl Context {
 
     pub(crate) fn resync<T>(&self, with: impl FnOnce(&mut Resync) -> T) -> T {
         with(&mut lock(&self.resync))
+    }
+
+    /// Whether the fights that a Workload's status tells of are still to be taken up. Asking counts as taking up: later it is
+    /// the status that follows what is known here.
+    pub(crate) fn takes_up_fights(&self, uid: &str) -> bool {
+        lock(&self.taken_up).insert(uid.to_owned())
     }
 
     /// What was taken in earlier passes and isn't in the status yet. Asking forgets it.

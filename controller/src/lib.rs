@@ -5,13 +5,16 @@
 //! - [`observe`] gathers what is there: the Workload and its live children, from caches that watches feed;
 //! - [`plan`] decides, as a pure function, which [`plan::Step`]s come next; [`handover`] is its part about `spec.replicas`
 //!   and [`intent`] its part about what a child should look like;
-//! - [`act`] sends the steps to the API server and says how each ended;
+//! - [`act`] sends each step, as a [`request`], to the API server and says how it ended. Before that, [`predict`] says what
+//!   the request will do, so that one that changes nothing isn't sent; after it, the answer is held against that;
 //! - [`report`] puts the outcome into the Workload's status and into Events.
 //!
-//! Beside the loop, [`metrics`] counts what it does.
+//! [`preview`] goes the same way without writing: it rehearses the plan with the merge core in the API server's place.
+//! [`metrics`] counts what happens.
 //!
 //! Nothing is remembered between two passes that a decision depends on: who holds a field is read from `managedFields`
-//! every time, so a crash anywhere loses nothing.
+//! every time, so a crash anywhere loses nothing. What is remembered is pace: [`backoff`] after failures, [`contention`] in
+//! fights about a field, and [`resync`], which applies for real now and then whatever was predicted.
 
 pub mod act;
 mod admin;

@@ -28,6 +28,7 @@ use crate::{
 
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
+
 /// Why a pass ended early. The controller tries again after a pause.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
@@ -83,9 +84,7 @@ async fn reconcile_workload(
         Mode::Enforce => enforce(seen, for_real, context).await?,
         Mode::Preview | Mode::Paused => preview(seen, context).await?,
     };
-    let mut takes = context.untold(&uid);
-    takes.append(&mut pass.takes);
-    pass.takes = takes;
+    pass.takes.splice(0..0, context.untold(&uid));
     let now = Instant::now();
     if for_real {
         context.resync(|resync| resync.done(&uid, now));
@@ -109,11 +108,13 @@ async fn reconcile_workload(
 /// Takes up the fights that an earlier process had told of in the status.
 fn recall_fights(workload: &Workload, context: &Context) {
     let Some(status) = &workload.status else { return };
-    if !status.conditions.iter().any(|known| known.type_ == condition::CONTESTED && known.status == "True") {
-        return;
-    }
     let (uid, generation) =
         (workload.uid().unwrap_or_default(), status.observed_generation.unwrap_or_default());
+    let is_contested =
+        status.conditions.iter().any(|known| known.type_ == condition::CONTESTED && known.status == "True");
+    if !is_contested || !context.takes_up_fights(&uid) {
+        return;
+    }
     let (now, clock) = (Instant::now(), jiff::Timestamp::now());
     context.contention(|contention| {
         for takeover in &status.takeovers {
