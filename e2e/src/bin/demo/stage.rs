@@ -97,19 +97,26 @@ impl Stage {
 
     /// Waits until the Workload is ready as its latest spec says, with this many ready pods, and no rollout is under way.
     pub(crate) async fn settled(&self, pods: i32) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
-        while let Some(seen) = unready(&self.workload().await?, pods) {
-            let waited = PATIENCE.as_secs();
-            ensure!(
-                Instant::now() < end,
-                "waited {waited} s in vain for the Workload to be Ready with {pods} pods; last seen: {seen}"
-            );
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let what = format!("the Workload to be Ready with {pods} pods");
+        eventually(&what, async || Ok(unready(&self.workload().await?, pods))).await?;
         let limit = format!("--timeout={}s", PATIENCE.as_secs());
         self.kubectl(&["rollout", "status", "deployment", NAME, &limit]).await?;
         Ok(())
     }
+}
+
+/// Waits until nothing else is seen than what is waited for.
+pub(crate) async fn eventually(
+    what: &str,
+    seen_instead: impl AsyncFn() -> anyhow::Result<Option<String>>,
+) -> anyhow::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    while let Some(seen) = seen_instead().await? {
+        let waited = PATIENCE.as_secs();
+        ensure!(Instant::now() < end, "waited {waited} s in vain for {what}; last seen: {seen}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
 }
 
 /// What is seen of a Workload instead of this many ready pods and the condition Ready for its latest spec.

@@ -1,8 +1,5 @@
 //! What a change would do, before it does it; and that nothing is sent that would change nothing.
 
-use std::time::{Duration, Instant};
-
-use anyhow::ensure;
 use baton_crd::{Mode, PlannedAction, PlannedChild, Workload};
 use baton_e2e::{AuditEntries, Mark};
 
@@ -10,12 +7,11 @@ use crate::{
     claims::Claims,
     containers::image,
     print,
-    stage::{NAME, PATIENCE, Stage},
+    stage::{NAME, Stage, eventually},
     table::Table,
 };
 
 const NEXT_IMAGE: &str = "nginx:1.30";
-const POLL: Duration = Duration::from_millis(50);
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(8, "What would happen is known beforehand");
@@ -62,7 +58,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let before = stage.cluster.audit()?.mark()?;
     let passes = passes(stage).await?;
     stage.operator.look_again()?;
-    eventually("a pass of the loop", async || Ok(self::passes(stage).await? > passes)).await?;
+    let no_pass = async || Ok((self::passes(stage).await? == passes).then(|| format!("{passes} passes")));
+    eventually("a pass of the loop", no_pass).await?;
     claims.equal("looking at everything again sends nothing", &written(stage, before)?.len(), &0)?;
     let metrics = stage.operator.metrics().await?;
     let wrong = metrics.count("baton_predictions_total", &[("outcome", "mismatch")]);
@@ -76,17 +73,12 @@ async fn observed(stage: &Stage, mode: Mode) -> anyhow::Result<Workload> {
         let observed = workload.status.as_ref().and_then(|status| status.observed_generation);
         workload.spec.mode == mode && observed == workload.metadata.generation
     };
-    eventually("the status", async || Ok(is_observed(&stage.workload().await?))).await?;
+    let older = async || {
+        let workload = stage.workload().await?;
+        Ok((!is_observed(&workload)).then(|| format!("one of another spec, {:?}", workload.status)))
+    };
+    eventually("the status of this spec", older).await?;
     stage.workload().await
-}
-
-async fn eventually(what: &str, holds: impl AsyncFn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
-    let end = Instant::now() + PATIENCE;
-    while !holds().await? {
-        ensure!(Instant::now() < end, "waited {} s in vain for {what}", PATIENCE.as_secs());
-        tokio::time::sleep(POLL).await;
-    }
-    Ok(())
 }
 
 /// How many passes of the loop have ended.
