@@ -159,13 +159,27 @@ impl Actor {
         Api::namespaced_with(self.client.clone(), &namespace, &kind.api_resource())
     }
 
-    async fn bounded<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, ActError> {
-        match tokio::time::timeout(self.request_timeout, request).await {
-            Err(_) => Err(ActError::Timeout(self.request_timeout)),
-            Ok(Err(kube::Error::Api(status))) => Err(ActError::Answer(status)),
-            Ok(Err(error)) => Err(ActError::Client(error)),
-            Ok(Ok(answer)) => Ok(answer),
-        }
+    fn bounded<T>(
+        &self,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> impl Future<Output = Result<T, ActError>> {
+        bounded(self.request_timeout, request)
+    }
+}
+
+/// The answer to a request, if it comes within a time limit.
+///
+/// # Errors
+/// When it doesn't, or when the request fails.
+pub(crate) async fn bounded<T>(
+    limit: Duration,
+    request: impl Future<Output = kube::Result<T>>,
+) -> Result<T, ActError> {
+    match tokio::time::timeout(limit, request).await {
+        Err(_) => Err(ActError::Timeout(limit)),
+        Ok(Err(kube::Error::Api(status))) => Err(ActError::Answer(status)),
+        Ok(Err(error)) => Err(ActError::Client(error)),
+        Ok(Ok(answer)) => Ok(answer),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -13,8 +13,8 @@ use kube::{Resource, ResourceExt, runtime::events::Event};
 use tracing::warn;
 
 use crate::{
-    backoff::Backoff, causes::with_causes, child::ChildKind, contention::Contention, predict::Take,
-    report::Pass, resync::Resync, watched::WatchedWorkload, watches::Stores, write::Writer,
+    backoff::Backoff, causes::with_causes, child::ChildKind, contention::Contention, lock::lock,
+    predict::Take, report::Pass, resync::Resync, watched::WatchedWorkload, watches::Stores, write::Writer,
 };
 
 /// How long the status of a Workload that is fought about may be out of date, so that the fight isn't written down as fast as
@@ -37,11 +37,6 @@ pub(crate) struct Context {
     /// The generation at which each Workload that can't be read was reported, by uid: its own status can't be read
     /// either, so that it would be written again and again.
     undecodable: Mutex<HashMap<String, i64>>,
-}
-
-/// Locks what can't be left wrong by a panic elsewhere, being about pace alone.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Context {

@@ -29,6 +29,7 @@ pub mod handover;
 mod hangup;
 pub mod intent;
 pub mod live;
+mod lock;
 pub mod metrics;
 pub mod observe;
 mod openapi;

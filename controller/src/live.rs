@@ -99,8 +99,7 @@ impl Live {
 
     /// Its `managedFields`, as returned.
     pub fn managed_fields(&self) -> &[Value] {
-        let entries = self.get(&["metadata", "managedFields"]).and_then(Value::as_array);
-        entries.map(Vec::as_slice).unwrap_or_default()
+        managed_fields(&self.0.json)
     }
 
     /// Whether a manager owns a field, by its path as it is told to people.
@@ -212,6 +211,12 @@ fn metadata_of(json: &Value) -> Result<ObjectMeta, serde_json::Error> {
     ObjectMeta::deserialize(MapDeserializer::new(
         members.map(|(name, value)| (name.as_str(), value.into_deserializer())),
     ))
+}
+
+/// The `managedFields` of an object; empty where it has none.
+pub(crate) fn managed_fields(object: &Value) -> &[Value] {
+    let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+    entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 fn text<'e>(entry: &'e Value, name: &str) -> Option<&'e str> {

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
 use crate::{
+    act::{ActError, bounded},
     causes::with_causes,
     child::Kind,
     metrics::RefreshOutcome,
@@ -35,10 +36,8 @@ pub(crate) struct SchemaCache {
 /// Why a document can't be used.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
-    #[error("the API server did not answer within {0:?}")]
-    Timeout(Duration),
-    #[error("the request failed")]
-    Request(#[source] kube::Error),
+    #[error(transparent)]
+    Request(#[from] ActError),
     #[error("can't ask for it")]
     Http(#[from] http::Error),
     #[error("the answer isn't JSON")]
@@ -161,7 +160,7 @@ impl SchemaCache {
     }
 
     async fn release(&self) -> Result<Release, FetchError> {
-        let info = self.bounded(self.client.apiserver_version()).await?;
+        let info = bounded(self.request_timeout, self.client.apiserver_version()).await?;
         Ok(info.git_version.parse()?)
     }
 
@@ -187,13 +186,6 @@ impl SchemaCache {
 
     async fn get(&self, url: &str) -> Result<String, FetchError> {
         let request = Request::get(url).header(http::header::ACCEPT, "application/json").body(Vec::new())?;
-        self.bounded(self.client.request_text(request)).await
-    }
-
-    async fn bounded<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, FetchError> {
-        match tokio::time::timeout(self.request_timeout, request).await {
-            Err(_) => Err(FetchError::Timeout(self.request_timeout)),
-            Ok(answer) => answer.map_err(FetchError::Request),
-        }
+        Ok(bounded(self.request_timeout, self.client.request_text(request)).await?)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use baton_crd::Workload;
@@ -18,6 +18,7 @@ use crate::{
     causes::with_causes,
     child::Kind,
     live::Live,
+    lock::lock,
     metrics::{ApplyOutcome, Metrics, PredictionOutcome},
     observe::Observed,
     openapi::SchemaCache,
@@ -185,8 +186,7 @@ impl Writer {
         let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
         let (name, namespace, lines) = (workload.name_any(), workload.namespace(), lines.join("; "));
         let cause = format!("{kind} {}", differences.first().map(cause).unwrap_or_default());
-        // Only what was said already is in there; a panic elsewhere can't leave it wrong.
-        let mut known = self.mismatches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.mismatches);
         if known.len() < MOST_CAUSES && known.insert(cause) {
             warn!(
                 %kind, name, namespace, differences = lines,

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    io::{BufRead, BufReader, Write},
-    process::{Child, Command, Output, Stdio},
+    io::{BufRead, BufReader, Lines, Write},
+    process::{Child, ChildStderr, Command, Output, Stdio},
 };
 
 fn baton(args: &[&str]) -> Command {
@@ -51,12 +51,7 @@ fn an_address_in_use_is_an_error_at_start() {
 #[test]
 fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
     let kubeconfig = unreachable_cluster();
-    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
-        .env("KUBECONFIG", kubeconfig.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
+    let (mut process, mut log) = running(&kubeconfig);
     assert!(log.any(|line| line.unwrap().contains("a watch failed")), "it says what it waits for");
     send("TERM", &process);
     assert!(log.any(|line| line.unwrap().contains("stopped")));
@@ -66,18 +61,24 @@ fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
 #[test]
 fn sighup_does_not_end_it() {
     let kubeconfig = unreachable_cluster();
-    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
-        .env("KUBECONFIG", kubeconfig.path())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut log = BufReader::new(process.stderr.take().unwrap()).lines();
+    let (mut process, mut log) = running(&kubeconfig);
     let is_failure = |line: std::io::Result<String>| line.unwrap().contains("a watch failed");
     assert!(log.any(is_failure), "it listens for signals by now");
     send("HUP", &process);
     assert!(log.any(is_failure), "it goes on");
     send("TERM", &process);
     assert!(process.wait().unwrap().success());
+}
+
+/// The operator, with the lines that it logs.
+fn running(kubeconfig: &tempfile::NamedTempFile) -> (Child, Lines<BufReader<ChildStderr>>) {
+    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
+        .env("KUBECONFIG", kubeconfig.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = BufReader::new(process.stderr.take().unwrap()).lines();
+    (process, log)
 }
 
 fn send(signal: &str, process: &Child) {

@@ -15,7 +15,7 @@ mod documented;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -38,7 +38,10 @@ use self::{
     queue::Queue,
     request::RequestKind,
 };
-use crate::child::{ChildKind, Kind};
+use crate::{
+    child::{ChildKind, Kind},
+    lock::lock,
+};
 
 /// From what is answered out of a cache to a request's time limit, in seconds.
 const BUCKETS: [f64; 14] =
@@ -255,9 +258,4 @@ impl Counts {
         );
         registry
     }
-}
-
-/// What is in there is whole between any two calls; a panic elsewhere can't leave it wrong.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

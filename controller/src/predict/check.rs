@@ -16,8 +16,12 @@ use baton_merge::{
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
-use super::{Forecast, Schemas, Stored, find::find, shown};
-use crate::{child::Kind, live::Live, quantity};
+use super::{Forecast, Schemas, Stored, find::find, forecast::is_zero_scalar, shown};
+use crate::{
+    child::Kind,
+    live::{Live, managed_fields},
+    quantity,
+};
 
 /// What the API server answered to a request.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +153,7 @@ impl<'a> Comparison<'a> {
         answered: &'a Live,
         was_changed: Option<bool>,
     ) -> Option<Verdict> {
-        let owners = [entries(predicted.object), entries(answered.as_json())];
+        let owners = [managed_fields(predicted.object), managed_fields(answered.as_json())];
         if base.is_none() && owners[1].len() > owners[0].len() {
             // Somebody else made the object a moment before: this wasn't a creation.
             return None;
@@ -185,10 +189,7 @@ impl<'a> Comparison<'a> {
     /// Where the `managedFields` differ. The clocks of the two sides do, so the time of an entry that changes isn't compared,
     /// nor the order that it decides.
     fn owners(&self, [predicted, answered]: [&'a [Json]; 2], at: Option<Timestamp>) -> Vec<Difference> {
-        let set = |entry: &'a Json| {
-            let fields = entry.get("fieldsV1");
-            fields.and_then(|fields| FieldSet::from_fields_v1(self.arena, fields).ok()).unwrap_or_default()
-        };
+        let set = |entry: &'a Json| self.fields_of(entry);
         let mut differences = Vec::new();
         for entry in predicted {
             let place = || format!("managedFields of {}", name(entry));
@@ -224,12 +225,11 @@ impl<'a> Comparison<'a> {
     /// Where the objects differ beyond what the server may do, and whether it did any of that.
     fn objects(
         &self,
-        predicted: &Json,
+        predicted: &'a Json,
         answered: &Json,
         exact: bool,
     ) -> Result<(Vec<Difference>, bool), String> {
-        let owned = entries(predicted).iter().filter_map(|entry| entry.get("fieldsV1"));
-        let owned = owned.filter_map(|fields| FieldSet::from_fields_v1(self.arena, fields).ok());
+        let owned = managed_fields(predicted).iter().map(|entry| self.fields_of(entry));
         let owned = owned.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
         let [ours, theirs] = [self.value(predicted)?, self.value(answered)?];
         let [old, new] = [self.typed(ours)?, self.typed(theirs)?];
@@ -254,6 +254,12 @@ impl<'a> Comparison<'a> {
             .filter(|path| !is_tolerated(*path))
             .map(|path| Difference::new(path.to_string(), show(path, ours), show(path, theirs)));
         Ok((differences.collect(), true))
+    }
+
+    /// What an entry of `managedFields` owns; nothing where that can't be read.
+    fn fields_of(&self, entry: &'a Json) -> FieldSet<'a> {
+        let fields = entry.get("fieldsV1");
+        fields.and_then(|fields| FieldSet::from_fields_v1(self.arena, fields).ok()).unwrap_or_default()
     }
 
     /// An object without what only a server writes.
@@ -285,12 +291,6 @@ impl<'a> Comparison<'a> {
 
 /// The length of a time without fractions of a second and without its zone.
 const TO_THE_SECOND: usize = "2026-01-02T03:04:05".len();
-
-/// The entries of an object's `managedFields`.
-fn entries(object: &Json) -> &[Json] {
-    let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
-    entries.and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
-}
 
 fn text<'e>(entry: &'e Json, name: &str) -> &'e str {
     entry.get(name).and_then(Json::as_str).unwrap_or_default()
@@ -325,11 +325,9 @@ fn is_filled_in(predicted: &Json, answered: Option<&Json>) -> bool {
 /// Whether a Go type without the value looks the same.
 fn is_zero(value: &Json) -> bool {
     match value {
-        Json::Null | Json::Bool(false) => true,
-        Json::Number(number) => number.as_f64() == Some(0.0),
-        Json::String(text) => text.is_empty(),
+        Json::Null => true,
         Json::Array(items) => items.is_empty(),
         Json::Object(members) => members.values().all(is_zero),
-        Json::Bool(true) => false,
+        scalar => is_zero_scalar(scalar),
     }
 }

@@ -14,7 +14,7 @@ use super::{NoSchema, Schemas, find::find, shown};
 use crate::{
     FIELD_MANAGER, HANDOVER_MANAGER,
     child::Kind,
-    live::Live,
+    live::{Live, managed_fields},
     request::{Request, Write},
 };
 
@@ -206,8 +206,7 @@ impl Schemas {
 /// apply says again what was said before. Times aside, since what isn't stored changes none.
 fn is_live_but_for_zeros(predicted: &Json, live: &Json) -> bool {
     let owners = |object: &Json| -> Vec<Json> {
-        let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
-        let mut entries = entries.and_then(Json::as_array).cloned().unwrap_or_default();
+        let mut entries = managed_fields(object).to_vec();
         entries.iter_mut().filter_map(Json::as_object_mut).for_each(|entry| drop(entry.remove("time")));
         entries
     };
@@ -234,7 +233,8 @@ fn has_only_zeros_more(predicted: &Json, live: &Json) -> bool {
     }
 }
 
-fn is_zero_scalar(value: &Json) -> bool {
+/// Whether a Go type without the value looks the same, of values that have nothing in them.
+pub(super) fn is_zero_scalar(value: &Json) -> bool {
     match value {
         Json::Bool(value) => !value,
         Json::Number(number) => number.as_f64() == Some(0.0),

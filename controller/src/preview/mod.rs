@@ -21,7 +21,7 @@ use crate::{
     intent::IntentError,
     observe::Observed,
     plan::Refusal,
-    predict::Verdict,
+    predict::{Schemas, Verdict},
     report::Pass,
     request::Request,
     write::answer,
@@ -56,7 +56,7 @@ pub(crate) async fn preview(mut seen: Observed, context: &Context) -> Result<Pas
         let Rehearsal { children, refused } = rehearse(&seen, &schemas, Timestamp::now())?;
         let (mut plan, mut stale) = (BTreeMap::new(), Vec::new());
         for (child, rehearsed) in children {
-            match try_out(&seen, rehearsed, context).await {
+            match try_out(&seen, rehearsed, &schemas, context).await {
                 Ok(tried) => {
                     plan.insert(child, tried);
                 }
@@ -82,7 +82,12 @@ fn pass(seen: Observed, plan: BTreeMap<ChildKind, Tried>, refused: Vec<Refusal>,
 struct Stale;
 
 /// Has the API server try the first write of a child.
-async fn try_out(seen: &Observed, rehearsed: Rehearsed, context: &Context) -> Result<Tried, Stale> {
+async fn try_out(
+    seen: &Observed,
+    rehearsed: Rehearsed,
+    schemas: &Schemas,
+    context: &Context,
+) -> Result<Tried, Stale> {
     let Some((request, forecast)) = &rehearsed.first else {
         return Ok(Tried { rehearsed, dry_run: DryRun::NotRun, words: None });
     };
@@ -95,7 +100,7 @@ async fn try_out(seen: &Observed, rehearsed: Rehearsed, context: &Context) -> Re
     let outcome = context.writer.actor.send(workload, request, Effect::DryRun).await;
     let verdict = forecast.as_ref().and_then(|forecast| {
         let answer = answer(&outcome, Effect::DryRun)?;
-        context.writer.check(workload, &context.writer.schemas(), child.into(), forecast, base, answer)
+        context.writer.check(workload, schemas, child.into(), forecast, base, answer)
     });
     let (dry_run, words) = match (&outcome, verdict) {
         (Outcome::Stale(_), None) => return Err(Stale),

@@ -1,0 +1,8 @@
+//! A mutex that a panic elsewhere doesn't close for ever.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks what is whole between any two calls, so that a panic elsewhere can't leave it wrong.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
