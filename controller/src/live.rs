@@ -219,7 +219,8 @@ pub(crate) fn managed_fields(object: &Value) -> &[Value] {
     entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn text<'e>(entry: &'e Value, name: &str) -> Option<&'e str> {
+/// A text in an entry of `managedFields`.
+pub(crate) fn text<'e>(entry: &'e Value, name: &str) -> Option<&'e str> {
     entry.get(name).and_then(Value::as_str)
 }
 
