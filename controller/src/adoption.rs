@@ -97,13 +97,17 @@ fn refusal(child: ChildKind, live: &Live, advice: &str) -> String {
 fn about_another_controller(live: &Live, retired: &[String]) -> Option<String> {
     let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true))?;
     let path = format!(".metadata.ownerReferences[uid={}]", Value::from(controller.uid.as_str()));
-    match live.managers().into_iter().find(|manager| live.is_owned_by(manager, &path)) {
-        Some(manager) if retired.contains(&manager) => None,
-        Some(manager) => Some(format!(
-            "name {manager}, which made that reference, in spec.retiredManagers if it has nothing to say any more, or remove \
+    let owners: Vec<String> =
+        live.managers().into_iter().filter(|manager| live.is_owned_by(manager, &path)).collect();
+    // What was made Baton's already goes with the apply that is to come.
+    let goes = |owner: &String| owner == FIELD_MANAGER || retired.contains(owner);
+    match owners.iter().find(|owner| !goes(owner)) {
+        Some(owner) => Some(format!(
+            "name {owner}, which made that reference, in spec.retiredManagers if it has nothing to say any more, or remove \
              the reference"
         )),
-        None => Some("remove that reference first".to_owned()),
+        None if owners.is_empty() => Some("remove that reference first".to_owned()),
+        None => None,
     }
 }
 

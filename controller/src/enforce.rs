@@ -12,6 +12,7 @@ use crate::{
     context::Context,
     course::{Course, Look, Next},
     intent::IntentError,
+    live::Live,
     observe::Observed,
     plan::{Cause, Guard, Step},
     predict::Effects,
@@ -34,6 +35,8 @@ struct Enforcement<'c> {
     generation: i64,
     /// How often the live object of a child wasn't what was seen.
     stale: BTreeMap<ChildKind, u32>,
+    /// The managers that were retired from objects that are being adopted.
+    retired: BTreeMap<ChildKind, Vec<String>>,
     for_real: bool,
 }
 
@@ -47,8 +50,8 @@ pub(crate) async fn enforce(seen: Observed, for_real: bool, context: &Context) -
     let mut pass = Pass::new(seen.clone());
     pass.results.extend(failed.iter().map(|child| (*child, ChildResult::HeldBack)));
     let course = Course::new(seen, failed.into_iter().chain(fought).collect());
-    let mut enforcement =
-        Enforcement { context, course, pass, uid, generation, stale: BTreeMap::new(), for_real };
+    let (stale, retired) = (BTreeMap::new(), BTreeMap::new());
+    let mut enforcement = Enforcement { context, course, pass, uid, generation, stale, retired, for_real };
     enforcement.run().await?;
     Ok(enforcement.end())
 }
@@ -144,19 +147,7 @@ impl Enforcement<'_> {
         let result = match outcome {
             Outcome::Done(live) => {
                 debug!(%child, name, namespace, "{what}: done");
-                let was_foreign = self.course.seen().foreign(child).is_some();
-                let is_gone = live.is_none();
-                self.course.wrote(child, live);
-                let adopted = was_foreign && self.course.seen().own(child).is_some();
-                let created = matches!(step, Step::Apply { guard: Guard::Create, .. });
-                match self.pass.results.get(&child) {
-                    _ if is_gone => ChildResult::Deleted,
-                    _ if created => ChildResult::Created,
-                    _ if adopted => ChildResult::Adopted,
-                    Some(ChildResult::Created) => ChildResult::Created,
-                    Some(ChildResult::Adopted) => ChildResult::Adopted,
-                    _ => ChildResult::Applied,
-                }
+                self.done(child, step, live)
             }
             Outcome::Stale(error) => {
                 debug!(%child, name, namespace, %error, "{what}: the live object changed; reading it");
@@ -166,11 +157,31 @@ impl Enforcement<'_> {
             }
             Outcome::Failed(error) => return self.failed(child, what, &error),
         };
-        if matches!(result, ChildResult::Created | ChildResult::Adopted | ChildResult::Deleted) {
+        if matches!(result, ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Deleted) {
             info!(%child, name, namespace, "{what}: done");
         }
         self.pass.results.insert(child, result);
         self.context.backoff(|backoff| backoff.succeeded(&self.uid, child));
+    }
+
+    /// What a write that was done makes of the child, beside what earlier ones of the pass have.
+    fn done(&mut self, child: ChildKind, step: &Step, live: Option<Live>) -> ChildResult {
+        let was_foreign = self.course.seen().foreign(child).is_some();
+        let is_gone = live.is_none();
+        self.course.wrote(child, live);
+        match (step, self.pass.results.get(&child)) {
+            (Step::Apply { guard: Guard::Create, .. }, _) => ChildResult::Created,
+            (Step::Migrate { migration, .. }, _) if was_foreign => {
+                self.retired.insert(child, migration.retired.clone());
+                ChildResult::Applied
+            }
+            _ if is_gone => ChildResult::Deleted,
+            _ if was_foreign && self.course.seen().own(child).is_some() => {
+                ChildResult::Adopted { retired: self.retired.remove(&child).unwrap_or_default() }
+            }
+            (_, Some(before @ (ChildResult::Created | ChildResult::Adopted { .. }))) => before.clone(),
+            _ => ChildResult::Applied,
+        }
     }
 
     /// Leaves a child alone from now on, and for a while in the passes to come.

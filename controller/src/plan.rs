@@ -100,22 +100,37 @@ impl Step {
     }
 
     /// What other managers lose by a step that takes their name out of `managedFields`. What an apply takes is for the
-    /// prediction to say.
+    /// prediction to say. An adoption is news as a whole.
     pub fn releases(&self, seen: &Observed) -> Vec<Take> {
-        let Self::ReleaseScale { entries, .. } = self else { return Vec::new() };
-        let Some(live) = seen.own(ChildKind::Deployment) else { return Vec::new() };
-        // The way back from an autoscaler that was wanted isn't news; that somebody scaled a fixed number is.
-        let before = seen.workload.status.as_ref().and_then(|status| status.replica_ownership.as_ref());
-        if before.is_none_or(|before| before.phase != HandoverPhase::Fixed) {
-            return Vec::new();
+        let Some(live) = seen.own(self.child()) else { return Vec::new() };
+        match self {
+            Self::ReleaseScale { entries, .. } => {
+                // The way back from an autoscaler that was wanted isn't news; that somebody scaled a fixed number is.
+                let before =
+                    seen.workload.status.as_ref().and_then(|status| status.replica_ownership.as_ref());
+                if before.is_none_or(|before| before.phase != HandoverPhase::Fixed) {
+                    return Vec::new();
+                }
+                let take = |entry: &ScaleEntry| Take {
+                    path: ".spec.replicas".to_owned(),
+                    manager: entry.manager.clone(),
+                    old: Some(live.replicas().to_string()),
+                    new: seen.workload.spec.replicas.map(|number| number.to_string()),
+                };
+                entries.iter().map(take).collect()
+            }
+            Self::Migrate { migration, .. } => {
+                let of_manager = |manager: &String| {
+                    let take = |path| Take { path, manager: manager.clone(), old: None, new: None };
+                    live.paths_owned_by(manager).into_iter().map(take).collect::<Vec<_>>()
+                };
+                migration.retired.iter().flat_map(of_manager).collect()
+            }
+            Self::Apply { .. }
+            | Self::HandOver { .. }
+            | Self::ReleaseTemporary { .. }
+            | Self::Delete { .. } => Vec::new(),
         }
-        let take = |entry: &ScaleEntry| Take {
-            path: ".spec.replicas".to_owned(),
-            manager: entry.manager.clone(),
-            old: Some(live.replicas().to_string()),
-            new: seen.workload.spec.replicas.map(|number| number.to_string()),
-        };
-        entries.iter().map(take).collect()
     }
 
     /// What the step does, for a log line.

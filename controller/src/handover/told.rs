@@ -8,18 +8,21 @@ use crate::autoscalers::Autoscaler;
 /// What becomes of a foreign autoscaler that nobody told Baton of.
 const SAY_SO: &str = "to be deleted, or spec.autoscaling.external to be set";
 
-pub(super) fn phase(wanted: Wanted, held: &Held, seen: &Seen<'_>) -> (HandoverPhase, Option<String>) {
+/// A phase, and what it waits for.
+type Told = (HandoverPhase, Option<String>);
+
+pub(super) fn phase(wanted: Wanted, held: &Held, seen: &Seen<'_>) -> Told {
     match wanted {
         Wanted::Autoscaler { whose, .. } => autoscaled(whose, held, seen),
         Wanted::Number(_) | Wanted::HandsOff if seen.own_autoscaler => {
-            (HandoverPhase::TakingBack, waiting("Baton's HorizontalPodAutoscaler to be deleted"))
+            waiting(HandoverPhase::TakingBack, "Baton's HorizontalPodAutoscaler to be deleted")
         }
         Wanted::HandsOff => (HandoverPhase::Unmanaged, None),
         Wanted::Number(number) => taken_back(number, held, seen),
     }
 }
 
-fn taken_back(number: i32, held: &Held, seen: &Seen<'_>) -> (HandoverPhase, Option<String>) {
+fn taken_back(number: i32, held: &Held, seen: &Seen<'_>) -> Told {
     let (state, others) = (held.state(), &held.holders);
     match state {
         State::Scaled { .. } | State::Lent { baton: false } if !seen.others.is_empty() => {
@@ -27,14 +30,14 @@ fn taken_back(number: i32, held: &Held, seen: &Seen<'_>) -> (HandoverPhase, Opti
             (HandoverPhase::AutoscalerConflict, Some(awaited))
         }
         _ if others.temporary || !others.scale.is_empty() => {
-            (HandoverPhase::TakingBack, waiting("the number to be held by Baton alone"))
+            waiting(HandoverPhase::TakingBack, "the number to be held by Baton alone")
         }
         _ if held.value == number && others.baton => (HandoverPhase::Fixed, None),
         _ => (HandoverPhase::Fixed, Some(format!("Baton to set {number}"))),
     }
 }
 
-fn autoscaled(whose: Whose, held: &Held, seen: &Seen<'_>) -> (HandoverPhase, Option<String>) {
+fn autoscaled(whose: Whose, held: &Held, seen: &Seen<'_>) -> Told {
     let others = seen.others;
     let conflict = match whose {
         Whose::Own { .. } if !others.is_empty() => {
@@ -55,24 +58,24 @@ fn autoscaled(whose: Whose, held: &Held, seen: &Seen<'_>) -> (HandoverPhase, Opt
     };
     if held.value == 0 && rests_at_zero {
         let awaited = "the Deployment to be scaled to 1 or more: at 0 its autoscaler does nothing";
-        return (HandoverPhase::AutoscalerDisabled, waiting(awaited));
+        return waiting(HandoverPhase::AutoscalerDisabled, awaited);
     }
     match held.state() {
         State::Scaled { .. } if matches!(whose, Whose::Own { .. }) && !seen.own_autoscaler => {
-            (HandoverPhase::AutoscalerMissing, waiting("the HorizontalPodAutoscaler to exist again"))
+            waiting(HandoverPhase::AutoscalerMissing, "the HorizontalPodAutoscaler to exist again")
         }
         State::Scaled { .. } => (HandoverPhase::HandedOver, None),
         State::Other { .. } => {
-            (HandoverPhase::OwnedByOther, waiting("the other manager to let go, or the autoscaler to write"))
+            waiting(HandoverPhase::OwnedByOther, "the other manager to let go, or the autoscaler to write")
         }
         State::Absent | State::Lent { .. } | State::Held | State::Unheld => {
-            (HandoverPhase::HandoverPending, waiting("the autoscaler's first write"))
+            waiting(HandoverPhase::HandoverPending, "the autoscaler's first write")
         }
     }
 }
 
-fn waiting(for_what: &str) -> Option<String> {
-    Some(for_what.to_owned())
+fn waiting(phase: HandoverPhase, for_what: impl Into<String>) -> Told {
+    (phase, Some(for_what.into()))
 }
 
 /// The autoscalers of others, in words.

@@ -52,9 +52,12 @@ pub fn deeds(pass: &Pass) -> Vec<Event> {
     let deed = |(child, result): (&ChildKind, &ChildResult)| {
         let event = match result {
             ChildResult::Created => normal("Created", "Apply", format!("created {child} {name}")),
-            ChildResult::Adopted => {
-                let note = format!("adopted {child} {name}, as spec.adoption asks for");
-                normal("Adopted", "Apply", note)
+            ChildResult::Adopted { retired } => {
+                let from = match retired.as_slice() {
+                    [] => String::new(),
+                    retired => format!("; what {} owned of it is Baton's", retired.join(", ")),
+                };
+                normal("Adopted", "Adopt", format!("adopted {child} {name}, as spec.adoption asks for{from}"))
             }
             ChildResult::Deleted => {
                 let note = format!("deleted {child} {name}: the spec no longer asks for it");

@@ -89,7 +89,7 @@ fn written(
         return (ChildState::Contested, Some(message));
     }
     match pass.results.get(&kind) {
-        Some(ChildResult::Created | ChildResult::Adopted | ChildResult::Applied) => {
+        Some(ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Applied) => {
             (ChildState::Applied, None)
         }
         Some(ChildResult::Rejected(words)) => (ChildState::Rejected, Some(words.clone())),
