@@ -29,6 +29,7 @@ mod pki;
 mod process;
 mod proxy;
 mod query;
+mod replica_watch;
 pub mod resync_bench;
 pub mod transcripts;
 
@@ -41,3 +42,4 @@ pub use namespace::Namespace;
 pub use operator::{Metrics, Operator, OperatorOptions};
 pub use process::Process;
 pub use proxy::{Action, Proxy, RequestInfo};
+pub use replica_watch::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
