@@ -2,6 +2,7 @@
 //! each test.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod adoption;
 mod contention;
 mod drift;
 mod guards;
