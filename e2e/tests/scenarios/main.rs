@@ -7,6 +7,7 @@ mod contention;
 mod drift;
 mod guards;
 mod handover;
+mod holders;
 mod install;
 mod kubectl;
 mod lifecycle;
