@@ -19,5 +19,6 @@ mod scene;
 mod schema;
 mod settled;
 mod skew;
+mod surprises;
 mod takeover;
 mod teams;
