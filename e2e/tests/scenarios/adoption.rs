@@ -130,6 +130,16 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
     let pods = scene.settled_pods(4).await;
     let watch = watch(&scene).await;
 
+    scene.apply(&everything(&json!({"mode": "Preview"}))).await;
+    let applied = scene.condition("Applied", "Unknown").await;
+    assert!(applied.message.contains("update Deployment"), "{}", applied.message);
+    let plan = scene.workload().await.status.unwrap().plan;
+    let deployment = plan.iter().find(|planned| planned.kind == "Deployment").unwrap();
+    assert!(deployment.message.as_ref().unwrap().starts_with("it would be adopted"), "{deployment:#?}");
+    assert!(deployment.removes.contains(&".spec.minReadySeconds".to_owned()), "{deployment:#?}");
+    assert!(!deployment.sets.iter().any(|path| path.starts_with(".spec.template")), "{deployment:#?}");
+    assert!(scene.live(ChildKind::Deployment).await.annotations().contains_key(LAST_APPLIED));
+
     scene.apply(&everything(&json!({}))).await;
     for kind in ChildKind::ALL {
         let live = scene.adopted(kind).await;
