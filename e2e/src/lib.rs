@@ -41,5 +41,5 @@ pub use kubectl::{Kubectl, Output};
 pub use namespace::Namespace;
 pub use operator::{Metrics, Operator, OperatorOptions};
 pub use process::Process;
-pub use proxy::{Action, Proxy, RequestInfo};
+pub use proxy::{Action, Crash, CrashPoint, CutRequest, Proxy, RequestInfo, Side};
 pub use replica_watch::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};

@@ -1,10 +1,12 @@
-//! Loopback ports, and the one HTTP request that needs no client: is it there, and ready?
+//! Loopback ports, and HTTP requests so small that they need no client.
 
 use std::{
     io::{self, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     time::Duration,
 };
+
+use serde_json::Value;
 
 use crate::Error;
 
@@ -31,11 +33,22 @@ pub(crate) fn listens(address: SocketAddr) -> bool {
 /// The body of what `GET path` is answered with by plain HTTP, if that is 200. Blocks for as long as the answer takes, at
 /// most a few seconds for each part of it.
 pub(crate) fn http_get(address: SocketAddr, path: &str) -> io::Result<String> {
+    ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))
+}
+
+/// As [`http_get`], for `POST path` with this body.
+pub(crate) fn http_post(address: SocketAddr, path: &str, body: &Value) -> io::Result<String> {
+    let body = body.to_string();
+    let head = format!("POST {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json");
+    ask(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+}
+
+/// By HTTP/1.0 the answer comes in one piece, up to where the server hangs up.
+fn ask(address: SocketAddr, request: &str) -> io::Result<String> {
     let limit = Duration::from_secs(5);
     let mut stream = TcpStream::connect_timeout(&address, limit)?;
     stream.set_read_timeout(Some(limit))?;
-    // By HTTP/1.0 the answer comes in one piece, up to where the server hangs up.
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes())?;
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());

@@ -22,7 +22,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, VersionMatch},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -265,6 +265,41 @@ async fn dropping_it_stops_all_processes_and_removes_the_folder() {
     drop(cluster);
     assert!(!folder.exists());
     assert_eq!(pids.into_iter().find(|pid| runs(*pid)), None);
+}
+
+#[tokio::test]
+async fn the_api_server_comes_back_with_all_that_was_stored() {
+    let mut cluster = ControlPlane::options().start().await.unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.admin().await.unwrap());
+    maps.create(&PostParams::default(), &object(json!({"metadata": {"name": "kept"}}))).await.unwrap();
+    let pid = |cluster: &ControlPlane| {
+        cluster.processes().into_iter().find(|(name, _)| name == "kube-apiserver").unwrap().1
+    };
+    let before = pid(&cluster);
+    cluster.restart_api_server().await.unwrap();
+    assert!(!runs(before) && runs(pid(&cluster)) && before != pid(&cluster));
+    maps.get("kept").await.unwrap();
+    cluster.client_for("default", "default").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_etcd_has_forgotten_is_gone_once_the_api_server_has_too() {
+    let mut cluster = ControlPlane::options().start().await.unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(cluster.admin().await.unwrap());
+    let made =
+        maps.create(&PostParams::default(), &object(json!({"metadata": {"name": "map"}}))).await.unwrap();
+    let version = made.resource_version().unwrap();
+    maps.delete("map", &DeleteParams::default()).await.unwrap();
+    let past = ListParams::default().at(&version).matching(VersionMatch::Exact);
+    let found = maps.list(&past).await.unwrap();
+    assert!(found.iter().any(|map| map.name_any() == "map"), "etcd remembers");
+
+    cluster.compact_etcd().await.unwrap();
+    cluster.restart_api_server().await.unwrap();
+    match maps.list(&past).await {
+        Err(kube::Error::Api(status)) => assert_eq!(status.code, 410, "{status:?}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]

@@ -9,12 +9,16 @@ use std::{
 };
 
 use baton_crd::Workload;
-use baton_e2e::{Action, ControlPlane, Namespace, Operator, OperatorOptions, Proxy, RequestInfo};
+use baton_e2e::{
+    Action, ControlPlane, Crash, CrashPoint, Namespace, Operator, OperatorOptions, Proxy, RequestInfo, Side,
+};
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, ResourceExt as _,
-    api::{GetParams, ListParams, Patch, PatchParams, PostParams, Request, WatchEvent, WatchParams},
+    api::{
+        DeleteParams, GetParams, ListParams, Patch, PatchParams, PostParams, Request, WatchEvent, WatchParams,
+    },
     runtime::wait::await_condition,
 };
 use serde_json::{Value, json};
@@ -27,7 +31,7 @@ struct Scene {
     namespace: Namespace,
     proxied: Client,
     direct: Client,
-    _proxy: Proxy,
+    proxy: Proxy,
 }
 
 impl Scene {
@@ -45,7 +49,7 @@ impl Scene {
         let proxy = Proxy::start(cluster, rules).await.unwrap();
         let proxied = cluster.client_by_way_of(proxy.url(), namespace.name(), "editor").await.unwrap();
         let direct = cluster.admin().await.unwrap();
-        let scene = Self { namespace, proxied, direct, _proxy: proxy };
+        let scene = Self { namespace, proxied, direct, proxy };
         scene.until_allowed().await;
         scene
     }
@@ -170,6 +174,99 @@ async fn the_connection_is_cut_before_or_after_the_nth_write() {
     assert!(scene.stored("cut-after").await);
     scene.apply("forwarded-again").await.unwrap();
     assert!(scene.stored("forwarded").await && scene.stored("forwarded-again").await);
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_only_tried_is_no_write() {
+    let scene = Scene::start("tried", |_| Action::Forward).await;
+    scene.apply("kept").await.unwrap();
+    let writes = scene.proxy.writes();
+    let tried = DeleteParams { dry_run: true, ..DeleteParams::default() };
+    scene.maps(&scene.proxied).delete("kept", &tried).await.unwrap();
+    assert_eq!(scene.proxy.writes(), writes);
+    assert!(scene.stored("kept").await);
+}
+
+#[tokio::test]
+async fn after_a_crash_nothing_reaches_the_server_any_more() {
+    for (side, answer) in [(Side::Before, None), (Side::After, Some(201))] {
+        let crash = Crash::at(CrashPoint { write: 2, side });
+        let scene = Scene::start("crash", crash.rule()).await;
+        crash.arm();
+        scene.apply("first").await.unwrap();
+        scene.apply("second").await.unwrap_err();
+        let cut = scene.proxy.cut().await;
+        assert_eq!((cut.answer, cut.request.path.rsplit('/').next().unwrap()), (answer, "second"));
+        assert_eq!(scene.stored("second").await, answer.is_some());
+
+        let later = tokio::time::timeout(Duration::from_millis(300), scene.apply("third"));
+        assert!(later.await.is_err(), "it is neither passed on nor answered");
+        assert!(!scene.stored("third").await);
+    }
+}
+
+/// A watch of the scene's `ConfigMap`s by way of the proxy.
+async fn watch(
+    scene: &Scene,
+) -> kube::Result<impl futures::Stream<Item = kube::Result<WatchEvent<ConfigMap>>>> {
+    let params = WatchParams::default().disable_bookmarks().fields("metadata.name!=kube-root-ca.crt");
+    Ok(scene.maps(&scene.proxied).watch(&params, "0").await?.boxed())
+}
+
+#[tokio::test]
+async fn watches_that_are_open_are_cut_and_later_ones_are_not() {
+    let scene = Scene::start("cut-watches", |_| Action::Forward).await;
+    for name in ["first", "second"] {
+        let mut events = watch(&scene).await.unwrap();
+        scene.maps(&scene.direct).create(&PostParams::default(), &map(name)).await.unwrap();
+        assert!(matches!(events.try_next().await, Ok(Some(WatchEvent::Added(_)))));
+        scene.proxy.cut_watches();
+        let rest = events.map_ok(|_| ()).collect::<Vec<_>>();
+        let rest = tokio::time::timeout(PATIENCE, rest).await.unwrap();
+        assert!(!matches!(rest.last(), Some(Ok(()))), "it goes on: {rest:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_watch_can_be_given_only_so_much_time() {
+    const TIME: Duration = Duration::from_millis(300);
+    let scene = Scene::start("short-watch", |request| {
+        if request.is_watch() { Action::CutLater(TIME) } else { Action::Forward }
+    })
+    .await;
+    let began = Instant::now();
+    let events = watch(&scene).await.unwrap().map(drop).collect::<Vec<_>>();
+    tokio::time::timeout(PATIENCE, events).await.unwrap();
+    assert!(began.elapsed() >= TIME);
+}
+
+#[tokio::test]
+async fn a_watch_is_told_in_two_ways_that_its_version_is_gone() {
+    let scene = Scene::start("gone", |request| match request.query("resourceVersion").as_deref() {
+        Some("0") if request.is_watch() => Action::gone_event(),
+        _ if request.is_watch() => Action::gone(),
+        _ => Action::Forward,
+    })
+    .await;
+    let event = watch(&scene).await.unwrap().try_next().await;
+    assert!(matches!(&event, Ok(Some(WatchEvent::Error(status))) if status.code == 410), "{event:?}");
+    let refused = scene.maps(&scene.proxied).watch(&WatchParams::default(), "1").await.map(drop);
+    assert!(matches!(&refused, Err(kube::Error::Api(status)) if status.code == 410), "{refused:?}");
+}
+
+#[tokio::test]
+async fn somebody_else_can_be_made_to_be_faster() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let scene = Scene::start("faster", move |request| match request.write {
+        Some(1) => {
+            let sender = sender.clone();
+            Action::behind(async move { sender.send(Instant::now()).unwrap() })
+        }
+        _ => Action::Forward,
+    })
+    .await;
+    scene.apply("later").await.unwrap();
+    assert!(receiver.recv().unwrap() < Instant::now() && scene.stored("later").await);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use super::Options;
+use super::{Options, Ports};
 use crate::{
     Error,
     assets::{Assets, Program, source},
@@ -122,19 +122,13 @@ pub(super) fn etcd(layout: &Layout<'_>, assets: &Assets, port: u16) -> Command {
     command
 }
 
-pub(super) fn api_server(
-    layout: &Layout<'_>,
-    assets: &Assets,
-    options: &Options,
-    ports: [u16; 2],
-) -> Command {
-    let [etcd, port] = ports;
+pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options, ports: Ports) -> Command {
     let pki = |flag: &str, name: &str| format!("--{flag}={}", layout.pki(name).display());
     let mut command = Command::new(assets.path(Program::ApiServer));
     command
-        .arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"))
+        .arg(format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd))
         .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
-        .arg(format!("--secure-port={port}"))
+        .arg(format!("--secure-port={}", ports.api_server))
         // The Service `kubernetes` gets no endpoint: a loopback address isn't allowed there.
         .arg("--endpoint-reconciler-type=none")
         .arg("--service-cluster-ip-range=10.96.0.0/16")

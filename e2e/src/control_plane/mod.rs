@@ -6,6 +6,7 @@
 
 mod access;
 mod components;
+mod outage;
 mod start;
 
 use std::{
@@ -73,6 +74,17 @@ struct Local {
     /// In the order in which they are to be stopped: who asks before who answers.
     processes: Vec<Process>,
     assets: Assets,
+    options: Options,
+    ports: Ports,
+    /// How often the API server was started again.
+    restarts: usize,
+}
+
+/// Where the components listen that others talk to.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    etcd: u16,
+    api_server: u16,
 }
 
 /// What [`ControlPlane::keep`] leaves behind.

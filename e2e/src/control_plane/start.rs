@@ -4,6 +4,8 @@
 use std::{
     future::Future,
     net::Ipv4Addr,
+    path::Path,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -15,7 +17,7 @@ use kube::{
 use serde_json::json;
 
 use super::{
-    ControlPlane, Local, NODES, Options,
+    ControlPlane, Local, NODES, Options, Ports,
     components::{self, ADMIN, Layout},
 };
 use crate::{
@@ -51,17 +53,14 @@ pub(super) async fn start(options: Options) -> Result<ControlPlane, Error> {
 async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, Error> {
     let folder = Folder::create()?;
     let layout = Layout(folder.path());
-    let ports: [u16; 2] = net::free_ports()?;
-    let [etcd_port, port] = ports;
-    components::prepare(&layout, port)?;
-    let spawn = |program: Program, command| {
-        // Nothing here is worth a grace period.
-        Process::spawn(program.name(), &command, &layout.log(program), Duration::ZERO)
-    };
+    let [etcd, api_server] = net::free_ports()?;
+    let ports = Ports { etcd, api_server };
+    components::prepare(&layout, ports.api_server)?;
+    let spawn = |program: Program, command: Command| spawn_component(program, &command, &layout.log(program));
 
-    let etcd = spawn(Program::Etcd, components::etcd(&layout, assets, etcd_port))?;
+    let etcd = spawn(Program::Etcd, components::etcd(&layout, assets, ports.etcd))?;
     wait_for("etcd accepting connections", &[&etcd], async || {
-        Ok(net::listens((Ipv4Addr::LOCALHOST, etcd_port).into()))
+        Ok(net::listens((Ipv4Addr::LOCALHOST, ports.etcd).into()))
     })
     .await?;
 
@@ -81,12 +80,18 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
     wait_for("the default ServiceAccount being created", &all, || has_service_account(&client)).await?;
     wait_for("the nodes being Ready", &all, || has_nodes(&client)).await?;
 
-    let local = Some(Local { processes, assets: assets.clone() });
-    Ok(ControlPlane { local, kubeconfig, url: components::url(port), folder })
+    let local =
+        Some(Local { processes, assets: assets.clone(), options: options.clone(), ports, restarts: 0 });
+    Ok(ControlPlane { local, kubeconfig, url: components::url(ports.api_server), folder })
+}
+
+/// Starts a component. Nothing of it is worth a grace period.
+pub(super) fn spawn_component(program: Program, command: &Command, log: &Path) -> Result<Process, Error> {
+    Process::spawn(program.name(), command, log, Duration::ZERO)
 }
 
 /// Waits until `condition` holds, as long as all of `processes` run.
-async fn wait_for<C, F>(what: &str, processes: &[&Process], mut condition: C) -> Result<(), Error>
+pub(super) async fn wait_for<C, F>(what: &str, processes: &[&Process], mut condition: C) -> Result<(), Error>
 where
     C: FnMut() -> F,
     F: Future<Output = Result<bool, Error>>,
@@ -109,7 +114,7 @@ where
 }
 
 /// Errors mean "not yet": as long as the server starts, it refuses connections, and then answers 500.
-async fn is_ready(client: &Client) -> bool {
+pub(super) async fn is_ready(client: &Client) -> bool {
     let Ok(request) = Request::new("").get("readyz", &GetParams::default()) else { return false };
     let answer = tokio::time::timeout(Duration::from_secs(2), client.request_text(request)).await;
     matches!(answer, Ok(Ok(_)))

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use hyper::{
     Method, Response, StatusCode, Uri,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
 };
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -30,16 +31,29 @@ pub enum Action {
         code: u16,
         /// The body.
         body: Value,
+        /// In how many seconds the client may try again; not said if absent.
+        retry_after: Option<u32>,
     },
     /// The server doesn't get it, and the connection ends.
     CutBefore,
     /// The server gets it and has answered when the connection ends without the client having seen the answer.
     CutAfter,
+    /// The server gets it, and the answer flows until this time is over; then the connection ends. For watches.
+    CutLater(Duration),
     /// The server gets it this much later.
     Delay(Duration),
+    /// The server gets it once this is done, such as a write of somebody else's that is faster.
+    Behind(BoxFuture<'static, ()>),
+    /// The server doesn't get it, and the client waits in vain until it gives up.
+    Hold,
 }
 
 impl Action {
+    /// [`Behind`](Self::Behind) this.
+    pub fn behind(other: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self::Behind(Box::pin(other))
+    }
+
     /// [`Rewrite`](Self::Rewrite) by this.
     pub fn rewrite(change: impl FnOnce(&mut Value) + Send + 'static) -> Self {
         Self::Rewrite(Box::new(change))
@@ -48,12 +62,36 @@ impl Action {
     /// [`Answer`](Self::Answer) with a failure as the API server tells it: status code, reason such as `Conflict`, and
     /// words for people.
     pub fn fail(code: u16, reason: &str, message: &str) -> Self {
-        let body = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "code": code, "reason": reason, "message": message,
-        });
-        Self::Answer { code, body }
+        Self::Answer { code, body: status(code, reason, message), retry_after: None }
     }
+
+    /// [`Answer`](Self::Answer) as a server that has too much to do: 429, and in how many seconds to try again.
+    pub fn too_many_requests(retry_after: u32) -> Self {
+        let body = status(429, "TooManyRequests", "the server has received too many requests");
+        Self::Answer { code: 429, body, retry_after: Some(retry_after) }
+    }
+
+    /// [`Answer`](Self::Answer) to a watch or list that asks for what has been compacted: 410.
+    pub fn gone() -> Self {
+        Self::Answer { code: 410, body: expired(), retry_after: None }
+    }
+
+    /// [`Answer`](Self::Answer) to a watch, which the server says so too: it begins, with nothing but the error 410.
+    pub fn gone_event() -> Self {
+        Self::Answer { code: 200, body: json!({"type": "ERROR", "object": expired()}), retry_after: None }
+    }
+}
+
+fn expired() -> Value {
+    status(410, "Expired", "too old resource version")
+}
+
+/// A failure as the API server tells it.
+fn status(code: u16, reason: &str, message: &str) -> Value {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "code": code, "reason": reason, "message": message,
+    })
 }
 
 /// What a rule is told about a request.
@@ -68,13 +106,15 @@ pub struct RequestInfo {
     /// counts again; dry runs don't count.
     pub write: Option<usize>,
     uri: String,
+    is_dry_run: bool,
 }
 
 impl RequestInfo {
     /// All but its number.
-    pub(super) fn of(method: &Method, uri: &Uri) -> Self {
-        let path = uri.path().to_owned();
-        Self { method: method.clone(), path, write: None, uri: uri.to_string() }
+    pub(super) fn of(method: &Method, uri: &Uri, body: &[u8]) -> Self {
+        let (path, uri) = (uri.path().to_owned(), uri.to_string());
+        let is_dry_run = query::value(&uri, "dryRun").is_some() || method == Method::DELETE && tries(body);
+        Self { method: method.clone(), path, write: None, uri, is_dry_run }
     }
 
     /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
@@ -82,16 +122,31 @@ impl RequestInfo {
         query::value(&self.uri, key)
     }
 
+    /// Whether the answer goes on for as long as both sides like.
+    pub fn is_watch(&self) -> bool {
+        self.method == Method::GET
+            && self.query("watch").is_some_and(|watch| watch != "false" && watch != "0")
+    }
+
     pub(super) fn is_write(&self) -> bool {
-        !self.method.is_safe() && self.query("dryRun").is_none()
+        !self.method.is_safe() && !self.is_dry_run
     }
 }
 
+/// Whether the options of a deletion, which are its body, say that it is only tried.
+fn tries(options: &[u8]) -> bool {
+    let options: Value = serde_json::from_slice(options).unwrap_or_default();
+    options["dryRun"].as_array().is_some_and(|stages| !stages.is_empty())
+}
+
 /// The answer that a rule gives.
-pub(super) fn answer(code: u16, body: &Value) -> Response<Body> {
+pub(super) fn answer(code: u16, body: &Value, retry_after: Option<u32>) -> Response<Body> {
     let mut answer = Response::new(Body::from(body.to_string().into_bytes()));
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(seconds) = retry_after {
+        answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
     answer
 }
 
@@ -112,7 +167,7 @@ mod tests {
     use super::*;
 
     fn info(method: &Method, uri: &str) -> RequestInfo {
-        RequestInfo::of(method, &uri.parse().unwrap())
+        RequestInfo::of(method, &uri.parse().unwrap(), b"")
     }
 
     #[test]
@@ -133,10 +188,28 @@ mod tests {
         assert!(!info(&Method::GET, "/x?watch=true").is_write());
     }
 
+    #[test]
+    fn a_deletion_says_in_its_body_that_it_is_only_tried() {
+        let deletion = |options: &Value| {
+            RequestInfo::of(&Method::DELETE, &Uri::from_static("/x"), options.to_string().as_bytes())
+        };
+        assert!(!deletion(&json!({"dryRun": ["All"], "propagationPolicy": "Background"})).is_write());
+        assert!(deletion(&json!({"dryRun": []})).is_write());
+        assert!(deletion(&json!({"propagationPolicy": "Background"})).is_write());
+    }
+
+    #[test]
+    fn a_watch_is_a_get_that_says_so() {
+        assert!(info(&Method::GET, "/x?limit=1&watch=true").is_watch());
+        assert!(!info(&Method::GET, "/x?watch=false").is_watch());
+        assert!(!info(&Method::GET, "/x").is_watch());
+    }
+
     #[tokio::test]
     async fn a_success_is_rewritten_and_a_failure_is_not() {
         let rewrite = async |code| {
-            let answer = rewritten(answer(code, &json!({"a": 1})), Box::new(|body| body["a"] = json!(2)));
+            let answer =
+                rewritten(answer(code, &json!({"a": 1}), None), Box::new(|body| body["a"] = json!(2)));
             let body = answer.await.unwrap().into_body().collect_bytes().await.unwrap();
             String::from_utf8(body.to_vec()).unwrap()
         };

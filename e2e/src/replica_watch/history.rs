@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use k8s_openapi::{api::apps::v1::Deployment, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry};
+use k8s_openapi::{
+    api::apps::v1::Deployment,
+    apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta},
+};
 
 /// Every stored value of a Deployment's `spec.replicas`, in the order of the writes. Shown, it has a line for each write
 /// that changed the number or its holders.
@@ -119,12 +122,17 @@ impl ReplicaWrite {
             resource_version: metadata.resource_version.clone().unwrap_or_default(),
             // The server fills it in on every Deployment that it stores.
             replicas: deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1),
-            holders: metadata.managed_fields.iter().flatten().filter_map(Holder::of).collect(),
+            holders: Holder::all(metadata),
         }
     }
 }
 
 impl Holder {
+    /// The holders of a Deployment's `spec.replicas`, by its metadata, in the order of `managedFields`.
+    pub fn all(metadata: &ObjectMeta) -> Vec<Self> {
+        metadata.managed_fields.iter().flatten().filter_map(Self::of).collect()
+    }
+
     fn of(entry: &ManagedFieldsEntry) -> Option<Self> {
         entry.fields_v1.as_ref()?.0.pointer("/f:spec/f:replicas")?;
         Some(Self {

@@ -1,0 +1,80 @@
+//! What happens to a cluster's own parts: the API server is started again, and etcd forgets.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    ControlPlane,
+    components::{self, Layout},
+    start,
+};
+use crate::{Error, assets::Program, kubeconfig, net};
+
+impl ControlPlane {
+    /// Ends the API server by SIGKILL, starts it again with the same port, data and keys, and waits until it is ready.
+    /// Whoever talks to it sees connections that break and then are refused. It needs the control plane for itself, so the
+    /// [shared](Self::shared) one can't be asked.
+    ///
+    /// # Errors
+    /// When the cluster was given, or when the API server doesn't become ready again; the message shows the end of its log.
+    pub async fn restart_api_server(&mut self) -> Result<(), Error> {
+        let folder = self.folder.path();
+        let Some(local) = &mut self.local else {
+            return Err(Error::GivenCluster { what: "restarting the API server" });
+        };
+        let layout = Layout(folder);
+        local.restarts += 1;
+        // The log of the one before stays.
+        let name = format!("{}.{}.log", Program::ApiServer.name(), local.restarts);
+        let command = components::api_server(&layout, &local.assets, &local.options, local.ports);
+        let is_api_server = |process: &&mut crate::Process| process.name() == Program::ApiServer.name();
+        if let Some(process) = local.processes.iter_mut().find(is_api_server) {
+            process.kill();
+            *process = start::spawn_component(Program::ApiServer, &command, &layout.logs().join(name))?;
+        }
+        // Not one that would wait longer each time that it finds nobody.
+        let client = kubeconfig::impatient_client(&self.kubeconfig).await?;
+        let processes: Vec<_> = local.processes.iter().collect();
+        start::wait_for("kube-apiserver being ready again", &processes, async || {
+            Ok(start::is_ready(&client).await)
+        })
+        .await
+    }
+
+    /// Makes etcd forget all that is older than now. Whoever asks for a version before that, as a watch does that is taken
+    /// up again, gets a 410 once the API server's own memory doesn't reach back so far either: after a
+    /// [restart](Self::restart_api_server) at the latest.
+    ///
+    /// # Errors
+    /// When the cluster was given, or when etcd doesn't do it.
+    pub async fn compact_etcd(&self) -> Result<(), Error> {
+        let Some(local) = &self.local else {
+            return Err(Error::GivenCluster { what: "compacting etcd" });
+        };
+        let etcd = SocketAddr::from((Ipv4Addr::LOCALHOST, local.ports.etcd));
+        let compacted = tokio::task::spawn_blocking(move || compact(etcd)).await;
+        compacted.map_err(Error::parse("the outcome of etcd's compaction"))?
+    }
+}
+
+/// By etcd's JSON gateway, in which numbers of 64 bits are strings.
+fn compact(etcd: SocketAddr) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        header: Header,
+    }
+    #[derive(Deserialize)]
+    struct Header {
+        revision: String,
+    }
+
+    let what = "etcd's answer";
+    // Any question will do: each answer tells the revision. This one is for a key that nobody has, "\0".
+    let answer = net::http_post(etcd, "/v3/kv/range", &json!({"key": "AA=="})).map_err(Error::parse(what))?;
+    let answer: Answer = serde_json::from_str(&answer).map_err(Error::parse(what))?;
+    let request = json!({"revision": answer.header.revision, "physical": true});
+    net::http_post(etcd, "/v3/kv/compaction", &request).map_err(Error::parse(what))?;
+    Ok(())
+}
