@@ -1,0 +1,141 @@
+//! All else that happens to requests and watches on the way, while the number goes to an autoscaler and comes back. The
+//! operator lives through it; nothing of it may show in the number.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use baton_e2e::{Action, ControlPlane, Proxy, RequestInfo};
+use kube::{
+    Client,
+    api::{Patch, PatchParams, Request},
+};
+use serde_json::{Value, json};
+use tokio::join;
+
+use crate::{scenario, stage::Stage};
+
+/// How long a watch lives where watches are broken: long enough that some events come through, too short for all of one
+/// handover's.
+const WATCH: Duration = Duration::from_millis(700);
+
+/// Plays the scenario with a fault, which has to strike so often at least. The fault is asked what meets a request, which
+/// is the how manieth of its kind, from 1; nothing, if it is spared. Returns who the operator was.
+async fn play(
+    name: &str,
+    least: usize,
+    fault: impl Fn(&RequestInfo, usize) -> Option<Action> + Send + Sync + 'static,
+) -> String {
+    let begun = Instant::now();
+    let scenario = scenario::there_and_back();
+    let cluster = ControlPlane::shared().await;
+    let stage = Stage::new(cluster, format!("{}, {name}", scenario.name)).await;
+    let strikes = Arc::new(AtomicUsize::new(0));
+    let (struck, tries) = (strikes.clone(), Mutex::new(HashMap::new()));
+    let proxy = Proxy::start(cluster, move |request| {
+        let action = fault(request, count(&mut tries.lock().unwrap(), request));
+        if action.is_some() {
+            struck.fetch_add(1, Ordering::Relaxed);
+        }
+        action.unwrap_or(Action::Forward)
+    })
+    .await
+    .unwrap();
+    let operator = stage.operator(Some(&proxy)).await;
+    let watch = stage.watch().await;
+    stage.act(&scenario.deeds).await;
+    stage.judge(&watch, &scenario).await;
+    let strikes = strikes.load(Ordering::Relaxed);
+    assert!(strikes >= least, "{}: it struck only {strikes} times", stage.title);
+    println!(
+        "{}: {strikes} times in {} writes, {:.1} s",
+        stage.title,
+        proxy.writes(),
+        begun.elapsed().as_secs_f64()
+    );
+    stage.clear().await;
+    operator.user().to_owned()
+}
+
+/// The how manieth request of its kind this is. A request that is tried again is of the same kind.
+fn count(tries: &mut HashMap<String, usize>, request: &RequestInfo) -> usize {
+    let manager = request.query("fieldManager").unwrap_or_default();
+    let kind = format!("{} {} {manager} {}", request.method, request.path, request.is_watch());
+    let count = tries.entry(kind).or_default();
+    *count += 1;
+    *count
+}
+
+/// Every other write of a kind is answered by a failure, the first one too: whoever tries again gets through.
+async fn play_failure(code: u16, reason: &str) -> String {
+    let (name, reason) = (code.to_string(), reason.to_owned());
+    play(&name, 8, move |request, count| {
+        let fails = request.write.is_some() && count % 2 == 1;
+        fails.then(|| Action::fail(code, &reason, "not today"))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn each_write_comes_late() {
+    play("late", 10, |request, _| request.write.map(|_| Action::Delay(Duration::from_millis(400)))).await;
+}
+
+#[tokio::test]
+async fn each_write_fails_at_first() {
+    let too_many = play("429", 8, |request, count| {
+        (request.write.is_some() && count % 2 == 1).then(|| Action::too_many_requests(1))
+    });
+    join!(too_many, play_failure(500, "InternalError"), play_failure(503, "ServiceUnavailable"));
+}
+
+/// What is guarded by a resourceVersion is answered 409, and what isn't is merged.
+#[tokio::test]
+async fn somebody_is_faster_at_each_write() {
+    let cluster = ControlPlane::shared().await;
+    let (client, audit) = (cluster.admin().await.unwrap(), cluster.audit().unwrap());
+    let begin = audit.mark().unwrap();
+    let user = play("outrun", 8, move |request, count| {
+        let is_event = request.path.ends_with("/events");
+        let outruns = request.write.is_some() && !is_event && count % 2 == 1;
+        outruns.then(|| Action::behind(touch(client.clone(), request.path.clone(), count)))
+    })
+    .await;
+    let refused = audit.since(begin).unwrap().by(&user).writes().code(409);
+    assert!(refused.len() >= 8, "too few conflicts:\n{refused}");
+}
+
+/// Changes an annotation of the object at this path, if it is there.
+async fn touch(client: Client, path: String, count: usize) {
+    let path = path.strip_suffix("/status").unwrap_or(&path);
+    let (collection, name) = path.rsplit_once('/').unwrap();
+    let annotation = json!({"metadata": {"annotations": {"example.com/touched": count.to_string()}}});
+    let request = Request::new(collection).patch(name, &PatchParams::default(), &Patch::Merge(annotation));
+    match client.request::<Value>(request.unwrap()).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.is_not_found() => {}
+        Err(error) => panic!("can't touch {path}: {error}"),
+    }
+}
+
+#[tokio::test]
+async fn watches_break_all_the_time() {
+    play("broken watches", 10, |request, _| request.is_watch().then_some(Action::CutLater(WATCH))).await;
+}
+
+/// A watch that can't be taken up is answered so in two ways, and has to begin with a list again.
+#[tokio::test]
+async fn watches_are_told_that_their_version_is_gone() {
+    play("watches gone", 10, |request, count| match count % 3 {
+        _ if !request.is_watch() => None,
+        1 => Some(Action::gone()),
+        2 => Some(Action::gone_event()),
+        _ => Some(Action::CutLater(WATCH)),
+    })
+    .await;
+}

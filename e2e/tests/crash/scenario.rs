@@ -1,0 +1,305 @@
+//! The handovers, as data: where each begins, what is done, where it must end, and what the number may be on the way.
+//! Nothing here acts.
+
+use baton_crd::HandoverPhase::{self, AutoscalerMissing, Fixed, HandedOver, HandoverPending, Unmanaged};
+use serde_json::{Value, json};
+
+/// Who holds the number once an autoscaler has written it.
+pub const AUTOSCALER: &str = "kube-controller-manager (Update of scale)";
+const BATON: &str = "baton (Apply)";
+const TEMPORARY: &str = "handover-to-hpa (Apply)";
+const SOMEBODY: &str = "keda (Update of scale)";
+
+/// One handover.
+pub struct Scenario {
+    /// In a word or two.
+    pub name: &'static str,
+    /// What brings a fresh namespace to where the handover begins.
+    pub before: Vec<Deed>,
+    /// What people and other controllers then do. The last one is to wait for the end.
+    pub deeds: Vec<Deed>,
+    /// Each value of `spec.replicas` from the first deed on, the one from before included.
+    pub values: &'static [i32],
+    /// What both the old and the new owner want at least.
+    pub floor: i32,
+    /// How many writes of the operator the handover needs at least, by its design.
+    pub least_writes: usize,
+}
+
+/// What somebody does, other than the operator.
+pub enum Deed {
+    /// Applies the Workload with this on top of its template.
+    Apply(Value),
+    /// Runs kubectl with these objects as its input.
+    Kubectl(&'static str, Vec<Value>),
+    /// Writes the number through the Deployment's scale subresource, as [`SOMEBODY`].
+    Scale(i32),
+    /// Waits until all is like this.
+    Await(State),
+    /// Waits until the Deployment asks for this number, whatever else is there.
+    AwaitNumber(i32),
+}
+
+/// How things stand, the Workload's status included, which has to be about its current spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// What the status says about the number.
+    pub phase: HandoverPhase,
+    /// The Deployment's number.
+    pub replicas: i32,
+    /// Who has it in `managedFields`.
+    pub holders: Vec<String>,
+    /// Whether Baton's autoscaler is there.
+    pub has_autoscaler: bool,
+}
+
+impl Scenario {
+    /// Where it must end.
+    pub fn end(&self) -> &State {
+        match self.deeds.last() {
+            Some(Deed::Await(end)) => end,
+            _ => panic!("{} waits for no end", self.name),
+        }
+    }
+}
+
+fn state(phase: HandoverPhase, replicas: i32, holder: &str, has_autoscaler: bool) -> Deed {
+    Deed::Await(State { phase, replicas, holders: vec![holder.to_owned()], has_autoscaler })
+}
+
+/// A Workload with this many replicas, and an autoscaler that raises them to this many, which it does without any metric.
+fn autoscaled(replicas: i32, least: i32) -> Deed {
+    Deed::Apply(json!({"replicas": replicas, "autoscaling": {"minReplicas": least, "maxReplicas": 8}}))
+}
+
+fn fixed(replicas: i32) -> Deed {
+    Deed::Apply(json!({"replicas": replicas}))
+}
+
+fn external(replicas: i32) -> Deed {
+    Deed::Apply(json!({"replicas": replicas, "autoscaling": {"external": {}}}))
+}
+
+pub fn first_create() -> Scenario {
+    Scenario {
+        name: "first create",
+        before: vec![],
+        deeds: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
+        values: &[2, 3],
+        floor: 2,
+        // Create, hand over, let go, the autoscaler; a status and an Event.
+        least_writes: 6,
+    }
+}
+
+pub fn switched_on() -> Scenario {
+    Scenario {
+        name: "switched on",
+        before: vec![fixed(2), state(Fixed, 2, BATON, false)],
+        deeds: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
+        values: &[2, 3],
+        floor: 2,
+        // Hand over, let go, the autoscaler; a status and an Event.
+        least_writes: 5,
+    }
+}
+
+pub fn switched_on_and_never_written() -> Scenario {
+    Scenario {
+        name: "pending",
+        before: vec![fixed(2), state(Fixed, 2, BATON, false)],
+        deeds: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
+        values: &[2],
+        floor: 2,
+        // Hand over, let go, the autoscaler; a status.
+        least_writes: 4,
+    }
+}
+
+fn handed_over() -> Vec<Deed> {
+    vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)]
+}
+
+pub fn switched_off() -> Scenario {
+    Scenario {
+        name: "switched off",
+        before: handed_over(),
+        deeds: vec![fixed(2), state(Fixed, 2, BATON, false)],
+        values: &[3, 2],
+        floor: 2,
+        // Delete the autoscaler, take back, release the scale entry, set; a status and an Event.
+        least_writes: 6,
+    }
+}
+
+pub fn switched_off_before_the_autoscaler_wrote() -> Scenario {
+    Scenario {
+        name: "off from pending",
+        before: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
+        deeds: vec![fixed(3), state(Fixed, 3, BATON, false)],
+        values: &[2, 3],
+        floor: 2,
+        // Delete the autoscaler, take back, release the temporary manager, set; a status.
+        least_writes: 5,
+    }
+}
+
+pub fn switched_off_without_a_number() -> Scenario {
+    Scenario {
+        name: "off without a number",
+        before: handed_over(),
+        deeds: vec![Deed::Apply(json!({})), state(Unmanaged, 3, AUTOSCALER, false)],
+        values: &[3],
+        floor: 3,
+        // Delete the autoscaler; a status.
+        least_writes: 2,
+    }
+}
+
+pub fn number_dropped() -> Scenario {
+    Scenario {
+        name: "number dropped",
+        before: vec![fixed(2), state(Fixed, 2, BATON, false)],
+        deeds: vec![Deed::Apply(json!({})), state(Unmanaged, 2, TEMPORARY, false)],
+        values: &[2],
+        floor: 2,
+        // Hand over, let go; a status.
+        least_writes: 3,
+    }
+}
+
+pub fn own_to_external() -> Scenario {
+    Scenario {
+        name: "own to external",
+        before: handed_over(),
+        deeds: vec![
+            external(2),
+            state(AutoscalerMissing, 3, AUTOSCALER, false),
+            Deed::Scale(4),
+            state(HandedOver, 4, SOMEBODY, false),
+        ],
+        values: &[3, 4],
+        floor: 3,
+        // Delete the autoscaler; a status for each of the two holders.
+        least_writes: 3,
+    }
+}
+
+pub fn external_to_own() -> Scenario {
+    Scenario {
+        name: "external to own",
+        before: vec![
+            external(2),
+            state(HandoverPending, 2, TEMPORARY, false),
+            Deed::Scale(3),
+            state(HandedOver, 3, SOMEBODY, false),
+        ],
+        deeds: vec![autoscaled(2, 4), state(HandedOver, 4, AUTOSCALER, true)],
+        values: &[3, 4],
+        floor: 3,
+        // The autoscaler; a status for each of the two holders.
+        least_writes: 3,
+    }
+}
+
+/// What a team had before it heard of Baton.
+fn old_deployment() -> Value {
+    let labels = json!({"app": "web"});
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "labels": labels},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+            },
+        },
+    })
+}
+
+fn old_autoscaler() -> Value {
+    json!({
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 3,
+            "maxReplicas": 8,
+        },
+    })
+}
+
+pub fn adopted_from_client_side_apply() -> Scenario {
+    let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
+    Scenario {
+        name: "adopted from client-side apply",
+        before: vec![Deed::Kubectl("apply", vec![old_deployment()]), Deed::AwaitNumber(2)],
+        deeds: vec![
+            Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
+            state(HandedOver, 3, AUTOSCALER, true),
+        ],
+        values: &[2, 3],
+        floor: 2,
+        // Migrate, take, hand over, let go, the autoscaler; a status.
+        least_writes: 5,
+    }
+}
+
+pub fn adopted_from_server_side_apply() -> Scenario {
+    Scenario {
+        name: "adopted from server-side apply",
+        before: vec![Deed::Kubectl("apply --server-side", vec![old_deployment()]), Deed::AwaitNumber(2)],
+        deeds: vec![
+            Deed::Apply(json!({"adoption": "Adopt", "retiredManagers": ["kubectl"], "replicas": 2})),
+            state(Fixed, 2, BATON, false),
+        ],
+        values: &[2],
+        floor: 2,
+        // Migrate, take; a status.
+        least_writes: 3,
+    }
+}
+
+pub fn adopted_with_its_autoscaler() -> Scenario {
+    let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
+    Scenario {
+        name: "adopted with its autoscaler",
+        before: vec![Deed::Kubectl("apply", vec![old_deployment(), old_autoscaler()]), Deed::AwaitNumber(3)],
+        deeds: vec![
+            Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
+            state(HandedOver, 3, AUTOSCALER, true),
+        ],
+        values: &[3],
+        floor: 3,
+        // Migrate and take each of the two; a status.
+        least_writes: 5,
+    }
+}
+
+/// There and back again, for faults that aren't tried at each write.
+pub fn there_and_back() -> Scenario {
+    Scenario {
+        name: "there and back",
+        before: vec![],
+        deeds: vec![
+            fixed(2),
+            state(Fixed, 2, BATON, false),
+            autoscaled(2, 3),
+            state(HandedOver, 3, AUTOSCALER, true),
+            external(2),
+            state(AutoscalerMissing, 3, AUTOSCALER, false),
+            Deed::Scale(4),
+            state(HandedOver, 4, SOMEBODY, false),
+            fixed(5),
+            state(Fixed, 5, BATON, false),
+        ],
+        values: &[2, 3, 4, 5],
+        floor: 2,
+        // Create; hand over, let go, the autoscaler; its deletion; take back, release, set; some status.
+        least_writes: 10,
+    }
+}

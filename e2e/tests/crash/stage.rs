@@ -1,0 +1,203 @@
+//! Where a scenario is played: a namespace, the ways in which people and other controllers act, and how things stand.
+
+use std::{
+    fmt::Debug,
+    time::{Duration, Instant},
+};
+
+use baton_crd::Workload;
+use baton_e2e::{ControlPlane, Holder, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch};
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
+use kube::{
+    Api, Client, Resource,
+    api::{Patch, PatchParams},
+    core::NamespaceResourceScope,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::scenario::{Deed, Scenario, State};
+
+/// Longer than anything takes on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How often things are looked at that are waited for.
+const POLL: Duration = Duration::from_millis(100);
+/// The one Workload, and its children.
+const NAME: &str = "web";
+
+pub struct Stage<'a> {
+    /// Which run this is, for messages.
+    pub title: String,
+    pub cluster: &'a ControlPlane,
+    client: Client,
+    namespace: Namespace,
+}
+
+impl<'a> Stage<'a> {
+    pub async fn new(cluster: &'a ControlPlane, title: String) -> Self {
+        let client = cluster.admin().await.unwrap();
+        let namespace = cluster.namespace("crash").await.unwrap();
+        Self { title, cluster, client, namespace }
+    }
+
+    /// Starts the operator for this namespace alone, always as the same user.
+    pub async fn operator(&self, proxy: Option<&Proxy>) -> Operator {
+        let options = OperatorOptions {
+            namespace: Some(self.namespace.name().to_owned()),
+            name: Some(format!("baton-{}", self.namespace)),
+            api_server: proxy.map(|proxy| proxy.url().to_owned()),
+            ..OperatorOptions::default()
+        };
+        match Operator::start(self.cluster, options).await {
+            Ok(operator) => operator,
+            Err(error) => panic!("{}: {}", self.title, error.report()),
+        }
+    }
+
+    pub async fn watch(&self) -> ReplicaWatch {
+        ReplicaWatch::start(self.cluster, self.namespace.name(), NAME).await.unwrap()
+    }
+
+    /// One after the other.
+    pub async fn act(&self, deeds: &[Deed]) {
+        for deed in deeds {
+            match deed {
+                Deed::Apply(spec) => self.apply(spec).await,
+                Deed::Kubectl(line, objects) => self.kubectl(line, objects).await,
+                Deed::Scale(replicas) => self.scale(*replicas).await,
+                Deed::Await(state) => self.reach(state).await,
+                Deed::AwaitNumber(replicas) => self.reach_number(*replicas).await,
+            }
+        }
+    }
+
+    async fn apply(&self, spec: &Value) {
+        let template = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+        let mut workload = json!({
+            "apiVersion": "baton.rs/v1alpha1",
+            "kind": "Workload",
+            "metadata": {"name": NAME},
+            "spec": spec,
+        });
+        workload["spec"]["template"] = template;
+        let params = PatchParams::apply("user");
+        self.retry("apply the Workload", async || {
+            self.api::<Workload>().patch(NAME, &params, &Patch::Apply(&workload)).await
+        })
+        .await;
+    }
+
+    async fn kubectl(&self, line: &str, objects: &[Value]) {
+        let args = line.split(' ').chain(["--namespace", self.namespace.name(), "-f", "-"]);
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        let command = self.cluster.kubectl_command(args).unwrap().input(list.to_string());
+        command.run().await.unwrap().success().unwrap();
+    }
+
+    async fn scale(&self, replicas: i32) {
+        let params = PatchParams { field_manager: Some("keda".to_owned()), ..PatchParams::default() };
+        let scale = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.retry("scale the Deployment", async || {
+            self.api::<Deployment>().patch_scale(NAME, &params, &scale).await
+        })
+        .await;
+    }
+
+    /// Waits until all is like this.
+    pub async fn reach(&self, wanted: &State) {
+        self.eventually(&format!("{wanted:?}"), async || self.has_reached(wanted).await).await;
+    }
+
+    async fn reach_number(&self, replicas: i32) {
+        self.eventually(&format!("{replicas} replicas"), async || {
+            let number = self.get::<Deployment>().await?.and_then(|deployment| deployment.spec?.replicas);
+            if number == Some(replicas) { Ok(()) } else { Err(format!("{number:?}")) }
+        })
+        .await;
+    }
+
+    /// Whether all is like this; if not, how it is.
+    async fn has_reached(&self, wanted: &State) -> Result<(), String> {
+        let workload = self.get::<Workload>().await?.ok_or("there is no Workload")?;
+        let status = workload.status.clone().unwrap_or_default();
+        let is_current = status.observed_generation.is_some()
+            && status.observed_generation == workload.metadata.generation;
+        let is_ready = status.conditions.iter().any(|one| one.type_ == "Ready" && one.status == "True");
+        let told = status.replica_ownership.as_ref();
+        // The rest is looked at only if this says that it may be so.
+        if !is_current || !is_ready || told.is_none_or(|told| told.phase != wanted.phase) {
+            return Err(format!("the status is current: {is_current}, and {status:?}"));
+        }
+        let deployment = self.get::<Deployment>().await?.ok_or("there is no Deployment")?;
+        let autoscaler = self.get::<HorizontalPodAutoscaler>().await?;
+        let spec = deployment.spec.unwrap_or_default();
+        let seen = State {
+            phase: wanted.phase,
+            replicas: spec.replicas.unwrap_or_default(),
+            holders: Holder::all(&deployment.metadata).iter().map(Holder::to_string).collect(),
+            has_autoscaler: autoscaler.is_some(),
+        };
+        if seen == *wanted { Ok(()) } else { Err(format!("{seen:?}; {status:?}")) }
+    }
+
+    /// Waits until `probe` says `Ok`; when patience ends, fails with what it said last.
+    pub async fn eventually<T, E: Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match probe().await {
+                Ok(found) => return found,
+                Err(seen) if Instant::now() >= end => {
+                    panic!("{}: waited in vain for {what}; last seen: {seen:#?}", self.title)
+                }
+                Err(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+
+    /// Does it again while the API server isn't there.
+    async fn retry<T>(&self, what: &str, request: impl AsyncFn() -> kube::Result<T>) -> T {
+        self.eventually(what, async || match request().await {
+            Err(kube::Error::Api(refusal)) => panic!("{}: can't {what}: {refusal}", self.title),
+            outcome => outcome,
+        })
+        .await
+    }
+
+    async fn get<K>(&self) -> Result<Option<K>, String>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+    {
+        self.api::<K>().get_opt(NAME).await.map_err(|error| error.to_string())
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), self.namespace.name())
+    }
+
+    /// Clears it away. The namespace itself stays until the control plane goes: deleting it makes the API server look for
+    /// objects of every kind there is, which is about a fifth of its work in a run.
+    pub async fn clear(self) {
+        self.api::<Workload>().delete(NAME, &kube::api::DeleteParams::background()).await.unwrap();
+        self.namespace.keep();
+    }
+
+    /// Holds all that the number has been against what it may be.
+    pub async fn judge(&self, watch: &ReplicaWatch, scenario: &Scenario) {
+        let history = match watch.history().await {
+            Ok(history) => history,
+            Err(error) => panic!("{}: {}", self.title, error.report()),
+        };
+        if let Err(fall) = history.never_below(scenario.floor) {
+            panic!("{}: {fall}", self.title);
+        }
+        assert_eq!(
+            history.values(),
+            scenario.values,
+            "{}: a value that nobody asked for:\n{history}",
+            self.title
+        );
+    }
+}
