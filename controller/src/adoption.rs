@@ -44,15 +44,37 @@ pub enum Verdict {
 pub struct Migration {
     /// The whole `managedFields` afterwards.
     pub managed_fields: Vec<Value>,
-    /// Whether the annotation of client-side apply goes.
-    pub drops_last_applied: bool,
+    /// What goes of the annotations.
+    pub drops: Drops,
     /// The managers that are no more, each once.
     pub retired: Vec<String>,
 }
 
+/// What goes of an object's annotations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Drops {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The one that client-side apply has left.
+    LastApplied,
+    /// The same, and no other is there.
+    AllAnnotations,
+}
+
+impl Drops {
+    fn of(live: &Live) -> Self {
+        match (live.annotations().contains_key(LAST_APPLIED), live.annotations().len()) {
+            (false, _) => Self::Nothing,
+            (true, 1) => Self::AllAnnotations,
+            (true, _) => Self::LastApplied,
+        }
+    }
+}
+
 impl Migration {
     fn is_empty(&self) -> bool {
-        self.retired.is_empty() && !self.drops_last_applied
+        self.retired.is_empty() && self.drops == Drops::Nothing
     }
 }
 
@@ -68,7 +90,7 @@ pub fn consider(child: ChildKind, live: &Live, workload: &Workload) -> Verdict {
     }
     let is_retired = |entry: &Value| is_named(entry, &spec.retired_managers) || is_client_side_apply(entry);
     let mut migration = migration(child, live, is_retired);
-    migration.drops_last_applied = live.annotations().contains_key(LAST_APPLIED);
+    migration.drops = Drops::of(live);
     if migration.is_empty() { Verdict::Take } else { Verdict::Migrate(migration) }
 }
 
@@ -156,7 +178,7 @@ fn migration(child: ChildKind, live: &Live, is_retired: impl Fn(&Value) -> bool)
     retired.dedup();
     let stays = entries.iter().filter(|entry| !goes(entry) && !is_batons(entry)).cloned();
     let united = united(version.unwrap_or_default(), going.iter().copied().chain(batons));
-    Migration { managed_fields: stays.chain([united]).collect(), drops_last_applied: false, retired }
+    Migration { managed_fields: stays.chain([united]).collect(), drops: Drops::Nothing, retired }
 }
 
 /// One entry of Baton's that owns what all of these own, but for the annotation of client-side apply, which goes.

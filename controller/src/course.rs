@@ -98,7 +98,7 @@ impl Course {
     ///
     /// # Errors
     /// When the Workload can't be written as an intent.
-    pub fn next(&mut self) -> Result<Next, IntentError> {
+    pub fn go_on(&mut self) -> Result<Next, IntentError> {
         loop {
             if let Some(step) = self.to_write.pop_front() {
                 return Ok(Next::Write(step));

@@ -59,7 +59,7 @@ pub(crate) async fn enforce(seen: Observed, for_real: bool, context: &Context) -
 impl Enforcement<'_> {
     async fn run(&mut self) -> Result<(), IntentError> {
         loop {
-            match self.course.next()? {
+            match self.course.go_on()? {
                 Next::Look(look) => self.look(look).await,
                 Next::Write(step) => self.write(step).await,
                 Next::Done => return Ok(()),

@@ -155,8 +155,12 @@ async fn report(pass: &Pass, live: &Live, context: &Context) -> Result<Option<Du
             return Ok(None);
         }
         context.tell_later(&uid, &pass.takes);
-        // The Workload has changed: its newer state has its own turn.
-        return if error.is_stale() { Ok(None) } else { Err(ReconcileError::Status(error)) };
+        // The Workload has changed: its newer state has its own turn, at the latest after a pause.
+        return if error.is_stale() {
+            Ok(Some(PAUSE_AFTER_FAILURE))
+        } else {
+            Err(ReconcileError::Status(error))
+        };
     }
     for event in report::changes(pass, &previous, &status, clock) {
         context.publish(workload, &event).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     FIELD_MANAGER, HANDOVER_MANAGER,
-    adoption::{LAST_APPLIED, Migration},
+    adoption::{Drops, LAST_APPLIED, Migration},
     child::ChildKind,
     live::{Revision, ScaleEntry},
     plan::{Guard, Step},
@@ -135,10 +135,15 @@ fn migration_patch(migration: &Migration, revision: &Revision) -> Value {
         json!({"op": "test", "path": "/metadata/resourceVersion", "value": revision.resource_version}),
         json!({"op": "replace", "path": "/metadata/managedFields", "value": migration.managed_fields}),
     ];
-    if migration.drops_last_applied {
-        let annotation = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
-        operations.push(json!({"op": "remove", "path": format!("/metadata/annotations/{annotation}")}));
-    }
+    operations.extend(match migration.drops {
+        Drops::Nothing => None,
+        // An empty map isn't stored, and who owned it doesn't any more.
+        Drops::AllAnnotations => Some(json!({"op": "remove", "path": "/metadata/annotations"})),
+        Drops::LastApplied => {
+            let annotation = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
+            Some(json!({"op": "remove", "path": format!("/metadata/annotations/{annotation}")}))
+        }
+    });
     Value::Array(operations)
 }
 

@@ -16,6 +16,7 @@ use kube::{
         Controller,
         controller::{self, Action, Error as ControllerError},
         reflector::ObjectRef,
+        utils::Backoff,
         watcher,
     },
 };
@@ -161,6 +162,7 @@ fn controller(
     });
     let mut controller = Controller::for_stream(workloads, workload_store)
         .with_config(controller::Config::default().concurrency(concurrency.get()))
+        .trigger_backoff(AtOnce)
         .reconcile_all_on(again)
         .reconcile_on(scaled.inspect({
             let metrics = metrics.clone();
@@ -178,6 +180,22 @@ fn controller(
         controller = controller.watches_stream_with(touched, concerned, kind.api_resource());
     }
     controller
+}
+
+/// Each watch pauses after an error by itself. The controller's own pause would be for all of them together and grow with
+/// each one's errors: after an outage it would leave Baton deaf for minutes.
+struct AtOnce;
+
+impl Iterator for AtOnce {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+}
+
+impl Backoff for AtOnce {
+    fn reset(&mut self) {}
 }
 
 /// A pass that is counted, and timed from when the caches are filled.

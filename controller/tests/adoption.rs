@@ -68,7 +68,7 @@ fn pass(spec: &Value, deployment: Live) -> (Course, Vec<String>) {
     let mut course = Course::new(seen, [].into());
     let mut writes = Vec::new();
     loop {
-        match course.next().unwrap() {
+        match course.go_on().unwrap() {
             Next::Done => return (course, writes),
             Next::Look(Look::Workload) => {
                 let workload = course.seen().workload.clone();
