@@ -31,6 +31,7 @@ mod process;
 mod proxy;
 mod query;
 pub mod resync_bench;
+pub mod soak;
 pub mod transcripts;
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
