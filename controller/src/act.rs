@@ -8,7 +8,7 @@ use std::{fmt::Debug, time::Duration};
 use baton_crd::Workload;
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
     core::{ApiResource, Status},
     runtime::events::{Event, Recorder, Reporter},
 };
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::{
     FIELD_MANAGER,
+    autoscalers::{Autoscaler, Target},
     child::ChildKind,
     live::{Live, Revision},
     request::{Request, Write},
@@ -79,6 +80,28 @@ impl Actor {
     pub async fn read(&self, workload: &Workload, kind: ChildKind) -> Result<Option<Live>, ActError> {
         let api = self.children(workload, kind);
         self.bounded(api.get_opt(&workload.name_any())).await
+    }
+
+    /// Reads the Workload itself from the API server; absent where it is gone.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn read_workload(&self, workload: &Workload) -> Result<Option<Workload>, ActError> {
+        let namespace = workload.namespace().unwrap_or_default();
+        let api: Api<Workload> = Api::namespaced(self.client.clone(), &namespace);
+        self.bounded(api.get_opt(&workload.name_any())).await
+    }
+
+    /// Reads from the API server which HorizontalPodAutoscalers scale the Workload's Deployment.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn read_autoscalers(&self, workload: &Workload) -> Result<Vec<Autoscaler>, ActError> {
+        let api = self.children(workload, ChildKind::Autoscaler);
+        let all = self.bounded(api.list(&ListParams::default())).await?;
+        let target = Target::of(workload);
+        let scaling = all.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
+        Ok(scaling.map(|(_, autoscaler)| autoscaler).collect())
     }
 
     /// Sends a request, or has the server try it without storing anything.

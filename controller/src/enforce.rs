@@ -1,9 +1,6 @@
 //! The mode `Enforce`: plans and writes, again and again, until the children are as the spec says.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Instant,
-};
+use std::{collections::BTreeMap, time::Instant};
 
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
@@ -13,17 +10,16 @@ use crate::{
     causes::with_causes,
     child::ChildKind,
     context::Context,
+    course::{Course, Look, Next},
     intent::IntentError,
-    observe::{Observed, wants},
-    plan::{Guard, Plan, Step, Then, plan},
+    live::Live,
+    observe::Observed,
+    plan::{Cause, Guard, Step},
     predict::Effects,
     report::{ChildResult, Pass},
     write::{How, Written},
 };
 
-/// The longest way through the handover takes five plans (create, hand over, let go; or delete the autoscaler, take
-/// back, release twice, rest). Beyond that somebody else is writing at the same time; the next pass goes on.
-pub(crate) const MOST_LOOKS: usize = 8;
 /// How often somebody else may be faster before a write no longer waits for an object that stands still.
 const MOST_GUARDED: u32 = 3;
 
@@ -33,15 +29,14 @@ const WHOLE_OBJECT: &str = "the object itself";
 /// One pass of the loop while it is under way.
 struct Enforcement<'c> {
     context: &'c Context,
+    course: Course,
     pass: Pass,
     uid: String,
     generation: i64,
-    /// Children that nothing more is tried for in this pass.
-    held_back: BTreeSet<ChildKind>,
-    /// Children whose live object has to be read before anything else is planned for them.
-    to_read: BTreeSet<ChildKind>,
     /// How often the live object of a child wasn't what was seen.
     stale: BTreeMap<ChildKind, u32>,
+    /// The managers that were retired from objects that are being adopted.
+    retired: BTreeMap<ChildKind, Vec<String>>,
     for_real: bool,
 }
 
@@ -52,66 +47,71 @@ pub(crate) async fn enforce(seen: Observed, for_real: bool, context: &Context) -
     let now = Instant::now();
     let (failed, _) = context.backoff(|backoff| backoff.held_back(&uid, generation, now));
     let fought = context.contention(|contention| contention.held_back(&uid, generation, now));
-    let mut pass = Pass::new(seen);
+    let mut pass = Pass::new(seen.clone());
     pass.results.extend(failed.iter().map(|child| (*child, ChildResult::HeldBack)));
-    let held_back = failed.into_iter().chain(fought).collect();
-    let to_read = about_to_be_created(&pass.seen, &held_back);
-    let mut enforcement =
-        Enforcement { context, pass, uid, generation, held_back, to_read, stale: BTreeMap::new(), for_real };
+    let course = Course::new(seen, failed.into_iter().chain(fought).collect());
+    let (stale, retired) = (BTreeMap::new(), BTreeMap::new());
+    let mut enforcement = Enforcement { context, course, pass, uid, generation, stale, retired, for_real };
     enforcement.run().await?;
-    let Enforcement { mut pass, uid, .. } = enforcement;
-    pass.fights = context.contention(|contention| contention.fights(&uid, Instant::now()));
-    Ok(pass)
-}
-
-/// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
-/// an object of somebody else's is never overwritten.
-pub(crate) fn about_to_be_created(seen: &Observed, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
-    let missing = |kind: &ChildKind| wants(&seen.workload, *kind) && !seen.children.contains_key(kind);
-    ChildKind::ALL.into_iter().filter(|kind| missing(kind) && !held_back.contains(kind)).collect()
+    Ok(enforcement.end())
 }
 
 impl Enforcement<'_> {
     async fn run(&mut self) -> Result<(), IntentError> {
-        for _ in 0..MOST_LOOKS {
-            for child in std::mem::take(&mut self.to_read) {
-                self.read(child).await;
+        loop {
+            match self.course.next()? {
+                Next::Look(look) => self.look(look).await,
+                Next::Write(step) => self.write(step).await,
+                Next::Done => return Ok(()),
             }
-            let Plan { steps, refused, then } = plan(&self.pass.seen, &self.held_back)?;
-            for refusal in &refused {
-                self.fail(refusal.child);
-            }
-            self.pass.refused.extend(refused);
-            for step in steps {
-                self.act(step).await;
-            }
-            if self.to_read.is_empty() && then == Then::Rest {
-                self.pass.settled = true;
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn read(&mut self, child: ChildKind) {
-        match self.context.writer.actor.read(&self.pass.seen.workload, child).await {
-            Ok(live) => self.pass.seen.put(child, live),
-            Err(error) => self.failed(child, "read", &error),
         }
     }
 
-    async fn act(&mut self, step: Step) {
+    fn end(self) -> Pass {
+        let Self { context, course, mut pass, uid, generation, .. } = self;
+        let now = Instant::now();
+        for refusal in course.refused.iter().filter(|refusal| refusal.cause == Cause::NotOwned) {
+            context.backoff(|backoff| backoff.failed(&uid, refusal.child, generation, now));
+        }
+        pass.fights = context.contention(|contention| contention.fights(&uid, now));
+        pass.settled = course.is_settled();
+        (pass.seen, pass.refused) = course.into_parts();
+        pass
+    }
+
+    async fn look(&mut self, look: Look) {
+        let (actor, workload) = (&self.context.writer.actor, self.course.seen().workload.clone());
+        let (child, outcome) = match look {
+            Look::Child(child) => {
+                let live = actor.read(&workload, child).await;
+                (child, live.map(|live| self.course.saw_child(child, live)))
+            }
+            Look::Workload => {
+                let now = actor.read_workload(&workload).await;
+                (ChildKind::Deployment, now.map(|now| self.course.saw_workload(now.as_ref())))
+            }
+            Look::Autoscalers => {
+                let autoscalers = actor.read_autoscalers(&workload).await;
+                (ChildKind::Deployment, autoscalers.map(|all| self.course.saw_autoscalers(all)))
+            }
+        };
+        if let Err(error) = outcome {
+            self.failed(child, "read", &error);
+        }
+    }
+
+    async fn write(&mut self, step: Step) {
         let child = step.child();
         let guarded = self.stale.get(&child).is_none_or(|times| *times < MOST_GUARDED);
         let how = How { for_real: self.for_real, guarded };
-        let written = self.context.writer.write(&self.pass.seen, &step, how).await;
+        let written = self.context.writer.write(self.course.seen(), &step, how).await;
         let Written::Sent { outcome, effects } = written else {
             self.pass.results.entry(child).or_insert(ChildResult::Applied);
             self.context.backoff(|backoff| backoff.succeeded(&self.uid, child));
             return;
         };
         if self.is_fought_about(&step, &effects) {
-            self.held_back.insert(child);
+            self.course.hold_back(child);
         }
         self.pass.takes.extend(effects.takes.into_iter().map(|take| (child, take)));
         self.note(child, &step, outcome);
@@ -142,49 +142,57 @@ impl Enforcement<'_> {
 
     fn note(&mut self, child: ChildKind, step: &Step, outcome: Outcome) {
         let what = step.describe();
-        let workload = &self.pass.seen.workload;
+        let workload = self.course.seen().workload.clone();
         let (name, namespace) = (workload.name_any(), workload.namespace());
         let result = match outcome {
             Outcome::Done(live) => {
-                let is_gone = live.is_none();
                 debug!(%child, name, namespace, "{what}: done");
-                self.pass.seen.put(child, live);
-                let created = matches!(step, Step::Apply { guard: Guard::Create, .. })
-                    || matches!(self.pass.results.get(&child), Some(ChildResult::Created));
-                match (is_gone, created) {
-                    (true, _) => ChildResult::Deleted,
-                    (false, true) => ChildResult::Created,
-                    (false, false) => ChildResult::Applied,
-                }
+                self.done(child, step, live)
             }
             Outcome::Stale(error) => {
                 debug!(%child, name, namespace, %error, "{what}: the live object changed; reading it");
                 *self.stale.entry(child).or_default() += 1;
-                self.to_read.insert(child);
+                self.course.stale(child);
                 return;
             }
             Outcome::Failed(error) => return self.failed(child, what, &error),
         };
-        if matches!(result, ChildResult::Created | ChildResult::Deleted) {
+        if matches!(result, ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Deleted) {
             info!(%child, name, namespace, "{what}: done");
         }
         self.pass.results.insert(child, result);
         self.context.backoff(|backoff| backoff.succeeded(&self.uid, child));
     }
 
+    /// What a write that was done makes of the child, beside what earlier ones of the pass have.
+    fn done(&mut self, child: ChildKind, step: &Step, live: Option<Live>) -> ChildResult {
+        let was_foreign = self.course.seen().foreign(child).is_some();
+        let is_gone = live.is_none();
+        self.course.wrote(child, live);
+        match (step, self.pass.results.get(&child)) {
+            (Step::Apply { guard: Guard::Create, .. }, _) => ChildResult::Created,
+            (Step::Migrate { migration, .. }, _) if was_foreign => {
+                self.retired.insert(child, migration.retired.clone());
+                ChildResult::Applied
+            }
+            _ if is_gone => ChildResult::Deleted,
+            _ if was_foreign && self.course.seen().own(child).is_some() => {
+                ChildResult::Adopted { retired: self.retired.remove(&child).unwrap_or_default() }
+            }
+            (_, Some(before @ (ChildResult::Created | ChildResult::Adopted { .. }))) => before.clone(),
+            _ => ChildResult::Applied,
+        }
+    }
+
+    /// Leaves a child alone from now on, and for a while in the passes to come.
     fn failed(&mut self, child: ChildKind, what: &str, error: &ActError) {
         let words = with_causes(error);
-        let workload = &self.pass.seen.workload;
+        let workload = &self.course.seen().workload;
         warn!(%child, name = workload.name_any(), namespace = workload.namespace(), error = words, "{what} failed");
         let result =
             if error.is_rejection() { ChildResult::Rejected(words) } else { ChildResult::Failed(words) };
         self.pass.results.insert(child, result);
-        self.fail(child);
-    }
-
-    /// Leaves a child alone from now on, and for a while in the passes to come.
-    fn fail(&mut self, child: ChildKind) {
-        self.held_back.insert(child);
+        self.course.hold_back(child);
         let now = Instant::now();
         self.context.backoff(|backoff| backoff.failed(&self.uid, child, self.generation, now));
     }

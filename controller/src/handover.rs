@@ -1,15 +1,26 @@
 //! Who should hold `spec.replicas`, and the next move towards it: a pure state machine.
 //!
-//! It derives everything from what was seen (the spec, the Deployment's `managedFields` and number, whether Baton's
-//! autoscaler is there), so a crash between two moves loses nothing: the next look finds the state again.
-//! It refuses to know how a move is made.
+//! It derives everything from what was seen: the spec, the Deployment's `managedFields` and number, and the autoscalers that
+//! are there. So a crash between two moves loses nothing: the next look finds the state again. It refuses to know how a move
+//! is made.
 //!
-//! The rule behind every row: **Baton lets go of the number only while somebody else holds it too.** Dropping a field
-//! that nobody else owns makes the server reset it to its default, which is 1.
+//! Three rules stand behind every row:
+//!
+//! - **Baton lets go of the number only while somebody else holds it too.** Dropping a field that nobody else owns makes the
+//!   server reset it to its default, which is 1.
+//! - **What is passed on is the live number.** A move is guarded by the version that it was read from, so a number that
+//!   somebody wrote in the meantime is never undone by an older one.
+//! - **As long as an autoscaler scales, Baton doesn't.** On the way back the autoscaler goes first; one that isn't Baton's to
+//!   delete is waited for.
+
+mod told;
 
 use baton_crd::HandoverPhase;
 
-use crate::live::{Live, ReplicaHolders, ScaleEntry};
+use crate::{
+    autoscalers::Autoscaler,
+    live::{Live, ReplicaHolders, ScaleEntry},
+};
 
 /// Who the spec wants to decide the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,18 +33,76 @@ pub enum Wanted {
     Autoscaler {
         /// `spec.replicas`, else `minReplicas`, else 1.
         start: i32,
-        /// Whether the autoscaler is Baton's own child.
-        own: bool,
+        /// Who makes it.
+        whose: Whose,
     },
 }
 
-/// What was seen of the Deployment and the autoscaler.
+/// Who makes the autoscaler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Baton, as a child.
+    Own {
+        /// The least number that it may choose.
+        min_replicas: i32,
+    },
+    /// Somebody else; or it is somebody who scales without one.
+    External,
+}
+
+/// What was seen of the Deployment and its autoscalers.
 #[derive(Clone, Debug)]
 pub struct Seen<'a> {
     /// The live Deployment; absent if there is none.
     pub deployment: Option<&'a Live>,
     /// Whether Baton's own HorizontalPodAutoscaler is there.
-    pub autoscaler: bool,
+    pub own_autoscaler: bool,
+    /// The HorizontalPodAutoscalers of others that scale the Deployment, by name.
+    pub others: &'a [Autoscaler],
+}
+
+/// Who holds the number, as `managedFields` tells it. Several may, as long as they agree; then it is the first that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// There is no Deployment.
+    Absent,
+    /// Whoever wrote through the `scale` subresource: an autoscaler or `kubectl scale`, whatever its name.
+    Scaled {
+        /// Whether Baton holds it too.
+        baton: bool,
+    },
+    /// Another manager, which is no autoscaler.
+    Other {
+        /// Whether Baton holds it too.
+        baton: bool,
+    },
+    /// The temporary manager: the number is on its way to an autoscaler.
+    Lent {
+        /// Whether Baton holds it too.
+        baton: bool,
+    },
+    /// Baton alone: if it let go, the server would reset the number.
+    Held,
+    /// Nobody: it is the server's default, or was left behind. Nobody can drop it.
+    Unheld,
+}
+
+impl State {
+    /// The state of a Deployment, or of none.
+    pub fn of(deployment: Option<&Live>) -> Self {
+        deployment.map_or(Self::Absent, |live| Self::held_by(&live.replica_holders()))
+    }
+
+    fn held_by(holders: &ReplicaHolders) -> Self {
+        let ReplicaHolders { baton, temporary, scale, others } = holders;
+        match (baton, temporary) {
+            _ if !scale.is_empty() => Self::Scaled { baton: *baton },
+            _ if !others.is_empty() => Self::Other { baton: *baton },
+            (_, true) => Self::Lent { baton: *baton },
+            (true, false) => Self::Held,
+            (false, false) => Self::Unheld,
+        }
+    }
 }
 
 /// The next move with `spec.replicas`.
@@ -48,8 +117,8 @@ pub enum Move {
     Create(Option<i32>),
     /// Apply the live number alone as the temporary manager, never forced, then look again.
     HandOver(i32),
-    /// Apply the whole intent with the live number, forced and guarded by its resourceVersion, then look again.
-    TakeBack(i32),
+    /// Apply the whole intent with this number, forced and guarded by the resourceVersion that was seen, then look again.
+    Claim(i32),
     /// Baton holds the number: release those who held it before, then look again.
     Release {
         /// Whether the temporary manager still holds it.
@@ -58,7 +127,7 @@ pub enum Move {
         scale: Vec<ScaleEntry>,
     },
     /// Write nothing to the Deployment: an autoscaler that is no longer wanted has to go first.
-    Hold,
+    Wait,
 }
 
 /// The next move and what to tell people about the state it was derived from.
@@ -69,27 +138,31 @@ pub struct Decision {
     /// The phase that the state is in.
     pub phase: HandoverPhase,
     /// What the phase waits for, in words; absent at rest.
-    pub waiting_for: Option<&'static str>,
+    pub waiting_for: Option<String>,
 }
 
 /// Decides the next move.
 pub fn decide(wanted: Wanted, seen: &Seen<'_>) -> Decision {
     let Some(deployment) = seen.deployment else { return create(wanted) };
-    let holders = deployment.replica_holders();
-    let value = deployment.replicas();
-    match wanted {
-        Wanted::Autoscaler { own, .. } => {
-            Decision { next: let_go(&holders, value), ..autoscaled_phase(&holders, own && !seen.autoscaler) }
-        }
-        Wanted::Number(_) | Wanted::HandsOff if seen.autoscaler => Decision {
-            next: if holders.baton { Move::Hold } else { Move::LeaveOut },
-            phase: HandoverPhase::TakingBack,
-            waiting_for: Some("the HorizontalPodAutoscaler to be deleted"),
-        },
-        Wanted::Number(number) => take_back(number, value, holders),
-        Wanted::HandsOff => {
-            Decision { next: let_go(&holders, value), phase: HandoverPhase::Unmanaged, waiting_for: None }
-        }
+    let held = Held { value: deployment.replicas(), holders: deployment.replica_holders() };
+    let (phase, waiting_for) = told::phase(wanted, &held, seen);
+    let next = match wanted {
+        Wanted::Autoscaler { start, .. } => let_go(&held, start),
+        Wanted::HandsOff => let_go(&held, 0),
+        Wanted::Number(number) => take_back(number, held, seen),
+    };
+    Decision { next, phase, waiting_for }
+}
+
+/// The number and who holds it.
+struct Held {
+    value: i32,
+    holders: ReplicaHolders,
+}
+
+impl Held {
+    fn state(&self) -> State {
+        State::held_by(&self.holders)
     }
 }
 
@@ -99,154 +172,37 @@ fn create(wanted: Wanted) -> Decision {
         Wanted::HandsOff => (None, HandoverPhase::Unmanaged),
         Wanted::Autoscaler { start, .. } => (Some(start), HandoverPhase::HandoverPending),
     };
-    Decision { next: Move::Create(number), phase, waiting_for: Some("the Deployment to be created") }
-}
-
-fn let_go(holders: &ReplicaHolders, value: i32) -> Move {
-    if holders.baton && !holders.shared() { Move::HandOver(value) } else { Move::LeaveOut }
-}
-
-fn take_back(number: i32, value: i32, holders: ReplicaHolders) -> Decision {
-    let left_behind = holders.temporary || !holders.scale.is_empty();
-    let next = match (left_behind, holders.baton) {
-        (false, _) => Move::Set(number),
-        (true, false) => Move::TakeBack(value),
-        (true, true) => Move::Release { temporary: holders.temporary, scale: holders.scale },
-    };
-    if left_behind {
-        let waiting_for = Some("the number to be held by Baton alone");
-        Decision { next, phase: HandoverPhase::TakingBack, waiting_for }
-    } else {
-        Decision { next, phase: HandoverPhase::Fixed, waiting_for: None }
+    Decision {
+        next: Move::Create(number),
+        phase,
+        waiting_for: Some("the Deployment to be created".to_owned()),
     }
 }
 
-fn autoscaled_phase(holders: &ReplicaHolders, missing: bool) -> Decision {
-    let (phase, waiting_for) = if !holders.scale.is_empty() && missing {
-        (HandoverPhase::AutoscalerMissing, Some("the HorizontalPodAutoscaler to exist again"))
-    } else if !holders.scale.is_empty() {
-        (HandoverPhase::HandedOver, None)
-    } else if !holders.others.is_empty() {
-        (HandoverPhase::OwnedByOther, Some("the other manager to let go, or the autoscaler to write"))
-    } else {
-        (HandoverPhase::HandoverPending, Some("the autoscaler's first write"))
-    };
-    Decision { next: Move::LeaveOut, phase, waiting_for }
+/// Lets go of the number, so that whoever scales may set it. `start` is what an autoscaler should find in the place of a zero
+/// that Baton itself had set: at zero it would do nothing.
+fn let_go(held: &Held, start: i32) -> Move {
+    match held.state() {
+        State::Held if held.value == 0 && start > 0 => Move::Claim(start),
+        State::Held => Move::HandOver(held.value),
+        _ => Move::LeaveOut,
+    }
+}
+
+fn take_back(number: i32, held: Held, seen: &Seen<'_>) -> Move {
+    let state = held.state();
+    let Held { value, holders: ReplicaHolders { baton, temporary, scale, .. } } = held;
+    if seen.own_autoscaler {
+        return if baton { Move::Wait } else { Move::LeaveOut };
+    }
+    match state {
+        // Somebody else's autoscaler holds the number, or is about to: taking it back would be a fight without an end.
+        State::Scaled { .. } | State::Lent { baton: false } if !seen.others.is_empty() => Move::LeaveOut,
+        _ if !temporary && scale.is_empty() => Move::Set(number),
+        _ if baton => Move::Release { temporary, scale },
+        _ => Move::Claim(value),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    const AUTOSCALED: Wanted = Wanted::Autoscaler { start: 2, own: true };
-
-    fn entry(manager: &str, operation: &str, subresource: &str) -> Value {
-        json!({
-            "manager": manager, "operation": operation, "subresource": subresource, "apiVersion": "apps/v1",
-            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
-        })
-    }
-
-    /// A Deployment with five replicas that these managers hold, each named by one letter.
-    fn held_by(managers: &str) -> Live {
-        let entries: Vec<Value> = managers
-            .chars()
-            .map(|letter| match letter {
-                'b' => entry("baton", "Apply", ""),
-                't' => entry("handover-to-hpa", "Apply", ""),
-                's' => entry("kube-controller-manager", "Update", "scale"),
-                _ => entry("kubectl", "Apply", ""),
-            })
-            .map(|mut entry| {
-                if entry["subresource"] == "" {
-                    entry.as_object_mut().unwrap().remove("subresource");
-                }
-                entry
-            })
-            .collect();
-        let object = json!({
-            "metadata": {"name": "web", "managedFields": entries},
-            "spec": {"replicas": 5},
-        });
-        Live::from_json(object).unwrap()
-    }
-
-    fn next(wanted: Wanted, managers: &str, autoscaler: bool) -> Move {
-        decide(wanted, &Seen { deployment: Some(&held_by(managers)), autoscaler }).next
-    }
-
-    fn phase(wanted: Wanted, managers: &str, autoscaler: bool) -> HandoverPhase {
-        decide(wanted, &Seen { deployment: Some(&held_by(managers)), autoscaler }).phase
-    }
-
-    #[test]
-    fn a_deployment_that_is_not_there_is_created_with_the_number_its_owner_starts_from() {
-        let created = |wanted| decide(wanted, &Seen { deployment: None, autoscaler: false }).next;
-        assert_eq!(created(Wanted::Number(3)), Move::Create(Some(3)));
-        assert_eq!(created(Wanted::HandsOff), Move::Create(None));
-        assert_eq!(created(AUTOSCALED), Move::Create(Some(2)));
-    }
-
-    #[test]
-    fn baton_hands_the_live_number_over_before_it_lets_go() {
-        assert_eq!(next(AUTOSCALED, "b", false), Move::HandOver(5));
-        assert_eq!(next(AUTOSCALED, "bt", false), Move::LeaveOut);
-        assert_eq!(next(AUTOSCALED, "t", false), Move::LeaveOut);
-    }
-
-    #[test]
-    fn baton_lets_go_at_once_where_somebody_else_holds_the_number_already() {
-        assert_eq!(next(AUTOSCALED, "bs", true), Move::LeaveOut);
-        assert_eq!(next(AUTOSCALED, "bo", true), Move::LeaveOut);
-    }
-
-    #[test]
-    fn the_phase_names_what_is_waited_for() {
-        assert_eq!(phase(AUTOSCALED, "t", true), HandoverPhase::HandoverPending);
-        assert_eq!(phase(AUTOSCALED, "s", true), HandoverPhase::HandedOver);
-        assert_eq!(phase(AUTOSCALED, "s", false), HandoverPhase::AutoscalerMissing);
-        assert_eq!(phase(AUTOSCALED, "o", true), HandoverPhase::OwnedByOther);
-        assert_eq!(phase(Wanted::Number(3), "b", false), HandoverPhase::Fixed);
-        assert_eq!(phase(Wanted::Number(3), "s", false), HandoverPhase::TakingBack);
-    }
-
-    #[test]
-    fn on_the_way_back_the_autoscaler_goes_first() {
-        assert_eq!(next(Wanted::Number(3), "s", true), Move::LeaveOut);
-        assert_eq!(next(Wanted::Number(3), "bs", true), Move::Hold);
-    }
-
-    #[test]
-    fn on_the_way_back_the_live_number_is_taken_before_the_others_are_released() {
-        assert_eq!(next(Wanted::Number(3), "s", false), Move::TakeBack(5));
-        assert_eq!(next(Wanted::Number(3), "t", false), Move::TakeBack(5));
-        assert!(matches!(next(Wanted::Number(3), "bts", false),
-            Move::Release { temporary: true, scale } if scale.len() == 1));
-        assert_eq!(next(Wanted::Number(3), "b", false), Move::Set(3));
-    }
-
-    #[test]
-    fn without_number_and_autoscaler_the_number_is_left_alone_but_never_dropped() {
-        assert_eq!(next(Wanted::HandsOff, "b", false), Move::HandOver(5));
-        for managers in ["", "t", "s", "bt", "bs", "o"] {
-            assert_eq!(next(Wanted::HandsOff, managers, false), Move::LeaveOut, "held by {managers:?}");
-        }
-    }
-
-    #[test]
-    fn in_no_state_does_baton_leave_out_a_number_that_it_alone_holds() {
-        for wanted in
-            [Wanted::Number(3), Wanted::HandsOff, AUTOSCALED, Wanted::Autoscaler { start: 1, own: false }]
-        {
-            for autoscaler in [false, true] {
-                assert_ne!(
-                    next(wanted, "b", autoscaler),
-                    Move::LeaveOut,
-                    "{wanted:?}, autoscaler: {autoscaler}"
-                );
-            }
-        }
-    }
-}
+mod tests;

@@ -18,12 +18,15 @@
 
 pub mod act;
 mod admin;
+pub mod adoption;
+pub mod autoscalers;
 pub mod backoff;
 pub mod causes;
 pub mod child;
 pub mod cli;
 pub mod contention;
 mod context;
+pub mod course;
 mod enforce;
 pub mod handover;
 mod hangup;

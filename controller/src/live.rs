@@ -102,6 +102,17 @@ impl Live {
         managed_fields(&self.0.json)
     }
 
+    /// The fields that a manager owns, by whatever operation, as their paths are told to people. Of a map or a list that is
+    /// only what is in it.
+    pub fn paths_owned_by(&self, manager: &str) -> Vec<String> {
+        let own = self.managed_fields().iter().filter(|entry| text(entry, "manager") == Some(manager));
+        let arena = Arena::new();
+        let fields = own
+            .filter_map(|entry| FieldSet::from_fields_v1(&arena, entry.get("fieldsV1")?).ok())
+            .fold(FieldSet::default(), |all, fields| all.union(&arena, fields));
+        fields.leaves(&arena).paths(&arena).iter().map(ToString::to_string).collect()
+    }
+
     /// Whether a manager owns a field, by its path as it is told to people.
     pub fn is_owned_by(&self, manager: &str, path: &str) -> bool {
         let own = self.managed_fields().iter().filter(|entry| text(entry, "manager") == Some(manager));
@@ -219,7 +230,8 @@ pub(crate) fn managed_fields(object: &Value) -> &[Value] {
     entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn text<'e>(entry: &'e Value, name: &str) -> Option<&'e str> {
+/// A text in an entry of `managedFields`.
+pub(crate) fn text<'e>(entry: &'e Value, name: &str) -> Option<&'e str> {
     entry.get(name).and_then(Value::as_str)
 }
 

@@ -4,12 +4,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use baton_crd::Workload;
+use baton_crd::{Adoption, Workload};
 use kube::ResourceExt;
 
 use crate::{
+    autoscalers::Autoscaler,
     child::ChildKind,
-    handover::{Seen, Wanted},
+    handover::{self, Decision, Seen, Wanted, Whose},
     live::Live,
 };
 
@@ -20,6 +21,8 @@ pub struct Observed {
     pub workload: Arc<Workload>,
     /// The live objects that bear a child's name, whoever made them.
     pub children: BTreeMap<ChildKind, Live>,
+    /// The HorizontalPodAutoscalers that scale the Deployment, whoever made them.
+    pub autoscalers: Vec<Autoscaler>,
 }
 
 impl Observed {
@@ -46,12 +49,35 @@ impl Observed {
         };
     }
 
-    /// The handover's view of it.
-    pub fn replicas(&self) -> Seen<'_> {
-        Seen {
+    /// The HorizontalPodAutoscalers that scale the Deployment and aren't this Workload's, nor about to be.
+    pub fn others_autoscalers(&self) -> Vec<Autoscaler> {
+        let (uid, name) = (self.uid(), self.workload.name_any());
+        let is_to_be_adopted = |one: &Autoscaler| {
+            one.name == name
+                && self.workload.spec.adoption == Adoption::Adopt
+                && wants(&self.workload, ChildKind::Autoscaler)
+        };
+        let is_others = |one: &&Autoscaler| !one.is_controlled_by(&uid) && !is_to_be_adopted(one);
+        self.autoscalers.iter().filter(is_others).cloned().collect()
+    }
+
+    /// The names of all HorizontalPodAutoscalers that scale the Deployment.
+    pub fn autoscaler_names(&self) -> Vec<String> {
+        let own = self.own(ChildKind::Autoscaler).map(ResourceExt::name_any);
+        let mut names: Vec<String> =
+            self.others_autoscalers().into_iter().map(|other| other.name).chain(own).collect();
+        names.sort();
+        names
+    }
+
+    /// What the handover decides for it.
+    pub fn decision(&self) -> Decision {
+        let seen = Seen {
             deployment: self.own(ChildKind::Deployment),
-            autoscaler: self.own(ChildKind::Autoscaler).is_some(),
-        }
+            own_autoscaler: self.own(ChildKind::Autoscaler).is_some(),
+            others: &self.others_autoscalers(),
+        };
+        handover::decide(wanted_replicas(&self.workload), &seen)
     }
 }
 
@@ -60,7 +86,10 @@ pub fn wanted_replicas(workload: &Workload) -> Wanted {
     match (&workload.spec.autoscaling, workload.spec.replicas) {
         (Some(autoscaling), replicas) => Wanted::Autoscaler {
             start: replicas.or(autoscaling.min_replicas).unwrap_or(1),
-            own: autoscaling.external.is_none(),
+            whose: match autoscaling.external {
+                Some(_) => Whose::External,
+                None => Whose::Own { min_replicas: autoscaling.min_replicas.unwrap_or(1) },
+            },
         },
         (None, Some(replicas)) => Wanted::Number(replicas),
         (None, None) => Wanted::HandsOff,
@@ -72,7 +101,9 @@ pub fn wants(workload: &Workload, kind: ChildKind) -> bool {
     match kind {
         ChildKind::Deployment => true,
         ChildKind::Service => workload.spec.service.is_some(),
-        ChildKind::Autoscaler => matches!(wanted_replicas(workload), Wanted::Autoscaler { own: true, .. }),
+        ChildKind::Autoscaler => {
+            matches!(wanted_replicas(workload), Wanted::Autoscaler { whose: Whose::Own { .. }, .. })
+        }
         ChildKind::DisruptionBudget => workload.spec.disruption_budget.is_some(),
     }
 }

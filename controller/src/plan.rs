@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use baton_crd::{Adoption, HandoverPhase};
-use kube::ResourceExt;
+use baton_crd::HandoverPhase;
 
 use crate::{
+    adoption::{self, Migration, Verdict},
+    autoscalers::Autoscaler,
     child::ChildKind,
-    handover::{self, Move, Wanted},
-    intent::{self, Intent, IntentError},
+    handover::{Move, Wanted},
+    intent::{self, Intent, IntentError, Selector},
     live::{Live, Revision, ScaleEntry},
     observe::{Observed, wanted_replicas, wants},
     predict::Take,
@@ -22,7 +23,7 @@ use crate::{
 pub struct Plan {
     /// Steps in order. Steps of different children are independent; one that fails holds back only its own child's.
     pub steps: Vec<Step>,
-    /// Children that exist and aren't this Workload's: left untouched.
+    /// Children that aren't written because of somebody else's object.
     pub refused: Vec<Refusal>,
     /// What comes after the steps.
     pub then: Then,
@@ -69,6 +70,15 @@ pub enum Step {
         /// The Deployment they were read from.
         revision: Revision,
     },
+    /// Makes what others own of an object Baton's, in its `managedFields`.
+    Migrate {
+        /// The child that the object is, or is to become.
+        child: ChildKind,
+        /// What changes.
+        migration: Migration,
+        /// The object as it was seen.
+        revision: Revision,
+    },
     /// Deletes a child that the spec no longer wants.
     Delete {
         /// The child.
@@ -82,7 +92,7 @@ impl Step {
     /// The child that the step is about.
     pub fn child(&self) -> ChildKind {
         match self {
-            Self::Apply { child, .. } | Self::Delete { child, .. } => *child,
+            Self::Apply { child, .. } | Self::Migrate { child, .. } | Self::Delete { child, .. } => *child,
             Self::HandOver { .. } | Self::ReleaseTemporary { .. } | Self::ReleaseScale { .. } => {
                 ChildKind::Deployment
             }
@@ -90,22 +100,37 @@ impl Step {
     }
 
     /// What other managers lose by a step that takes their name out of `managedFields`. What an apply takes is for the
-    /// prediction to say.
+    /// prediction to say. An adoption is news as a whole.
     pub fn releases(&self, seen: &Observed) -> Vec<Take> {
-        let Self::ReleaseScale { entries, .. } = self else { return Vec::new() };
-        let Some(live) = seen.own(ChildKind::Deployment) else { return Vec::new() };
-        // The way back from an autoscaler that was wanted isn't news; that somebody scaled a fixed number is.
-        let before = seen.workload.status.as_ref().and_then(|status| status.replica_ownership.as_ref());
-        if before.is_none_or(|before| before.phase != HandoverPhase::Fixed) {
-            return Vec::new();
+        let Some(live) = seen.own(self.child()) else { return Vec::new() };
+        match self {
+            Self::ReleaseScale { entries, .. } => {
+                // The way back from an autoscaler that was wanted isn't news; that somebody scaled a fixed number is.
+                let before =
+                    seen.workload.status.as_ref().and_then(|status| status.replica_ownership.as_ref());
+                if before.is_none_or(|before| before.phase != HandoverPhase::Fixed) {
+                    return Vec::new();
+                }
+                let take = |entry: &ScaleEntry| Take {
+                    path: ".spec.replicas".to_owned(),
+                    manager: entry.manager.clone(),
+                    old: Some(live.replicas().to_string()),
+                    new: seen.workload.spec.replicas.map(|number| number.to_string()),
+                };
+                entries.iter().map(take).collect()
+            }
+            Self::Migrate { migration, .. } => {
+                let of_manager = |manager: &String| {
+                    let take = |path| Take { path, manager: manager.clone(), old: None, new: None };
+                    live.paths_owned_by(manager).into_iter().map(take).collect::<Vec<_>>()
+                };
+                migration.retired.iter().flat_map(of_manager).collect()
+            }
+            Self::Apply { .. }
+            | Self::HandOver { .. }
+            | Self::ReleaseTemporary { .. }
+            | Self::Delete { .. } => Vec::new(),
         }
-        let take = |entry: &ScaleEntry| Take {
-            path: ".spec.replicas".to_owned(),
-            manager: entry.manager.clone(),
-            old: Some(live.replicas().to_string()),
-            new: seen.workload.spec.replicas.map(|number| number.to_string()),
-        };
-        entries.iter().map(take).collect()
     }
 
     /// What the step does, for a log line.
@@ -116,6 +141,7 @@ impl Step {
             Self::HandOver { .. } => "hand replicas over to the temporary manager",
             Self::ReleaseTemporary { .. } => "release the temporary manager",
             Self::ReleaseScale { .. } => "release stale scale entries",
+            Self::Migrate { .. } => "make what retired managers own Baton's",
             Self::Delete { .. } => "delete",
         }
     }
@@ -132,13 +158,24 @@ pub enum Guard {
     Unchanged(Revision),
 }
 
-/// A child that exists and isn't this Workload's.
+/// A child that isn't written because of somebody else's object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The child.
     pub child: ChildKind,
-    /// Who owns it and what to do, for people.
+    /// Why.
+    pub cause: Cause,
+    /// Whose it is and what to do, for people.
     pub message: String,
+}
+
+/// Why a child is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// An object of its name exists and isn't this Workload's. No watch tells when that changes.
+    NotOwned,
+    /// Another HorizontalPodAutoscaler scales the Deployment; two would stop each other.
+    OtherAutoscaler,
 }
 
 /// Plans the next steps, whatever the Workload's mode: who calls decides whether they are done or only told. `held_back`
@@ -147,66 +184,128 @@ pub struct Refusal {
 /// # Errors
 /// When the Workload can't be written as an intent.
 pub fn plan(seen: &Observed, held_back: &BTreeSet<ChildKind>) -> Result<Plan, IntentError> {
-    let workload = &seen.workload;
-    if workload.metadata.deletion_timestamp.is_some() {
+    if seen.workload.metadata.deletion_timestamp.is_some() {
         return Ok(Plan::default());
     }
-    let refused: Vec<Refusal> = ChildKind::ALL
-        .into_iter()
-        .filter(|kind| wants(workload, *kind) && !held_back.contains(kind))
-        .filter_map(|kind| seen.foreign(kind).map(|live| refusal(kind, live, workload.spec.adoption)))
-        .collect();
-    let untouched: BTreeSet<ChildKind> =
-        refused.iter().map(|refusal| refusal.child).chain(held_back.iter().copied()).collect();
-
-    let deletions: Vec<Step> = ChildKind::ALL
-        .into_iter()
-        .filter(|kind| !wants(workload, *kind) && !held_back.contains(kind))
-        .filter_map(|child| seen.own(child).map(|live| (child, live)))
-        .filter(|(_, live)| !live.is_terminating())
-        .map(|(child, live)| Step::Delete { child, revision: live.revision() })
-        .collect();
+    let deletions = deletions(seen, held_back);
     if deletions.iter().any(|step| step.child() == ChildKind::Autoscaler) {
         // The number is taken back only once nobody scales any more.
-        return Ok(Plan { steps: deletions, refused, then: Then::LookAgain });
+        return Ok(Plan { steps: deletions, refused: Vec::new(), then: Then::LookAgain });
     }
-
-    let deployment =
-        if untouched.contains(&ChildKind::Deployment) { Movement::Nothing } else { move_replicas(seen)? };
-    let mut steps = deletions;
-    let deployment = match deployment {
-        Movement::Transition(transition) => {
-            return Ok(Plan { steps: transition, refused, then: Then::LookAgain });
+    let (adoptions, refused) = adoptions(seen, held_back)?;
+    let untouched: BTreeSet<ChildKind> =
+        refused.iter().map(|refusal| refusal.child).chain(held_back.iter().copied()).collect();
+    if !adoptions.is_empty() {
+        return Ok(Plan { steps: adoptions, refused, then: Then::LookAgain });
+    }
+    let is_untouched = untouched.contains(&ChildKind::Deployment);
+    let deployment = match if is_untouched { Movement::Nothing } else { move_replicas(seen)? } {
+        Movement::Transition(step) => {
+            return Ok(Plan { steps: vec![step], refused, then: Then::LookAgain });
         }
         Movement::Rest(step) => Some(step),
         Movement::Nothing => None,
     };
-    let handed_over = seen.own(ChildKind::Deployment).is_some_and(|live| !live.replica_holders().baton)
-        || deployment
-            .as_ref()
-            .is_some_and(|step| matches!(step, Step::Apply { guard: Guard::Unchanged(_), .. }));
+    let mut steps = deletions;
     steps.extend(deployment);
+    steps.extend(others(seen, &untouched)?);
+    Ok(Plan { steps, refused, then: Then::Rest })
+}
+
+/// The children that the spec no longer wants.
+fn deletions(seen: &Observed, held_back: &BTreeSet<ChildKind>) -> Vec<Step> {
+    let unwanted = ChildKind::ALL.into_iter().filter(|kind| !wants(&seen.workload, *kind));
+    unwanted
+        .filter(|kind| !held_back.contains(kind))
+        .filter_map(|child| seen.own(child).map(|live| (child, live)))
+        .filter(|(_, live)| !live.is_terminating())
+        .map(|(child, live)| Step::Delete { child, revision: live.revision() })
+        .collect()
+}
+
+/// The next steps with objects that are in a child's place, and the refusals. The Deployment comes first: what its pods are
+/// called decides what the others select.
+fn adoptions(
+    seen: &Observed,
+    held_back: &BTreeSet<ChildKind>,
+) -> Result<(Vec<Step>, Vec<Refusal>), IntentError> {
+    let (mut steps, mut refused) = (Vec::new(), Vec::new());
+    let workload = &seen.workload;
+    for child in ChildKind::ALL {
+        if !wants(workload, child) || held_back.contains(&child) {
+            continue;
+        }
+        if let Some(live) = seen.own(child) {
+            let left = adoption::still_to_retire(child, live, workload).filter(|_| !live.is_terminating());
+            steps.extend(left.map(|migration| Step::Migrate { child, migration, revision: live.revision() }));
+            continue;
+        }
+        let refusal = |cause, message| Refusal { child, cause, message };
+        let Some(live) = seen.foreign(child) else {
+            let others = seen.others_autoscalers();
+            if child == ChildKind::Autoscaler && !others.is_empty() {
+                refused.push(refusal(Cause::OtherAutoscaler, other_autoscaler(&others)));
+            }
+            continue;
+        };
+        match adoption::consider(child, live, workload) {
+            Verdict::Refuse(message) => refused.push(refusal(Cause::NotOwned, message)),
+            _ if live.is_terminating() => {}
+            _ if child != ChildKind::Deployment && seen.own(ChildKind::Deployment).is_none() => {}
+            Verdict::Migrate(migration) => {
+                steps.push(Step::Migrate { child, migration, revision: live.revision() });
+            }
+            Verdict::Take => steps.extend(take(seen, child, live)?),
+        }
+    }
+    Ok((steps, refused))
+}
+
+/// The apply that makes an object a child. A Deployment comes with the number that it has: whoever is to decide it gets it
+/// from there.
+fn take(seen: &Observed, child: ChildKind, live: &Live) -> Result<Option<Step>, IntentError> {
+    let workload = &seen.workload;
+    let intent = match child {
+        ChildKind::Deployment => {
+            let selector = Selector::of(workload, Some(live));
+            Some(intent::deployment(workload, Some(live.replicas()), &selector)?)
+        }
+        _ => intent::child(workload, child, &selector(seen))?,
+    };
+    Ok(intent.map(|intent| Step::Apply { child, intent, guard: Guard::Unchanged(live.revision()) }))
+}
+
+fn selector(seen: &Observed) -> Selector {
+    Selector::of(&seen.workload, seen.own(ChildKind::Deployment))
+}
+
+/// The children other than the Deployment.
+fn others(seen: &Observed, untouched: &BTreeSet<ChildKind>) -> Result<Vec<Step>, IntentError> {
+    let handed_over = seen.own(ChildKind::Deployment).is_some_and(|live| !live.replica_holders().baton);
+    let selector = selector(seen);
+    let mut steps = Vec::new();
     for child in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
         // An autoscaler that came before the handover would write a number that Baton still holds.
         let too_early = child == ChildKind::Autoscaler && !handed_over;
-        if untouched.contains(&child) || too_early {
-            continue;
-        }
         let live = seen.own(child);
-        if live.is_some_and(Live::is_terminating) {
+        if untouched.contains(&child)
+            || too_early
+            || live.is_some_and(Live::is_terminating)
+            || seen.foreign(child).is_some()
+        {
             continue;
         }
-        if let Some(intent) = intent::child(workload, child)? {
+        if let Some(intent) = intent::child(&seen.workload, child, &selector)? {
             let guard = live.map_or(Guard::Create, |live| Guard::SameObject(live.revision().uid));
             steps.push(Step::Apply { child, intent, guard });
         }
     }
-    Ok(Plan { steps, refused, then: Then::Rest })
+    Ok(steps)
 }
 
 enum Movement {
     /// A write after which the number's holders have to be read again.
-    Transition(Vec<Step>),
+    Transition(Step),
     /// The Deployment's ordinary apply.
     Rest(Step),
     /// No write.
@@ -215,54 +314,50 @@ enum Movement {
 
 fn move_replicas(seen: &Observed) -> Result<Movement, IntentError> {
     let workload = &seen.workload;
+    if seen.foreign(ChildKind::Deployment).is_some() {
+        return Ok(Movement::Nothing);
+    }
     let live = seen.own(ChildKind::Deployment);
     if live.is_some_and(Live::is_terminating) {
         return Ok(Movement::Nothing);
     }
-    let revision = live.map(Live::revision);
+    let selector = selector(seen);
     let apply = |replicas, guard| -> Result<Step, IntentError> {
-        let intent = intent::deployment(workload, replicas)?;
+        let intent = intent::deployment(workload, replicas, &selector)?;
         Ok(Step::Apply { child: ChildKind::Deployment, intent, guard })
     };
-    let wanted = wanted_replicas(workload);
-    let decision = handover::decide(wanted, &seen.replicas());
-    let Some(revision) = revision else {
-        let Move::Create(number) = decision.next else { return Ok(Movement::Nothing) };
+    let next = seen.decision().next;
+    let Some(revision) = live.map(Live::revision) else {
+        let Move::Create(number) = next else { return Ok(Movement::Nothing) };
         let create = apply(number, Guard::Create)?;
-        return Ok(match wanted {
-            Wanted::Autoscaler { .. } => Movement::Transition(vec![create]),
+        return Ok(match wanted_replicas(workload) {
+            Wanted::Autoscaler { .. } => Movement::Transition(create),
             Wanted::Number(_) | Wanted::HandsOff => Movement::Rest(create),
         });
     };
-    Ok(match decision.next {
-        Move::Create(_) | Move::Hold => Movement::Nothing,
-        Move::Set(number) => Movement::Rest(apply(Some(number), Guard::SameObject(revision.uid))?),
-        Move::LeaveOut => Movement::Rest(apply(None, Guard::Unchanged(revision))?),
-        Move::HandOver(replicas) => Movement::Transition(vec![Step::HandOver { replicas, revision }]),
-        Move::TakeBack(replicas) => {
-            Movement::Transition(vec![apply(Some(replicas), Guard::Unchanged(revision))?])
+    Ok(match next {
+        Move::Create(_) | Move::Wait => Movement::Nothing,
+        Move::Set(number) => Movement::Rest(apply(Some(number), Guard::Unchanged(revision))?),
+        Move::LeaveOut => {
+            let apply = apply(None, Guard::Unchanged(revision))?;
+            let lets_go = live.is_some_and(|live| live.replica_holders().baton);
+            if lets_go { Movement::Transition(apply) } else { Movement::Rest(apply) }
         }
+        Move::HandOver(replicas) => Movement::Transition(Step::HandOver { replicas, revision }),
+        Move::Claim(replicas) => Movement::Transition(apply(Some(replicas), Guard::Unchanged(revision))?),
         // One release a plan: the first moves the resourceVersion that guards the second.
-        Move::Release { temporary: true, .. } => {
-            Movement::Transition(vec![Step::ReleaseTemporary { revision }])
-        }
+        Move::Release { temporary: true, .. } => Movement::Transition(Step::ReleaseTemporary { revision }),
         Move::Release { scale: entries, .. } => {
-            Movement::Transition(vec![Step::ReleaseScale { entries, revision }])
+            Movement::Transition(Step::ReleaseScale { entries, revision })
         }
     })
 }
 
-fn refusal(child: ChildKind, live: &Live, adoption: Adoption) -> Refusal {
-    let name = live.name_any();
-    let owner = match live.controller() {
-        Some(controller) => format!("it is controlled by {controller}"),
-        None => format!("it was made by {}", live.managers().join(", ")),
-    };
-    let advice = match adoption {
-        Adoption::Refuse => "delete or rename it, or give the Workload another name",
-        Adoption::Adopt => {
-            "this release of Baton can't adopt it yet: delete or rename it, or give the Workload another name"
-        }
-    };
-    Refusal { child, message: format!("{child} {name} exists and isn't this Workload's: {owner}; {advice}") }
+fn other_autoscaler(others: &[Autoscaler]) -> String {
+    let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
+    format!(
+        "another HorizontalPodAutoscaler scales the Deployment already: {}. Two would stop each other: delete it, or set \
+         spec.autoscaling.external in the place of an autoscaler of Baton's",
+        names.join(", ")
+    )
 }

@@ -76,7 +76,8 @@ async fn reconcile_workload(
     let uid = workload.uid().unwrap_or_default();
     let generation = workload.metadata.generation.unwrap_or_default();
     let mode = workload.spec.mode;
-    let seen = Observed { children: context.stores.children_of(&workload), workload };
+    let children = context.stores.children_of(&workload);
+    let seen = Observed { children, autoscalers: context.stores.autoscalers_of(&workload), workload };
     recall_fights(&seen.workload, context);
 
     let for_real = context.resync(|resync| resync.is_due(&uid, Instant::now())) && mode == Mode::Enforce;

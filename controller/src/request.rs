@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     FIELD_MANAGER, HANDOVER_MANAGER,
+    adoption::{LAST_APPLIED, Migration},
     child::ChildKind,
     live::{Revision, ScaleEntry},
     plan::{Guard, Step},
@@ -73,6 +74,10 @@ impl Request {
                 let patch = serde_json::from_value(release_patch(entries, revision));
                 Write::Patch(patch.map_err(|source| RequestError { child, source })?)
             }
+            Step::Migrate { migration, revision, .. } => {
+                let patch = serde_json::from_value(migration_patch(migration, revision));
+                Write::Patch(patch.map_err(|source| RequestError { child, source })?)
+            }
             Step::Delete { revision, .. } => Write::Delete(revision.clone()),
         };
         Ok(Self { child, write })
@@ -122,6 +127,19 @@ fn guarded(mut body: Value, guard: &Guard) -> Value {
         }
     }
     body
+}
+
+/// The JSON patch that makes others' ownership Baton's. What the test refers to is all that the patch depends on.
+fn migration_patch(migration: &Migration, revision: &Revision) -> Value {
+    let mut operations = vec![
+        json!({"op": "test", "path": "/metadata/resourceVersion", "value": revision.resource_version}),
+        json!({"op": "replace", "path": "/metadata/managedFields", "value": migration.managed_fields}),
+    ];
+    if migration.drops_last_applied {
+        let annotation = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
+        operations.push(json!({"op": "remove", "path": format!("/metadata/annotations/{annotation}")}));
+    }
+    Value::Array(operations)
 }
 
 /// A JSON patch of `managedFields`: the only way to take a field from a manager without writing the field.

@@ -144,7 +144,7 @@ fn controller(
     metrics: &Metrics,
     concurrency: NonZeroU16,
 ) -> Controller<WatchedWorkload> {
-    let Streams { workloads, workload_store, children } = streams;
+    let Streams { workloads, workload_store, children, scaled } = streams;
     let workloads = workloads.inspect_ok({
         let metrics = metrics.clone();
         move |workload| metrics.triggered(&ObjectRef::from_obj(workload))
@@ -161,7 +161,11 @@ fn controller(
     });
     let mut controller = Controller::for_stream(workloads, workload_store)
         .with_config(controller::Config::default().concurrency(concurrency.get()))
-        .reconcile_all_on(again);
+        .reconcile_all_on(again)
+        .reconcile_on(scaled.inspect({
+            let metrics = metrics.clone();
+            move |workload| metrics.triggered(workload)
+        }));
     for (kind, touched) in children {
         let metrics = metrics.clone();
         let concerned = move |child| {

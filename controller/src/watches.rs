@@ -2,10 +2,13 @@
 //!
 //! Reads come from here; a steady cluster costs no request but the watches. Refuses to know what is done about a change.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use baton_crd::{GROUP, Workload, labels};
-use futures::{Stream, StreamExt, TryStreamExt, stream::BoxStream};
+use futures::{Stream, StreamExt, TryStreamExt, channel::mpsc, stream::BoxStream};
 use kube::{
     Api, Client, Resource, ResourceExt,
     runtime::{
@@ -17,7 +20,13 @@ use kube::{
 
 use tokio::sync::watch::{Receiver, channel};
 
-use crate::{child::ChildKind, live::Live, watched::WatchedWorkload};
+use crate::{
+    autoscalers::{Autoscaler, Autoscalers, Target},
+    child::ChildKind,
+    live::Live,
+    lock::lock,
+    watched::WatchedWorkload,
+};
 
 /// Where Baton looks for Workloads.
 #[derive(Clone, Debug)]
@@ -45,10 +54,11 @@ impl Scope {
     }
 }
 
-/// Caches of Workloads and of all children that bear Baton's label.
+/// Caches of all children that bear Baton's label, and of what is to be known of other people's autoscalers.
 #[derive(Clone)]
 pub(crate) struct Stores {
     children: BTreeMap<ChildKind, Store<Live>>,
+    autoscalers: Arc<Mutex<Autoscalers>>,
     /// For each cache, whether it has been filled once. Not [`Store::wait_until_ready`]: of several that wait there at
     /// the same time it wakes only the last.
     filled: Vec<Receiver<bool>>,
@@ -59,6 +69,8 @@ pub(crate) struct Streams {
     pub(crate) workloads: BoxStream<'static, watcher::Result<WatchedWorkload>>,
     pub(crate) workload_store: Store<WatchedWorkload>,
     pub(crate) children: Vec<(ChildKind, BoxStream<'static, watcher::Result<Live>>)>,
+    /// Workloads whose Deployment other autoscalers scale than before. Its errors are told by the stream of the children.
+    pub(crate) scaled: BoxStream<'static, ObjectRef<WatchedWorkload>>,
 }
 
 impl Stores {
@@ -85,6 +97,11 @@ impl Stores {
         self.children.iter().filter_map(cached).collect()
     }
 
+    /// The HorizontalPodAutoscalers that scale this Workload's Deployment.
+    pub(crate) fn autoscalers_of(&self, workload: &Workload) -> Vec<Autoscaler> {
+        lock(&self.autoscalers).of(&Target::of(workload))
+    }
+
     fn cache<K>(
         &mut self,
         writer: Writer<K>,
@@ -104,24 +121,56 @@ impl Stores {
     }
 }
 
-/// Prepares the watches: one of Workloads and one of each kind of child.
+/// Prepares the watches: one of Workloads and one of each kind of child. Of HorizontalPodAutoscalers all are watched, since
+/// what scales a Deployment needn't bear a label of Baton's; but only children are kept whole.
 pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
-    let mut stores = Stores { children: BTreeMap::new(), filled: Vec::new() };
+    let mut stores = Stores { children: BTreeMap::new(), autoscalers: Arc::default(), filled: Vec::new() };
     let (workload_store, writer) = reflector::store();
     let workloads = watcher(scope.workloads(client), watcher::Config::default());
     let workloads = stores.cache(writer, workloads).applied_objects().boxed();
 
-    let ours =
-        watcher::Config::default().labels(&format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_BATON));
+    let ours = format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_BATON);
+    let (tell, scaled) = mpsc::unbounded();
     let mut children = Vec::new();
     for kind in ChildKind::ALL {
         let writer = Writer::new(kind.api_resource());
         stores.children.insert(kind, writer.as_reader());
-        let events =
-            watcher(scope.children(client, kind), ours.clone()).modify(move |child| child.set_kind(kind));
+        let config = match kind {
+            ChildKind::Autoscaler => watcher::Config::default(),
+            _ => watcher::Config::default().labels(&ours),
+        };
+        let events = watcher(scope.children(client, kind), config).modify(move |child| child.set_kind(kind));
+        let events = match kind {
+            ChildKind::Autoscaler => {
+                let (index, tell) = (stores.autoscalers.clone(), tell.clone());
+                events
+                    .inspect_ok(move |event| {
+                        for target in lock(&index).take(event) {
+                            let workload = ObjectRef::new(&target.deployment).within(&target.namespace);
+                            // Nobody listens any more when the operator is shutting down.
+                            let _ = tell.unbounded_send(workload);
+                        }
+                    })
+                    .try_filter_map(async |event| Ok(only_children(event)))
+                    .boxed()
+            }
+            _ => events.boxed(),
+        };
         children.push((kind, stores.cache(writer, events).touched_objects().boxed()));
     }
-    (stores, Streams { workloads, workload_store, children })
+    (stores, Streams { workloads, workload_store, children, scaled: scaled.boxed() })
+}
+
+/// What an event means for a cache that holds only what bears Baton's label: an object that has lost it is gone.
+fn only_children(event: watcher::Event<Live>) -> Option<watcher::Event<Live>> {
+    use watcher::Event::{Apply, Delete, InitApply};
+    let is_child =
+        |live: &Live| live.labels().get(labels::MANAGED_BY).is_some_and(|by| by == labels::MANAGED_BY_BATON);
+    match event {
+        Apply(live) if !is_child(&live) => Some(Delete(live)),
+        InitApply(live) if !is_child(&live) => None,
+        event => Some(event),
+    }
 }
 
 /// The Workload that a child's change concerns: its controller, or, where somebody removed that, the one that its label

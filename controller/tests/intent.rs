@@ -5,8 +5,10 @@ mod common;
 
 use baton_controller::{
     child::ChildKind,
-    intent::{child, deployment},
+    intent::{self, Intent, Selector},
+    live::Live,
 };
+use baton_crd::Workload;
 use common::{UID, workload};
 use serde_json::{Value, json};
 
@@ -26,8 +28,16 @@ fn metadata() -> Value {
     })
 }
 
+fn child(workload: &Workload, kind: ChildKind) -> Option<Intent> {
+    intent::child(workload, kind, &Selector::of(workload, None)).unwrap()
+}
+
+fn deployment(workload: &Workload, replicas: Option<i32>) -> Intent {
+    intent::deployment(workload, replicas, &Selector::of(workload, None)).unwrap()
+}
+
 fn of(spec: &Value, kind: ChildKind) -> Value {
-    child(&workload(spec), kind).unwrap().unwrap().into_value()
+    child(&workload(spec), kind).unwrap().into_value()
 }
 
 #[test]
@@ -44,14 +54,14 @@ fn the_least_deployment_says_what_the_template_says_and_how_its_pods_are_found()
             },
         },
     });
-    assert_eq!(deployment(&workload(&json!({})), None).unwrap().into_value(), expected);
+    assert_eq!(deployment(&workload(&json!({})), None).into_value(), expected);
 }
 
 #[test]
 fn replicas_are_in_the_intent_only_where_baton_decides_them() {
     let workload = workload(&json!({"replicas": 3}));
-    assert_eq!(deployment(&workload, Some(3)).unwrap().as_value()["spec"]["replicas"], 3);
-    assert_eq!(deployment(&workload, None).unwrap().as_value()["spec"].get("replicas"), None);
+    assert_eq!(deployment(&workload, Some(3)).as_value()["spec"]["replicas"], 3);
+    assert_eq!(deployment(&workload, None).as_value()["spec"].get("replicas"), None);
 }
 
 #[test]
@@ -160,7 +170,27 @@ fn what_the_workload_does_not_ask_for_has_no_intent() {
     let plain = workload(&json!({}));
     let external = workload(&json!({"autoscaling": {"external": {}}}));
     for kind in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
-        assert_eq!(child(&plain, kind).unwrap(), None);
-        assert_eq!(child(&external, kind).unwrap(), None);
+        assert_eq!(child(&plain, kind), None);
+        assert_eq!(child(&external, kind), None);
     }
+}
+
+#[test]
+fn a_deployment_that_was_adopted_keeps_its_selector_and_the_other_children_follow_it() {
+    let workload = workload(&json!({
+        "service": {"ports": [{"port": 80}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    }));
+    let labels = json!({"app": "shop", "tier": "front"});
+    let adopted = json!({"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": labels}}});
+    let selector = Selector::of(&workload, Some(&Live::from_json(adopted).unwrap()));
+    let spec = |kind| {
+        let intent = intent::child(&workload, kind, &selector).unwrap().unwrap();
+        intent.into_value()["spec"].take()
+    };
+    let deployment = spec(ChildKind::Deployment);
+    assert_eq!(deployment["selector"], json!({"matchLabels": labels}));
+    assert_eq!(deployment["template"]["metadata"]["labels"], labels, "another label would restart the pods");
+    assert_eq!(spec(ChildKind::Service)["selector"], labels);
+    assert_eq!(spec(ChildKind::DisruptionBudget)["selector"], json!({"matchLabels": labels}));
 }

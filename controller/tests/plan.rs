@@ -60,10 +60,15 @@ fn replicas_pass_to_the_temporary_manager_before_baton_lets_go_and_the_autoscale
     assert_eq!(first.then, Then::LookAgain);
 
     let second = plan_of(&seen(&workload, [deployment_held_by("bt", 4)]));
-    assert_eq!(told(&second), ["apply Deployment", "create HorizontalPodAutoscaler"]);
+    assert_eq!(told(&second), ["apply Deployment"]);
     assert_eq!(replicas_of(&second.steps[0]), None);
     assert!(matches!(second.steps[0], Step::Apply { guard: Guard::Unchanged(_), .. }));
-    assert_eq!(second.then, Then::Rest);
+    assert_eq!(second.then, Then::LookAgain);
+
+    let third = plan_of(&seen(&workload, [deployment_held_by("t", 4)]));
+    assert_eq!(told(&third), ["apply Deployment", "create HorizontalPodAutoscaler"]);
+    assert_eq!(replicas_of(&third.steps[0]), None);
+    assert_eq!(third.then, Then::Rest);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn enforced(mut seen: Observed) -> Observed {
 
 /// The same children under another spec.
 fn edited(before: &Observed, spec: &Value) -> Observed {
-    Observed { workload: Arc::new(workload(spec)), children: before.children.clone() }
+    Observed { workload: Arc::new(workload(spec)), ..before.clone() }
 }
 
 fn rehearsed(seen: &Observed) -> Rehearsal {

@@ -24,6 +24,13 @@ pub const HANDOVER_PENDING: &str = "HandoverPending";
 /// `True` when the autoscaler that held the Deployment's replicas is gone. The number stays as it is.
 pub const AUTOSCALER_MISSING: &str = "AutoscalerMissing";
 
+/// `True` while the number is 0, at which its autoscaler does nothing until somebody scales to 1 or more.
+pub const AUTOSCALER_DISABLED: &str = "AutoscalerDisabled";
+
+/// `True` while more HorizontalPodAutoscalers scale the Deployment than the spec tells of: two with one target stop each
+/// other, and one that the spec doesn't tell of would be fought about the number. Baton adds none of its own then.
+pub const AUTOSCALER_CONFLICT: &str = "AutoscalerConflict";
+
 /// `True` while another field manager takes a field again and again as Baton takes it back. The child is left alone for
 /// longer and longer pauses then; the condition goes when the fight is over.
 pub const CONTESTED: &str = "Contested";

@@ -36,3 +36,10 @@ pub(crate) fn port_or_name(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-int-or-string": true, "minimum": 1, "maximum": 65535, "minLength": 1, "maxLength": 15
     })
 }
+
+/// Names of field managers, as long as the API server allows them.
+pub(crate) fn manager_names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array", "maxItems": 16, "items": {"type": "string", "minLength": 1, "maxLength": 128}
+    })
+}

@@ -44,6 +44,14 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
             "the template's label baton.rs/workload is Baton's own: drop it, or set it to the Workload's name"
         )
         .field_path(".spec.template"),
+    validation = Rule::new("!has(self.spec.retiredManagers) || self.spec.adoption == 'Adopt'")
+        .message("retiredManagers are retired when a child is adopted: set adoption: Adopt, or drop retiredManagers")
+        .field_path(".spec.retiredManagers"),
+    validation = Rule::new(
+        "!has(self.spec.retiredManagers) || !self.spec.retiredManagers.exists(name, name in ['baton', 'handover-to-hpa'])"
+    )
+        .message("baton and handover-to-hpa are Baton's own managers and can't be retired: drop them")
+        .field_path(".spec.retiredManagers"),
     printcolumn(
         name = "Ready",
         type_ = "integer",
@@ -124,6 +132,15 @@ pub struct WorkloadSpec {
     /// says so in the status, `Adopt` makes it a child of this Workload.
     #[serde(default)]
     pub adoption: Adoption,
+
+    /// Field managers that have nothing to say about the children any more, such as `helm` after a move from Helm. Only
+    /// with `adoption: Adopt`. What they own of a child becomes Baton's: it stays where the spec sets it, and goes where
+    /// the spec doesn't. A controller reference that one of them made goes too. What was made by client-side `kubectl
+    /// apply` needn't be named: adopting a child takes that over anyway.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[schemars(schema_with = "crate::schema::manager_names")]
+    pub retired_managers: Vec<String>,
 
     /// How far Baton goes: `Enforce` (default) writes the children; `Preview` and `Paused` write none, and report in
     /// `status.plan` what a write would do: with `Preview` before you let Baton go on, with `Paused` what has drifted

@@ -18,7 +18,8 @@ pub struct WorkloadStatus {
     pub observed_generation: Option<i64>,
 
     /// The state in terms that programs can wait for: `Ready`, `Progressing`, `Applied`, with autoscaling `HandedOver`,
-    /// `HandoverPending`, `AutoscalerMissing`, and `Contested` while another manager fights Baton about a field.
+    /// `HandoverPending`, `AutoscalerMissing`, `AutoscalerDisabled`, `AutoscalerConflict`, and `Contested` while another
+    /// manager fights Baton about a field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
@@ -72,6 +73,11 @@ pub struct ReplicaOwnership {
     /// The Deployment's `spec.replicas`.
     pub value: i32,
 
+    /// The HorizontalPodAutoscalers that scale the Deployment, whoever made them. None of them need hold the number yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub autoscalers: Vec<String>,
+
     /// Since when the phase and the holder are what they are.
     pub since: Time,
 
@@ -95,6 +101,10 @@ pub enum HandoverPhase {
     OwnedByOther,
     /// The autoscaler that held the number is gone; the number stays.
     AutoscalerMissing,
+    /// The number is 0, at which its autoscaler does nothing until somebody scales to 1 or more.
+    AutoscalerDisabled,
+    /// More HorizontalPodAutoscalers scale the Deployment than the spec tells of. They would stop each other.
+    AutoscalerConflict,
     /// Autoscaling is no longer wanted, and Baton is taking the number back.
     TakingBack,
 }

@@ -88,6 +88,7 @@ fn a_workload_survives_the_wire() {
             holder: "handover-to-hpa".to_owned(),
             phase: HandoverPhase::HandoverPending,
             value: 3,
+            autoscalers: vec!["shop".to_owned()],
             since: time(1_000),
             waiting_for: Some("the autoscaler to write a number".to_owned()),
         }),

@@ -80,6 +80,16 @@ pub enum Error {
         /// What was seen last.
         state: String,
     },
+    /// Something that was to be seen without a gap may have been missed.
+    #[error("some {what} may have been missed, {why}. What was seen:\n{seen}")]
+    Missed {
+        /// What was to be seen.
+        what: String,
+        /// When, and why it can't be told any more.
+        why: String,
+        /// What was seen before and after.
+        seen: String,
+    },
     /// A kubeconfig could not be read or lacks what is needed.
     #[error("the kubeconfig {} can't be used", path.display())]
     Kubeconfig {

@@ -121,6 +121,13 @@ pub(crate) async fn anonymous_client(path: &Path) -> Result<Client, Error> {
     connect(path, config)
 }
 
+/// As [`client`], with a client that sends each request once: whoever has it tries again in its own way.
+pub(crate) async fn impatient_client(path: &Path) -> Result<Client, Error> {
+    let mut config = config(path).await?;
+    config.default_retry = false;
+    connect(path, config)
+}
+
 async fn config(path: &Path) -> Result<Config, Error> {
     let failed = |source| Error::Kubeconfig { path: path.to_owned(), source };
     let file = Kubeconfig::read_from(path).map_err(failed)?;

@@ -1,10 +1,9 @@
 //! The Deployment.
 
-use baton_crd::{Workload, labels, pod_template_schema};
-use kube::ResourceExt;
+use baton_crd::{Workload, pod_template_schema};
 use serde_json::{Map, Value, json};
 
-use super::{Intent, IntentError, minimal::minimal, selector, to_json, with_head};
+use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head};
 use crate::child::ChildKind;
 
 const CHILD: ChildKind = ChildKind::Deployment;
@@ -13,12 +12,16 @@ const CHILD: ChildKind = ChildKind::Deployment;
 ///
 /// # Errors
 /// When the Workload can't be written as JSON.
-pub fn deployment(workload: &Workload, replicas: Option<i32>) -> Result<Intent, IntentError> {
+pub fn deployment(
+    workload: &Workload,
+    replicas: Option<i32>,
+    selector: &Selector,
+) -> Result<Intent, IntentError> {
     let spec = &workload.spec;
     let template = minimal(to_json(CHILD, &spec.template)?, Some(pod_template_schema())).unwrap_or_default();
     let mut intent = json!({
-        "selector": {"matchLabels": selector(workload)},
-        "template": with_selector_label(workload, template),
+        "selector": selector.to_json(),
+        "template": with_selectors_labels(template, selector),
     });
     if let Some(replicas) = replicas {
         intent["replicas"] = replicas.into();
@@ -34,8 +37,14 @@ pub fn deployment(workload: &Workload, replicas: Option<i32>) -> Result<Intent, 
     Ok(with_head(workload, CHILD, &intent))
 }
 
-fn with_selector_label(workload: &Workload, template: Value) -> Value {
+/// A label that the template has with another value stays: the API server says what is wrong with that.
+fn with_selectors_labels(template: Value, selector: &Selector) -> Value {
     let mut template = if template.is_object() { template } else { Value::Object(Map::new()) };
-    template["metadata"]["labels"][labels::WORKLOAD] = workload.name_any().into();
+    for (name, value) in selector.labels() {
+        let label = &mut template["metadata"]["labels"][name];
+        if label.is_null() {
+            *label = value.as_str().into();
+        }
+    }
     template
 }

@@ -1,12 +1,14 @@
 //! What each child should look like: complete and minimal intents.
 //!
 //! An intent holds every field that Baton wants to own and nothing else: no nulls, no empty lists, no empty maps, and
-//! nothing that the server fills in. Pure functions of the Workload. Refuses to know live objects.
+//! nothing that the server fills in. Pure functions of the Workload and of the [`Selector`] of its pods, the one thing that a
+//! live object decides.
 
 mod autoscaler;
 mod deployment;
 mod disruption_budget;
 mod minimal;
+mod selector;
 mod service;
 
 use baton_crd::{Workload, labels};
@@ -14,6 +16,7 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 pub use deployment::deployment;
+pub use selector::Selector;
 
 use crate::child::ChildKind;
 
@@ -44,16 +47,21 @@ pub struct IntentError {
     pub source: serde_json::Error,
 }
 
-/// The intent of a child other than the Deployment; absent where the Workload doesn't ask for one.
+/// The intent of a child, of the Deployment with the number that the spec says; absent where the Workload doesn't ask for
+/// one.
 ///
 /// # Errors
 /// When the Workload can't be written as JSON.
-pub fn child(workload: &Workload, kind: ChildKind) -> Result<Option<Intent>, IntentError> {
+pub fn child(
+    workload: &Workload,
+    kind: ChildKind,
+    selector: &Selector,
+) -> Result<Option<Intent>, IntentError> {
     match kind {
-        ChildKind::Deployment => deployment(workload, workload.spec.replicas).map(Some),
-        ChildKind::Service => service::service(workload),
+        ChildKind::Deployment => deployment(workload, workload.spec.replicas, selector).map(Some),
+        ChildKind::Service => service::service(workload, selector),
         ChildKind::Autoscaler => autoscaler::autoscaler(workload),
-        ChildKind::DisruptionBudget => disruption_budget::disruption_budget(workload),
+        ChildKind::DisruptionBudget => disruption_budget::disruption_budget(workload, selector),
     }
 }
 
@@ -87,11 +95,6 @@ fn with_head(workload: &Workload, kind: ChildKind, spec: &Value) -> Intent {
         "metadata": metadata,
         "spec": spec,
     }))
-}
-
-/// The labels that select this Workload's pods.
-fn selector(workload: &Workload) -> Value {
-    json!({ labels::WORKLOAD: workload.name_any() })
 }
 
 fn to_json<T: serde::Serialize>(child: ChildKind, value: &T) -> Result<Value, IntentError> {

@@ -3,12 +3,12 @@
 use baton_crd::Workload;
 use serde_json::{Value, json};
 
-use super::{Intent, IntentError, minimal::minimal, selector, to_json, with_head};
+use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head};
 use crate::child::ChildKind;
 
 const CHILD: ChildKind = ChildKind::Service;
 
-pub(super) fn service(workload: &Workload) -> Result<Option<Intent>, IntentError> {
+pub(super) fn service(workload: &Workload, selector: &Selector) -> Result<Option<Intent>, IntentError> {
     let Some(wanted) = &workload.spec.service else { return Ok(None) };
     let fields = minimal(to_json(CHILD, wanted)?, None).unwrap_or_default();
     let Value::Object(mut spec) = fields else { return Ok(None) };
@@ -23,7 +23,7 @@ pub(super) fn service(workload: &Workload) -> Result<Option<Intent>, IntentError
     if let Some(seconds) = wanted.session_affinity_timeout_seconds {
         spec.insert("sessionAffinityConfig".to_owned(), json!({"clientIP": {"timeoutSeconds": seconds}}));
     }
-    spec.insert("selector".to_owned(), selector(workload));
+    spec.insert("selector".to_owned(), json!(selector.labels()));
 
     let Intent(mut intent) = with_head(workload, CHILD, &Value::Object(spec));
     let metadata = &mut intent["metadata"];

@@ -12,13 +12,15 @@ use serde::Serialize;
 use super::labels::ByKind;
 use crate::child::ChildKind;
 
-const PHASES: [HandoverPhase; 7] = [
+const PHASES: [HandoverPhase; 9] = [
     HandoverPhase::Fixed,
     HandoverPhase::Unmanaged,
     HandoverPhase::HandoverPending,
     HandoverPhase::HandedOver,
     HandoverPhase::OwnedByOther,
     HandoverPhase::AutoscalerMissing,
+    HandoverPhase::AutoscalerDisabled,
+    HandoverPhase::AutoscalerConflict,
     HandoverPhase::TakingBack,
 ];
 

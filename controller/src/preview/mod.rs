@@ -17,7 +17,7 @@ use crate::{
     causes::with_causes,
     child::ChildKind,
     context::Context,
-    enforce::about_to_be_created,
+    course::about_to_be_created,
     intent::IntentError,
     observe::Observed,
     plan::Refusal,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     causes::with_causes,
     child::ChildKind,
-    enforce::MOST_LOOKS,
+    course::MOST_PLANS,
     intent::IntentError,
     live::Live,
     observe::Observed,
@@ -52,7 +52,7 @@ pub fn rehearse(seen: &Observed, schemas: &Schemas, now: Timestamp) -> Result<Re
     for child in ChildKind::ALL.into_iter().filter(|child| seen.own(*child).is_some()) {
         rehearsal.children.insert(child, Rehearsed::default());
     }
-    for look in 0..MOST_LOOKS {
+    for look in 0..MOST_PLANS {
         let Plan { steps, refused, then } = plan(&stage, &stopped)?;
         if look == 0 {
             for refusal in &refused {

@@ -275,6 +275,12 @@ fn handover(ownership: &ReplicaOwnership) -> Vec<Verdict> {
         HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),
         HandoverPhase::AutoscalerMissing => not_yet("AutoscalerMissing", Some(condition::AUTOSCALER_MISSING)),
         HandoverPhase::OwnedByOther => not_yet("OwnedByOther", None),
+        HandoverPhase::AutoscalerDisabled => {
+            not_yet("AutoscalerDisabled", Some(condition::AUTOSCALER_DISABLED))
+        }
+        HandoverPhase::AutoscalerConflict => {
+            not_yet("AutoscalerConflict", Some(condition::AUTOSCALER_CONFLICT))
+        }
         HandoverPhase::TakingBack => not_yet("TakingBack", None),
     }
 }

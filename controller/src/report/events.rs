@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_crd::{ChildState, HandoverPhase, WorkloadStatus, condition};
+use baton_crd::{ChildState, HandoverPhase, ReplicaOwnership, WorkloadStatus, condition};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
@@ -52,6 +52,13 @@ pub fn deeds(pass: &Pass) -> Vec<Event> {
     let deed = |(child, result): (&ChildKind, &ChildResult)| {
         let event = match result {
             ChildResult::Created => normal("Created", "Apply", format!("created {child} {name}")),
+            ChildResult::Adopted { retired } => {
+                let from = match retired.as_slice() {
+                    [] => String::new(),
+                    retired => format!("; what {} owned of it is Baton's", retired.join(", ")),
+                };
+                normal("Adopted", "Adopt", format!("adopted {child} {name}, as spec.adoption asks for{from}"))
+            }
             ChildResult::Deleted => {
                 let note = format!("deleted {child} {name}: the spec no longer asks for it");
                 normal("Deleted", "Delete", note)
@@ -153,6 +160,15 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
             "HandOver",
             format!("the autoscaler is gone; {value} replicas stay, held by {holder}"),
         )),
+        HandoverPhase::AutoscalerDisabled => Some(warning(
+            "AutoscalerDisabled",
+            "HandOver",
+            format!(
+                "the autoscaler does nothing while there are 0 replicas, held by {holder}: {}",
+                waiting(after)
+            ),
+        )),
+        HandoverPhase::AutoscalerConflict => Some(warning("AutoscalerConflict", "HandOver", waiting(after))),
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if was_autoscaled(before) => Some(normal(
             "TakenBack",
             "TakeBack",
@@ -160,6 +176,10 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
         )),
         HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::TakingBack => None,
     }
+}
+
+fn waiting(ownership: &ReplicaOwnership) -> String {
+    format!("waiting for {}", ownership.waiting_for.as_deref().unwrap_or("nothing"))
 }
 
 fn contested_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<Event> {

@@ -56,6 +56,11 @@ impl Pass {
 pub enum ChildResult {
     /// It was made.
     Created,
+    /// It was somebody else's, and is this Workload's now.
+    Adopted {
+        /// The managers whose fields became Baton's.
+        retired: Vec<String>,
+    },
     /// It is as it should be: it was applied, or an apply would have changed nothing.
     Applied,
     /// It was deleted.

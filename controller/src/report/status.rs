@@ -2,7 +2,6 @@
 
 use baton_crd::{
     ChildState, ChildStatus, HandoverPhase, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus,
-    labels,
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -15,10 +14,7 @@ use super::{
     takeovers::takeovers,
 };
 use crate::{
-    child::ChildKind,
-    contention::Contested,
-    handover::{self, Decision},
-    observe::{wanted_replicas, wants},
+    child::ChildKind, contention::Contested, handover::Decision, intent::Selector, observe::wants,
     preview::Tried,
 };
 
@@ -34,7 +30,7 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
         conditions: conditions(pass, &children, ownership.as_ref(), &previous.conditions, now),
         replicas: number("replicas"),
         ready_replicas: number("readyReplicas"),
-        selector: Some(format!("{}={}", labels::WORKLOAD, workload.name_any())),
+        selector: Selector::of(workload, deployment).to_text(),
         replica_ownership: ownership,
         children,
         takeovers: takeovers(pass, &previous.takeovers, now),
@@ -93,7 +89,9 @@ fn written(
         return (ChildState::Contested, Some(message));
     }
     match pass.results.get(&kind) {
-        Some(ChildResult::Created | ChildResult::Applied) => (ChildState::Applied, None),
+        Some(ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Applied) => {
+            (ChildState::Applied, None)
+        }
         Some(ChildResult::Rejected(words)) => (ChildState::Rejected, Some(words.clone())),
         Some(ChildResult::Failed(words)) => (ChildState::Pending, Some(words.clone())),
         Some(ChildResult::HeldBack) => previous
@@ -138,22 +136,33 @@ fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
 fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
     let deployment = pass.seen.own(ChildKind::Deployment)?;
     let previous = previous.replica_ownership.as_ref();
-    let Decision { mut phase, mut waiting_for, .. } =
-        handover::decide(wanted_replicas(&pass.seen.workload), &pass.seen.replicas());
+    let Decision { mut phase, mut waiting_for, .. } = pass.seen.decision();
+    let holder = deployment.replica_holders().describe();
+    let autoscalers = pass.seen.autoscaler_names();
+    if let Some(before) = previous.filter(|_| phase == HandoverPhase::HandedOver && autoscalers.is_empty())
+        && before.holder == holder
+        && (!before.autoscalers.is_empty() || before.phase == HandoverPhase::AutoscalerMissing)
+    {
+        // Somebody may scale without an autoscaler that Baton can see. But one that was here and is gone is news.
+        phase = HandoverPhase::AutoscalerMissing;
+        waiting_for = Some(
+            "a HorizontalPodAutoscaler that scales the Deployment, or another write of the number".to_owned(),
+        );
+    }
     // A mode that writes nothing sets the number on no way.
     let begins_a_way = matches!(phase, HandoverPhase::HandoverPending | HandoverPhase::TakingBack);
     if let Some(before) = previous.filter(|before| begins_a_way && before.phase != phase)
         && pass.seen.workload.spec.mode != Mode::Enforce
     {
-        (phase, waiting_for) = (before.phase, Some("spec.mode to be Enforce"));
+        (phase, waiting_for) = (before.phase, Some("spec.mode to be Enforce".to_owned()));
     }
-    let holder = deployment.replica_holders().describe();
     let before = previous.filter(|before| before.holder == holder && before.phase == phase);
     Some(ReplicaOwnership {
         phase,
         value: deployment.replicas(),
         since: before.map_or_else(|| seconds(now), |before| before.since.clone()),
-        waiting_for: waiting_for.map(str::to_owned),
+        waiting_for,
+        autoscalers,
         holder,
     })
 }

@@ -28,7 +28,7 @@ pub fn workload(spec: &Value) -> Workload {
 /// The Workload with these live children, all its own.
 pub fn seen(workload: &Workload, children: impl IntoIterator<Item = (ChildKind, Value)>) -> Observed {
     let children = children.into_iter().map(|(kind, object)| (kind, live(object))).collect();
-    Observed { workload: Arc::new(workload.clone()), children }
+    Observed { workload: Arc::new(workload.clone()), children, autoscalers: Vec::new() }
 }
 
 /// A live child as a server would return it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use baton_controller::{
     act::{Actor, Effect, Outcome},
     child::ChildKind,
-    intent::deployment,
+    intent::{Selector, deployment},
     live::{Live, Revision},
     plan::{Guard, Step},
     request::Request,
@@ -25,7 +25,8 @@ async fn actor_for_a_paused_workload(scene: &Scene) -> (Actor, Workload) {
 }
 
 fn apply(workload: &Workload, replicas: Option<i32>, guard: Guard) -> Step {
-    Step::Apply { child: ChildKind::Deployment, intent: deployment(workload, replicas).unwrap(), guard }
+    let intent = deployment(workload, replicas, &Selector::of(workload, None)).unwrap();
+    Step::Apply { child: ChildKind::Deployment, intent, guard }
 }
 
 async fn send(actor: &Actor, workload: &Workload, step: &Step) -> Outcome {

@@ -1,6 +1,9 @@
 //! Baton owns exactly what its intents say, by one Apply entry, and nothing anywhere by Update.
 
-use baton_controller::{child::ChildKind, intent};
+use baton_controller::{
+    child::ChildKind,
+    intent::{self, Selector},
+};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -49,9 +52,10 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
         assert_eq!((operation.as_str(), subresource), ("Apply", &None), "{kind}");
 
         // What the server would say that a newcomer owns who applies this very intent.
+        let selector = Selector::of(&workload, None);
         let intent = match kind {
-            ChildKind::Deployment => intent::deployment(&workload, None).unwrap(),
-            _ => intent::child(&workload, kind).unwrap().unwrap(),
+            ChildKind::Deployment => intent::deployment(&workload, None, &selector).unwrap(),
+            _ => intent::child(&workload, kind, &selector).unwrap().unwrap(),
         };
         let params = PatchParams::apply("probe").force().dry_run();
         let probed =
