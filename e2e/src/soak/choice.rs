@@ -63,9 +63,13 @@ pub struct Choice {
     pub pause: Duration,
 }
 
-/// What there is at the beginning: a number, since an autoscaler can only be switched on later.
+/// What there is at the beginning: a number in any case, or the Deployment would begin with the API server's default.
 pub fn first(random: &mut Random) -> Wish {
-    Wish { replicas: Some(number(random)), scaling: Scaling::Nobody }
+    if random.percent(50) {
+        Wish { replicas: Some(number(random)), scaling: Scaling::Nobody }
+    } else {
+        Wish { replicas: maybe_number(random), scaling: Scaling::Own(limits(random)) }
+    }
 }
 
 /// The next choice, where the Workload says `wish`.

@@ -18,7 +18,8 @@
 //! - The temporary manager changes no number, nobody else changes any, and somebody always holds it.
 //!
 //! The margin of a change is the new number less the least that those wanted who were entitled to make it. It is never
-//! below zero, and zero whenever somebody got just what they asked for. Nobody ever asks for 1.
+//! below zero, and zero whenever somebody got just what they asked for. Nobody ever asks for
+//! 1, nor for 0, at which autoscalers do nothing.
 //!
 //! A seed tells what the users do and when. What comes of it also hangs on how fast the machine is.
 

@@ -123,6 +123,7 @@ async fn live(mut user: User<'_>, mut random: Random, switches: u32) -> Result<u
     let mut load = choice::load(&mut random);
     user.load(load);
     user.apply(None, &wish).await?;
+    user.until_created().await?;
     for _ in 0..switches {
         let choice = choice::next(&mut random, &wish);
         wish = choice.wish;

@@ -8,10 +8,11 @@ use std::{
 };
 
 use baton_crd::Workload;
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams},
+    runtime::wait::await_condition,
 };
 use serde_json::{Value, json};
 
@@ -23,6 +24,8 @@ use crate::{Error, MetricsApi};
 
 /// The field manager of the users.
 const MANAGER: &str = "user";
+/// How long the operator may take to create a Deployment.
+const CREATED: Duration = Duration::from_mins(1);
 
 /// What users did, in order.
 #[derive(Debug)]
@@ -102,6 +105,22 @@ impl<'a> User<'a> {
         let (params, body) = (PatchParams::apply(MANAGER), workload(&self.name, wish));
         let applied = workloads.patch(&self.name, &params, &Patch::Apply(body)).await;
         applied.map(|_| ()).map_err(Error::api(format!("apply the Workload {}", self.name)))
+    }
+
+    /// Waits until there is a Deployment. A Workload that no longer has a number by then would begin with the API server's
+    /// default, and rightly so.
+    pub(super) async fn until_created(&self) -> Result<(), Error> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), self.namespace);
+        let created = await_condition(deployments, &self.name, |seen: Option<&Deployment>| seen.is_some());
+        let what = || format!("the Deployment {} being created", self.name);
+        match tokio::time::timeout(CREATED, created).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(Error::parse(what())(error)),
+            Err(_) => {
+                let state = "see the operator's log".to_owned();
+                Err(Error::Timeout { what: what(), limit: CREATED, state })
+            }
+        }
     }
 
     /// Does what was chosen, but for the loads and the pause.
