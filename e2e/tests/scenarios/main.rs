@@ -9,6 +9,7 @@ mod handover;
 mod install;
 mod kubectl;
 mod lifecycle;
+mod load;
 mod ownership;
 mod permissions;
 mod preview;
