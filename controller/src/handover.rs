@@ -66,7 +66,8 @@ pub struct Seen<'a> {
 pub enum State {
     /// There is no Deployment.
     Absent,
-    /// Whoever wrote through the `scale` subresource: an autoscaler or `kubectl scale`, whatever its name.
+    /// Whoever wrote through the `scale` subresource: an autoscaler or `kubectl scale`, whatever its name. A zero that nobody
+    /// holds was written that way too: a `Scale` leaves its number out when that is 0, so nobody gets to own it.
     Scaled {
         /// Whether Baton holds it too.
         baton: bool,
@@ -90,17 +91,30 @@ pub enum State {
 impl State {
     /// The state of a Deployment, or of none.
     pub fn of(deployment: Option<&Live>) -> Self {
-        deployment.map_or(Self::Absent, |live| Self::held_by(&live.replica_holders()))
+        deployment.map_or(Self::Absent, |live| Held::of(live).state())
+    }
+}
+
+/// The number and who holds it.
+struct Held {
+    value: i32,
+    holders: ReplicaHolders,
+}
+
+impl Held {
+    fn of(deployment: &Live) -> Self {
+        Self { value: deployment.replicas(), holders: deployment.replica_holders() }
     }
 
-    fn held_by(holders: &ReplicaHolders) -> Self {
-        let ReplicaHolders { baton, temporary, scale, others } = holders;
+    fn state(&self) -> State {
+        let ReplicaHolders { baton, temporary, scale, others } = &self.holders;
+        let is_held = *baton || *temporary || !others.is_empty();
         match (baton, temporary) {
-            _ if !scale.is_empty() => Self::Scaled { baton: *baton },
-            _ if !others.is_empty() => Self::Other { baton: *baton },
-            (_, true) => Self::Lent { baton: *baton },
-            (true, false) => Self::Held,
-            (false, false) => Self::Unheld,
+            _ if !scale.is_empty() || (self.value == 0 && !is_held) => State::Scaled { baton: *baton },
+            _ if !others.is_empty() => State::Other { baton: *baton },
+            (_, true) => State::Lent { baton: *baton },
+            (true, false) => State::Held,
+            (false, false) => State::Unheld,
         }
     }
 }
@@ -144,7 +158,7 @@ pub struct Decision {
 /// Decides the next move.
 pub fn decide(wanted: Wanted, seen: &Seen<'_>) -> Decision {
     let Some(deployment) = seen.deployment else { return create(wanted) };
-    let held = Held { value: deployment.replicas(), holders: deployment.replica_holders() };
+    let held = Held::of(deployment);
     let (phase, waiting_for) = told::phase(wanted, &held, seen);
     let next = match wanted {
         Wanted::Autoscaler { start, .. } => let_go(&held, start),
@@ -152,18 +166,6 @@ pub fn decide(wanted: Wanted, seen: &Seen<'_>) -> Decision {
         Wanted::Number(number) => take_back(number, held, seen),
     };
     Decision { next, phase, waiting_for }
-}
-
-/// The number and who holds it.
-struct Held {
-    value: i32,
-    holders: ReplicaHolders,
-}
-
-impl Held {
-    fn state(&self) -> State {
-        State::held_by(&self.holders)
-    }
 }
 
 fn create(wanted: Wanted) -> Decision {

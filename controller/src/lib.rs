@@ -2,9 +2,11 @@
 //!
 //! The loop is *observe → plan → act → report*:
 //!
-//! - [`observe`] gathers what is there: the Workload and its live children, from caches that watches feed;
-//! - [`plan`] decides, as a pure function, which [`plan::Step`]s come next; [`handover`] is its part about `spec.replicas`
-//!   and [`intent`] its part about what a child should look like;
+//! - [`observe`] gathers what is there: the Workload and its live children, from caches that watches feed, and the
+//!   [`autoscalers`] that scale its Deployment;
+//! - [`plan`] decides, as a pure function, which [`plan::Step`]s come next; [`handover`] is its part about `spec.replicas`,
+//!   [`adoption`] its part about what somebody else made, and [`intent`] its part about what a child should look like;
+//! - [`course`] is a pass as a state machine without I/O: what to look at, what to write, and what to make of each answer;
 //! - [`act`] sends each step, as a [`request`], to the API server and says how it ended. Before that, [`predict`] says what
 //!   the request will do, so that one that changes nothing isn't sent; after it, the answer is held against that;
 //! - [`report`] puts the outcome into the Workload's status and into Events.

@@ -252,6 +252,7 @@ fn adoptions(
             Verdict::Refuse(message) => refused.push(refusal(Cause::NotOwned, message)),
             _ if live.is_terminating() => {}
             _ if child != ChildKind::Deployment && seen.own(ChildKind::Deployment).is_none() => {}
+            _ if child == ChildKind::Autoscaler && !has_let_go(seen) => {}
             Verdict::Migrate(migration) => {
                 steps.push(Step::Migrate { child, migration, revision: live.revision() });
             }
@@ -281,12 +282,11 @@ fn selector(seen: &Observed) -> Selector {
 
 /// The children other than the Deployment.
 fn others(seen: &Observed, untouched: &BTreeSet<ChildKind>) -> Result<Vec<Step>, IntentError> {
-    let handed_over = seen.own(ChildKind::Deployment).is_some_and(|live| !live.replica_holders().baton);
     let selector = selector(seen);
     let mut steps = Vec::new();
     for child in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
         // An autoscaler that came before the handover would write a number that Baton still holds.
-        let too_early = child == ChildKind::Autoscaler && !handed_over;
+        let too_early = child == ChildKind::Autoscaler && !has_let_go(seen);
         let live = seen.own(child);
         if untouched.contains(&child)
             || too_early
@@ -301,6 +301,11 @@ fn others(seen: &Observed, untouched: &BTreeSet<ChildKind>) -> Result<Vec<Step>,
         }
     }
     Ok(steps)
+}
+
+/// Whether the number isn't Baton's.
+fn has_let_go(seen: &Observed) -> bool {
+    seen.own(ChildKind::Deployment).is_some_and(|live| !live.replica_holders().baton)
 }
 
 enum Movement {

@@ -6,6 +6,7 @@ mod common;
 use std::{collections::BTreeMap, time::Duration};
 
 use baton_controller::{
+    autoscalers::Autoscaler,
     child::ChildKind,
     contention::{Contested, LONGEST_PAUSE},
     predict::{Effects, Take},
@@ -174,6 +175,58 @@ fn an_autoscaler_that_is_gone_is_missed_while_the_number_stays() {
     let status = status(&pass, &WorkloadStatus::default(), now());
     assert_eq!(told(&status, "AutoscalerMissing"), "True AutoscalerMissing");
     assert_eq!(status.replica_ownership.unwrap().value, 4);
+}
+
+fn autoscaler(name: &str) -> Autoscaler {
+    Autoscaler { name: name.to_owned(), min_replicas: 2, controller: None }
+}
+
+#[test]
+fn an_autoscaler_of_somebody_else_is_missed_only_if_it_was_there_before() {
+    let external = workload(&json!({"autoscaling": {"external": {}}}));
+    let by_hand = pass(&external, [deployment_held_by("s", 4)], []);
+    let first = status(&by_hand, &WorkloadStatus::default(), now());
+    assert_eq!(told(&first, "HandedOver"), "True HandedOver", "somebody may scale without an autoscaler");
+
+    let mut scaled = pass(&external, [deployment_held_by("s", 4)], []);
+    scaled.seen.autoscalers = vec![autoscaler("theirs")];
+    let during = status(&scaled, &first, now());
+    assert_eq!(during.replica_ownership.as_ref().unwrap().autoscalers, ["theirs"]);
+    let after = status(&by_hand, &during, now());
+    assert_eq!(told(&after, "AutoscalerMissing"), "True AutoscalerMissing");
+    assert_eq!(status(&by_hand, &after, now()), after, "and it stays missed");
+    assert_eq!(reasons(&by_hand, &during, &after), ["AutoscalerMissing"]);
+    assert_eq!(status(&scaled, &after, now()), during);
+}
+
+#[test]
+fn more_autoscalers_than_the_spec_tells_of_are_told_by_name() {
+    let fixed = workload(&json!({"replicas": 3}));
+    let mut pass = pass(&fixed, [deployment_held_by("s", 5)], []);
+    pass.seen.autoscalers = vec![autoscaler("theirs")];
+    let status = status(&pass, &WorkloadStatus::default(), now());
+    assert_eq!(told(&status, "AutoscalerConflict"), "True AutoscalerConflict");
+    assert!(condition(&status, "AutoscalerConflict").message.contains("theirs"));
+    assert_eq!(reasons(&pass, &WorkloadStatus::default(), &status), ["AutoscalerConflict"]);
+}
+
+#[test]
+fn an_autoscaler_that_rests_at_zero_is_told() {
+    let autoscaled = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
+    let pass = pass(&autoscaled, [deployment_held_by("s", 0), child(ChildKind::Autoscaler)], []);
+    let status = status(&pass, &WorkloadStatus::default(), now());
+    assert_eq!(told(&status, "AutoscalerDisabled"), "True AutoscalerDisabled");
+    assert_eq!(told(&status, "HandedOver"), "False AutoscalerDisabled");
+}
+
+#[test]
+fn an_adoption_names_the_managers_that_were_retired() {
+    let adopted = ChildResult::Adopted { retired: vec!["helm".to_owned()] };
+    let workload = workload(&json!({"replicas": 3}));
+    let pass = pass(&workload, [deployment(&running())], [(ChildKind::Deployment, adopted)]);
+    let [event] = &deeds(&pass)[..] else { panic!() };
+    assert_eq!(event.reason, "Adopted");
+    assert!(event.note.as_ref().unwrap().contains("what helm owned of it is Baton's"), "{:?}", event.note);
 }
 
 #[test]

@@ -154,6 +154,17 @@ async fn an_external_autoscaler_stands_alone() {
 }
 
 #[tokio::test]
+async fn managers_are_retired_only_by_an_adoption_and_never_batons_own() {
+    let retired = |adoption: &str, manager: &str| json!({"adoption": adoption, "retiredManagers": [manager]});
+    assert_refused(retired("Refuse", "helm"), "set adoption: Adopt, or drop retiredManagers").await;
+    assert_refused(retired("Adopt", "baton"), "are Baton's own managers").await;
+    assert_refused(retired("Adopt", "handover-to-hpa"), "are Baton's own managers").await;
+    assert_refused(retired("Adopt", ""), "at least 1 chars long").await;
+    assert_refused(json!({"retiredManagers": ["helm"]}), "set adoption: Adopt").await;
+    assert_taken(retired("Adopt", "helm")).await;
+}
+
+#[tokio::test]
 async fn a_disruption_budget_says_one_thing() {
     let advice = "exactly one of minAvailable and maxUnavailable";
     assert_refused(json!({"disruptionBudget": {}}), advice).await;

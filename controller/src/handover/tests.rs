@@ -61,6 +61,11 @@ fn the_state_is_the_first_that_fits_of_those_who_hold_the_number() {
     assert_eq!(state("bts"), State::Scaled { baton: true });
     assert_eq!(state("to"), State::Other { baton: false });
     assert_eq!(state(""), State::Unheld);
+    assert_eq!(
+        State::of(Some(&held_by("", 0))),
+        State::Scaled { baton: false },
+        "a scale to zero has no owner"
+    );
     assert_eq!(State::of(None), State::Absent);
 }
 

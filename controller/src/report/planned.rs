@@ -4,7 +4,7 @@ use baton_crd::{PlannedAction, PlannedChild, PlannedTake};
 use kube::ResourceExt;
 
 use super::Pass;
-use crate::{child::ChildKind, predict::Take, preview::Tried};
+use crate::{child::ChildKind, live::Live, predict::Take, preview::Tried};
 
 /// How many fields of each sort are listed for a child.
 const MOST_FIELDS: usize = 100;
@@ -12,17 +12,24 @@ const MOST_FIELDS: usize = 100;
 /// What would be done with each child.
 pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
     let name = pass.seen.workload.name_any();
-    pass.plan.iter().flatten().map(|(kind, tried)| planned_child(*kind, &name, tried)).collect()
+    let planned = |(kind, tried): (&ChildKind, &Tried)| {
+        let adopted = pass.seen.foreign(*kind).filter(|_| tried.rehearsed.action == PlannedAction::Update);
+        planned_child(*kind, &name, tried, adopted)
+    };
+    pass.plan.iter().flatten().map(planned).collect()
 }
 
-fn planned_child(kind: ChildKind, name: &str, tried: &Tried) -> PlannedChild {
+/// `adopted` is the object that would become the child.
+fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Live>) -> PlannedChild {
     let rehearsed = &tried.rehearsed;
     let effects = &rehearsed.effects;
     let taken = |take: &Take| PlannedTake { path: take.path.clone(), manager: take.manager.clone() };
     let unlisted = effects.takes.len().saturating_sub(MOST_FIELDS);
     let unlisted = (unlisted > 0).then(|| format!("it takes {unlisted} more fields than are listed"));
+    let adopted =
+        adopted.map(|live| format!("it would be adopted; it was made by {}", live.managers().join(", ")));
     let messages: Vec<String> =
-        rehearsed.stopped.iter().chain(&tried.words).chain(&unlisted).cloned().collect();
+        adopted.iter().chain(&rehearsed.stopped).chain(&tried.words).chain(&unlisted).cloned().collect();
     PlannedChild {
         kind: kind.name().to_owned(),
         name: name.to_owned(),

@@ -2,10 +2,12 @@
 //! each test.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod adoption;
 mod contention;
 mod drift;
 mod guards;
 mod handover;
+mod holders;
 mod install;
 mod kubectl;
 mod lifecycle;
@@ -18,5 +20,6 @@ mod scene;
 mod schema;
 mod settled;
 mod skew;
+mod surprises;
 mod takeover;
 mod teams;

@@ -1,0 +1,331 @@
+//! What somebody else made becomes a Workload's child: no pod restarts, no number moves, and nobody's leavings stay behind.
+//! And the way out again.
+
+use std::collections::BTreeSet;
+
+use baton_controller::{child::ChildKind, live::Live};
+use baton_e2e::ReplicaWatch;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, ResourceExt,
+    api::{ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, entries_of};
+
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What a team had before it heard of Baton: with a selector of its own, and with something that no Workload below asks for.
+fn manifests() -> Vec<Value> {
+    let labels = json!({"app": "web", "team": "shop"});
+    let head = |api: &str, kind: &str| {
+        let metadata = json!({"name": "web", "annotations": {"team.example/owner": "shop"}});
+        (json!(api), json!(kind), metadata)
+    };
+    let object = |api, kind, spec: Value| {
+        let (api, kind, metadata) = head(api, kind);
+        json!({"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec})
+    };
+    vec![
+        object(
+            "apps/v1",
+            "Deployment",
+            json!({
+                "replicas": 4,
+                "minReadySeconds": 1,
+                "selector": {"matchLabels": labels},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+                },
+            }),
+        ),
+        object(
+            "v1",
+            "Service",
+            json!({"selector": labels, "ports": [{"name": "http", "port": 80}, {"name": "old", "port": 81}]}),
+        ),
+        object(
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            json!({
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "minReplicas": 4, "maxReplicas": 9,
+            }),
+        ),
+        object(
+            "policy/v1",
+            "PodDisruptionBudget",
+            json!({"selector": {"matchLabels": labels}, "maxUnavailable": 2}),
+        ),
+    ]
+}
+
+/// A Workload that says of all of this what is to stay.
+fn everything(spec: &Value) -> Value {
+    let mut all = json!({
+        "adoption": "Adopt",
+        "service": {"ports": [{"name": "http", "port": 80}]},
+        "autoscaling": {"minReplicas": 4, "maxReplicas": 9},
+        "disruptionBudget": {"maxUnavailable": 2},
+    });
+    for (field, value) in spec.as_object().unwrap() {
+        all[field] = value.clone();
+    }
+    all
+}
+
+impl Scene {
+    /// Runs kubectl in the scene's namespace with these manifests as its input.
+    async fn kubectl_with(&self, line: &str, manifests: &[Value]) -> String {
+        let args = line.split(' ').chain(["--namespace", self.ns()]);
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
+        let command = self.control_plane.kubectl_command(args).unwrap().input(list.to_string());
+        command.run().await.unwrap().success().unwrap()
+    }
+
+    async fn pods(&self) -> BTreeSet<String> {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), self.ns());
+        let pods = pods.list(&ListParams::default()).await.unwrap();
+        pods.into_iter()
+            .filter(|pod| pod.metadata.deletion_timestamp.is_none())
+            .filter_map(|pod| pod.uid())
+            .collect()
+    }
+
+    /// Waits until there are this many pods, and returns them.
+    async fn settled_pods(&self, count: usize) -> BTreeSet<String> {
+        self.eventually("the pods", async || {
+            let pods = self.pods().await;
+            if pods.len() == count { Ok(pods) } else { Err(pods) }
+        })
+        .await
+    }
+
+    async fn adopted(&self, kind: ChildKind) -> Live {
+        let uid = self.workload().await.uid().unwrap();
+        self.child_where(&format!("{kind} to be adopted"), kind, |child| {
+            child.owner_references().iter().any(|owner| owner.uid == uid)
+        })
+        .await;
+        self.live(kind).await
+    }
+}
+
+async fn watch(scene: &Scene) -> ReplicaWatch {
+    ReplicaWatch::start(scene.control_plane, scene.ns(), "web").await.unwrap()
+}
+
+/// The managers that have an entry of their own for the main resource.
+fn managers(live: &Live) -> Vec<String> {
+    let main = live.managed_fields().iter().filter(|entry| entry.get("subresource").is_none());
+    main.map(|entry| format!("{} {}", entry["manager"], entry["operation"]).replace('"', "")).collect()
+}
+
+#[tokio::test]
+async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving() {
+    let scene = Scene::start("adopt-client-side").await;
+    scene.kubectl_with("apply -f -", &manifests()).await;
+    let pods = scene.settled_pods(4).await;
+    let watch = watch(&scene).await;
+
+    scene.apply(&everything(&json!({"mode": "Preview"}))).await;
+    let applied = scene.condition("Applied", "Unknown").await;
+    assert!(applied.message.contains("update Deployment"), "{}", applied.message);
+    let plan = scene.workload().await.status.unwrap().plan;
+    let deployment = plan.iter().find(|planned| planned.kind == "Deployment").unwrap();
+    assert!(deployment.message.as_ref().unwrap().starts_with("it would be adopted"), "{deployment:#?}");
+    assert!(deployment.removes.contains(&".spec.minReadySeconds".to_owned()), "{deployment:#?}");
+    assert!(!deployment.sets.iter().any(|path| path.starts_with(".spec.template")), "{deployment:#?}");
+    assert!(scene.live(ChildKind::Deployment).await.annotations().contains_key(LAST_APPLIED));
+
+    scene.apply(&everything(&json!({}))).await;
+    for kind in ChildKind::ALL {
+        let live = scene.adopted(kind).await;
+        assert_eq!(live.annotations().get(LAST_APPLIED), None, "{kind}");
+        assert_eq!(
+            live.annotations().get("team.example/owner"),
+            None,
+            "{kind}: only client-side apply had it"
+        );
+    }
+    scene.condition("Applied", "True").await;
+    let deployment = scene.live(ChildKind::Deployment).await;
+    assert_eq!(deployment.get(&["spec", "selector", "matchLabels", "app"]), Some(&json!("web")));
+    assert_eq!(deployment.number(&["spec", "minReadySeconds"]), None);
+    let service = scene.live(ChildKind::Service).await;
+    let ports = service.get(&["spec", "ports"]).unwrap().as_array().unwrap();
+    assert_eq!(ports.len(), 1, "the other port was client-side apply's alone");
+    for kind in [ChildKind::Service, ChildKind::DisruptionBudget] {
+        assert_eq!(managers(&scene.live(kind).await), ["baton Apply"], "{kind}");
+    }
+
+    scene.reconcile().await;
+    assert_eq!(watch.history().await.unwrap().values(), [4]);
+    assert_eq!(scene.pods().await, pods, "no pod was restarted");
+    let workload = scene.workload().await;
+    let selector = workload.status.unwrap().selector.unwrap();
+    assert_eq!(selector, "app=web,team=shop");
+    let events = scene.events().await;
+    let told = events
+        .iter()
+        .filter(|event| event.contains("Adopted") && event.contains("kubectl-client-side-apply"));
+    assert_eq!(told.count(), 4, "{events:#?}");
+}
+
+#[tokio::test]
+async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired() {
+    let scene = Scene::start("adopt-server-side").await;
+    scene.kubectl_with("apply --server-side -f -", &manifests()).await;
+    let pods = scene.settled_pods(4).await;
+    let watch = watch(&scene).await;
+
+    scene.apply(&everything(&json!({}))).await;
+    for kind in ChildKind::ALL {
+        let live = scene.adopted(kind).await;
+        assert!(managers(&live).contains(&"kubectl Apply".to_owned()), "{kind}: {:?}", managers(&live));
+    }
+    let deployment = scene.live(ChildKind::Deployment).await;
+    assert_eq!(deployment.number(&["spec", "minReadySeconds"]), Some(1), "kubectl still wants it");
+
+    scene.apply(&everything(&json!({"retiredManagers": ["kubectl"]}))).await;
+    scene
+        .eventually("kubectl to be gone everywhere", async || {
+            for kind in ChildKind::ALL {
+                let live = scene.live(kind).await;
+                if managers(&live).iter().any(|manager| manager.starts_with("kubectl ")) {
+                    return Err((kind, managers(&live)));
+                }
+            }
+            Ok(())
+        })
+        .await;
+    scene
+        .child_where("what kubectl alone wanted to go", ChildKind::Deployment, |live| {
+            live.data["spec"].get("minReadySeconds").is_none()
+        })
+        .await;
+    assert_eq!(watch.history().await.unwrap().values(), [4]);
+    assert_eq!(scene.pods().await, pods);
+}
+
+/// Makes the manifests as a manager that updates, such as Helm before its fourth version or a controller.
+async fn update_as(scene: &Scene, manager: &str, change: impl Fn(&mut Value)) {
+    for mut manifest in manifests() {
+        change(&mut manifest);
+        let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == manifest["kind"]).unwrap();
+        let params = kube::api::PostParams { field_manager: Some(manager.to_owned()), dry_run: false };
+        scene.children(kind).create(&params, &serde_json::from_value(manifest).unwrap()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired() {
+    let scene = Scene::start("adopt-helm").await;
+    update_as(&scene, "helm", |manifest| {
+        manifest["metadata"]["annotations"]["meta.helm.sh/release-name"] = json!("shop");
+        manifest["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "Helm"});
+    })
+    .await;
+    let pods = scene.settled_pods(4).await;
+    let watch = watch(&scene).await;
+
+    scene.apply(&everything(&json!({"adoption": "Refuse"}))).await;
+    let refused = scene.condition("Applied", "False").await;
+    assert_eq!(refused.reason, "NotOwned");
+    assert!(refused.message.contains("belongs to the Helm release shop"), "{}", refused.message);
+    assert!(scene.writes("deployments").is_empty() && scene.writes("services").is_empty());
+
+    scene.apply(&everything(&json!({"retiredManagers": ["helm"]}))).await;
+    for kind in ChildKind::ALL {
+        let live = scene.adopted(kind).await;
+        assert_eq!(live.annotations().get("meta.helm.sh/release-name"), None, "{kind}");
+        assert_eq!(live.labels()["app.kubernetes.io/managed-by"], "baton", "{kind}");
+    }
+    assert_eq!(watch.history().await.unwrap().values(), [4]);
+    assert_eq!(scene.pods().await, pods);
+}
+
+#[tokio::test]
+async fn what_another_controller_keeps_is_refused_until_that_one_is_retired() {
+    let scene = Scene::start("adopt-controlled").await;
+    let other = json!({
+        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "other"},
+        "spec": {"mode": "Paused", "template": {"spec": {"containers": [{"name": "a", "image": "a:1"}]}}},
+    });
+    let uid = scene.apply_as("user", &other).await.unwrap().uid().unwrap();
+    update_as(&scene, "app-operator", |manifest| {
+        manifest["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "name": "other", "uid": uid, "controller": true,
+        }]);
+    })
+    .await;
+    let pods = scene.settled_pods(4).await;
+
+    scene.apply(&everything(&json!({}))).await;
+    let refused = scene.condition("Applied", "False").await;
+    assert!(
+        refused.message.contains("controlled by Workload/other; name app-operator"),
+        "{}",
+        refused.message
+    );
+
+    scene.apply(&everything(&json!({"retiredManagers": ["app-operator"]}))).await;
+    for kind in ChildKind::ALL {
+        let live = scene.adopted(kind).await;
+        assert_eq!(live.owner_references().len(), 1, "{kind}");
+    }
+    assert_eq!(scene.pods().await, pods);
+}
+
+#[tokio::test]
+async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption() {
+    let scene = Scene::start("adopt-scaled").await;
+    scene.kubectl_with("apply -f -", &manifests()).await;
+    let scaled = json!({"spec": {"minReplicas": 6}});
+    let autoscalers = scene.children(ChildKind::Autoscaler);
+    autoscalers.patch("web", &PatchParams::default(), &Patch::Merge(scaled)).await.unwrap();
+    scene.child_where("six replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 6).await;
+    let watch = watch(&scene).await;
+
+    scene.apply(&everything(&json!({"autoscaling": {"minReplicas": 6, "maxReplicas": 9}}))).await;
+    scene.adopted(ChildKind::Autoscaler).await;
+    scene.condition("HandedOver", "True").await;
+    assert_eq!(watch.history().await.unwrap().values(), [6]);
+}
+
+#[tokio::test]
+async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_them_again() {
+    let scene = Scene::start("orphans").await;
+    scene.apply(&everything(&json!({"adoption": "Refuse", "replicas": 4}))).await;
+    scene.adopted(ChildKind::Autoscaler).await;
+    scene.condition("Ready", "True").await;
+    let pods = scene.settled_pods(4).await;
+    let watch = watch(&scene).await;
+
+    scene.kubectl_with("delete wl/web --cascade=orphan --wait=true", &[]).await;
+    for kind in ChildKind::ALL {
+        let child = scene.child_where("an orphan", kind, |child| child.owner_references().is_empty()).await;
+        assert_eq!(child.metadata.deletion_timestamp, None, "{kind}");
+    }
+
+    // What kubectl applies now is an ordinary edit: here a label, and no restart.
+    let selector = scene.live(ChildKind::Deployment).await.get(&["spec", "selector"]).unwrap().clone();
+    let mut deployment = manifests().remove(0);
+    deployment["metadata"]["labels"] = json!({"now": "kubectls"});
+    deployment["spec"]["template"]["metadata"]["labels"] = selector["matchLabels"].clone();
+    deployment["spec"]["selector"] = selector;
+    scene.kubectl_with("apply -f -", &[deployment.clone()]).await;
+    scene.kubectl_with("apply --server-side --force-conflicts -f -", &[deployment]).await;
+    let orphan = scene.child(ChildKind::Deployment).await.unwrap();
+    assert_eq!(orphan.labels()["now"], "kubectls");
+    assert_eq!(entries_of(&orphan, "kubectl").len(), 1);
+
+    scene.apply(&everything(&json!({}))).await;
+    for kind in ChildKind::ALL {
+        scene.adopted(kind).await;
+    }
+    assert_eq!(watch.history().await.unwrap().values(), [4]);
+    assert_eq!(scene.pods().await, pods);
+}

@@ -1,0 +1,203 @@
+//! The five surprises that server-side apply was made to end, each played with a Workload and its Deployment. In none of them
+//! is anything lost, reverted or restarted that nobody asked for; and where two people want different things, the second one
+//! is told so.
+
+use baton_controller::child::ChildKind;
+use kube::{
+    ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+    core::DynamicObject,
+};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, entries_of, web};
+
+fn image(deployment: &DynamicObject) -> &Value {
+    &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
+}
+
+fn with_image(image: &str) -> Value {
+    json!({"template": {"spec": {"containers": [{"name": "app", "image": image}]}}})
+}
+
+/// The numbers of the rollouts that there were.
+fn revision(deployment: &DynamicObject) -> &str {
+    &deployment.annotations()["deployment.kubernetes.io/revision"]
+}
+
+impl Scene {
+    async fn deployment(&self) -> DynamicObject {
+        self.child(ChildKind::Deployment).await.unwrap()
+    }
+
+    /// A write of the Deployment as somebody makes it by hand.
+    async fn edit_as(&self, manager: &str, change: &Value) {
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        self.children(ChildKind::Deployment).patch("web", &params, &Patch::Merge(change)).await.unwrap();
+    }
+
+    async fn image_is(&self, wanted: &str) -> DynamicObject {
+        self.child_where(wanted, ChildKind::Deployment, |live| image(live) == wanted).await
+    }
+}
+
+/// "User does POST, then changes something and applies": the conflict names who said otherwise, and once it is settled the
+/// Deployment follows. What the POST had said and the apply says nothing of is kept.
+#[tokio::test]
+async fn a_workload_that_was_posted_and_is_then_applied() {
+    let scene = Scene::start("surprise-post").await;
+    let mut posted = web(&json!({"replicas": 2}));
+    posted["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "debug"}]);
+    let params = PostParams { field_manager: Some("kubectl-create".to_owned()), dry_run: false };
+    scene.workloads().create(&params, &serde_json::from_value(posted).unwrap()).await.unwrap();
+    scene.image_is("app:1").await;
+
+    // Another number: who posted said two.
+    let changed = web(&json!({"replicas": 3}));
+    let conflict = scene.apply_as("user", &changed).await.unwrap_err().to_string();
+    assert!(conflict.contains("kubectl-create") && conflict.contains(".spec.replicas"), "{conflict}");
+    let force = PatchParams::apply("user").force();
+    scene.workloads().patch("web", &force, &Patch::Apply(&changed)).await.unwrap();
+    scene
+        .child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3)
+        .await;
+
+    // The apply didn't ask for the variable to go, and nobody dropped it.
+    let deployment = scene.deployment().await;
+    let env = &deployment.data["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert_eq!(env, &json!([{"name": "LEVEL", "value": "debug"}]));
+    assert_eq!(revision(&deployment), "1", "and no pod was restarted for a number");
+}
+
+/// "User does an apply, then `kubectl edit`, then applies again": Baton's own field comes back at once, and who changed it is
+/// told; a field that Baton doesn't own keeps the edit through every later apply.
+#[tokio::test]
+async fn a_deployment_that_is_edited_between_two_applies() {
+    let scene = Scene::start("surprise-edit").await;
+    scene.apply(&with_image("app:1")).await;
+    scene.image_is("app:1").await;
+
+    scene.edit_as("kubectl-edit", &json!({"spec": {"minReadySeconds": 3}})).await;
+    let container =
+        json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "mine:1"}]);
+    let params = PatchParams { field_manager: Some("kubectl-edit".to_owned()), ..PatchParams::default() };
+    let patch = Patch::Json::<()>(serde_json::from_value(container).unwrap());
+    scene.children(ChildKind::Deployment).patch("web", &params, &patch).await.unwrap();
+    scene
+        .eventually("the takeover to be told", async || {
+            let events = scene.events().await;
+            let told = |event: &String| event.contains("TookOver") && event.contains("kubectl-edit");
+            if events.iter().any(told) { Ok(()) } else { Err(events) }
+        })
+        .await;
+    scene.image_is("app:1").await;
+
+    scene.apply(&with_image("app:2")).await;
+    let deployment = scene.image_is("app:2").await;
+    assert_eq!(
+        deployment.data["spec"]["minReadySeconds"], 3,
+        "what Baton doesn't own stays as it was edited"
+    );
+}
+
+/// "User does GET, edits locally, then apply": what comes back from a GET is no intent, and the API server says so. Without
+/// the bookkeeping it is one that owns everything it says: the edit is a conflict, not a silent win over Baton or a silent
+/// loss; and what Baton changes later still gets through.
+#[tokio::test]
+async fn a_deployment_that_was_read_edited_and_applied() {
+    let scene = Scene::start("surprise-get").await;
+    scene.apply(&with_image("app:1")).await;
+    let read = scene.image_is("app:1").await;
+    let mut edited = serde_json::to_value(&read).unwrap();
+    edited["spec"]["template"]["spec"]["containers"][0]["image"] = json!("mine:1");
+
+    let deployments = scene.children(ChildKind::Deployment);
+    let apply = async |body: &Value| {
+        deployments.patch("web", &PatchParams::apply("kubectl"), &Patch::Apply(body)).await
+    };
+    let refused = apply(&edited).await.unwrap_err().to_string();
+    assert!(refused.contains("managedFields must be nil"), "{refused}");
+
+    for bookkeeping in ["managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"] {
+        edited["metadata"].as_object_mut().unwrap().remove(bookkeeping);
+    }
+    edited.as_object_mut().unwrap().remove("status");
+    let conflict = apply(&edited).await.unwrap_err().to_string();
+    assert!(conflict.contains("\"baton\"") && conflict.contains(".image"), "{conflict}");
+
+    // The same without the edit: no conflict, and a share in everything.
+    edited["spec"]["template"]["spec"]["containers"][0]["image"] = json!("app:1");
+    apply(&edited).await.unwrap();
+    scene.apply(&with_image("app:2")).await;
+    let deployment = scene.image_is("app:2").await;
+    let (_, _, shared) = &entries_of(&deployment, "kubectl")[0];
+    let app = &shared["f:spec"]["f:template"]["f:spec"]["f:containers"][r#"k:{"name":"app"}"#];
+    assert!(app.get("f:image").is_none() && app.get("f:imagePullPolicy").is_some(), "{app:#}");
+}
+
+/// "User tweaks some annotations, then applies": annotations that nobody applied belong to who wrote them, on the Workload and
+/// on its Deployment, and cost no restart.
+#[tokio::test]
+async fn annotations_that_were_tweaked_before_an_apply() {
+    let scene = Scene::start("surprise-annotations").await;
+    scene.apply(&json!({"replicas": 2})).await;
+    scene.condition("Ready", "True").await;
+    let tweak = json!({"metadata": {"annotations": {"team.example/on-call": "ana"}}});
+    scene.edit_as("kubectl-annotate", &tweak).await;
+    scene.workloads().patch("web", &PatchParams::default(), &Patch::Merge(&tweak)).await.unwrap();
+
+    scene.apply(&json!({"replicas": 3})).await;
+    let deployment = scene
+        .child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3)
+        .await;
+    scene.reconcile().await;
+    for annotations in [deployment.annotations(), scene.workload().await.annotations()] {
+        assert_eq!(annotations["team.example/on-call"], "ana");
+    }
+    assert_eq!(revision(&scene.deployment().await), "1");
+}
+
+/// "Alice applies something, then Bob applies something": each has their part, and both parts are in the Deployment. Where Bob
+/// wants Alice's field, he is told that it is hers; when Alice drops hers, it goes, and Bob's stays.
+#[tokio::test]
+async fn alice_applies_something_and_bob_applies_something() {
+    let scene = Scene::start("surprise-two").await;
+    let part = |spec: Value| json!({"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "web"}, "spec": spec});
+    let container = |fields: Value| {
+        let mut container = json!({"name": "app"});
+        for (name, value) in fields.as_object().unwrap() {
+            container[name] = value.clone();
+        }
+        json!({"template": {"spec": {"containers": [container]}}})
+    };
+    let mut alices = container(json!({"image": "app:1", "env": [{"name": "BY", "value": "alice"}]}));
+    alices["replicas"] = json!(2);
+    scene.apply_as("alice", &part(alices)).await.unwrap();
+    let limits =
+        json!({"resources": {"limits": {"memory": "64Mi"}}, "env": [{"name": "ALSO", "value": "bob"}]});
+    scene.apply_as("bob", &part(container(limits.clone()))).await.unwrap();
+
+    let app = |live: &DynamicObject| live.data["spec"]["template"]["spec"]["containers"][0].clone();
+    let both = |live: &DynamicObject| {
+        let app = app(live);
+        app["image"] == "app:1"
+            && app["resources"]["limits"]["memory"] == "64Mi"
+            && app["env"].as_array().is_some_and(|env| env.len() == 2)
+    };
+    scene.child_where("both parts", ChildKind::Deployment, both).await;
+
+    let mut hers = limits.clone();
+    hers["image"] = json!("bobs:1");
+    let conflict = scene.apply_as("bob", &part(container(hers))).await.unwrap_err().to_string();
+    assert!(conflict.contains("\"alice\"") && conflict.contains(".image"), "{conflict}");
+
+    let mut less = container(json!({"image": "app:1"}));
+    less["replicas"] = json!(2);
+    scene.apply_as("alice", &part(less)).await.unwrap();
+    let deployment = scene
+        .child_where("Alice's variable to go", ChildKind::Deployment, |live| {
+            app(live)["env"] == json!([{"name": "ALSO", "value": "bob"}])
+        })
+        .await;
+    assert_eq!(app(&deployment)["resources"]["limits"]["memory"], "64Mi");
+}
