@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::seen::{Holder, Limits, Scaling, Seen, Sighting, Wish};
 
-/// For how long an autoscaler may still act on limits that have changed, or after it was deleted: its controller reads
-/// them from a cache, asks for metrics, and tries again if somebody else wrote in between.
-pub const LATE: Duration = Duration::from_secs(5);
+/// For how long an autoscaler may still act on limits that have changed, or after it was deleted. Its controller reads them
+/// from a cache and asks for metrics; and where somebody else wrote in between, it reads the number again and writes its
+/// own all the same. On a busy machine there have been more than five seconds between the deletion and that write.
+pub const LATE: Duration = Duration::from_secs(30);
 
 /// What came of a soak, as far as it was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
