@@ -21,15 +21,14 @@ pub(crate) struct Keys {
     pub(crate) private: String,
 }
 
-/// The authority that signs everything within one control plane, and trusts nothing else.
+/// An authority that signs within one control plane, and trusts nothing else.
 pub(crate) struct Authority {
     certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    pub(crate) fn new() -> Result<Self, Error> {
-        let subject = "baton-e2e";
+    pub(crate) fn new(subject: &str) -> Result<Self, Error> {
         let mut params = params(subject, &[], &[])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages =

@@ -1,6 +1,6 @@
 //! Ways into a control plane: clients, kubeconfigs for any `ServiceAccount`, kubectl, and namespaces to work in.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
@@ -18,10 +18,22 @@ use crate::{
     assets::{Assets, Program},
     kubeconfig::{self, Credential},
     kubectl::Output,
+    pki::Identity,
 };
 
 /// How long a token of a ServiceAccount is good for: longer than any test, and the demo left alone over night.
 const TOKEN_LIFE: i64 = 24 * 60 * 60;
+
+/// What a server needs that the API server passes requests on to, all as PEM.
+#[derive(Clone)]
+pub(crate) struct BehindAggregator {
+    /// Who the server is.
+    pub(crate) identity: Identity,
+    /// Who signed for that.
+    pub(crate) authority: String,
+    /// Who signs for the API server.
+    pub(crate) clients: String,
+}
 
 impl ControlPlane {
     /// A new client as administrator, for the current tokio runtime.
@@ -85,6 +97,20 @@ impl ControlPlane {
         let token = answer.status.and_then(|status| status.token).unwrap_or_default();
         let path = Layout(self.dir()).kubeconfig(&format!("{namespace}.{name}"));
         kubeconfig::write(&path, cluster, name, namespace, Credential::Token(token))
+    }
+
+    /// What the metrics API and the API server know each other by.
+    pub(crate) fn metrics_api_credentials(&self) -> Result<BehindAggregator, Error> {
+        if !self.is_local() {
+            return Err(Error::GivenCluster { what: "a metrics API" });
+        }
+        let layout = Layout(self.dir());
+        let pem = |name: &str| {
+            let path = layout.pki(name);
+            fs::read_to_string(&path).map_err(Error::file("read", &path))
+        };
+        let identity = Identity { certificate: pem("metrics-api.crt")?, key: pem("metrics-api.key")? };
+        Ok(BehindAggregator { identity, authority: pem("ca.crt")?, clients: pem("front-proxy-ca.crt")? })
     }
 
     /// The release of the API server, such as `v1.36.3`.

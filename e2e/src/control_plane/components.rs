@@ -12,6 +12,7 @@ use crate::{
     Error,
     assets::{Assets, Program, source},
     kubeconfig::{self, Credential, write_private},
+    metrics_api,
     pki::{self, Authority},
 };
 
@@ -51,10 +52,14 @@ impl Layout<'_> {
         self.kubeconfigs().join(format!("{user}.yaml"))
     }
 
-    fn pki(&self, name: &str) -> PathBuf {
+    /// A key or certificate, such as `ca.crt`.
+    pub(super) fn pki(&self, name: &str) -> PathBuf {
         self.0.join("pki").join(name)
     }
 }
+
+/// What the API server calls itself when it passes a request on to a server that is registered with its aggregator.
+const FRONT_PROXY: &str = "front-proxy-client";
 
 /// The name of the administrator, of its kubeconfig and of its certificate.
 pub(super) const ADMIN: &str = "admin";
@@ -73,7 +78,7 @@ pub(super) fn prepare(layout: &Layout<'_>, port: u16) -> Result<(), Error> {
     for folder in [layout.logs(), layout.kubeconfigs(), layout.pki("")] {
         fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
     }
-    let authority = Authority::new()?;
+    let authority = Authority::new("baton-e2e")?;
     let names = [
         "localhost",
         "127.0.0.1",
@@ -85,11 +90,20 @@ pub(super) fn prepare(layout: &Layout<'_>, port: u16) -> Result<(), Error> {
         "kubernetes.default.svc.cluster.local",
     ];
     let server = authority.server("kube-apiserver", &names)?;
+    let metrics = authority.server("metrics-api", &[&metrics_api::host()])?;
+    // Of an authority of its own: who can prove to be the API server may say who else asks.
+    let front_proxies = Authority::new("baton-e2e-front-proxy")?;
+    let front_proxy = front_proxies.client(FRONT_PROXY, &[])?;
     let tokens = pki::token_keys()?;
     for (name, text) in [
         ("ca.crt", authority.certificate()),
         ("apiserver.crt", &server.certificate),
         ("apiserver.key", &server.key),
+        ("metrics-api.crt", &metrics.certificate),
+        ("metrics-api.key", &metrics.key),
+        ("front-proxy-ca.crt", front_proxies.certificate()),
+        ("front-proxy-client.crt", &front_proxy.certificate),
+        ("front-proxy-client.key", &front_proxy.key),
         ("tokens.pub", &tokens.public),
         ("tokens.key", &tokens.private),
         ("audit-policy.yaml", AUDIT_POLICY),
@@ -144,6 +158,16 @@ pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options
         .arg(format!("--audit-log-path={}", layout.audit_log().display()))
         // A log that rotates loses what a test may want to see: the size is in MiB, and never reached.
         .args(["--audit-log-format=json", "--audit-log-maxsize=10000"])
+        // What the aggregator needs: how the servers behind it know the API server, and how it tells them who asks.
+        .arg(pki("requestheader-client-ca-file", "front-proxy-ca.crt"))
+        .arg(format!("--requestheader-allowed-names={FRONT_PROXY}"))
+        .args([
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+        ])
+        .arg("--requestheader-extra-headers-prefix=X-Remote-Extra-")
+        .arg(pki("proxy-client-cert-file", "front-proxy-client.crt"))
+        .arg(pki("proxy-client-key-file", "front-proxy-client.key"))
         .arg("--profiling=false")
         .args(&options.api_server_args);
     command
@@ -159,6 +183,8 @@ pub(super) fn controller_manager(layout: &Layout<'_>, assets: &Assets, options: 
         .arg(format!("--service-account-private-key-file={}", layout.pki("tokens.key").display()))
         .arg("--horizontal-pod-autoscaler-sync-period=1s")
         .arg("--horizontal-pod-autoscaler-downscale-stabilization=1s")
+        // A pod of KWOK's has no start to wait out: what it uses counts from its first second.
+        .arg("--horizontal-pod-autoscaler-cpu-initialization-period=0s")
         // A machine that is busy for a minute must not look like nodes that died.
         .arg("--node-monitor-grace-period=10m")
         // Its own limits are for sparing a big cluster's API server.

@@ -16,6 +16,7 @@ use std::{
 
 use tokio::sync::OnceCell;
 
+pub(crate) use self::access::BehindAggregator;
 use crate::{AuditLog, Error, Process, assets::Assets, folder::Folder};
 
 /// The environment variable that names a kubeconfig of a cluster to use instead of one started here. `KUBECONFIG` and

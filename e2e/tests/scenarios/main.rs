@@ -11,6 +11,7 @@ mod holders;
 mod install;
 mod kubectl;
 mod lifecycle;
+mod load;
 mod ownership;
 mod permissions;
 mod preview;

@@ -1,0 +1,50 @@
+//! Switches autoscaling of Workloads on, off and over to somebody else's, at random and under a load that goes up and down,
+//! with the real autoscaler of Kubernetes at work; no number of replicas may ever be less than somebody asked for.
+//!
+//! What that means to the letter is told in `baton_e2e::soak`.
+
+use std::{num::NonZeroU32, process::ExitCode};
+
+use baton_e2e::{
+    ControlPlane, MetricsApi,
+    soak::{
+        run::{Effort, run},
+        table,
+    },
+};
+use clap::Parser;
+
+/// Switch autoscaling on and off at random, and see that no replica is ever dropped.
+#[derive(Parser)]
+#[command(name = "cargo handover-soak --")]
+struct Cli {
+    /// How many switches there are, of all Workloads together.
+    #[arg(long, default_value = "300")]
+    switches: NonZeroU32,
+    /// How many Workloads there are.
+    #[arg(long, default_value = "10")]
+    workloads: NonZeroU32,
+    /// Tells what is switched when; by chance if absent.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let cli = Cli::parse();
+    let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
+    let effort = Effort { switches: cli.switches.get(), workloads: cli.workloads.get(), seed };
+    eprintln!("seed {seed}; starting a control plane");
+    let cluster = ControlPlane::options().start().await?;
+    let metrics = MetricsApi::start(&cluster).await?;
+    let outcome = run(&cluster, &metrics, effort, |line| eprintln!("{line}")).await?;
+    if let Some(story) = &outcome.story {
+        println!("\n{story}");
+    }
+    print!("\n{}", table::text(effort, &outcome));
+    for violation in &outcome.judgement.violations {
+        println!("  {} at revision {}: {}", violation.workload, violation.revision, violation.what);
+    }
+    let kept = outcome.judgement.violations.is_empty();
+    Ok(if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,145 @@
+//! The server: TLS on the loopback interface, for the API server and nobody else. It keeps nothing: each request for
+//! metrics is answered from the pods that there are at the moment.
+
+use std::{convert::Infallible, net::Ipv4Addr, path::PathBuf, sync::Arc};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::CONTENT_TYPE,
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, Client, api::ListParams};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        RootCertStore, ServerConfig,
+        crypto::ring,
+        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+        server::WebPkiClientVerifier,
+    },
+};
+
+use super::{
+    Loads,
+    documents::{self, PATH},
+};
+use crate::{Error, control_plane::BehindAggregator, kubeconfig, query};
+
+/// Starts to serve in the current runtime, until that ends; says on which port.
+pub(super) async fn start(
+    kubeconfig: PathBuf,
+    loads: Arc<Loads>,
+    credentials: BehindAggregator,
+) -> Result<u16, Error> {
+    let failed = || Error::file("bind a port on", "127.0.0.1");
+    let acceptor = TlsAcceptor::from(Arc::new(tls(&credentials)?));
+    let answerer = Arc::new(Answerer { client: kubeconfig::client(&kubeconfig).await?, loads });
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed())?;
+    let port = listener.local_addr().map_err(failed())?.port();
+    tokio::spawn(async move {
+        loop {
+            if let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(acceptor.clone(), stream, answerer.clone()));
+            }
+        }
+    });
+    Ok(port)
+}
+
+/// Only the API server can connect: it is the only one that has a certificate by the authority of front proxies.
+fn tls(credentials: &BehindAggregator) -> Result<ServerConfig, Error> {
+    let provider = Arc::new(ring::default_provider());
+    let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(unusable);
+    let key = PrivateKeyDer::from_pem_slice(credentials.identity.key.as_bytes()).map_err(unusable)?;
+    let mut clients = RootCertStore::empty();
+    clients.add(certificate(&credentials.clients)?).map_err(unusable)?;
+    let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(clients), provider.clone());
+    ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(unusable)?
+        .with_client_cert_verifier(clients.build().map_err(unusable)?)
+        .with_single_cert(vec![certificate(&credentials.identity.certificate)?], key)
+        .map_err(unusable)
+}
+
+fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::parse("the certificates of the metrics API")(error)
+}
+
+/// A connection that fails is the other side's to notice.
+async fn serve(acceptor: TlsAcceptor, stream: TcpStream, answerer: Arc<Answerer>) {
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let service = service_fn(move |request| {
+        let answerer = answerer.clone();
+        async move { Ok::<_, Infallible>(answerer.answer(&request).await) }
+    });
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+struct Answerer {
+    client: Client,
+    loads: Arc<Loads>,
+}
+
+impl Answerer {
+    async fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let (path, uri) = (request.uri().path(), request.uri().to_string());
+        if request.method() != Method::GET {
+            return refusal(StatusCode::METHOD_NOT_ALLOWED, "there is nothing here that can be written");
+        }
+        match path.split('/').collect::<Vec<_>>()[..] {
+            ["", "apis"] => success(&documents::groups()),
+            ["", "apis", documents::GROUP] => success(&documents::group()),
+            ["", "apis", documents::GROUP, documents::VERSION] => success(&documents::resources()),
+            ["", "apis", documents::GROUP, documents::VERSION, "pods"] => {
+                self.metrics(Api::all(self.client.clone()), &uri).await
+            }
+            ["", "apis", documents::GROUP, documents::VERSION, "namespaces", namespace, "pods"] => {
+                self.metrics(Api::namespaced(self.client.clone(), namespace), &uri).await
+            }
+            _ => refusal(
+                StatusCode::NOT_FOUND,
+                &format!("{path} isn't served, only lists of pods are, at {PATH}"),
+            ),
+        }
+    }
+
+    async fn metrics(&self, pods: Api<Pod>, uri: &str) -> Response<Full<Bytes>> {
+        let selector = query::value(uri, "labelSelector").unwrap_or_default();
+        // From the API server's cache, which is at most a moment old.
+        let params = ListParams::default().labels(&selector).match_any();
+        match pods.list(&params).await {
+            Ok(pods) => {
+                let load = |namespace: &str, workload: &str| self.loads.get(namespace, workload);
+                success(&documents::pod_metrics(&pods.items, Timestamp::now(), load))
+            }
+            Err(error) => refusal(StatusCode::SERVICE_UNAVAILABLE, &format!("can't list the pods: {error}")),
+        }
+    }
+}
+
+fn success(document: &Value) -> Response<Full<Bytes>> {
+    answer(StatusCode::OK, document)
+}
+
+fn refusal(code: StatusCode, message: &str) -> Response<Full<Bytes>> {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code.as_u16(), "message": message,
+    });
+    answer(code, &status)
+}
+
+fn answer(code: StatusCode, document: &Value) -> Response<Full<Bytes>> {
+    let mut answer = Response::new(Full::from(document.to_string()));
+    *answer.status_mut() = code;
+    answer.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
+    answer
+}

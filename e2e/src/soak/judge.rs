@@ -1,0 +1,418 @@
+//! The law: what each stored change of a number is held against. Pure: from what was seen to what is to be said of it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::seen::{Holder, Limits, Scaling, Seen, Sighting, Wish};
+
+/// For how long an autoscaler may still act on limits that have changed, or after it was deleted. Its controller reads them
+/// from a cache and asks for metrics; and where somebody else wrote in between, it reads the number again and writes its
+/// own all the same. On a busy machine there have been more than five seconds between the deletion and that write.
+pub const LATE: Duration = Duration::from_secs(30);
+
+/// What came of a soak, as far as it was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Breaches of the law, in the order in which they were stored.
+    pub violations: Vec<Violation>,
+    /// What is counted.
+    pub tally: Tally,
+}
+
+/// A breach of the law.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The revision of the write.
+    pub revision: u64,
+    /// Whom it wronged.
+    pub workload: String,
+    /// What was wrong with it.
+    pub what: String,
+}
+
+/// Counts over all Workloads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Values that a number has had, the first one included.
+    pub values: u32,
+    /// Numbers that the operator set because the spec says so.
+    pub set: u32,
+    /// Numbers that autoscalers chose, greater than the one before.
+    pub scaled_up: u32,
+    /// Numbers that autoscalers chose, smaller than the one before.
+    pub scaled_down: u32,
+    /// Of those, the ones by an autoscaler that was gone already, or whose limits had changed.
+    pub late: u32,
+    /// Times that the temporary manager came to hold a number.
+    pub begun: u32,
+    /// Times that an autoscaler came to hold a number, by writing one of its own.
+    pub completed: u32,
+    /// Times that the operator reported the phase `HandedOver` anew.
+    pub reported: u32,
+    /// Times that the operator came to hold a number again.
+    pub taken_back: u32,
+    /// The least margin of all changes; absent as long as there is none.
+    pub lowest_margin: Option<i32>,
+}
+
+/// Judges what was seen, in the order of revisions.
+pub fn judge(sightings: &[Sighting]) -> Judgement {
+    let mut judgement = Judgement::default();
+    let mut cases: BTreeMap<&str, Case> = BTreeMap::new();
+    for sighting in sightings {
+        let case = cases.entry(&sighting.workload).or_default();
+        let found = case.next(sighting, &mut judgement.tally);
+        let violation =
+            |what| Violation { revision: sighting.revision, workload: sighting.workload.clone(), what };
+        judgement.violations.extend(found.map(violation));
+    }
+    judgement
+}
+
+/// What is at odds with the wish at rest, when users and loads have stopped: `wanted` is the number that the load asks for.
+/// `None` where all is well.
+pub fn unrest(sightings: &[Sighting], wanted: i32) -> Option<String> {
+    let mut case = Case::default();
+    for sighting in sightings {
+        case.next(sighting, &mut Tally::default());
+    }
+    let Some(Version { wish, generation }) = case.versions.last() else {
+        return Some("there is no Workload".to_owned());
+    };
+    let Some((replicas, holders)) = &case.number else { return Some("there is no Deployment".to_owned()) };
+    if case.observed < *generation {
+        return Some(format!("the operator has reported on generation {} of {generation}", case.observed));
+    }
+    let autoscaler = case.autoscalers.iter().find(|one| one.until.is_none());
+    let expected = match (wish.fixed(), autoscaler) {
+        (Some(number), None) if *holders == [Holder::Baton] => number,
+        (Some(_), None) => return Some("Baton should hold the number, alone".to_owned()),
+        (None, _) if holders.contains(&Holder::Baton) => {
+            return Some("Baton should have let the number go".to_owned());
+        }
+        (None, Some(autoscaler)) => wanted.clamp(autoscaler.limits.min, autoscaler.limits.max),
+        (None, None) if wish.scaling == Scaling::Nobody => *replicas,
+        (None, None) => return Some("there should be an autoscaler".to_owned()),
+        (Some(_), Some(autoscaler)) => return Some(format!("{} should be gone", autoscaler.name)),
+    };
+    (expected != *replicas).then(|| format!("the number should be {expected} and is {replicas}"))
+}
+
+/// One Workload's story up to a revision.
+#[derive(Default)]
+struct Case {
+    /// Versions of the spec, from the first to the last.
+    versions: Vec<Version>,
+    /// The version that the operator last reported on.
+    observed: i64,
+    phase: Option<String>,
+    autoscalers: Vec<Autoscaler>,
+    /// The number and who holds it.
+    number: Option<(i32, Vec<Holder>)>,
+}
+
+struct Version {
+    generation: i64,
+    wish: Wish,
+}
+
+/// An autoscaler with the same limits all along.
+struct Autoscaler {
+    name: String,
+    limits: Limits,
+    until: Option<Duration>,
+}
+
+impl Case {
+    /// Takes in the next sighting; what is wrong with it, if anything is.
+    fn next(&mut self, sighting: &Sighting, tally: &mut Tally) -> Option<String> {
+        match &sighting.seen {
+            Seen::Workload { generation, wish, observed, phase } => {
+                self.observed = *observed;
+                if self.versions.last().is_none_or(|last| last.generation < *generation) {
+                    self.versions.push(Version { generation: *generation, wish: *wish });
+                }
+                if *phase != self.phase {
+                    self.phase.clone_from(phase);
+                    tally.reported += u32::from(phase.as_deref() == Some("HandedOver"));
+                }
+                None
+            }
+            Seen::Autoscaler { name, limits } => {
+                let same = |one: &&mut Autoscaler| one.name == *name && one.until.is_none();
+                match self.autoscalers.iter_mut().find(same) {
+                    Some(known) if known.limits == *limits => return None,
+                    Some(changed) => changed.until = Some(sighting.at),
+                    None => {}
+                }
+                self.autoscalers.push(Autoscaler { name: name.clone(), limits: *limits, until: None });
+                None
+            }
+            Seen::AutoscalerGone { name } => {
+                let gone = self.autoscalers.iter_mut().filter(|one| one.name == *name && one.until.is_none());
+                gone.for_each(|one| one.until = Some(sighting.at));
+                None
+            }
+            Seen::Deployment { replicas, holders } => {
+                let before = self.number.replace((*replicas, holders.clone()));
+                let (old, holders_before) =
+                    before.map_or((None, vec![]), |(old, before)| (Some(old), before));
+                count_hands(&holders_before, holders, tally);
+                if holders.is_empty() {
+                    return Some(format!("nobody holds the number any more, which is {replicas}"));
+                }
+                if old == Some(*replicas) {
+                    return None;
+                }
+                tally.values += 1;
+                let ruling = self.rule(old, *replicas, holders, sighting.at, tally);
+                tally.lowest_margin = tally.lowest_margin.into_iter().chain(ruling.margin).min();
+                ruling.wrong
+            }
+        }
+    }
+
+    /// Rules on a change of the number, or its first one.
+    fn rule(
+        &self,
+        old: Option<i32>,
+        new: i32,
+        holders: &[Holder],
+        at: Duration,
+        tally: &mut Tally,
+    ) -> Ruling {
+        let change = old.map_or(format!("created with {new}"), |old| format!("changed from {old} to {new}"));
+        let wrong = |wrong| Ruling { margin: None, wrong: Some(wrong) };
+        match holders {
+            [Holder::Baton] => {
+                tally.set += u32::from(old.is_some());
+                let numbers = self.numbers_for_baton(old.is_none());
+                let allowed = numbers.contains(&new);
+                Ruling {
+                    margin: numbers.iter().min().map(|floor| new - floor),
+                    wrong: (!allowed).then(|| format!("{change} by Baton, and the spec said {numbers:?}")),
+                }
+            }
+            [Holder::Scale(_)] => {
+                tally.scaled_up += u32::from(old.is_some_and(|old| old < new));
+                tally.scaled_down += u32::from(old.is_some_and(|old| old > new));
+                let able = self.autoscalers.iter().filter(|one| one.until.is_none_or(|end| at <= end + LATE));
+                let able: Vec<&Autoscaler> = able.collect();
+                let mut allowing = able.iter().filter(|one| one.limits.contain(new)).peekable();
+                let allowed = allowing.peek().is_some();
+                let late = !allowing.any(|one| one.until.is_none());
+                tally.late += u32::from(allowed && late);
+                let shown: Vec<String> = able.iter().map(|one| one.limits.to_string()).collect();
+                let shown = shown.join(", ");
+                Ruling {
+                    margin: able.iter().map(|one| new - one.limits.min).max(),
+                    wrong: (!allowed)
+                        .then(|| format!("{change} by an autoscaler, and the limits were [{shown}]")),
+                }
+            }
+            [holder] => wrong(format!("{change} by {holder}, whom nobody asked to")),
+            several => {
+                let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+                wrong(format!("{change}, and it can't be told by whom: {}", names.join(", ")))
+            }
+        }
+    }
+
+    /// The numbers that Baton may set: of versions that it hasn't reported on, and of the one that it has.
+    fn numbers_for_baton(&self, creates: bool) -> Vec<i32> {
+        let current = self.versions.iter().filter(|version| version.generation >= self.observed);
+        let number = |version: &Version| if creates { version.wish.start() } else { version.wish.fixed() };
+        current.filter_map(number).collect()
+    }
+}
+
+/// What is said of one change.
+struct Ruling {
+    /// The new number less the least that those wanted who were entitled to change it; absent if nobody was.
+    margin: Option<i32>,
+    wrong: Option<String>,
+}
+
+/// Counts who came to hold a number.
+fn count_hands(before: &[Holder], now: &[Holder], tally: &mut Tally) {
+    let scales = |holders: &[Holder]| holders.iter().any(|one| matches!(one, Holder::Scale(_)));
+    let came = |holder| !before.contains(holder) && now.contains(holder);
+    tally.begun += u32::from(came(&Holder::Temporary));
+    tally.completed += u32::from(!scales(before) && scales(now));
+    tally.taken_back += u32::from(came(&Holder::Baton) && !before.is_empty());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HPA: &str = "kube-controller-manager";
+    const WISHED: Limits = Limits { min: 2, max: 8 };
+
+    /// What is seen of one Workload, a write each second.
+    #[derive(Default)]
+    struct Story(Vec<Sighting>);
+
+    impl Story {
+        /// A Workload that has three replicas, which Baton has set and reported on.
+        fn with_three() -> Self {
+            Self::default().spec(1, Some(3), Scaling::Nobody, 0).number(3, &[Holder::Baton]).spec(
+                1,
+                Some(3),
+                Scaling::Nobody,
+                1,
+            )
+        }
+
+        /// The same, after the number was handed over to an autoscaler.
+        fn handed_over() -> Self {
+            let own = Scaling::Own(WISHED);
+            Self::with_three()
+                .spec(2, Some(3), own, 1)
+                .number(3, &[Holder::Temporary, Holder::Baton])
+                .number(3, &[Holder::Temporary])
+                .autoscaler("web", WISHED)
+                .spec(2, Some(3), own, 2)
+                .number(6, &[Holder::Scale(HPA.to_owned())])
+        }
+
+        fn then(mut self, seen: Seen) -> Self {
+            let revision = self.0.len() as u64 + 1;
+            let (at, workload) = (Duration::from_secs(revision), "web".to_owned());
+            self.0.push(Sighting { revision, at, workload, seen });
+            self
+        }
+
+        fn spec(self, generation: i64, replicas: Option<i32>, scaling: Scaling, observed: i64) -> Self {
+            self.then(Seen::Workload { generation, wish: Wish { replicas, scaling }, observed, phase: None })
+        }
+
+        fn number(self, replicas: i32, holders: &[Holder]) -> Self {
+            self.then(Seen::Deployment { replicas, holders: holders.to_vec() })
+        }
+
+        fn scaled(self, replicas: i32) -> Self {
+            self.number(replicas, &[Holder::Scale(HPA.to_owned())])
+        }
+
+        fn autoscaler(self, name: &str, limits: Limits) -> Self {
+            self.then(Seen::Autoscaler { name: name.to_owned(), limits })
+        }
+
+        fn no_autoscaler(self, name: &str) -> Self {
+            self.then(Seen::AutoscalerGone { name: name.to_owned() })
+        }
+
+        fn violations(&self) -> Vec<String> {
+            judge(&self.0).violations.into_iter().map(|violation| violation.what).collect()
+        }
+
+        fn tally(&self) -> Tally {
+            let Judgement { violations, tally } = judge(&self.0);
+            assert_eq!(violations, []);
+            tally
+        }
+    }
+
+    #[test]
+    fn a_handover_and_the_way_back_are_lawful_and_counted() {
+        let both = [Holder::Scale(HPA.to_owned()), Holder::Baton];
+        let story = Story::handed_over()
+            .scaled(4)
+            .spec(3, Some(5), Scaling::Nobody, 2)
+            .no_autoscaler("web")
+            .number(4, &both)
+            .number(4, &[Holder::Baton])
+            .number(5, &[Holder::Baton]);
+        let expected = Tally {
+            values: 4,
+            set: 1,
+            scaled_up: 1,
+            scaled_down: 1,
+            begun: 1,
+            completed: 1,
+            taken_back: 1,
+            lowest_margin: Some(0),
+            ..Tally::default()
+        };
+        assert_eq!(story.tally(), expected);
+    }
+
+    #[test]
+    fn a_number_that_was_dropped_is_a_violation_whatever_it_becomes() {
+        let dropped = Story::with_three().spec(2, Some(3), Scaling::Own(WISHED), 1).number(1, &[]);
+        assert_eq!(dropped.violations(), ["nobody holds the number any more, which is 1"]);
+    }
+
+    #[test]
+    fn baton_may_set_what_any_version_says_that_it_has_not_reported_on_and_nothing_else() {
+        let edits = |observed| {
+            Story::with_three().spec(2, Some(7), Scaling::Nobody, 1).spec(
+                3,
+                Some(4),
+                Scaling::Nobody,
+                observed,
+            )
+        };
+        assert_eq!(edits(1).number(7, &[Holder::Baton]).number(4, &[Holder::Baton]).tally().set, 2);
+        assert_eq!(
+            edits(3).number(7, &[Holder::Baton]).violations(),
+            ["changed from 3 to 7 by Baton, and the spec said [4]"]
+        );
+        let autoscaled = Story::handed_over().number(3, &[Holder::Baton]);
+        assert_eq!(autoscaled.violations(), ["changed from 6 to 3 by Baton, and the spec said []"]);
+    }
+
+    #[test]
+    fn less_than_anybody_wanted_is_a_margin_below_zero() {
+        let story = Story::with_three().number(2, &[Holder::Baton]);
+        let judgement = judge(&story.0);
+        assert_eq!(judgement.tally.lowest_margin, Some(-1));
+        assert_eq!(judgement.violations.len(), 1);
+    }
+
+    #[test]
+    fn an_autoscaler_may_choose_within_its_limits_and_for_a_moment_within_those_it_had() {
+        assert_eq!(
+            Story::handed_over().scaled(9).violations(),
+            ["changed from 6 to 9 by an autoscaler, and the limits were [2 to 8]"]
+        );
+        let tightened = || Story::handed_over().autoscaler("web", Limits { min: 4, max: 8 });
+        assert_eq!(tightened().scaled(3).tally().late, 1);
+        let mut too_late = tightened().scaled(3);
+        too_late.0.last_mut().unwrap().at += LATE;
+        assert_eq!(
+            too_late.violations(),
+            ["changed from 6 to 3 by an autoscaler, and the limits were [4 to 8]"]
+        );
+    }
+
+    #[test]
+    fn nobody_else_may_change_the_number() {
+        for (holders, expected) in [
+            (vec![Holder::Temporary], "changed from 3 to 4 by handover-to-hpa, whom nobody asked to"),
+            (
+                vec![Holder::Other("kubectl".to_owned())],
+                "changed from 3 to 4 by kubectl, whom nobody asked to",
+            ),
+            (
+                vec![Holder::Baton, Holder::Temporary],
+                "changed from 3 to 4, and it can't be told by whom: baton, handover-to-hpa",
+            ),
+        ] {
+            assert_eq!(Story::with_three().number(4, &holders).violations(), [expected]);
+        }
+    }
+
+    #[test]
+    fn at_rest_the_right_one_holds_the_right_number() {
+        let unrest = |story: &Story| unrest(&story.0, 7);
+        assert_eq!(unrest(&Story::with_three()), None);
+        assert_eq!(unrest(&Story::handed_over()).unwrap(), "the number should be 7 and is 6");
+        assert_eq!(unrest(&Story::handed_over().scaled(7)), None);
+        let off = || Story::handed_over().spec(3, Some(5), Scaling::Nobody, 2);
+        assert_eq!(unrest(&off()).unwrap(), "the operator has reported on generation 2 of 3");
+        let off = || off().spec(3, Some(5), Scaling::Nobody, 3);
+        assert_eq!(unrest(&off()).unwrap(), "web should be gone");
+        assert_eq!(unrest(&off().no_autoscaler("web")).unwrap(), "Baton should hold the number, alone");
+    }
+}

@@ -1,0 +1,179 @@
+//! The soak itself: users at work, a recorder that sees what comes of it, and a judge who looks again and again.
+
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use super::{
+    choice::{self, Kind},
+    judge::{self, Judgement, Violation},
+    recorder::Recorder,
+    story,
+    user::{Diary, User},
+};
+use crate::{ControlPlane, Error, MetricsApi, Operator, OperatorOptions, merge_diff::random::Random};
+
+/// How often the judge looks, and something is said.
+const LOOK: Duration = Duration::from_secs(5);
+/// What was seen within this time isn't judged yet, as long as it goes on.
+const MOMENT: Duration = Duration::from_secs(2);
+/// How long everything may take to come to rest in the end.
+const REST: Duration = Duration::from_mins(2);
+/// How often that is looked at.
+const POLL: Duration = Duration::from_millis(500);
+
+/// How much is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Switches of all Workloads together.
+    pub switches: u32,
+    /// Workloads.
+    pub workloads: u32,
+    /// Tells what is switched when.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The switches that were done, by kind.
+    pub switches: [(Kind, usize); Kind::ALL.len()],
+    /// What the judge says.
+    pub judgement: Judgement,
+    /// The story of the first Workload that was wronged; absent if none was.
+    pub story: Option<String>,
+    /// How long the switches took, and coming to rest.
+    pub took: Duration,
+}
+
+/// Runs a soak in a namespace of its own, with an operator of its own, and ends with its first violation. `say` gets a line
+/// now and then.
+///
+/// # Errors
+/// When something fails that isn't under test: a request of a user's, a watch, the operator's start.
+///
+/// # Panics
+/// When the operator has predicted wrongly.
+pub async fn run(
+    cluster: &ControlPlane,
+    metrics: &MetricsApi,
+    effort: Effort,
+    say: impl Fn(&str),
+) -> Result<Outcome, Error> {
+    let namespace = cluster.namespace("soak").await?;
+    let mark = cluster.audit()?.mark()?;
+    let options =
+        OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
+    let operator = Operator::start(cluster, options).await?;
+    let (client, began) = (cluster.admin().await?, Instant::now());
+    let mut recorder = Recorder::start(&client, namespace.name(), began).await?;
+    let diary = Diary::new(began);
+
+    let live = async |number: u32| {
+        let switches =
+            effort.switches / effort.workloads + u32::from(number < effort.switches % effort.workloads);
+        let user = User::new(name(number), namespace.name(), client.clone(), metrics, &diary);
+        live(user, Random::new(effort.seed, number.into()), switches).await
+    };
+    let mut users = pin!(futures::future::try_join_all((0..effort.workloads).map(live)));
+    let mut look = tokio::time::interval_at(tokio::time::Instant::now() + LOOK, LOOK);
+    let loads = loop {
+        tokio::select! {
+            loads = &mut users => break Some(loads?),
+            failed = recorder.failed() => return Err(failed),
+            _ = look.tick() => {
+                let judgement = judge::judge(&recorder.sightings(MOMENT));
+                say(&progress(began.elapsed(), effort, &diary, &judgement));
+                if !judgement.violations.is_empty() {
+                    break None;
+                }
+            }
+        }
+    };
+    let unrest = match loads {
+        Some(loads) => until_rest(&recorder, &loads).await?,
+        None => Vec::new(),
+    };
+    recorder.catch_up().await?;
+    let took = began.elapsed();
+    let sightings = recorder.sightings(Duration::ZERO);
+    let mut judgement = judge::judge(&sightings);
+    judgement.violations.extend(unrest);
+    let story = match judgement.violations.first() {
+        Some(violation) => {
+            let requests = cluster.audit()?.since(mark)?.namespace(namespace.name());
+            Some(story::tell(violation, &sightings, &diary.entries(), &requests, &operator.logs()))
+        }
+        None => None,
+    };
+    let outcome = Outcome { switches: diary.switches(), judgement, story, took };
+    operator.stop().await?;
+    Ok(outcome)
+}
+
+/// A Workload's name. With two digits at least, so that none is the beginning of another.
+fn name(number: u32) -> String {
+    format!("web-{number:02}")
+}
+
+/// The life of one Workload. What its load is in the end, in pods.
+async fn live(mut user: User<'_>, mut random: Random, switches: u32) -> Result<u32, Error> {
+    let mut wish = choice::first(&mut random);
+    let mut load = choice::load(&mut random);
+    user.load(load);
+    user.apply(None, &wish).await?;
+    user.until_created().await?;
+    for _ in 0..switches {
+        let choice = choice::next(&mut random, &wish);
+        wish = choice.wish;
+        if let Some(before) = choice.load_before {
+            load = before;
+            user.load(load);
+        }
+        user.switch(&choice).await?;
+        tokio::time::sleep(choice.pause / 2).await;
+        if let Some(after) = choice.load_after {
+            load = after;
+            user.load(load);
+        }
+        tokio::time::sleep(choice.pause / 2).await;
+    }
+    Ok(load)
+}
+
+/// Waits until every Workload has what it should have, under loads that no longer change; who hasn't in the end.
+async fn until_rest(recorder: &Recorder, loads: &[u32]) -> Result<Vec<Violation>, Error> {
+    let end = Instant::now() + REST;
+    loop {
+        recorder.catch_up().await?;
+        let sightings = recorder.sightings(Duration::ZERO);
+        let unrest = |(number, load): (u32, &u32)| {
+            let workload = name(number);
+            let own: Vec<_> = sightings.iter().filter(|one| one.workload == workload).cloned().collect();
+            let revision = own.last().map_or(0, |last| last.revision);
+            let wanted = i32::try_from(*load).unwrap_or(i32::MAX);
+            let what = judge::unrest(&own, wanted)?;
+            Some(Violation { revision, workload, what: format!("it doesn't come to rest: {what}") })
+        };
+        let unrest: Vec<Violation> = (0..).zip(loads).filter_map(unrest).collect();
+        if unrest.is_empty() || Instant::now() >= end {
+            return Ok(unrest);
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+fn progress(at: Duration, effort: Effort, diary: &Diary, judgement: &Judgement) -> String {
+    let switches: usize = diary.switches().iter().map(|(_, count)| count).sum();
+    let tally = &judgement.tally;
+    format!(
+        "{:4} s: {switches} of {} switches, {} values, {} handovers, {} scalings, lowest margin {}",
+        at.as_secs(),
+        effort.switches,
+        tally.values,
+        tally.completed,
+        tally.scaled_up + tally.scaled_down,
+        tally.lowest_margin.map_or("–".to_owned(), |margin| margin.to_string()),
+    )
+}

@@ -1,0 +1,205 @@
+//! The users of one Workload: whoever edits it, whoever has an autoscaler of their own for it, and those who load it. They do
+//! what they are told, and write into a diary what that was.
+
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use baton_crd::Workload;
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams},
+    runtime::wait::await_condition,
+};
+use serde_json::{Value, json};
+
+use super::{
+    choice::{Choice, Kind, PER_POD},
+    seen::{Limits, Scaling, Wish},
+};
+use crate::{Error, MetricsApi};
+
+/// The field manager of the users.
+const MANAGER: &str = "user";
+/// How long the operator may take to create a Deployment.
+const CREATED: Duration = Duration::from_mins(1);
+
+/// What users did, in order.
+#[derive(Debug)]
+pub(super) struct Diary {
+    began: Instant,
+    entries: Mutex<Vec<Entry>>,
+}
+
+/// What a user did.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Since the soak began.
+    pub(super) at: Duration,
+    /// Whose user.
+    pub(super) workload: String,
+    /// The switch; absent for what isn't one.
+    pub(super) kind: Option<Kind>,
+    /// What was done, in words.
+    pub(super) what: String,
+}
+
+impl Diary {
+    pub(super) fn new(began: Instant) -> Self {
+        Self { began, entries: Mutex::default() }
+    }
+
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often each kind of switch was done.
+    pub(super) fn switches(&self) -> [(Kind, usize); Kind::ALL.len()] {
+        let entries = self.entries();
+        Kind::ALL.map(|kind| (kind, entries.iter().filter(|entry| entry.kind == Some(kind)).count()))
+    }
+
+    fn write(&self, workload: &str, kind: Option<Kind>, what: impl fmt::Display) {
+        let (workload, what) = (workload.to_owned(), what.to_string());
+        let entry = Entry { at: self.began.elapsed(), workload, kind, what };
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    }
+}
+
+/// The users of one Workload.
+pub(super) struct User<'a> {
+    name: String,
+    namespace: &'a str,
+    client: Client,
+    metrics: &'a MetricsApi,
+    diary: &'a Diary,
+    /// The limits of their own autoscaler, while there is one.
+    external: Option<Limits>,
+}
+
+impl<'a> User<'a> {
+    pub(super) fn new(
+        name: String,
+        namespace: &'a str,
+        client: Client,
+        metrics: &'a MetricsApi,
+        diary: &'a Diary,
+    ) -> Self {
+        Self { name, namespace, client, metrics, diary, external: None }
+    }
+
+    /// Sets the load, in pods.
+    pub(super) fn load(&self, pods: u32) {
+        self.diary.write(&self.name, None, format!("load for {pods} pods"));
+        self.metrics.set_cpu(self.namespace, &self.name, pods * PER_POD);
+    }
+
+    /// Applies the Workload.
+    pub(super) async fn apply(&self, kind: Option<Kind>, wish: &Wish) -> Result<(), Error> {
+        let what = kind.map_or_else(|| wish.to_string(), |kind| format!("{kind}: {wish}"));
+        self.diary.write(&self.name, kind, what);
+        let workloads: Api<Workload> = Api::namespaced(self.client.clone(), self.namespace);
+        let (params, body) = (PatchParams::apply(MANAGER), workload(&self.name, wish));
+        let applied = workloads.patch(&self.name, &params, &Patch::Apply(body)).await;
+        applied.map(|_| ()).map_err(Error::api(format!("apply the Workload {}", self.name)))
+    }
+
+    /// Waits until there is a Deployment. A Workload that no longer has a number by then would begin with the API server's
+    /// default, and rightly so.
+    pub(super) async fn until_created(&self) -> Result<(), Error> {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), self.namespace);
+        let created = await_condition(deployments, &self.name, |seen: Option<&Deployment>| seen.is_some());
+        let what = || format!("the Deployment {} being created", self.name);
+        match tokio::time::timeout(CREATED, created).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(Error::parse(what())(error)),
+            Err(_) => {
+                let state = "see the operator's log".to_owned();
+                Err(Error::Timeout { what: what(), limit: CREATED, state })
+            }
+        }
+    }
+
+    /// Does what was chosen, but for the loads and the pause.
+    pub(super) async fn switch(&mut self, choice: &Choice) -> Result<(), Error> {
+        if choice.external == self.external {
+            return self.apply(Some(choice.kind), &choice.wish).await;
+        }
+        if choice.external_first {
+            self.scale_by(choice.external).await?;
+            tokio::time::sleep(choice.lag).await;
+            self.apply(Some(choice.kind), &choice.wish).await
+        } else {
+            self.apply(Some(choice.kind), &choice.wish).await?;
+            tokio::time::sleep(choice.lag).await;
+            self.scale_by(choice.external).await
+        }
+    }
+
+    /// Makes, changes or deletes their own autoscaler.
+    async fn scale_by(&mut self, limits: Option<Limits>) -> Result<(), Error> {
+        let name = format!("{}-external", self.name);
+        let autoscalers: Api<HorizontalPodAutoscaler> = Api::namespaced(self.client.clone(), self.namespace);
+        if let Some(limits) = limits {
+            self.diary.write(&self.name, None, format!("an autoscaler of their own, from {limits}"));
+            let (params, body) = (PatchParams::apply(MANAGER), autoscaler(&name, &self.name, limits));
+            let applied = autoscalers.patch(&name, &params, &Patch::Apply(body)).await;
+            applied.map_err(Error::api(format!("apply the autoscaler {name}")))?;
+        } else {
+            self.diary.write(&self.name, None, "no autoscaler of their own");
+            let deleted = autoscalers.delete(&name, &DeleteParams::default()).await;
+            deleted.map_err(Error::api(format!("delete the autoscaler {name}")))?;
+        }
+        self.external = limits;
+        Ok(())
+    }
+}
+
+fn workload(name: &str, wish: &Wish) -> Value {
+    let mut workload = json!({
+        "apiVersion": "baton.rs/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": name},
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
+    });
+    if let Some(number) = wish.replicas {
+        workload["spec"]["replicas"] = number.into();
+    }
+    match wish.scaling {
+        Scaling::Nobody => {}
+        Scaling::Own(limits) => workload["spec"]["autoscaling"] = scaling(limits),
+        Scaling::External => workload["spec"]["autoscaling"] = json!({"external": {}}),
+    }
+    workload
+}
+
+fn autoscaler(name: &str, target: &str, limits: Limits) -> Value {
+    let mut spec = scaling(limits);
+    spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": target});
+    json!({
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+/// Up and down as fast as it can be.
+fn scaling(limits: Limits) -> Value {
+    let at_once = json!({
+        "stabilizationWindowSeconds": 0,
+        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}],
+    });
+    json!({
+        "minReplicas": limits.min,
+        "maxReplicas": limits.max,
+        "metrics": [{
+            "type": "Resource",
+            "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": format!("{PER_POD}m")}},
+        }],
+        "behavior": {"scaleUp": at_once, "scaleDown": at_once},
+    })
+}
