@@ -161,8 +161,9 @@ pub fn decide(wanted: Wanted, seen: &Seen<'_>) -> Decision {
     let held = Held::of(deployment);
     let (phase, waiting_for) = told::phase(wanted, &held, seen);
     let next = match wanted {
-        Wanted::Autoscaler { start, .. } => let_go(&held, start),
-        Wanted::HandsOff => let_go(&held, 0),
+        Wanted::Autoscaler { start, .. } => lend(&held, start),
+        Wanted::HandsOff if held.state() == State::Held => Move::HandOver(held.value),
+        Wanted::HandsOff => Move::LeaveOut,
         Wanted::Number(number) => take_back(number, held, seen),
     };
     Decision { next, phase, waiting_for }
@@ -183,10 +184,11 @@ fn create(wanted: Wanted) -> Decision {
 
 /// Lets go of the number, so that whoever scales may set it. `start` is what an autoscaler should find in the place of a zero
 /// that Baton itself had set: at zero it would do nothing.
-fn let_go(held: &Held, start: i32) -> Move {
+fn lend(held: &Held, start: i32) -> Move {
     match held.state() {
         State::Held if held.value == 0 && start > 0 => Move::Claim(start),
-        State::Held => Move::HandOver(held.value),
+        // Where nobody holds the number, the API server doesn't tell who scales it either, until somebody holds it again.
+        State::Held | State::Unheld => Move::HandOver(held.value),
         _ => Move::LeaveOut,
     }
 }

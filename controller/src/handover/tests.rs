@@ -92,6 +92,13 @@ fn baton_lets_go_at_once_where_somebody_else_holds_the_number_already() {
 }
 
 #[test]
+fn a_number_that_nobody_holds_is_lent_so_that_its_next_owner_shows() {
+    assert_eq!(next(OWN, "", true), Move::HandOver(5));
+    assert_eq!(next(EXTERNAL, "", false), Move::HandOver(5));
+    assert_eq!(decision(EXTERNAL, &held_by("", 0), false, &[]).next, Move::LeaveOut, "it was scaled to zero");
+}
+
+#[test]
 fn a_zero_of_batons_is_handed_over_only_if_the_spec_says_zero() {
     let zero = held_by("b", 0);
     assert_eq!(decision(OWN, &zero, false, &[]).next, Move::Claim(2));

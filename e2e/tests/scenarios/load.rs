@@ -221,6 +221,12 @@ async fn an_autoscaler_does_nothing_at_zero_until_somebody_scales_up() {
     stage.number(6).await;
     let numbers = stage.numbers().await;
     assert!(numbers.starts_with(&[3, 4, 0, 1]) && numbers[3..].is_sorted(), "{numbers:?}");
+
+    // The zero had made the API server lose sight of who scales; Baton gives the number a holder again.
+    stage.load(8);
+    stage.number(8).await;
+    stage.scene.condition("HandedOver", "True").await;
+    assert_eq!(stage.holders().await, [AUTOSCALER]);
 }
 
 #[tokio::test]
