@@ -173,6 +173,13 @@ impl Course {
         self.then = Then::LookAgain;
     }
 
+    /// Something couldn't be read: what rests on it is left alone from now on.
+    pub fn missed(&mut self, look: Look) {
+        if GROUNDS.contains(&look) {
+            self.held_back.extend([ChildKind::Deployment, ChildKind::Autoscaler]);
+        }
+    }
+
     /// A child is left alone from now on.
     pub fn hold_back(&mut self, child: ChildKind) {
         self.held_back.insert(child);
