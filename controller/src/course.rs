@@ -44,8 +44,8 @@ pub enum Look {
     Autoscalers,
 }
 
-/// What a move of `spec.replicas` rests on. Caches lag behind, each on its own, so all of it is read anew before the first
-/// move of a pass; what follows is planned from the server's answers, and guarded.
+/// What a move of `spec.replicas` rests on, and an autoscaler that is to be created. Caches lag behind, each on its own, so
+/// all of it is read anew before the first move of a pass; what follows is planned from the server's answers, and guarded.
 const GROUNDS: [Look; 4] = [
     Look::Workload,
     Look::Child(ChildKind::Deployment),
@@ -126,7 +126,8 @@ impl Course {
 
     fn plan(&mut self) -> Result<(), IntentError> {
         let Plan { steps, refused, then } = plan(&self.seen, &self.held_back)?;
-        if then == Then::LookAgain && steps.iter().any(moves_replicas) {
+        let moves = then == Then::LookAgain && steps.iter().any(moves_replicas);
+        if moves || steps.iter().any(lets_scale) {
             self.to_look = GROUNDS.into_iter().filter(|look| !self.fresh.contains(look)).collect();
             if !self.to_look.is_empty() {
                 return Ok(());
@@ -172,6 +173,13 @@ impl Course {
         self.then = Then::LookAgain;
     }
 
+    /// Something couldn't be read: what rests on it is left alone from now on.
+    pub fn missed(&mut self, look: Look) {
+        if GROUNDS.contains(&look) {
+            self.held_back.extend([ChildKind::Deployment, ChildKind::Autoscaler]);
+        }
+    }
+
     /// A child is left alone from now on.
     pub fn hold_back(&mut self, child: ChildKind) {
         self.held_back.insert(child);
@@ -181,6 +189,12 @@ impl Course {
 /// Whether a step writes to a Deployment that is there: in a plan that goes on, that moves the number.
 fn moves_replicas(step: &Step) -> bool {
     step.child() == ChildKind::Deployment && !matches!(step, Step::Apply { guard: Guard::Create, .. })
+}
+
+/// Whether a step creates the autoscaler. That the number was handed over may be old news from a cache: the write to the
+/// Deployment that would find it out isn't sent where it is predicted to change nothing.
+fn lets_scale(step: &Step) -> bool {
+    matches!(step, Step::Apply { child: ChildKind::Autoscaler, guard: Guard::Create, .. })
 }
 
 /// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that

@@ -97,6 +97,7 @@ impl Enforcement<'_> {
         };
         if let Err(error) = outcome {
             self.failed(child, "read", &error);
+            self.course.missed(look);
         }
     }
 

@@ -340,13 +340,16 @@ fn move_replicas(seen: &Observed) -> Result<Movement, IntentError> {
             Wanted::Number(_) | Wanted::HandsOff => Movement::Rest(create),
         });
     };
+    let holds = live.is_some_and(|live| live.replica_holders().baton);
     Ok(match next {
         Move::Create(_) | Move::Wait => Movement::Nothing,
-        Move::Set(number) => Movement::Rest(apply(Some(number), Guard::Unchanged(revision))?),
+        Move::Set(number) => {
+            let apply = apply(Some(number), Guard::Unchanged(revision))?;
+            if holds { Movement::Rest(apply) } else { Movement::Transition(apply) }
+        }
         Move::LeaveOut => {
             let apply = apply(None, Guard::Unchanged(revision))?;
-            let lets_go = live.is_some_and(|live| live.replica_holders().baton);
-            if lets_go { Movement::Transition(apply) } else { Movement::Rest(apply) }
+            if holds { Movement::Transition(apply) } else { Movement::Rest(apply) }
         }
         Move::HandOver(replicas) => Movement::Transition(Step::HandOver { replicas, revision }),
         Move::Claim(replicas) => Movement::Transition(apply(Some(replicas), Guard::Unchanged(revision))?),

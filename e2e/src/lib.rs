@@ -17,6 +17,7 @@ mod control_plane;
 mod cpu;
 mod error;
 mod folder;
+pub mod handover_model;
 mod kubeconfig;
 mod kubectl;
 pub mod merge_bench;

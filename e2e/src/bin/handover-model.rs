@@ -1,0 +1,78 @@
+//! Explores the handover in a model checker, and shows that it would see a mistake. The status is 1 if a promise was broken, or
+//! with a fault if none was.
+
+use std::process::ExitCode;
+
+use baton_e2e::handover_model::{
+    Allowance, Deed, Deeds, Exploration, Extent, Fault, Progress, configurations, explore,
+};
+use clap::Parser;
+
+/// Explore every order of what the operator, autoscalers, people and crashes do with spec.replicas.
+///
+/// The operator is the real code; the API server is the merge core. Each configuration is explored to its end: it begins with
+/// a Workload at rest, and lets each disturbance happen a few times at any moment.
+#[derive(Parser)]
+struct Cli {
+    /// Only configurations whose name contains this.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// As far as `cargo test` goes, which takes some seconds.
+    #[arg(long)]
+    quick: bool,
+    /// Another number of times for a disturbance: edits, scalings, by-hand, rogue, others, losses, crashes, late or resyncs.
+    #[arg(long, value_name = "NAME=TIMES")]
+    budget: Vec<Allowance>,
+    /// Put this mistake into the operator, and show how it goes wrong.
+    #[arg(long, value_name = "FAULT")]
+    fault: Option<Fault>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let extent = if cli.quick || cli.fault.is_some() { Extent::Quick } else { Extent::Thorough };
+    let is_wanted =
+        |name: &str| cli.only.is_empty() || cli.only.iter().any(|part| name.contains(part.as_str()));
+    let (mut rows, mut deeds, mut found_broken) = (Vec::new(), Deeds::default(), false);
+    for mut configuration in configurations(extent).into_iter().filter(|one| is_wanted(one.name)) {
+        let name = configuration.name;
+        for allowance in &cli.budget {
+            configuration.budgets.allow(allowance);
+        }
+        let found = explore(configuration, cli.fault, |progress| eprintln!("{name}: {}", told(progress)));
+        deeds.add(&found.deeds);
+        rows.push(row(name, &found));
+        if let Some(trace) = found.broken {
+            println!("{trace}");
+            found_broken = true;
+            break;
+        }
+    }
+    println!(
+        "{:<34}{:>11}{:>11}{:>7}{:>8}{:>9}{:>9}",
+        "configuration", "states", "different", "depth", "time", "passes", "promises"
+    );
+    for row in rows {
+        println!("{row}");
+    }
+    println!();
+    for deed in Deed::ALL {
+        println!("{:>9}  {}", deeds.of(deed), deed.words());
+    }
+    if found_broken == cli.fault.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn told(progress: Progress) -> String {
+    let Progress { states, unique, depth, time } = progress;
+    let seconds = time.as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    let speed = states as f64 / seconds.max(f64::EPSILON);
+    format!("{states} states, {unique} of them different, depth {depth}, {seconds:.0} s, {speed:.0} states/s")
+}
+
+fn row(name: &str, found: &Exploration) -> String {
+    let Progress { states, unique, depth, time } = found.progress;
+    let kept = if found.broken.is_some() { "BROKEN" } else { "kept" };
+    let [_, passes, _] = found.sizes;
+    format!("{name:<34}{states:>11}{unique:>11}{depth:>7}{:>7.1}s{passes:>9}{kept:>9}", time.as_secs_f64())
+}

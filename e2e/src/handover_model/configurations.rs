@@ -1,0 +1,135 @@
+//! What is explored: where it starts, what people may ask for, and how often each disturbance may happen.
+
+use super::{cluster::Spec, state::Budgets};
+
+/// How far to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Some seconds.
+    Quick,
+    /// Some minutes.
+    Thorough,
+}
+
+/// One space to explore to its end.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// In a few words.
+    pub name: &'static str,
+    /// Where it starts.
+    pub starts: Vec<Start>,
+    /// What the Workload may ask for.
+    pub specs: Vec<Spec>,
+    /// How often each disturbance may happen.
+    pub budgets: Budgets,
+}
+
+/// A state to start from.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// What the Workload asks for.
+    pub spec: Spec,
+    /// Whether the operator has come to rest with it; else there is nothing yet but the Workload.
+    pub exists: bool,
+    /// Whether whoever scales has written.
+    pub scaled: bool,
+    /// Whether somebody else's autoscaler is there.
+    pub theirs: bool,
+}
+
+impl Start {
+    const fn at_rest(spec: Spec) -> Self {
+        Self { spec, exists: true, scaled: false, theirs: false }
+    }
+
+    const fn scaled(spec: Spec) -> Self {
+        Self { scaled: true, ..Self::at_rest(spec) }
+    }
+
+    const fn with_theirs(self) -> Self {
+        Self { theirs: true, ..self }
+    }
+
+    const fn nothing(spec: Spec) -> Self {
+        Self { exists: false, ..Self::at_rest(spec) }
+    }
+}
+
+const THREE: Spec = Spec::Number(3);
+const NINE: Spec = Spec::Number(9);
+const NONE: Budgets = Budgets {
+    edits: 0,
+    scalings: 0,
+    by_hand: 0,
+    rogue: 0,
+    others: 0,
+    losses: 0,
+    crashes: 0,
+    late: 0,
+    resyncs: 0,
+};
+
+/// What is explored, to this extent.
+pub fn configurations(extent: Extent) -> Vec<Configuration> {
+    let there_and_back = || vec![Start::at_rest(THREE), Start::scaled(Spec::Own)];
+    let of = |name, starts, specs: &[Spec], quick, thorough| Configuration {
+        name,
+        starts,
+        specs: specs.to_vec(),
+        budgets: match extent {
+            Extent::Quick => quick,
+            Extent::Thorough => thorough,
+        },
+    };
+    vec![
+        of(
+            "to the autoscaler and back",
+            there_and_back(),
+            &[THREE, Spec::Own],
+            Budgets { edits: 2, scalings: 2, ..NONE },
+            Budgets { edits: 4, scalings: 3, resyncs: 1, ..NONE },
+        ),
+        of(
+            "created",
+            vec![Start::nothing(Spec::Own), Start::nothing(THREE), Start::nothing(Spec::External)],
+            &[THREE, Spec::Own, Spec::HandsOff],
+            Budgets { edits: 1, scalings: 1, crashes: 1, ..NONE },
+            Budgets { edits: 2, scalings: 1, crashes: 1, late: 1, ..NONE },
+        ),
+        of(
+            "crashes and late writes",
+            there_and_back(),
+            &[THREE, Spec::Own],
+            Budgets { edits: 2, scalings: 1, crashes: 1, late: 1, ..NONE },
+            Budgets { edits: 3, scalings: 2, crashes: 2, late: 2, ..NONE },
+        ),
+        of(
+            "lost requests and answers",
+            there_and_back(),
+            &[THREE, Spec::Own],
+            Budgets { edits: 1, scalings: 1, losses: 2, late: 1, ..NONE },
+            Budgets { edits: 2, scalings: 2, losses: 2, late: 1, ..NONE },
+        ),
+        of(
+            "an autoscaler of somebody else's",
+            vec![Start::scaled(Spec::External).with_theirs(), Start::at_rest(NINE)],
+            &[NINE, Spec::External, Spec::Own],
+            Budgets { edits: 2, scalings: 1, others: 1, ..NONE },
+            Budgets { edits: 2, scalings: 2, others: 2, crashes: 1, ..NONE },
+        ),
+        of(
+            "kubectl scale",
+            there_and_back(),
+            &[THREE, NINE, Spec::Own, Spec::HandsOff],
+            Budgets { edits: 1, scalings: 1, by_hand: 1, ..NONE },
+            Budgets { edits: 2, scalings: 1, by_hand: 2, ..NONE },
+        ),
+        of(
+            "a rogue",
+            there_and_back(),
+            &[THREE, Spec::Own],
+            Budgets { edits: 1, scalings: 1, rogue: 1, ..NONE },
+            Budgets { edits: 2, scalings: 1, rogue: 1, crashes: 1, late: 1, ..NONE },
+        ),
+    ]
+}

@@ -1,0 +1,106 @@
+//! What has happened while the model was explored. A model in which nothing happens keeps every promise.
+
+use std::collections::BTreeMap;
+
+use super::{cluster::Spec, server::Number};
+
+/// Something that should happen now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Deed {
+    /// An autoscaler's write took the number from Baton's temporary manager.
+    HandedOver,
+    /// Baton took a number over that was scaled or on its way, as it was.
+    TakenBack,
+    /// Baton released those who held the number before.
+    Released,
+    /// Baton set the number that the spec says.
+    Set,
+    /// A write of Baton's met a conflict with other owners.
+    Conflict,
+    /// A write of Baton's was refused because the object wasn't what it had read.
+    RefusedByGuard,
+    /// A write that arrived late was refused.
+    LateWriteRefused,
+    /// A write that arrived late counted.
+    LateWriteCounted,
+    /// A pass found that its spec isn't the newest.
+    SawANewerSpec,
+    /// An autoscaler wrote after its HorizontalPodAutoscaler was deleted.
+    ScaledAfterItsDeletion,
+    /// The rogue let go alone, and the server reset the number.
+    ResetByTheRogue,
+}
+
+impl Deed {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::HandedOver,
+        Self::TakenBack,
+        Self::Released,
+        Self::Set,
+        Self::Conflict,
+        Self::RefusedByGuard,
+        Self::LateWriteRefused,
+        Self::LateWriteCounted,
+        Self::SawANewerSpec,
+        Self::ScaledAfterItsDeletion,
+        Self::ResetByTheRogue,
+    ];
+
+    /// In a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::HandedOver => "an autoscaler took the number from the temporary manager",
+            Self::TakenBack => "Baton took the live number back",
+            Self::Released => "Baton released those who held it before",
+            Self::Set => "Baton set the spec's number",
+            Self::Conflict => "a write met other owners",
+            Self::RefusedByGuard => "a write was refused by its guard",
+            Self::LateWriteRefused => "a late write was refused",
+            Self::LateWriteCounted => "a late write counted",
+            Self::SawANewerSpec => "a pass found a newer spec",
+            Self::ScaledAfterItsDeletion => "an autoscaler wrote after its deletion",
+            Self::ResetByTheRogue => "the rogue let go alone",
+        }
+    }
+}
+
+/// How often each deed happened, on all ways together.
+#[derive(Clone, Debug, Default)]
+pub struct Deeds(BTreeMap<Deed, u64>);
+
+impl Deeds {
+    /// How often a deed happened.
+    pub fn of(&self, deed: Deed) -> u64 {
+        self.0.get(&deed).copied().unwrap_or_default()
+    }
+
+    /// Adds those of another exploration.
+    pub fn add(&mut self, other: &Self) {
+        for (deed, times) in &other.0 {
+            *self.0.entry(*deed).or_default() += times;
+        }
+    }
+
+    pub(super) fn note(&mut self, deed: Deed) {
+        *self.0.entry(deed).or_default() += 1;
+    }
+
+    /// Notes what a write to the Deployment did with its number.
+    pub(super) fn moved(&mut self, spec: Spec, before: Option<&Number>, after: &Number, by_baton: bool) {
+        let Some(before) = before else { return };
+        let (was, is) = (&before.holders, &after.holders);
+        let stays = before.value == after.value;
+        let deed = match by_baton {
+            false if was.temporary && !is.temporary && !is.scale.is_empty() && spec != Spec::HandsOff => {
+                Deed::HandedOver
+            }
+            false if !stays && !after.is_held() => Deed::ResetByTheRogue,
+            true if stays && !was.baton && is.baton && before.is_on_its_way() => Deed::TakenBack,
+            true if stays && is.baton && before.is_on_its_way() && !after.is_on_its_way() => Deed::Released,
+            true if !stays && is.baton => Deed::Set,
+            _ => return,
+        };
+        self.note(deed);
+    }
+}

@@ -1,0 +1,49 @@
+//! The handover of `spec.replicas` in a model checker: every order of what the operator, autoscalers, people, the network and
+//! crashes do, explored to its end within stated bounds.
+//!
+//! All that decides is the operator's own code: [`Course`](baton_controller::course::Course) with the plan and the handover
+//! behind it, the requests, and the merge core, which is the API server here and, in the operator, the prediction that leaves
+//! writes out. What is made by hand is the world: guards, watches that lag, requests and answers that are lost, crashes,
+//! autoscalers, people. A difference between the two would be a model that proves something of itself.
+//!
+//! What is bounded, and what is left out:
+//!
+//! - Each disturbance happens at most as often as its [`Budgets`] say. The operator's own steps are bounded by nothing.
+//! - Equal content is an equal `resourceVersion`, or the space would have no end: a write that was planned from an object of
+//!   the same content is as good. A late write and an autoscaler's write under way are held off by any write in between, as on
+//!   a real server.
+//! - A cache that catches up shows the newest state. It stops at each earlier one just as well, by catching up before the next
+//!   write; what is left out is a pass from one old state after a pass from a still older one, of which both were old already
+//!   when the first began.
+//! - What is created isn't guarded, since server-side apply has no way to say that an object must not exist. Such a write never
+//!   arrives late here. On a real server it could, and then sets the number that it was created with.
+//! - One operator runs at a time. The Deployment isn't deleted, adopted, or scaled to zero. How long something that failed is
+//!   left alone is any time; fights about a field aren't slowed down.
+//!
+//! [`Handover`] is the model, [`Promise`] what it keeps, [`Fault`] what it would catch, [`explore()`] runs it, and a
+//! [`Trace`] shows the way to a broken promise.
+
+mod cluster;
+mod configurations;
+mod deeds;
+mod explore;
+mod fault;
+mod model;
+mod operator;
+mod properties;
+mod rest;
+mod server;
+mod state;
+mod trace;
+
+pub use cluster::{Cluster, Part, Scaler, Spec};
+pub use configurations::{Configuration, Extent, Start, configurations};
+pub use deeds::{Deed, Deeds};
+pub use explore::{Exploration, Progress, explore};
+pub use fault::Fault;
+pub use model::Handover;
+pub use operator::{HeldBack, PassId, Sent};
+pub use properties::Promise;
+pub use server::{ObjectId, RequestId};
+pub use state::{Action, Allowance, Broken, Budgets, Fate, Operator, State, UnderWay};
+pub use trace::Trace;

@@ -1,0 +1,387 @@
+//! The world around the operator, as a model that can be explored.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use baton_controller::child::ChildKind;
+use stateright::{Model, Property};
+
+use super::{
+    cluster::{BY_HAND, Cluster, Part, ROGUES, Scaler},
+    configurations::{Configuration, Start},
+    deeds::{Deed, Deeds},
+    fault::Fault,
+    operator::{self, HeldBack, Pending, Sent, Told},
+    properties::{Promise, judge},
+    rest::{self, Rest},
+    server::{Answer, ObjectId, ROGUE, Server, rogue},
+    state::{Action, Broken, Budgets, Fate, Operator, State, UnderWay},
+};
+
+/// A configuration to explore, with an operator that may have a fault. Clones remember together.
+#[derive(Clone)]
+pub struct Handover {
+    configuration: Configuration,
+    machinery: Arc<Mutex<Machinery>>,
+}
+
+/// What remembers objects, requests, passes and answers, so that each is asked for once.
+pub(super) struct Machinery {
+    pub(super) server: Server,
+    pub(super) operator: operator::Operator,
+    rests: HashMap<Cluster, bool>,
+    pub(super) deeds: Deeds,
+}
+
+impl Handover {
+    /// A model of this configuration.
+    pub fn new(configuration: Configuration, fault: Option<Fault>) -> Self {
+        let machinery = Machinery {
+            server: Server::new(),
+            operator: operator::Operator::new(fault),
+            rests: HashMap::new(),
+            deeds: Deeds::default(),
+        };
+        Self { configuration, machinery: Arc::new(Mutex::new(machinery)) }
+    }
+
+    pub(super) fn machinery(&self) -> MutexGuard<'_, Machinery> {
+        self.machinery.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Model for Handover {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let mut machinery = self.machinery();
+        let state = |start: &Start| {
+            let cluster = machinery.start(start);
+            State {
+                cluster,
+                cached: cluster,
+                operator: Operator::Idle(HeldBack::default()),
+                late: None,
+                under_way: UnderWay::default(),
+                holds_by_late_write: false,
+                made: u8::from(cluster.own.is_some()),
+                left: self.configuration.budgets,
+                broken: Broken::default(),
+            }
+        };
+        self.configuration.starts.iter().map(state).collect()
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.broken.has_happened() {
+            return;
+        }
+        let differs = |part: &Part| {
+            let mut caught_up = state.cached;
+            caught_up.take(*part, &state.cluster);
+            caught_up != state.cached
+        };
+        actions.extend(Part::ALL.into_iter().filter(differs).map(Action::CatchUp));
+        match state.operator {
+            Operator::Idle(held_back) => {
+                actions.push(Action::Begin { for_real: false });
+                actions.extend((state.left.resyncs > 0).then_some(Action::Begin { for_real: true }));
+                actions.extend((held_back != HeldBack::default()).then_some(Action::TryAgain));
+            }
+            Operator::Pass(pass) => {
+                let pending = self.machinery().operator.pending(pass);
+                actions.extend(fates(pending, state).into_iter().map(Action::Request));
+            }
+        }
+        actions.extend(state.late.map(|_| Action::Arrive));
+        self.disturbances(state, actions);
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut machinery = self.machinery();
+        let mut next = *last;
+        next.broken = Broken::default();
+        machinery.act(&mut next, action);
+        machinery.judge_state(&mut next);
+        (next != *last).then_some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        macro_rules! kept {
+            ($($promise:ident),*) => {
+                vec![$(Property::always(Promise::$promise.name(), |_, state: &State| {
+                    !state.broken.has(Promise::$promise)
+                })),*]
+            };
+        }
+        kept![
+            NoReset,
+            OnlyToTheSpec,
+            OnlyFromWhatWasRead,
+            NotWhileOthersHold,
+            NeverLetGoAlone,
+            OneAtATime,
+            Rest
+        ]
+    }
+}
+
+/// What may become of what a pass does next.
+fn fates(pending: Pending, state: &State) -> Vec<Fate> {
+    let Budgets { losses, crashes, late, .. } = state.left;
+    let mut fates = vec![Fate::Answered];
+    if losses > 0 {
+        fates.push(Fate::Lost);
+    }
+    if crashes > 0 {
+        fates.push(Fate::CrashBefore);
+    }
+    let Pending::Write(sent) = pending else { return fates };
+    // A creation is unguarded: nothing holds off one that arrives late.
+    let may_be_late = late > 0 && state.late.is_none() && !sent.creates;
+    if losses > 0 {
+        fates.push(Fate::AnswerLost);
+        fates.extend(may_be_late.then_some(Fate::Late));
+    }
+    if crashes > 0 {
+        fates.push(Fate::CrashAfter);
+        fates.extend(may_be_late.then_some(Fate::CrashLate));
+    }
+    fates
+}
+
+impl Handover {
+    /// What others than the operator may do.
+    fn disturbances(&self, state: &State, actions: &mut Vec<Action>) {
+        let State { cluster, left, .. } = state;
+        if left.edits > 0 {
+            let others = self.configuration.specs.iter().filter(|spec| **spec != cluster.spec);
+            actions.extend(others.copied().map(Action::Edit));
+        }
+        if left.others > 0 {
+            actions.push(if cluster.theirs { Action::OthersDelete } else { Action::OthersCreate });
+        }
+        let Some(deployment) = cluster.deployment else { return };
+        let machinery = self.machinery();
+        let number = machinery.server.number(deployment);
+        if left.scalings > 0 {
+            for scaler in Scaler::ALL {
+                if cluster.has(scaler) || state.under_way.has(scaler) {
+                    let numbers = scaler.numbers().iter().filter(|wanted| **wanted != number.value);
+                    actions.extend(numbers.map(|wanted| Action::Scale(scaler, *wanted)));
+                }
+            }
+        }
+        if left.by_hand > 0 && number.value != BY_HAND {
+            actions.push(Action::ByHand);
+        }
+        let is_rogues = number.holders.others.iter().any(|manager| manager == ROGUE);
+        if is_rogues {
+            actions.push(Action::RogueLetsGo);
+        } else if left.rogue > 0 {
+            actions.push(Action::RogueTakes);
+        }
+    }
+}
+
+impl Machinery {
+    fn start(&mut self, start: &Start) -> Cluster {
+        let cluster = Cluster { spec: start.spec, generation: 1, theirs: start.theirs, ..Cluster::NOTHING };
+        if !start.exists {
+            return cluster;
+        }
+        let rest = rest::come_to_rest(cluster, &mut self.operator, &mut self.server);
+        let Some(Rest { mut cluster, .. }) = rest else { return cluster };
+        let scaler = Scaler::ALL.into_iter().find(|scaler| start.scaled && cluster.has(*scaler));
+        if let (Some(scaler), Some(id)) = (scaler, cluster.deployment) {
+            cluster.deployment = Some(self.server.scale(id, scaler.manager(), scaler.numbers()[0]));
+        }
+        cluster
+    }
+
+    pub(super) fn act(&mut self, state: &mut State, action: Action) {
+        let State { cluster, left, .. } = state;
+        match action {
+            Action::CatchUp(part) => state.cached.take(part, &state.cluster),
+            Action::Begin { for_real } => {
+                let Operator::Idle(held_back) = state.operator else { return };
+                let pass = self.operator.begin(state.cached, held_back, for_real, &mut self.server);
+                self.go_on(state, pass);
+                if for_real && matches!(state.operator, Operator::Pass(_)) {
+                    state.left.resyncs -= 1;
+                }
+            }
+            Action::Request(fate) => self.request(state, fate),
+            Action::TryAgain => state.operator = Operator::Idle(HeldBack::default()),
+            Action::Arrive => {
+                if let Some(sent) = state.late.take() {
+                    let held = self.baton_holds(state);
+                    let answer = self.carry_out(state, sent);
+                    state.holds_by_late_write |= !held && self.baton_holds(state);
+                    let counts = matches!(answer, Answer::Done(_));
+                    self.deeds.note(if counts { Deed::LateWriteCounted } else { Deed::LateWriteRefused });
+                }
+            }
+            Action::Edit(spec) => {
+                (cluster.spec, cluster.generation) = (spec, cluster.generation + 1);
+                left.edits -= 1;
+            }
+            Action::Scale(scaler, number) => {
+                left.scalings -= 1;
+                if !cluster.has(scaler) {
+                    self.deeds.note(Deed::ScaledAfterItsDeletion);
+                }
+                self.scale(state, scaler.manager(), number);
+            }
+            Action::ByHand => {
+                left.by_hand -= 1;
+                self.scale(state, "kubectl", BY_HAND);
+            }
+            Action::RogueTakes => {
+                left.rogue -= 1;
+                self.rogue(state, Some(ROGUES));
+            }
+            Action::RogueLetsGo => self.rogue(state, None),
+            Action::OthersCreate => {
+                left.others -= 1;
+                cluster.theirs = true;
+                state.under_way.theirs = false;
+            }
+            Action::OthersDelete => {
+                left.others -= 1;
+                cluster.theirs = false;
+                state.under_way.theirs = left.scalings > 0 && cluster.deployment.is_some();
+            }
+        }
+    }
+
+    /// The next request of the operator's pass.
+    fn request(&mut self, state: &mut State, fate: Fate) {
+        let Operator::Pass(pass) = state.operator else { return };
+        let pending = self.operator.pending(pass);
+        if fate.crashes() {
+            state.left.crashes -= 1;
+        } else if fate != Fate::Answered {
+            state.left.losses -= 1;
+        }
+        let told = match (pending, fate) {
+            (Pending::Look(look), Fate::Answered) => {
+                let from = if self.operator.reads_from_cache() { state.cached } else { state.cluster };
+                if from.generation != state.cached.generation
+                    && look == baton_controller::course::Look::Workload
+                {
+                    self.deeds.note(Deed::SawANewerSpec);
+                }
+                operator::Operator::look(look, &from)
+            }
+            (Pending::Write(sent), Fate::Answered | Fate::AnswerLost | Fate::CrashAfter) => {
+                let answer = self.carry_out(state, sent);
+                match answer {
+                    Answer::Stale { conflict: true } => self.deeds.note(Deed::Conflict),
+                    Answer::Stale { conflict: false } => self.deeds.note(Deed::RefusedByGuard),
+                    Answer::Done(_) | Answer::Refused => {}
+                }
+                if fate == Fate::Answered { Told::Wrote(answer) } else { Told::Failed }
+            }
+            (Pending::Write(sent), Fate::Late | Fate::CrashLate) => {
+                state.left.late -= 1;
+                state.late = Some(sent);
+                Told::Failed
+            }
+            _ => Told::Failed,
+        };
+        if fate.crashes() {
+            state.operator = Operator::Idle(HeldBack::default());
+            state.cached = state.cluster;
+        } else {
+            let next = self.operator.tell(pass, told, &mut self.server);
+            self.go_on(state, next);
+        }
+    }
+
+    fn go_on(&mut self, state: &mut State, pass: operator::PassId) {
+        state.operator = match self.operator.pending(pass) {
+            Pending::Done => Operator::Idle(self.operator.held_back(pass)),
+            Pending::Look(_) | Pending::Write(_) => Operator::Pass(pass),
+        };
+    }
+
+    /// Carries out a write of Baton's.
+    fn carry_out(&mut self, state: &mut State, sent: Sent) -> Answer {
+        let before = *state.cluster.child(sent.child);
+        let answer = self.server.send(sent.request, before, state.made + 1);
+        let Answer::Done(after) = answer else { return answer };
+        if after == before {
+            return answer;
+        }
+        match (sent.child, after) {
+            (ChildKind::Deployment, Some(after)) => self.put(state, after, Some(&sent), false),
+            (ChildKind::Deployment, None) => {}
+            (_, after) => {
+                state.cluster.own = after;
+                state.made += u8::from(before.is_none());
+                state.under_way.own = after.is_none() && state.left.scalings > 0;
+                overtake(state, sent.child);
+            }
+        }
+        answer
+    }
+
+    fn scale(&mut self, state: &mut State, manager: &'static str, number: i32) {
+        let Some(before) = state.cluster.deployment else { return };
+        let after = self.server.scale(before, manager, number);
+        self.put(state, after, None, false);
+    }
+
+    fn rogue(&mut self, state: &mut State, number: Option<i32>) {
+        let request = self.server.know(rogue(number));
+        if let Answer::Done(Some(after)) = self.server.send(request, state.cluster.deployment, 0) {
+            self.put(state, after, None, true);
+        }
+    }
+
+    /// Puts another Deployment in the place of the one that is there.
+    fn put(&mut self, state: &mut State, after: ObjectId, sent: Option<&Sent>, rogue: bool) {
+        let before = state.cluster.deployment.replace(after);
+        if before == Some(after) {
+            return;
+        }
+        let (before, after) = (before.map(|id| self.server.number(id)), self.server.number(after));
+        state.broken = judge(before, after, sent, rogue);
+        state.holds_by_late_write &= after.holders.baton;
+        self.deeds.moved(state.cluster.spec, before, after, sent.is_some());
+        // What was read before doesn't count any more.
+        state.under_way = UnderWay::default();
+        overtake(state, ChildKind::Deployment);
+    }
+
+    fn baton_holds(&self, state: &State) -> bool {
+        state.cluster.deployment.is_some_and(|id| self.server.number(id).holders.baton)
+    }
+
+    fn judge_state(&mut self, state: &mut State) {
+        let holds = self.baton_holds(state) && !state.holds_by_late_write;
+        state.broken.note(Promise::OneAtATime, holds && state.cluster.own.is_some());
+        let start = Cluster { generation: 1, ..state.cluster };
+        let is_kept = match self.rests.get(&start) {
+            Some(kept) => *kept,
+            None => {
+                let rest = rest::come_to_rest(start, &mut self.operator, &mut self.server);
+                let kept = rest.is_some_and(|rest| rest::is_as_it_should_be(&start, &rest, &self.server));
+                self.rests.insert(start, kept);
+                kept
+            }
+        };
+        state.broken.note(Promise::Rest, !is_kept);
+    }
+}
+
+/// What is guarded and late, and whose object was written now, would be refused.
+fn overtake(state: &mut State, child: ChildKind) {
+    if state.late.is_some_and(|sent| sent.is_guarded && sent.child == child) {
+        state.late = None;
+    }
+}

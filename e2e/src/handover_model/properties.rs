@@ -1,0 +1,104 @@
+//! What is promised, and whether a step keeps it.
+//!
+//! Most of it is about a single write of Baton's and is judged as that write is carried out, by the server's truth before and
+//! after it, whatever the operator believed. The rest is about states.
+
+use super::{
+    cluster::{RESET, START, Spec},
+    operator::Sent,
+    server::Number,
+    state::Broken,
+};
+
+/// A promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Promise {
+    /// Nobody ever sees a number that nobody asked for: what the server resets it to. Only the rogue, letting go of a number
+    /// that it alone holds, brings that about.
+    NoReset,
+    /// A write of Baton's changes the number only to the `spec.replicas` of the Workload that it was planned from, which has no
+    /// autoscaling; or it creates the Deployment with what the autoscaler is to start from. So it lowers no other number.
+    OnlyToTheSpec,
+    /// A write of Baton's changes the number only from what Baton has read: it undoes no number that anybody wrote since.
+    OnlyFromWhatWasRead,
+    /// A write of Baton's changes no number that whoever scales, or the temporary manager, holds. It is taken over first, as it is.
+    NotWhileOthersHold,
+    /// A number that somebody holds is still held by somebody after a write of Baton's.
+    NeverLetGoAlone,
+    /// While Baton's own autoscaler is there, Baton doesn't hold the number: one of the two at a time may change it. A write
+    /// that arrives late, after its sender gave it up, may make an exception: then the next pass lets go again.
+    OneAtATime,
+    /// From every state the operator alone comes to rest, and at rest the number is whose it should be.
+    Rest,
+}
+
+impl Promise {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::NoReset,
+        Self::OnlyToTheSpec,
+        Self::OnlyFromWhatWasRead,
+        Self::NotWhileOthersHold,
+        Self::NeverLetGoAlone,
+        Self::OneAtATime,
+        Self::Rest,
+    ];
+
+    /// In a few words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoReset => "nobody sees a number that nobody asked for",
+            Self::OnlyToTheSpec => "Baton changes the number only to its spec's",
+            Self::OnlyFromWhatWasRead => "Baton changes the number only from what it has read",
+            Self::NotWhileOthersHold => "Baton changes no number that others hold on its way",
+            Self::NeverLetGoAlone => "Baton never lets go alone",
+            Self::OneAtATime => "Baton holds no number that its autoscaler scales",
+            Self::Rest => "the operator alone comes to rest, as the spec says",
+        }
+    }
+
+    fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+impl Broken {
+    /// Whether what has happened broke something. A state from which the operator wouldn't come to rest is one in which
+    /// nothing has happened yet.
+    pub fn has_happened(self) -> bool {
+        self.0 & !Promise::Rest.bit() != 0
+    }
+
+    /// Whether a promise was broken.
+    pub fn has(self, promise: Promise) -> bool {
+        self.0 & promise.bit() != 0
+    }
+
+    pub(super) fn note(&mut self, promise: Promise, is_broken: bool) {
+        if is_broken {
+            self.0 |= promise.bit();
+        }
+    }
+}
+
+/// What a write to the Deployment broke, by its number before and after. Without a `sent` it was somebody else's; `rogue` tells
+/// whether it was the rogue's.
+pub(super) fn judge(before: Option<&Number>, after: &Number, sent: Option<&Sent>, rogue: bool) -> Broken {
+    let mut broken = Broken::default();
+    let changes = before.is_none_or(|before| before.value != after.value);
+    let asks_for_none = before.is_none() && sent.is_some_and(|sent| sent.spec == Spec::HandsOff);
+    broken.note(Promise::NoReset, changes && after.value == RESET && !rogue && !asks_for_none);
+    let Some(sent) = sent else { return broken };
+    let says = match (sent.spec, before) {
+        (Spec::Number(number), _) => Some(number),
+        (Spec::Own | Spec::External, None) => Some(START),
+        (Spec::HandsOff, None) => Some(RESET),
+        (Spec::Own | Spec::External | Spec::HandsOff, Some(_)) => None,
+    };
+    broken.note(Promise::OnlyToTheSpec, changes && says != Some(after.value));
+    let Some(before) = before else { return broken };
+    broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(before.value));
+    broken.note(Promise::NotWhileOthersHold, changes && before.is_on_its_way());
+    broken.note(Promise::NeverLetGoAlone, before.is_held() && !after.is_held());
+    broken
+}

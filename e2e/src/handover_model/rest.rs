@@ -1,0 +1,93 @@
+//! What the operator does where nobody disturbs it.
+
+use super::{
+    cluster::{Cluster, START, Spec},
+    operator::{HeldBack, Operator, Pending, Told},
+    server::{Answer, Server},
+};
+
+use baton_controller::child::ChildKind;
+
+/// After so many passes that each changed something the operator should be at rest. A pass goes on until nothing is left to
+/// do, so one is enough.
+pub(super) const MOST_PASSES: usize = 1;
+
+/// The uid of an autoscaler that is made on the way to rest.
+const LAST_UID: u8 = u8::MAX;
+
+/// How the operator alone came to rest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    pub(super) cluster: Cluster,
+    /// The passes that changed something.
+    pub(super) passes: usize,
+}
+
+/// Lets the operator alone, with caches that show what there is, until a pass changes nothing. Nothing where it doesn't come
+/// to rest.
+pub(super) fn come_to_rest(start: Cluster, operator: &mut Operator, server: &mut Server) -> Option<Rest> {
+    const ENDLESS: usize = 20;
+    let mut cluster = start;
+    for passes in 0..ENDLESS {
+        let after = pass(cluster, operator, server)?;
+        if after == cluster {
+            return Some(Rest { cluster, passes });
+        }
+        cluster = after;
+    }
+    None
+}
+
+/// The cluster after a pass that nobody disturbs.
+fn pass(mut cluster: Cluster, operator: &mut Operator, server: &mut Server) -> Option<Cluster> {
+    let mut id = operator.begin(cluster, HeldBack::default(), false, server);
+    loop {
+        let told = match operator.pending(id) {
+            Pending::Done => return Some(cluster),
+            Pending::Look(look) => Operator::look(look, &cluster),
+            Pending::Write(sent) => {
+                let object = cluster.child(sent.child);
+                let answer = server.send(sent.request, *object, LAST_UID);
+                match answer {
+                    Answer::Done(after) => *object = after,
+                    Answer::Stale { .. } => {}
+                    Answer::Refused => return None,
+                }
+                Told::Wrote(answer)
+            }
+        };
+        id = operator.tell(id, told, server);
+    }
+}
+
+/// Whether the number is whose it should be, once the operator alone has come to rest from a start.
+pub(super) fn is_as_it_should_be(start: &Cluster, rest: &Rest, server: &Server) -> bool {
+    let Rest { cluster, passes } = rest;
+    let Some(number) = cluster.deployment.map(|id| server.number(id)) else { return false };
+    let before = start.deployment.map(|id| server.number(id));
+    let holders = &number.holders;
+    let stays = before.is_none_or(|before| before.value == number.value);
+    let was_scaled = before.is_some_and(|before| !before.holders.scale.is_empty());
+    let is_right = match cluster.spec {
+        // Somebody else's autoscaler scales it: it stays with that one.
+        Spec::Number(_) if cluster.theirs && (was_scaled || number.is_on_its_way()) => {
+            stays && !holders.baton
+        }
+        Spec::Number(wanted) => number.value == wanted && holders.baton && !number.is_on_its_way(),
+        Spec::Own => stays && !holders.baton && (cluster.own.is_some() || cluster.theirs),
+        Spec::HandsOff | Spec::External => stays && !holders.baton,
+    };
+    let is_wanted = cluster.spec == Spec::Own;
+    let starts = before.is_some() || cluster.spec != Spec::Own || number.value == START;
+    is_right && starts && (is_wanted || cluster.own.is_none()) && *passes <= MOST_PASSES
+}
+
+impl Cluster {
+    /// The object of a child.
+    pub(super) fn child(&mut self, child: ChildKind) -> &mut Option<super::server::ObjectId> {
+        match child {
+            ChildKind::Autoscaler => &mut self.own,
+            _ => &mut self.deployment,
+        }
+    }
+}

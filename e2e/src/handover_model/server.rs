@@ -1,0 +1,265 @@
+//! The API server, as far as writes to single objects go: the guards by hand, the merge by the merge core.
+//!
+//! Objects are kept once each, by their content, and the content decides the `resourceVersion`: equal states are equal
+//! then, whatever led to them. So a guard lets pass what was planned from an object of the same content, where a real server
+//! might refuse it; such a write does what it was planned to do. Times are all the same moment.
+
+use std::collections::HashMap;
+
+use baton_controller::{
+    child::ChildKind,
+    live::{Live, ReplicaHolders},
+    predict::{Forecast, ForecastError, Schemas, document_path},
+    request::{Request, Write},
+};
+use baton_merge::{
+    Arena, Release,
+    server::{Live as MergeLive, Resources, Spelling, Write as MergeWrite},
+    value::Value,
+};
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+
+use super::cluster::RESET;
+
+/// The manager that applies a number by force, and has no business with it.
+pub(super) const ROGUE: &str = "rogue";
+
+/// The name of the Workload and of its children.
+pub(super) const NAME: &str = "web";
+pub(super) const NAMESPACE: &str = "shop";
+
+/// An object with one content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ObjectId(u16);
+
+/// A request with one content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestId(u16);
+
+/// How a request ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Answer {
+    /// The object is like this now, or gone.
+    Done(Option<ObjectId>),
+    /// The object isn't what was seen.
+    Stale {
+        /// Whether it is because others own what is applied.
+        conflict: bool,
+    },
+    /// Refused for good.
+    Refused,
+}
+
+/// What is to be known of a Deployment's number.
+#[derive(Clone, Debug)]
+pub(super) struct Number {
+    pub(super) value: i32,
+    pub(super) holders: ReplicaHolders,
+}
+
+impl Number {
+    pub(super) fn is_held(&self) -> bool {
+        self.holders.baton || self.holders.shared()
+    }
+
+    /// Whether somebody holds it who isn't Baton and isn't there to stay: whoever scales, or the temporary manager.
+    pub(super) fn is_on_its_way(&self) -> bool {
+        self.holders.temporary || !self.holders.scale.is_empty()
+    }
+}
+
+struct Object {
+    live: Live,
+    number: Number,
+}
+
+pub(super) struct Server {
+    schemas: Schemas,
+    objects: Vec<Object>,
+    by_content: HashMap<String, ObjectId>,
+    requests: Vec<Request>,
+    by_text: HashMap<String, RequestId>,
+    answers: HashMap<(RequestId, Option<ObjectId>, u8), Answer>,
+    scaled: HashMap<(ObjectId, &'static str, i32), ObjectId>,
+}
+
+impl Server {
+    pub(super) fn new() -> Self {
+        Self {
+            schemas: schemas(),
+            objects: Vec::new(),
+            by_content: HashMap::new(),
+            requests: Vec::new(),
+            by_text: HashMap::new(),
+            answers: HashMap::new(),
+            scaled: HashMap::new(),
+        }
+    }
+
+    pub(super) fn live(&self, id: ObjectId) -> &Live {
+        &self.objects[usize::from(id.0)].live
+    }
+
+    /// Who holds a Deployment's number.
+    pub(super) fn number(&self, id: ObjectId) -> &Number {
+        &self.objects[usize::from(id.0)].number
+    }
+
+    pub(super) fn request(&self, id: RequestId) -> &Request {
+        &self.requests[usize::from(id.0)]
+    }
+
+    /// What a request will do to an object as the operator sees it: the operator's own prediction.
+    pub(super) fn forecast(&self, request: &Request, live: Option<&Live>) -> Result<Forecast, ForecastError> {
+        self.schemas.forecast(request, live, moment())
+    }
+
+    /// The number of a request.
+    pub(super) fn know(&mut self, request: Request) -> RequestId {
+        let text = format!("{request:?}");
+        *self.by_text.entry(text).or_insert_with(|| {
+            self.requests.push(request);
+            RequestId(
+                u16::try_from(self.requests.len() - 1).expect("the model makes fewer requests than that"),
+            )
+        })
+    }
+
+    /// Carries a request out, and answers it. An object that it creates gets this uid.
+    pub(super) fn send(&mut self, id: RequestId, live: Option<ObjectId>, uid: u8) -> Answer {
+        let key = (id, live, uid);
+        if let Some(answer) = self.answers.get(&key) {
+            return *answer;
+        }
+        let answer = self.carry_out(&self.request(id).clone(), live, uid);
+        self.answers.insert(key, answer);
+        answer
+    }
+
+    fn carry_out(&mut self, request: &Request, before: Option<ObjectId>, uid: u8) -> Answer {
+        const STALE: Answer = Answer::Stale { conflict: false };
+        let live = before.map(|id| self.live(id).clone());
+        match &request.write {
+            Write::Apply { body, .. } if !is_met(body, live.as_ref()) => return STALE,
+            Write::Patch(_) if live.is_none() => return Answer::Refused,
+            Write::Apply { .. } | Write::Patch(_) => {}
+            Write::Delete(revision) => {
+                let is_met = live.is_none_or(|live| {
+                    let now = live.revision();
+                    let same_version = revision.resource_version.is_empty()
+                        || revision.resource_version == now.resource_version;
+                    revision.uid == now.uid && same_version
+                });
+                return if is_met { Answer::Done(None) } else { STALE };
+            }
+        }
+        match self.schemas.forecast(request, live.as_ref(), moment()) {
+            Ok(Forecast::NoOp) => Answer::Done(before),
+            Ok(Forecast::Stored(stored)) if !stored.changed => Answer::Done(before),
+            Ok(Forecast::Stored(stored)) => {
+                let uid = live.map_or_else(|| format!("uid-{uid}"), |live| live.revision().uid);
+                Answer::Done(Some(self.store(stored.object, &uid)))
+            }
+            Ok(Forecast::Deleted) => Answer::Done(None),
+            Ok(Forecast::Conflicts(_)) => Answer::Stale { conflict: true },
+            // A JSON patch whose own test failed.
+            Err(ForecastError::Patch(_)) => STALE,
+            Ok(Forecast::Refused(_)) | Err(_) => Answer::Refused,
+        }
+    }
+
+    /// Stores another number through the `scale` subresource, as an autoscaler or `kubectl scale` does it.
+    pub(super) fn scale(&mut self, id: ObjectId, manager: &'static str, number: i32) -> ObjectId {
+        let key = (id, manager, number);
+        if let Some(scaled) = self.scaled.get(&key) {
+            return *scaled;
+        }
+        let live = self.live(id);
+        let uid = live.revision().uid;
+        let scale = json!({
+            "apiVersion": "autoscaling/v1",
+            "kind": "Scale",
+            "metadata": {"name": NAME, "namespace": NAMESPACE, "uid": uid},
+            "spec": {"replicas": number},
+        });
+        let arena = Arena::new();
+        let resource = self.schemas.resource(ChildKind::Deployment).expect("the schemas hold Deployments");
+        let read = |json| Value::from_json(&arena, json).expect("the model's objects can be read");
+        let before = MergeLive { object: read(live.as_json()), spelling: Spelling::UNKNOWN };
+        let write =
+            MergeWrite { manager, subresource: "scale", now: moment(), release: self.schemas.release() };
+        let stored =
+            resource.update(&arena, Some(before), read(&scale), write).expect("a number can be scaled");
+        let scaled = self.store(stored.to_json(), &uid);
+        self.scaled.insert(key, scaled);
+        scaled
+    }
+
+    /// Keeps an object, with what only a server fills in.
+    fn store(&mut self, mut object: Json, uid: &str) -> ObjectId {
+        if object["kind"] == ChildKind::Deployment.name() && object["spec"]["replicas"].is_null() {
+            object["spec"]["replicas"] = RESET.into();
+        }
+        object["metadata"]["namespace"] = NAMESPACE.into();
+        object["metadata"]["uid"] = uid.into();
+        object["metadata"]["resourceVersion"] = Json::Null;
+        let content = object.to_string();
+        if let Some(id) = self.by_content.get(&content) {
+            return *id;
+        }
+        let id = u16::try_from(self.objects.len()).expect("the model stores fewer objects than that");
+        object["metadata"]["resourceVersion"] = (id + 1).to_string().into();
+        let live = Live::from_json(object).expect("what is stored is an object");
+        let number = Number { value: live.replicas(), holders: live.replica_holders() };
+        self.objects.push(Object { live, number });
+        self.by_content.insert(content, ObjectId(id));
+        ObjectId(id)
+    }
+
+    /// How many objects and answers there were.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.objects.len(), self.answers.len())
+    }
+}
+
+/// The rogue's forced apply of a number; without one, of nothing.
+pub(super) fn rogue(number: Option<i32>) -> Request {
+    let mut body = json!({
+        "apiVersion": ChildKind::Deployment.api_version(),
+        "kind": ChildKind::Deployment.name(),
+        "metadata": {"name": NAME},
+    });
+    if let Some(number) = number {
+        body["spec"] = json!({"replicas": number});
+    }
+    Request { child: ChildKind::Deployment, write: Write::Apply { body, manager: ROGUE, force: true } }
+}
+
+/// Whether the live object is the one that an applied body names.
+fn is_met(body: &Json, live: Option<&Live>) -> bool {
+    let guard = |name| body["metadata"].get(name).and_then(Json::as_str);
+    let Some(now) = live.map(Live::revision) else {
+        return guard("uid").is_none() && guard("resourceVersion").is_none();
+    };
+    guard("uid").is_none_or(|uid| uid == now.uid)
+        && guard("resourceVersion").is_none_or(|version| version == now.resource_version)
+}
+
+/// The one moment at which everything happens.
+fn moment() -> Timestamp {
+    Timestamp::UNIX_EPOCH
+}
+
+fn schemas() -> Schemas {
+    let text = |kind| match kind {
+        ChildKind::Autoscaler => include_str!("../../../merge/tests/data/openapi/autoscaling__v2.json"),
+        _ => include_str!("../../../merge/tests/data/openapi/apps__v1.json"),
+    };
+    let document = |kind: ChildKind| {
+        let document = serde_json::from_str(text(kind)).expect("the recorded documents are JSON");
+        let resources = Resources::from_openapi(&document).expect("the recorded documents are OpenAPI");
+        (document_path(kind.into()), resources.into())
+    };
+    Schemas::new(Release::new(36, 3), [ChildKind::Deployment, ChildKind::Autoscaler].map(document))
+}

@@ -1,0 +1,226 @@
+//! A way through the model, laid out for eyes: one line for each thing that happened.
+
+use std::fmt;
+
+use baton_controller::{child::ChildKind, course::Look, request::Write};
+
+use super::{
+    cluster::{BY_HAND, Cluster, Part, ROGUES, Scaler, Spec},
+    model::{Handover, Machinery},
+    operator::{Pending, Sent},
+    properties::Promise,
+    state::{Action, Fate, Operator, State},
+};
+
+/// What happened, step by step.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    lines: Vec<Line>,
+    states: usize,
+    /// The promises that the last step broke.
+    pub broken: Vec<Promise>,
+}
+
+/// One thing that happened, and the Deployment after it.
+#[derive(Clone, Debug)]
+struct Line {
+    who: &'static str,
+    what: String,
+    number: String,
+    holders: String,
+    autoscalers: String,
+}
+
+impl Trace {
+    pub(super) fn new(model: &Handover, path: &[(State, Option<Action>)]) -> Self {
+        let mut machinery = model.machinery();
+        let mut trace = Self { lines: Vec::new(), states: path.len(), broken: Vec::new() };
+        let mut last: Option<(State, Action)> = None;
+        for (state, action) in path {
+            let (who, what) = match last {
+                None => ("", format!("the Workload asks for {}", asks(state.cluster.spec))),
+                Some((before, action)) => tell(&machinery, &before, action, state),
+            };
+            trace.lines.push(Line::new(&machinery, who, what, &state.cluster));
+            last = action.map(|action| (*state, action));
+        }
+        if let Some((end, _)) = path.last() {
+            trace.broken = Promise::ALL.into_iter().filter(|promise| end.broken.has(*promise)).collect();
+            if !end.broken.has_happened() {
+                trace.leave_alone(&mut machinery, *end);
+            }
+        }
+        trace
+    }
+
+    /// Whether something has happened that shouldn't, rather than would.
+    pub(super) fn has_happened(&self) -> bool {
+        self.broken.iter().any(|promise| *promise != Promise::Rest)
+    }
+
+    /// What the operator does from here where nobody disturbs it.
+    fn leave_alone(&mut self, machinery: &mut Machinery, mut state: State) {
+        const ENOUGH: usize = 30;
+        for _ in 0..ENOUGH {
+            let action = match state.operator {
+                Operator::Pass(_) => Action::Request(Fate::Answered),
+                Operator::Idle(_) => {
+                    state.cached = state.cluster;
+                    Action::Begin { for_real: false }
+                }
+            };
+            let before = state;
+            machinery.act(&mut state, action);
+            if state == before {
+                return;
+            }
+            let (who, what) = tell(machinery, &before, action, &state);
+            self.lines.push(Line::new(machinery, who, what, &state.cluster));
+        }
+    }
+
+    /// How many states it takes to break a promise. Where the operator doesn't come to rest as it should, the lines go on from
+    /// there.
+    pub fn states(&self) -> usize {
+        self.states
+    }
+}
+
+impl Line {
+    fn new(machinery: &Machinery, who: &'static str, what: String, cluster: &Cluster) -> Self {
+        let (number, holders) = shown(machinery, cluster);
+        let autoscalers = match (cluster.own.is_some(), cluster.theirs) {
+            (false, false) => "-",
+            (true, false) => "Baton's",
+            (false, true) => "theirs",
+            (true, true) => "Baton's, theirs",
+        };
+        Self { who, what, number, holders, autoscalers: autoscalers.to_owned() }
+    }
+}
+
+/// The Deployment's number, and who holds it.
+fn shown(machinery: &Machinery, cluster: &Cluster) -> (String, String) {
+    let Some(id) = cluster.deployment else { return ("-".to_owned(), "no Deployment".to_owned()) };
+    let number = machinery.server.number(id);
+    (number.value.to_string(), number.holders.describe())
+}
+
+fn asks(spec: Spec) -> String {
+    match spec {
+        Spec::Number(number) => format!("{number} replicas"),
+        Spec::HandsOff => "neither replicas nor an autoscaler".to_owned(),
+        Spec::Own => "an autoscaler of Baton's".to_owned(),
+        Spec::External => "somebody else's autoscaler".to_owned(),
+    }
+}
+
+fn tell(machinery: &Machinery, before: &State, action: Action, after: &State) -> (&'static str, String) {
+    let scaler = |scaler| match scaler {
+        Scaler::Own => "autoscaler",
+        Scaler::Theirs => "their autoscaler",
+    };
+    match action {
+        Action::CatchUp(part) => {
+            ("Baton", format!("its cache catches up: {}", news(machinery, part, &after.cached)))
+        }
+        Action::Begin { for_real } => {
+            let (number, holders) = shown(machinery, &before.cached);
+            let why = if for_real { ", sending all" } else { "" };
+            let seen = format!("{}; {number}, {holders}", asks(before.cached.spec));
+            ("Baton", format!("begin a pass{why} (its caches: {seen})"))
+        }
+        Action::Request(fate) => ("Baton", request(machinery, before, fate)),
+        Action::TryAgain => ("Baton", "try again after a failure".to_owned()),
+        Action::Arrive => {
+            let what = before.late.map(|sent| described(machinery, &sent)).unwrap_or_default();
+            ("the network", format!("deliver late: {what}{}", effect(before, after)))
+        }
+        Action::Edit(spec) => ("the user", format!("ask for {}", asks(spec))),
+        Action::Scale(who, number) => {
+            let gone = if before.cluster.has(who) { "" } else { ", though it was just deleted" };
+            (scaler(who), format!("scale to {number}{gone}"))
+        }
+        Action::ByHand => ("somebody", format!("kubectl scale to {BY_HAND}")),
+        Action::RogueTakes => ("the rogue", format!("force-apply {ROGUES}")),
+        Action::RogueLetsGo => ("the rogue", "apply nothing any more".to_owned()),
+        Action::OthersCreate => ("somebody", "create an autoscaler of their own".to_owned()),
+        Action::OthersDelete => ("somebody", "delete their autoscaler".to_owned()),
+    }
+}
+
+fn news(machinery: &Machinery, part: Part, cached: &Cluster) -> String {
+    match part {
+        Part::Workload => format!("the Workload asks for {}", asks(cached.spec)),
+        Part::Deployment => {
+            let (number, holders) = shown(machinery, cached);
+            format!("the Deployment has {number}, held by {holders}")
+        }
+        Part::Autoscalers => "the autoscalers".to_owned(),
+    }
+}
+
+fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
+    let Operator::Pass(pass) = before.operator else { return String::new() };
+    let what = match machinery.operator.pending(pass) {
+        Pending::Look(Look::Workload) => "read the Workload".to_owned(),
+        Pending::Look(Look::Child(child)) => format!("read the {child}"),
+        Pending::Look(Look::Autoscalers) => "list the autoscalers".to_owned(),
+        Pending::Write(sent) => described(machinery, &sent),
+        Pending::Done => String::new(),
+    };
+    match fate {
+        Fate::Answered => what,
+        Fate::Lost => format!("{what}: never arrives"),
+        Fate::AnswerLost => format!("{what}: the answer is lost"),
+        Fate::Late => format!("{what}: times out, still on its way"),
+        Fate::CrashBefore => format!("crash before this: {what}"),
+        Fate::CrashAfter => format!("{what}; and crash"),
+        Fate::CrashLate => format!("crash with this on its way: {what}"),
+    }
+}
+
+/// A write, with its object and its number where that isn't clear.
+fn described(machinery: &Machinery, sent: &Sent) -> String {
+    let Sent { what, child, .. } = sent;
+    if what.contains(' ') {
+        return (*what).to_owned();
+    }
+    let number = match &machinery.server.request(sent.request).write {
+        Write::Apply { body, .. } if *child == ChildKind::Deployment => match body["spec"].get("replicas") {
+            Some(number) => format!(" with {number}"),
+            None => " without replicas".to_owned(),
+        },
+        _ => String::new(),
+    };
+    format!("{what} the {child}{number}")
+}
+
+fn effect(before: &State, after: &State) -> &'static str {
+    if before.cluster == after.cluster { " (refused)" } else { "" }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = Line {
+            who: "who",
+            what: "what".to_owned(),
+            number: "number".to_owned(),
+            holders: "held by".to_owned(),
+            autoscalers: "autoscalers".to_owned(),
+        };
+        let lines = || [&head].into_iter().chain(&self.lines);
+        let width = |cell: fn(&Line) -> &str| lines().map(|line| cell(line).len()).max().unwrap_or_default();
+        let (who, what) = (width(|line| line.who), width(|line| &line.what));
+        let (number, holders) = (width(|line| &line.number), width(|line| &line.holders));
+        for (step, line) in lines().enumerate() {
+            let step = step.checked_sub(1).map(|step| step.to_string()).unwrap_or_default();
+            write!(f, "{step:>4}  {:who$}  {:what$}  ", line.who, line.what)?;
+            writeln!(f, "{:>number$}  {:holders$}  {}", line.number, line.holders, line.autoscalers)?;
+        }
+        for promise in &self.broken {
+            writeln!(f, "      broken: {}", promise.name())?;
+        }
+        Ok(())
+    }
+}

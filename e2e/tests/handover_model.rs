@@ -1,0 +1,80 @@
+//! The handover keeps its promises in every order of events, as far as the quick configurations go; and an operator with a
+//! mistake in it would be caught.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use baton_e2e::handover_model::{
+    Configuration, Deed, Deeds, Exploration, Extent, Fault, Promise, configurations, explore,
+};
+
+fn explored(configuration: Configuration, fault: Option<Fault>) -> Exploration {
+    explore(configuration, fault, |_| {})
+}
+
+/// What a fault leads to, in the configuration of this name.
+fn with_fault(fault: Fault, name: &str) -> Exploration {
+    let configuration = configurations(Extent::Quick).into_iter().find(|one| one.name == name).unwrap();
+    explored(configuration, Some(fault))
+}
+
+#[test]
+fn every_promise_is_kept_in_every_order_of_events() {
+    let mut deeds = Deeds::default();
+    for configuration in configurations(Extent::Quick) {
+        let name = configuration.name;
+        let found = explored(configuration, None);
+        if let Some(trace) = found.broken {
+            panic!("{name}:\n{trace}");
+        }
+        deeds.add(&found.deeds);
+    }
+    // Each write of the temporary manager is guarded, so none gets as far as a conflict.
+    let silent = |deed: &Deed| deeds.of(*deed) == 0;
+    let never: Vec<Deed> = Deed::ALL.into_iter().filter(silent).collect();
+    assert_eq!(never, [Deed::Conflict], "what never happens isn't tried");
+}
+
+#[test]
+fn every_fault_breaks_the_promise_that_it_should() {
+    let there_and_back = "to the autoscaler and back";
+    let late = "crashes and late writes";
+    let others = "an autoscaler of somebody else's";
+    let faults = [
+        (Fault::ReleaseFirst, there_and_back, Promise::NeverLetGoAlone),
+        (Fault::ForceUnguardedTemporary, late, Promise::OnlyFromWhatWasRead),
+        (Fault::UnguardedTemporary, "a rogue", Promise::OnlyFromWhatWasRead),
+        (Fault::TrustCache, there_and_back, Promise::OnlyFromWhatWasRead),
+        (Fault::MatchByName, others, Promise::NotWhileOthersHold),
+        (Fault::AutoscalerFirst, there_and_back, Promise::OneAtATime),
+        (Fault::TakeBackFirst, there_and_back, Promise::OneAtATime),
+        (Fault::UnguardedClaim, there_and_back, Promise::OnlyFromWhatWasRead),
+        (Fault::SpecAtOnce, there_and_back, Promise::NotWhileOthersHold),
+        (Fault::ReleaseTemporaryAlone, there_and_back, Promise::NoReset),
+        (Fault::BlindToOthers, others, Promise::Rest),
+    ];
+    for (fault, name, promise) in faults {
+        let found = with_fault(fault, name);
+        let Some(trace) = &found.broken else { panic!("{fault:?} isn't caught in {name:?}") };
+        println!("{fault:?}:\n{trace}");
+        assert!(found.promises().contains(&promise), "{fault:?} breaks something else:\n{trace}");
+    }
+    let is_shown = |fault: &&Fault| fault.is_harmless() || faults.iter().any(|(shown, ..)| shown == *fault);
+    assert!(Fault::all().iter().all(|fault| is_shown(&fault)), "each fault is to be shown here");
+}
+
+#[test]
+fn of_the_two_protections_of_the_temporary_manager_each_alone_holds_off_a_number_that_came_too_late() {
+    for (fault, name) in [
+        (Fault::ForceTemporary, "crashes and late writes"),
+        (Fault::ForceTemporary, "a rogue"),
+        (Fault::UnguardedTemporary, "crashes and late writes"),
+    ] {
+        let found = with_fault(fault, name);
+        assert!(found.broken.is_none(), "{fault:?} in {name:?}:\n{}", found.broken.unwrap());
+        let held_off_by = match fault {
+            Fault::ForceTemporary => Deed::RefusedByGuard,
+            _ => Deed::Conflict,
+        };
+        assert!(found.deeds.of(held_off_by) > 0, "{fault:?} in {name:?} meets no {held_off_by:?}");
+    }
+}
