@@ -29,7 +29,7 @@ fn deployment(managers: &str) -> Live {
 /// The first step that isn't a look, where the Deployment is like this on the server, or can't be read.
 fn first_step(workload: &Workload, mut course: Course, on_the_server: Option<&Live>) -> Next {
     loop {
-        match (course.next().unwrap(), on_the_server) {
+        match (course.go_on().unwrap(), on_the_server) {
             (Next::Look(Look::Workload), _) => course.saw_workload(Some(workload)),
             (Next::Look(Look::Autoscalers), _) => course.saw_autoscalers(Vec::new()),
             (Next::Look(Look::Child(ChildKind::Deployment)), Some(live)) => {
@@ -61,6 +61,6 @@ fn without_a_look_at_the_deployment_neither_the_number_is_moved_nor_the_autoscal
 fn a_number_that_baton_does_not_hold_is_set_only_after_a_look() {
     let workload = workload(&json!({"replicas": 3}));
     let seen = seen(&workload, [deployment_held_by("o", 4)]);
-    let next = Course::new(seen, BTreeSet::new()).next().unwrap();
+    let next = Course::new(seen, BTreeSet::new()).go_on().unwrap();
     assert_eq!(next, Next::Look(Look::Workload));
 }

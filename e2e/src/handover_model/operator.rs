@@ -252,7 +252,7 @@ impl Operator {
                 pass.failed.set(step.child(), false);
                 continue;
             }
-            match pass.course.next().expect("the model's Workloads can be written") {
+            match pass.course.go_on().expect("the model's Workloads can be written") {
                 Next::Look(look) => break Pending::Look(look),
                 Next::Done => break Pending::Done,
                 Next::Write(step) => pass.queue.extend(match self.fault {
