@@ -221,9 +221,8 @@ async fn watches_that_are_open_are_cut_and_later_ones_are_not() {
         scene.maps(&scene.direct).create(&PostParams::default(), &map(name)).await.unwrap();
         assert!(matches!(events.try_next().await, Ok(Some(WatchEvent::Added(_)))));
         scene.proxy.cut_watches();
-        let rest = events.map_ok(|_| ()).collect::<Vec<_>>();
-        let rest = tokio::time::timeout(PATIENCE, rest).await.unwrap();
-        assert!(!matches!(rest.last(), Some(Ok(()))), "it goes on: {rest:?}");
+        let rest = events.map(drop).collect::<Vec<_>>();
+        tokio::time::timeout(PATIENCE, rest).await.expect("the watch goes on");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::scenario::{Deed, Scenario, State};
 /// Longer than anything takes on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// How often things are looked at that are waited for.
-const POLL: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(200);
 /// The one Workload, and its children.
 const NAME: &str = "web";
 
