@@ -187,8 +187,9 @@ fn create(wanted: Wanted) -> Decision {
 fn lend(held: &Held, start: i32) -> Move {
     match held.state() {
         State::Held if held.value == 0 && start > 0 => Move::Claim(start),
-        // Where nobody holds the number, the API server doesn't tell who scales it either, until somebody holds it again.
+        // Where nobody holds the number, as after a scale to zero, the API server doesn't tell who scales it next either.
         State::Held | State::Unheld => Move::HandOver(held.value),
+        State::Scaled { .. } if held.holders.scale.is_empty() => Move::HandOver(held.value),
         _ => Move::LeaveOut,
     }
 }

@@ -95,7 +95,15 @@ fn baton_lets_go_at_once_where_somebody_else_holds_the_number_already() {
 fn a_number_that_nobody_holds_is_lent_so_that_its_next_owner_shows() {
     assert_eq!(next(OWN, "", true), Move::HandOver(5));
     assert_eq!(next(EXTERNAL, "", false), Move::HandOver(5));
-    assert_eq!(decision(EXTERNAL, &held_by("", 0), false, &[]).next, Move::LeaveOut, "it was scaled to zero");
+    assert_eq!(
+        decision(EXTERNAL, &held_by("", 0), false, &[]).next,
+        Move::HandOver(0),
+        "it was scaled to zero"
+    );
+    assert_eq!(decision(Wanted::HandsOff, &held_by("", 0), false, &[]).next, Move::LeaveOut);
+    let kedas = [autoscaler("keda-hpa-web", Some("ScaledObject"))];
+    let next = decision(Wanted::Number(3), &held_by("", 0), false, &kedas).next;
+    assert_eq!(next, Move::LeaveOut, "somebody else's zero isn't fought about");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn autoscaled(whose: Whose, held: &Held, seen: &Seen<'_>) -> Told {
             waiting(HandoverPhase::OwnedByOther, "the other manager to let go, or the autoscaler to write")
         }
         State::Absent | State::Lent { .. } | State::Held | State::Unheld => {
-            waiting(HandoverPhase::HandoverPending, "the autoscaler's first write")
+            waiting(HandoverPhase::HandoverPending, "the autoscaler to write a number")
         }
     }
 }

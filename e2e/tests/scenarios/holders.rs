@@ -151,9 +151,12 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler() {
     kedas["metadata"]["finalizers"] = json!(["baton.rs/kept-for-the-test"]);
     scene.make_autoscaler(&kedas).await;
     scene.scale_as("keda", 0).await;
-    let told = scene.phase(HandoverPhase::HandedOver, 0).await;
-    // A scale to zero leaves no owner behind: the Scale says no number then.
-    assert_eq!((told.holder.as_str(), told.autoscalers), ("nobody", vec!["keda-hpa-web".to_owned()]));
+    // A scale to zero leaves no owner behind. Baton gives it one, so that the next who scales is told again.
+    let told = scene.phase(HandoverPhase::HandoverPending, 0).await;
+    assert_eq!(
+        (told.holder.as_str(), told.autoscalers),
+        ("handover-to-hpa", vec!["keda-hpa-web".to_owned()])
+    );
     scene.scale_as("keda", 4).await;
     assert_eq!(scene.phase(HandoverPhase::HandedOver, 4).await.holder, "keda (scale)");
     assert_eq!(watch.history().await.unwrap().values(), [3, 0, 4]);
