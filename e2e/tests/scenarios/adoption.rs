@@ -167,11 +167,14 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
     let workload = scene.workload().await;
     let selector = workload.status.unwrap().selector.unwrap();
     assert_eq!(selector, "app=web,team=shop");
-    let events = scene.events().await;
-    let told = events
-        .iter()
-        .filter(|event| event.contains("Adopted") && event.contains("kubectl-client-side-apply"));
-    assert_eq!(told.count(), 4, "{events:#?}");
+    scene
+        .eventually("four Events that tell of it", async || {
+            let events = scene.events().await;
+            let adopted: Vec<&String> = events.iter().filter(|event| event.contains("Adopted")).collect();
+            let names_the_manager = |event: &&String| event.contains("kubectl-client-side-apply");
+            if adopted.len() == 4 && adopted.iter().any(names_the_manager) { Ok(()) } else { Err(events) }
+        })
+        .await;
 }
 
 #[tokio::test]

@@ -20,9 +20,9 @@ fn with_image(image: &str) -> Value {
     json!({"template": {"spec": {"containers": [{"name": "app", "image": image}]}}})
 }
 
-/// The numbers of the rollouts that there were.
-fn revision(deployment: &DynamicObject) -> &str {
-    &deployment.annotations()["deployment.kubernetes.io/revision"]
+/// The number of the latest rollout, once its controller has counted it.
+fn revision(deployment: &DynamicObject) -> Option<&String> {
+    deployment.annotations().get("deployment.kubernetes.io/revision")
 }
 
 impl Scene {
@@ -34,6 +34,13 @@ impl Scene {
     async fn edit_as(&self, manager: &str, change: &Value) {
         let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         self.children(ChildKind::Deployment).patch("web", &params, &Patch::Merge(change)).await.unwrap();
+    }
+
+    /// Waits for the rollout to be counted, and checks that it is still the first.
+    async fn was_never_restarted(&self) {
+        let counted =
+            self.child_where("a rollout", ChildKind::Deployment, |live| revision(live).is_some()).await;
+        assert_eq!(revision(&counted).unwrap(), "1");
     }
 
     async fn image_is(&self, wanted: &str) -> DynamicObject {
@@ -66,7 +73,7 @@ async fn a_workload_that_was_posted_and_is_then_applied() {
     let deployment = scene.deployment().await;
     let env = &deployment.data["spec"]["template"]["spec"]["containers"][0]["env"];
     assert_eq!(env, &json!([{"name": "LEVEL", "value": "debug"}]));
-    assert_eq!(revision(&deployment), "1", "and no pod was restarted for a number");
+    scene.was_never_restarted().await;
 }
 
 /// "User does an apply, then `kubectl edit`, then applies again": Baton's own field comes back at once, and who changed it is
@@ -154,7 +161,7 @@ async fn annotations_that_were_tweaked_before_an_apply() {
     for annotations in [deployment.annotations(), scene.workload().await.annotations()] {
         assert_eq!(annotations["team.example/on-call"], "ana");
     }
-    assert_eq!(revision(&scene.deployment().await), "1");
+    scene.was_never_restarted().await;
 }
 
 /// "Alice applies something, then Bob applies something": each has their part, and both parts are in the Deployment. Where Bob
