@@ -1,25 +1,32 @@
-# The operator's image: one static binary and nothing else.
+# The operator's image: one static binary and nothing else, for amd64 and arm64.
 #
 #     docker build --tag baton:0.1.0 .
+#     docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example/baton:0.1.0 --push .
 
-# The release that rust-toolchain.toml names.
-FROM rust:1.95.0 AS build
+# Compiled on the builder's own architecture, whatever the image's is. The release is the one that rust-toolchain.toml names.
+FROM --platform=$BUILDPLATFORM rust:1.95.0 AS build
+ARG BUILDARCH
+ARG TARGETARCH
+# A C compiler for the other architecture, for the assembler of the cryptography and for the linker.
+RUN if [ "$TARGETARCH" != "$BUILDARCH" ]; then \
+        case "$TARGETARCH" in amd64) cross=x86-64 ;; *) cross=aarch64 ;; esac \
+        && apt-get update \
+        && apt-get install --yes --no-install-recommends "gcc-$cross-linux-gnu" "libc6-dev-$TARGETARCH-cross"; \
+    fi
 WORKDIR /src
 COPY . .
-# crt-static makes a binary that needs no C library beside it. The explicit target keeps the flag away from build
-# scripts and procedural macros, which can't be linked so. The binary is copied out because the cache mounts are not
-# part of the layer.
+# The caches are kept from one build to the next and are in no layer; the binary is copied out of them.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    target="$(rustc --print host-tuple)" \
-    && RUSTFLAGS="-C target-feature=+crt-static" \
-       cargo build --release --locked --package baton-controller --bin baton --target "$target" \
-    && cp "target/$target/release/baton" /baton
+    release/build.sh "$TARGETARCH" /baton
 
 FROM scratch
+ARG VERSION=0.1.0
+ARG REVISION=unknown
 LABEL org.opencontainers.image.title="baton" \
       org.opencontainers.image.description="A Kubernetes operator that owns exactly the fields it sets" \
-      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /baton /baton
 # By number: with `runAsNonRoot` the kubelet must see that it isn't root, and there is no /etc/passwd to look in.

@@ -23,3 +23,4 @@ mod skew;
 mod surprises;
 mod takeover;
 mod teams;
+mod threats;

@@ -1,0 +1,83 @@
+//! Who poses as the API server without a certificate of the cluster's authority learns nothing.
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    io::Write as _,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{io::AsyncReadExt as _, net::TcpListener, time::timeout};
+use tokio_rustls::{TlsAcceptor, rustls, rustls::pki_types::PrivateKeyDer};
+
+/// An authority of its own for the same name, and that as PEM.
+fn self_signed() -> (rustls::ServerConfig, String) {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .unwrap();
+    (config, cert.pem())
+}
+
+fn operator(server: &str, authority: &std::path::Path, folder: &tempfile::TempDir) -> Child {
+    let kubeconfig = folder.path().join("kubeconfig");
+    let text = format!(
+        "
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: 'https://{server}', certificate-authority: '{}'}}}}]
+users: [{{name: u, user: {{token: the-token}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+current-context: c
+",
+        authority.display()
+    );
+    std::fs::File::create(&kubeconfig).unwrap().write_all(text.as_bytes()).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_baton"))
+        .args(["run", "--admin-addr", "127.0.0.1:0"])
+        .env_clear()
+        .env("KUBECONFIG", kubeconfig)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// What a server with this certificate hears first from an operator that trusts this authority; nothing if the operator
+/// ends the handshake.
+async fn heard(config: rustls::ServerConfig, trusted: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = folder.path().join("ca.crt");
+    std::fs::write(&authority, trusted).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut operator = operator(&listener.local_addr().unwrap().to_string(), &authority, &folder);
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let hear = async {
+        let (connection, _) = listener.accept().await.unwrap();
+        let mut stream = acceptor.accept(connection).await.ok()?;
+        let mut request = vec![0; 4096];
+        let length = stream.read(&mut request).await.ok()?;
+        // An alert that ends the connection looks like its end.
+        (length > 0).then(|| String::from_utf8_lossy(&request[..length]).into_owned())
+    };
+    let heard = timeout(Duration::from_mins(1), hear).await.unwrap();
+    operator.kill().unwrap();
+    operator.wait().unwrap();
+    heard
+}
+
+#[tokio::test]
+async fn an_impostor_of_the_api_server_never_sees_the_token() {
+    let (impostor, _) = self_signed();
+    let (cluster, trusted) = self_signed();
+    assert_eq!(heard(impostor, &trusted).await, None);
+
+    let heard = heard(cluster, &trusted).await.unwrap();
+    assert!(heard.contains("the-token"), "the server of the cluster does see it: {heard}");
+}

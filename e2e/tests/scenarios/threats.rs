@@ -1,0 +1,280 @@
+//! What `docs/threat-model.md` says that people can't do by way of Baton, done by such people.
+
+use std::{
+    collections::BTreeSet,
+    io::{Read as _, Write as _},
+    net::TcpStream,
+    path::{Path, PathBuf},
+};
+
+use baton_controller::{HANDOVER_MANAGER, child::ChildKind};
+use baton_crd::Workload;
+use baton_e2e::AuditEntry;
+use k8s_openapi::api::{
+    core::v1::{Event, Pod},
+    rbac::v1::Role,
+};
+use kube::{
+    Api, Client, Config, ResourceExt as _,
+    api::{ListParams, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, replicas, web};
+
+/// A user who has no right but those that he is given.
+const AUTHOR: &str = "author";
+
+/// A client of the author's.
+async fn as_author(scene: &Scene) -> Client {
+    let kubeconfig = Kubeconfig::read_from(scene.control_plane.kubeconfig()).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    config.auth_info.impersonate = Some(AUTHOR.to_owned());
+    Client::try_from(config).unwrap()
+}
+
+/// Gives the author these rights in the scene's namespace, and no others.
+async fn entitle(scene: &Scene, rules: &Value) {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": AUTHOR}, "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": AUTHOR},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": AUTHOR},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": AUTHOR}],
+    });
+    let params = PatchParams::apply("administrator").force();
+    let roles: Api<Role> = Api::namespaced(scene.client.clone(), scene.ns());
+    roles.patch(AUTHOR, &params, &Patch::Apply(&role)).await.unwrap();
+    let bindings: Api<k8s_openapi::api::rbac::v1::RoleBinding> =
+        Api::namespaced(scene.client.clone(), scene.ns());
+    bindings.patch(AUTHOR, &params, &Patch::Apply(&binding)).await.unwrap();
+}
+
+fn rights(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
+    json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
+}
+
+/// Waits until the author's dry run of this spec is answered in these words; none means that it is taken. Rights and
+/// policies take a moment until the API server goes by them.
+async fn answered(scene: &Scene, author: &Client, spec: &Value, words: Option<&str>) {
+    let workloads: Api<Workload> = Api::namespaced(author.clone(), scene.ns());
+    let workload: Workload = serde_json::from_value(web(spec)).unwrap();
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+    scene
+        .eventually(&format!("{spec} to be answered with {words:?}"), async || {
+            match (workloads.create(&dry_run, &workload).await, words) {
+                (Ok(_), None) => Ok(()),
+                (Err(kube::Error::Api(refusal)), Some(words))
+                    if refusal.code == 403 && refusal.message.contains(words) =>
+                {
+                    Ok(())
+                }
+                (answer, _) => Err(answer.map(|workload| workload.spec)),
+            }
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
+    let scene = Scene::start("authors").await;
+    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/authors.yaml");
+    let install = ["apply", "--server-side", "-f", policy];
+    scene.control_plane.kubectl(install).await.unwrap().success().unwrap();
+    let author = as_author(&scene).await;
+    let workloads = rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"]);
+    let everything = json!({
+        "service": {"ports": [{"port": 80}]},
+        "autoscaling": {"maxReplicas": 3},
+        "disruptionBudget": {"maxUnavailable": 1},
+        "adoption": "Adopt",
+    });
+
+    entitle(&scene, &json!([workloads])).await;
+    answered(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
+
+    let deployments = rights(&["apps"], &["deployments"], &["create"]);
+    entitle(&scene, &json!([workloads, deployments])).await;
+    answered(&scene, &author, &json!({}), None).await;
+    for (field, words) in [
+        ("service", "\"create\" on services"),
+        ("autoscaling", "\"create\" on horizontalpodautoscalers.autoscaling"),
+        ("disruptionBudget", "\"create\" on poddisruptionbudgets.policy"),
+        ("adoption", "\"update\" on deployments.apps"),
+    ] {
+        answered(&scene, &author, &json!({field: everything[field]}), Some(words)).await;
+    }
+    answered(&scene, &author, &json!({"autoscaling": {"external": {}}}), None).await;
+
+    let all = rights(
+        &["", "apps", "autoscaling", "policy"],
+        &["services", "deployments", "horizontalpodautoscalers", "poddisruptionbudgets"],
+        &["create", "update"],
+    );
+    entitle(&scene, &json!([workloads, all])).await;
+    answered(&scene, &author, &everything, None).await;
+
+    // What isn't a change of the spec is nobody's concern: controllers that may do little touch metadata.
+    scene.apply(&json!({})).await;
+    entitle(&scene, &json!([workloads])).await;
+    answered(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
+    let mine: Api<Workload> = Api::namespaced(author, scene.ns());
+    let merge = async |patch: Value| mine.patch("web", &PatchParams::default(), &Patch::Merge(patch)).await;
+    merge(json!({"metadata": {"labels": {"team": "shop"}}})).await.unwrap();
+    let refused = merge(json!({"spec": {"replicas": 5}})).await.unwrap_err();
+    assert!(refused.to_string().contains("\"create\" on deployments.apps"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too() {
+    let scene = Scene::start("privileged").await;
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(scene.client.clone());
+    let restricted = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+    namespaces.patch(scene.ns(), &PatchParams::default(), &Patch::Merge(restricted)).await.unwrap();
+    let privileged = json!({"name": "app", "image": "app:1", "securityContext": {"privileged": true}});
+    scene.apply(&json!({"template": {"spec": {"hostNetwork": true, "containers": [privileged]}}})).await;
+
+    let events: Api<Event> = Api::namespaced(scene.client.clone(), scene.ns());
+    scene
+        .eventually("the pod to be refused", async || {
+            let all = events.list(&ListParams::default()).await.unwrap().items;
+            let is_refusal = |event: &Event| {
+                event.message.as_deref().unwrap_or_default().contains("violates PodSecurity \"restricted")
+            };
+            if all.iter().any(is_refusal) { Ok(()) } else { Err(all.len()) }
+        })
+        .await;
+    let pods: Api<Pod> = Api::namespaced(scene.client.clone(), scene.ns());
+    assert_eq!(pods.list(&ListParams::default()).await.unwrap().items.len(), 0);
+    scene.condition("Ready", "False").await;
+}
+
+#[tokio::test]
+async fn a_workload_reaches_nothing_outside_its_namespace() {
+    // Its permissions hold in every namespace, so that nothing but its own doings keeps it in one.
+    let scene = Scene::start("reach").await;
+    let template = json!({
+        "metadata": {"namespace": "kube-system", "name": "stray"},
+        "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+    });
+    scene
+        .apply(&json!({
+            "template": template,
+            "service": {"ports": [{"port": 80}]},
+            "autoscaling": {"minReplicas": 2, "maxReplicas": 3},
+            "disruptionBudget": {"maxUnavailable": 1},
+        }))
+        .await;
+    scene.condition("Applied", "True").await;
+    scene.condition("HandedOver", "True").await;
+    let writes = scene.requests().writes();
+    let namespaces: BTreeSet<&str> =
+        writes.iter().filter_map(|entry: &AuditEntry| entry.namespace.as_deref()).collect();
+    assert_eq!(namespaces, BTreeSet::from([scene.ns()]), "{writes}");
+}
+
+/// Gives the Deployment this list of managers; the server takes whatever it is told.
+async fn forge(scene: &Scene, managers: &Value) {
+    let deployments = scene.children(ChildKind::Deployment);
+    let forged = json!({"metadata": {"managedFields": managers}});
+    let params = PatchParams { field_manager: Some("forger".to_owned()), ..PatchParams::default() };
+    deployments.patch("web", &params, &Patch::Merge(forged)).await.unwrap();
+}
+
+#[tokio::test]
+async fn forged_ownership_costs_no_replica_and_is_mended() {
+    let scene = Scene::start("forged").await;
+    scene.apply(&json!({"replicas": 4})).await;
+    scene.condition("Ready", "True").await;
+
+    let owns_replicas = |manager: &str| {
+        json!({
+            "manager": manager, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+            "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        })
+    };
+    let forgeries =
+        [json!([{}]), json!([owns_replicas(HANDOVER_MANAGER)]), json!([owns_replicas("somebody")])];
+    for forgery in &forgeries {
+        forge(&scene, forgery).await;
+        let mended = scene
+            .child_where("Baton to own the number again", ChildKind::Deployment, |child| {
+                let owners = crate::scene::entries_of(child, "baton");
+                owners.iter().any(|(_, _, fields)| fields["f:spec"].get("f:replicas").is_some())
+                    && crate::scene::entries_of(child, HANDOVER_MANAGER).is_empty()
+            })
+            .await;
+        assert_eq!(replicas(&mended), 4, "{forgery}: {:?}", mended.name_any());
+    }
+}
+
+#[tokio::test]
+async fn idle_connections_to_the_admin_port_keep_nobody_out() {
+    let scene = Scene::start("idle").await;
+    let address = scene.operator.health_address();
+    let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let ask = |request: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(format!("{request} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.lines().next().unwrap_or_default().to_owned()
+    };
+    for (request, status) in [
+        ("GET /healthz", "200"),
+        ("GET /metrics", "200"),
+        ("POST /metrics", "405"),
+        ("DELETE /healthz", "405"),
+        ("GET /", "404"),
+        ("GET /debug/pprof", "404"),
+        ("GET /../etc/passwd", "404"),
+    ] {
+        let answer = ask(request);
+        assert!(answer.contains(status), "{request}: {answer}");
+    }
+    drop(idle);
+}
+
+#[tokio::test]
+async fn metrics_tell_no_name_of_a_workload() {
+    let scene = Scene::start("unseen").await;
+    let mut workload = web(&json!({"service": {"ports": [{"port": 80}]}}));
+    workload["metadata"]["name"] = json!("very-secret-project");
+    scene.apply_as("user", &workload).await.unwrap();
+    scene.passes_to_end(1).await;
+    let metrics = scene.operator.metrics_text().await.unwrap();
+    for name in ["very-secret-project", scene.ns(), "app:1"] {
+        assert!(!metrics.contains(name), "{name} in {metrics}");
+    }
+}
+
+/// The threat model names the test for each answer; one that was renamed would leave a promise without proof.
+#[test]
+fn every_test_that_the_threat_model_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    let mut sources = String::new();
+    let mut folders: Vec<PathBuf> =
+        ["controller/src", "controller/tests", "e2e/tests"].map(|folder| root.join(folder)).into();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push_str(&read(&path));
+            }
+        }
+    }
+    let model = read(&root.join("docs/threat-model.md"));
+    let rows = model.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let tests = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+    let named: Vec<&str> =
+        tests.flat_map(|cell| cell.split('`').skip(1).step_by(2)).filter(|name| name.contains('_')).collect();
+    assert!(named.len() > 15, "{named:?}");
+    for name in named {
+        assert!(sources.contains(&format!("fn {name}(")), "no test is named {name}");
+    }
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Builds the operator for the image: one static binary that needs nothing beside it.
+#
+#     release/build.sh ARCHITECTURE OUTPUT      for example: release/build.sh arm64 /tmp/baton
+#
+# The same sources, toolchain and C compiler give the same bytes, wherever the checkout and the caches lie:
+# `release/reproducible.sh` builds twice and compares. `CARGO_TARGET_DIR` is respected.
+set -euo pipefail
+
+architecture=${1:?which architecture: amd64 or arm64}
+output=${2:?where to put the binary}
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+case $architecture in
+    amd64) target=x86_64-unknown-linux-gnu linker=x86_64-linux-gnu-gcc ;;
+    arm64) target=aarch64-unknown-linux-gnu linker=aarch64-linux-gnu-gcc ;;
+    *)
+        printf 'no such architecture: %s; there are amd64 and arm64\n' "$architecture" >&2
+        exit 2
+        ;;
+esac
+if [[ $target != "$(rustc --print host-tuple)" ]]; then
+    command -v "$linker" >/dev/null || {
+        printf '%s is missing: on Debian it is in the package gcc-%s\n' "$linker" "${linker%-gcc}" >&2
+        exit 1
+    }
+    rustup target add "$target"
+    # The Rust linker of the target, and the C compiler for ring's assembler.
+    name=${target//-/_}
+    export "CARGO_TARGET_${name^^}_LINKER=$linker" "CC_$name=$linker"
+fi
+
+# crt-static makes a binary that needs no C library beside it. The explicit --target keeps these flags away from build
+# scripts and procedural macros, which can't be linked so. Paths of this machine don't belong into the binary: they would
+# make it another one on the next machine.
+cargo_home=${CARGO_HOME:-$HOME/.cargo}
+flags=(
+    -Ctarget-feature=+crt-static
+    "--remap-path-prefix=$PWD=/baton"
+    "--remap-path-prefix=$cargo_home=/cargo"
+)
+# Flags are separated by a character that is in no path.
+encoded=$(printf '%s\x1f' "${flags[@]}")
+CARGO_ENCODED_RUSTFLAGS=${encoded%$'\x1f'} CFLAGS="-ffile-prefix-map=$cargo_home=/cargo" \
+    cargo build --profile image --locked --package baton-controller --bin baton --target "$target"
+cp "${CARGO_TARGET_DIR:-target}/$target/image/baton" "$output"
