@@ -121,6 +121,16 @@ pub enum Error {
         /// What it was asked for and what it said.
         output: Box<crate::kubectl::Output>,
     },
+    /// Commands that people are told to type failed.
+    #[error("these commands ended with {status}:\n{commands}They wrote:\n{output}")]
+    Commands {
+        /// What was typed.
+        commands: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What was written up to then.
+        output: String,
+    },
     /// What another program wrote isn't what it was expected to write.
     #[error("can't understand {what}")]
     Parse {

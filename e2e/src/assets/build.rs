@@ -21,6 +21,10 @@ use crate::Error;
 const MULTI_CALL: &str = "controlplane";
 /// The binary that answers with the genuine libraries.
 const ORACLE: &str = "oracle";
+/// What reads PromQL.
+const PROMQL: &str = "promql";
+/// What installs charts.
+const HELM: &str = "helm";
 
 /// The folder with a build of the control plane at `source` in the cache at `cache`, made now if it isn't there.
 pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
@@ -68,6 +72,37 @@ pub(super) fn oracle(source: &Path, release: Release, cache: &Path) -> Result<Pa
     };
     let told = format!("the merge oracle of {}; that takes a minute or two on two cores", release.name());
     Ok(ensure(source, &cache.join("oracle"), &told, &[build], |_| Ok(()))?.join(ORACLE))
+}
+
+/// Helm from the module at `source` in the cache at `cache`, built now if it isn't there.
+pub(super) fn helm(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
+    let release = required(source, "helm.sh/helm/v4")?;
+    let build = Build {
+        title: "Helm",
+        module: source.to_owned(),
+        module_file: None,
+        package: "helm.sh/helm/v4/cmd/helm",
+        output: HELM,
+        linker_flags: "-s -w".to_owned(),
+        packages: 1_200,
+    };
+    let told = format!("Helm {release}; that takes one to three minutes on two cores");
+    Ok(ensure(source, &cache.join("helm"), &told, &[build], |_| Ok(()))?.join(HELM))
+}
+
+/// The reader of PromQL from the module at `source` in the cache at `cache`, built now if it isn't there.
+pub(super) fn promql(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
+    let build = Build {
+        title: "the reader of PromQL",
+        module: source.to_owned(),
+        module_file: None,
+        package: ".",
+        output: PROMQL,
+        linker_flags: "-s -w".to_owned(),
+        packages: 260,
+    };
+    let told = "a reader of PromQL; that takes half a minute on two cores";
+    Ok(ensure(source, &cache.join("promql"), told, &[build], |_| Ok(()))?.join(PROMQL))
 }
 
 /// The folder below `cache` with `builds`, made now if it isn't there: `told` says to people what it takes, and `finish`

@@ -1,5 +1,6 @@
 //! Where the programs of the control plane are: in the folder that `KUBEBUILDER_ASSETS` names, or else in the cache,
-//! after a build if need be; and likewise the merge oracle, which is always built. It knows their names and sources, and nothing of how they are run.
+//! after a build if need be; and likewise the merge oracle, Helm and a reader of PromQL, which are always built. It
+//! knows their names and sources, and nothing of how they are run.
 
 mod build;
 mod go;
@@ -60,6 +61,17 @@ pub(crate) fn source() -> PathBuf {
 /// libraries that its kube-apiserver is made of. A build takes minutes, says so on standard error, and blocks the thread.
 pub fn oracle(release: Release) -> Result<PathBuf, Error> {
     build::oracle(&Path::new(env!("CARGO_MANIFEST_DIR")).join("oracle"), release, &cache_dir()?)
+}
+
+/// Helm, from the cache or built now. A build takes minutes, says so on standard error, and blocks the thread.
+pub fn helm() -> Result<PathBuf, Error> {
+    build::helm(&Path::new(env!("CARGO_MANIFEST_DIR")).join("helm"), &cache_dir()?)
+}
+
+/// A program that reads PromQL with Prometheus' own parser, from the cache or built now. A build says so on standard error,
+/// and blocks the thread.
+pub fn promql() -> Result<PathBuf, Error> {
+    build::promql(&Path::new(env!("CARGO_MANIFEST_DIR")).join("promql"), &cache_dir()?)
 }
 
 /// The programs, found or built.

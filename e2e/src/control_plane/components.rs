@@ -2,12 +2,12 @@
 //! starts nothing and waits for nothing.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
-use super::{Options, Ports};
+use super::{AUDIT_DIR, Options, Ports};
 use crate::{
     Error,
     assets::{Assets, Program, source},
@@ -40,8 +40,14 @@ impl Layout<'_> {
         self.0.join("logs")
     }
 
+    /// In the folder of this control plane, or where [`AUDIT_DIR`] says, by the name of that folder.
     pub(super) fn audit_log(&self) -> PathBuf {
-        self.logs().join("audit.log")
+        match env::var_os(AUDIT_DIR).filter(|value| !value.is_empty()) {
+            Some(folder) => {
+                Path::new(&folder).join(self.0.file_name().unwrap_or_default()).with_extension("log")
+            }
+            None => self.logs().join("audit.log"),
+        }
     }
 
     pub(super) fn kubeconfigs(&self) -> PathBuf {

@@ -23,6 +23,10 @@ use crate::{AuditLog, Error, Process, assets::Assets, folder::Folder};
 /// `~/.kube/config` are never looked at: nobody's cluster is tested on by accident.
 pub const GIVEN_KUBECONFIG: &str = "BATON_E2E_KUBECONFIG";
 
+/// The environment variable that names an existing folder, by its whole path, in which the audit logs of all control planes
+/// are kept when these are gone; they may be large. For [`permissions`](crate::permissions).
+pub const AUDIT_DIR: &str = "BATON_E2E_AUDIT_DIR";
+
 /// How many nodes there are.
 const NODES: usize = 2;
 

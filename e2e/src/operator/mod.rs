@@ -37,6 +37,9 @@ pub struct OperatorOptions {
     /// The name of its ServiceAccount, its log and its binding; a unique one if absent. Operators of the same name share
     /// them, as one that is started again does.
     pub name: Option<String>,
+    /// Whether its ServiceAccount, with all that it may do, is there already, by an installation. Otherwise it gets what the
+    /// manifests grant for all namespaces.
+    pub installed: bool,
     /// More flags of `baton run`.
     pub args: Vec<String>,
     /// More environment variables.
@@ -76,7 +79,9 @@ impl Operator {
         let home = options.home.as_deref().unwrap_or("default");
         let binary = tokio::task::spawn_blocking(binary::find);
         let binary = binary.await.map_err(Error::parse("the outcome of the build"))??;
-        install::install(control_plane, home, &name).await?;
+        if !options.installed {
+            install::install(control_plane, home, &name).await?;
+        }
         let kubeconfig = match &options.api_server {
             Some(url) => control_plane.kubeconfig_by_way_of(url, home, &name).await?,
             None => control_plane.kubeconfig_for_service_account(home, &name).await?,

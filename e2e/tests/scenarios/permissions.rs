@@ -1,10 +1,7 @@
 //! The operator runs with the permissions of `manifests/`, and uses every one of them.
 
-use std::collections::BTreeSet;
-
 use baton_controller::child::ChildKind;
-use k8s_openapi::api::rbac::v1::ClusterRole;
-use kube::Api;
+use baton_e2e::permissions::{Difference, Usage, WORKLOADS, granted};
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -41,39 +38,15 @@ async fn every_permission_is_used_and_none_is_missing() {
     let scene = Scene::start("permissions").await;
     live_through_everything(&scene).await;
 
-    let roles: Api<ClusterRole> = Api::all(scene.client.clone());
-    let role = roles.get("baton").await.unwrap();
-    let granted: BTreeSet<String> = role
-        .rules
-        .into_iter()
-        .flatten()
-        .flat_map(|rule| {
-            let resources = rule.resources.unwrap_or_default();
-            resources.into_iter().flat_map(move |resource| {
-                rule.verbs.clone().into_iter().map(move |verb| format!("{verb} {resource}"))
-            })
-        })
-        .collect();
-
+    // Those of the election are used by replicas only.
+    let granted = granted(WORKLOADS).unwrap();
     scene
         .eventually("every permission to be used", async || {
-            let used: BTreeSet<String> = scene
-                .requests()
-                .into_iter()
-                .filter(|entry| entry.resource.is_some())
-                .inspect(|entry| assert_ne!(entry.code, Some(403), "a permission is missing: {entry:#?}"))
-                .flat_map(|entry| {
-                    // An apply that creates is logged as a patch, and the server asks for the permission to create too.
-                    let created = (entry.verb == "patch" && entry.code == Some(201)).then_some("create");
-                    let resource = entry.resource.unwrap_or_default();
-                    let subresource = entry.subresource.map(|name| format!("/{name}")).unwrap_or_default();
-                    let used = move |verb: &str| format!("{verb} {resource}{subresource}");
-                    std::iter::once(used(&entry.verb)).chain(created.map(used)).collect::<Vec<_>>()
-                })
-                .collect();
-            let unused: Vec<_> = granted.difference(&used).cloned().collect();
-            let missing: Vec<_> = used.difference(&granted).cloned().collect();
-            if unused.is_empty() && missing.is_empty() { Ok(()) } else { Err((unused, missing)) }
+            let requests = scene.requests();
+            let denied = requests.iter().find(|request| request.code == Some(403));
+            assert!(denied.is_none(), "a permission is missing: {denied:#?}");
+            let difference = Usage::of(requests.iter()).compare(&granted);
+            if difference == Difference::default() { Ok(()) } else { Err(difference) }
         })
         .await;
 }

@@ -1,0 +1,27 @@
+{{/* The labels of every object. The selectors have the first one only, which never changes. */}}
+{{- define "baton.labels" -}}
+app.kubernetes.io/name: baton
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "baton.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+{{- end }}
+
+{{/* An object as it lies in files/, with this release's labels. Called with the context and the object's text. */}}
+{{- define "baton.labelled" -}}
+{{- $object := index . 1 | fromYaml -}}
+{{- $labels := include "baton.labels" (index . 0) | fromYaml -}}
+{{- $_ := set $object.metadata "labels" (merge $labels ($object.metadata.labels | default dict)) -}}
+{{- toYaml $object -}}
+{{- end }}

@@ -1,0 +1,143 @@
+//! The commands that a page of `docs/` tells people to type, so that tests type the same. It doesn't know what they do.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use tokio::process::Command;
+
+use crate::{
+    Error,
+    assets::{self, Assets, Program},
+};
+
+/// How a block of commands begins and ends.
+const BEGIN: &str = "```sh";
+const END: &str = "```";
+
+/// The blocks of commands below this heading of a page, which is named by its path in the repository, up to the next heading.
+///
+/// # Errors
+/// When the page can't be read, or has no such heading with commands.
+pub fn commands(page: &str, heading: &str) -> Result<Vec<String>, Error> {
+    let path = root().join(page);
+    let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
+    let blocks = blocks(&text, heading);
+    if blocks.is_empty() {
+        return Err(Error::parse(page)(format!("it has no commands below the heading {heading}")));
+    }
+    Ok(blocks)
+}
+
+fn blocks(text: &str, heading: &str) -> Vec<String> {
+    let (mut blocks, mut inside, mut below) = (Vec::new(), None, false);
+    for line in text.lines() {
+        match &mut inside {
+            Some(_) if line == END => blocks.extend(inside.take()),
+            Some(block) => {
+                let block: &mut String = block;
+                block.push_str(line);
+                block.push('\n');
+            }
+            // A comment in commands is no heading: it is inside.
+            None if line.starts_with('#') => below = line.trim_start_matches('#').trim() == heading,
+            None if below && line == BEGIN => inside = Some(String::new()),
+            None => {}
+        }
+    }
+    blocks
+}
+
+/// Types commands: in the root of the repository, with kubectl and Helm of this crate, for the cluster of the kubeconfig. They
+/// end at the first one that fails. Returns what they wrote.
+///
+/// # Errors
+/// When a command fails, with all that was written up to then.
+pub async fn run(kubeconfig: &Path, commands: &str) -> Result<String, Error> {
+    let path =
+        tokio::task::spawn_blocking(path).await.map_err(Error::parse("the outcome of the build"))??;
+    let output = Command::new("/bin/sh")
+        .args(["-eu", "-c", commands])
+        .current_dir(root())
+        .env("PATH", path)
+        .env("KUBECONFIG", kubeconfig)
+        .env("KUBERC", "off")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(|source| Error::Spawn { program: "/bin/sh".to_owned(), source })?;
+    let [told, failed] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    if output.status.success() {
+        return Ok(told.into_owned());
+    }
+    Err(Error::Commands {
+        commands: commands.to_owned(),
+        status: output.status,
+        output: format!("{told}{failed}"),
+    })
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Where programs are looked for: ours first.
+fn path() -> Result<std::ffi::OsString, Error> {
+    let programs = [Assets::locate(&[Program::Kubectl])?.path(Program::Kubectl), assets::helm()?];
+    let ours = programs.iter().filter_map(|program| program.parent().map(Path::to_owned));
+    let others = env::var_os("PATH").unwrap_or_default();
+    env::join_paths(ours.chain(env::split_paths(&others))).map_err(Error::parse("the PATH"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "\
+# Page
+
+```sh
+first
+```
+
+## Two blocks
+
+Words.
+
+```sh
+# Not a heading.
+second
+```
+
+```yaml
+no: command
+```
+
+```sh
+third
+```
+
+### Below
+
+```sh
+fourth
+```
+";
+
+    #[test]
+    fn the_blocks_below_a_heading_are_those_up_to_the_next_one() {
+        assert_eq!(blocks(PAGE, "Page"), ["first\n"]);
+        assert_eq!(blocks(PAGE, "Two blocks"), ["# Not a heading.\nsecond\n", "third\n"]);
+        assert_eq!(blocks(PAGE, "Below"), ["fourth\n"]);
+        assert!(blocks(PAGE, "Not a heading.").is_empty());
+    }
+
+    #[test]
+    fn a_heading_that_is_not_there_is_an_error() {
+        let error = commands("docs/install.md", "No such thing").unwrap_err().report();
+        assert!(error.contains("No such thing"), "{error}");
+    }
+}

@@ -1,0 +1,370 @@
+//! What the operator was allowed to do and what it did: the rules of the manifests beside the API server's audit log. It
+//! judges by the log alone, and knows nothing of the operator but how its users are called.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    path::Path,
+};
+
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use serde::Deserialize;
+
+use crate::{AuditEntry, Error};
+
+/// The manifest with the rules for where Workloads live.
+pub const WORKLOADS: &str = "rbac/clusterrole.yaml";
+/// The manifest with the rules for where the operator lives.
+pub const ELECTION: &str = "deploy/role.yaml";
+
+/// What every user may create, by the API server's default role `system:basic-user`.
+const FOR_EVERYBODY: [&str; 2] = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
+
+/// A verb on a resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Permission {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The plural, with its subresource as in `workloads/status`.
+    pub resource: String,
+    /// The only object that it is about; any if absent.
+    pub name: Option<String>,
+    /// Such as `get`.
+    pub verb: String,
+}
+
+/// As people say it: `patch deployments.apps`.
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, resource, name, verb } = self;
+        write!(f, "{verb} {resource}")?;
+        if !group.is_empty() {
+            write!(f, ".{group}")?;
+        }
+        name.iter().try_for_each(|name| write!(f, " {name}"))
+    }
+}
+
+impl Permission {
+    /// The permissions that a rule grants.
+    pub fn of_rule(rule: &PolicyRule) -> Vec<Self> {
+        let names: Vec<Option<String>> = match rule.resource_names.as_deref() {
+            None | Some([]) => vec![None],
+            Some(names) => names.iter().cloned().map(Some).collect(),
+        };
+        let mut all = Vec::new();
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                for name in &names {
+                    all.extend(rule.verbs.iter().map(|verb| Self {
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        name: name.clone(),
+                        verb: verb.clone(),
+                    }));
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether who has this may do what `asked` is about.
+    fn covers(&self, asked: &Self) -> bool {
+        let same = (&self.group, &self.resource, &self.verb) == (&asked.group, &asked.resource, &asked.verb);
+        same && (self.name.is_none() || self.name == asked.name)
+    }
+}
+
+/// The permissions that a role of the manifests grants: [`WORKLOADS`] or [`ELECTION`].
+///
+/// # Errors
+/// When the file can't be read, or isn't a role.
+pub fn granted(manifest: &str) -> Result<Vec<Permission>, Error> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests").join(manifest);
+    let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
+    // A Role differs in nothing that matters here.
+    let text = text.replace("kind: Role\n", "kind: ClusterRole\n");
+    let role: ClusterRole =
+        serde_norway::from_str(&text).map_err(Error::parse(path.display().to_string()))?;
+    Ok(role.rules.iter().flatten().flat_map(Permission::of_rule).collect())
+}
+
+/// How often something was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// The server let it pass, whatever came of it then.
+    pub allowed: u64,
+    /// The server said that the permission is missing.
+    pub denied: u64,
+}
+
+/// What was done, by the permission that it needed.
+#[derive(Clone, Debug, Default)]
+pub struct Usage(BTreeMap<Permission, Count>);
+
+/// What the rules lack and what they have in vain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// What was done or tried, and isn't granted.
+    pub missing: Vec<Permission>,
+    /// What is granted, and was never done.
+    pub unused: Vec<Permission>,
+}
+
+impl Usage {
+    /// What these requests needed.
+    pub fn of<'a>(requests: impl IntoIterator<Item = &'a AuditEntry>) -> Self {
+        let mut usage = Self::default();
+        for request in requests {
+            usage.add(&Asked::from(request));
+        }
+        usage
+    }
+
+    /// Adds what the operators did by the audit log at `path`: each ServiceAccount whose name begins with `baton`.
+    ///
+    /// # Errors
+    /// When the file can't be read, or isn't an audit log.
+    pub fn add_log(&mut self, path: &Path) -> Result<(), Error> {
+        let file = File::open(path).map_err(Error::file("read", path))?;
+        for line in BufReader::new(file).lines() {
+            let line = line.map_err(Error::file("read", path))?;
+            // The last line may be half written: its server was killed.
+            let Some(request) = line.ends_with('}').then(|| serde_json::from_str::<Line>(&line)) else {
+                continue;
+            };
+            let request = request.map_err(Error::parse(path.display().to_string()))?;
+            if is_operator(&request.user.username) {
+                self.add(&Asked::from(&request));
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, asked: &Asked<'_>) {
+        let Some(resource) = asked.resource.filter(|resource| !FOR_EVERYBODY.contains(resource)) else {
+            return;
+        };
+        let permission = |verb: &str| Permission {
+            group: asked.group.unwrap_or_default().to_owned(),
+            resource: match asked.subresource {
+                Some(subresource) => format!("{resource}/{subresource}"),
+                None => resource.to_owned(),
+            },
+            name: asked.name.map(str::to_owned),
+            verb: verb.to_owned(),
+        };
+        if let Some(verb) = asked.denied_verb() {
+            self.0.entry(permission(verb)).or_default().denied += 1;
+            return;
+        }
+        self.0.entry(permission(asked.verb)).or_default().allowed += 1;
+        // An apply that creates is logged as a patch, and the server asks for the permission to create too.
+        if asked.verb == "patch" && asked.code == Some(201) {
+            self.0.entry(permission("create")).or_default().allowed += 1;
+        }
+    }
+
+    /// How often a permission was used that is granted so.
+    pub fn count(&self, granted: &Permission) -> Count {
+        let mut sum = Count::default();
+        for (_, count) in self.0.iter().filter(|(asked, _)| granted.covers(asked)) {
+            sum.allowed += count.allowed;
+            sum.denied += count.denied;
+        }
+        sum
+    }
+
+    /// Holds it against what is granted. That something granted was denied is no difference: a test has taken it away.
+    pub fn compare(&self, granted: &[Permission]) -> Difference {
+        let mut missing: Vec<Permission> = self
+            .0
+            .keys()
+            .filter(|asked| !granted.iter().any(|one| one.covers(asked)))
+            .map(|asked| Permission { name: None, ..asked.clone() })
+            .collect();
+        missing.dedup();
+        let unused = granted.iter().filter(|one| self.count(one).allowed == 0).cloned().collect();
+        Difference { missing, unused }
+    }
+}
+
+fn is_operator(user: &str) -> bool {
+    let account = user.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+    account.is_some_and(|(_, name)| name.starts_with("baton"))
+}
+
+/// One request, as far as it matters here.
+struct Asked<'a> {
+    verb: &'a str,
+    group: Option<&'a str>,
+    resource: Option<&'a str>,
+    subresource: Option<&'a str>,
+    name: Option<&'a str>,
+    code: Option<u16>,
+    message: Option<&'a str>,
+}
+
+impl Asked<'_> {
+    /// The verb for which the permission is missing: `… cannot create resource "deployments" …`. Others forbid too, such as
+    /// admission, in other words.
+    fn denied_verb(&self) -> Option<&str> {
+        let message = self.message.filter(|_| self.code == Some(403))?;
+        let (_, rest) = message.split_once(" cannot ")?;
+        rest.split_once(" resource ").map(|(verb, _)| verb)
+    }
+}
+
+impl<'a> From<&'a AuditEntry> for Asked<'a> {
+    fn from(entry: &'a AuditEntry) -> Self {
+        Self {
+            verb: &entry.verb,
+            group: entry.group.as_deref(),
+            resource: entry.resource.as_deref(),
+            subresource: entry.subresource.as_deref(),
+            name: entry.name.as_deref(),
+            code: entry.code,
+            message: entry.message.as_deref(),
+        }
+    }
+}
+
+/// A line of the log without the bodies, which are most of it: the logs of a whole run are large.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    verb: String,
+    user: User,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: Status,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectRef {
+    api_group: Option<String>,
+    resource: Option<String>,
+    subresource: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Status {
+    code: Option<u16>,
+    message: Option<String>,
+}
+
+impl<'a> From<&'a Line> for Asked<'a> {
+    fn from(line: &'a Line) -> Self {
+        let Line { verb, object_ref, response_status, .. } = line;
+        Self {
+            verb,
+            group: object_ref.api_group.as_deref(),
+            resource: object_ref.resource.as_deref(),
+            subresource: object_ref.subresource.as_deref(),
+            name: object_ref.name.as_deref(),
+            code: response_status.code,
+            message: response_status.message.as_deref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(lines: &[&str]) -> Usage {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let line = |rest: &&str| {
+            let (user, rest) = rest.split_once(' ').unwrap();
+            format!("{{\"user\":{{\"username\":\"system:serviceaccount:ns:{user}\"}},{rest}}}\n")
+        };
+        fs::write(file.path(), lines.iter().map(line).collect::<String>() + "{\"half").unwrap();
+        let mut usage = Usage::default();
+        usage.add_log(file.path()).unwrap();
+        usage
+    }
+
+    fn rules(text: &str) -> Vec<Permission> {
+        let rules: Vec<PolicyRule> = serde_norway::from_str(text).unwrap();
+        rules.iter().flat_map(Permission::of_rule).collect()
+    }
+
+    const LEASES: &str = "[{apiGroups: [c], resources: [leases], resourceNames: [baton], verbs: [get]}]";
+    const GET: &str = r#""verb":"get","objectRef":{"apiGroup":"c","resource":"leases","name":"NAME"}"#;
+
+    fn told(permissions: &[Permission]) -> Vec<String> {
+        permissions.iter().map(Permission::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_used_and_granted_makes_no_difference() {
+        let usage = log(&[&format!("baton-1 {}", GET.replace("NAME", "baton"))]);
+        assert_eq!(usage.compare(&rules(LEASES)), Difference::default());
+    }
+
+    #[test]
+    fn a_grant_for_one_name_covers_no_other() {
+        let usage = log(&[&format!("baton-1 {}", GET.replace("NAME", "other"))]);
+        let difference = usage.compare(&rules(LEASES));
+        assert_eq!(told(&difference.missing), ["get leases.c"]);
+        assert_eq!(told(&difference.unused), ["get leases.c baton"]);
+    }
+
+    #[test]
+    fn only_operators_count() {
+        let usage = log(&[&format!("somebody {}", GET.replace("NAME", "other"))]);
+        assert_eq!(usage.compare(&[]), Difference::default());
+    }
+
+    #[test]
+    fn an_apply_that_creates_needs_both_verbs() {
+        let usage = log(&[
+            r#"baton "verb":"patch","objectRef":{"resource":"services","name":"web"},"responseStatus":{"code":201}"#,
+        ]);
+        assert_eq!(told(&usage.compare(&[]).missing), ["create services", "patch services"]);
+    }
+
+    #[test]
+    fn what_was_denied_is_missing_unless_it_is_granted() {
+        let denied = r#"baton "verb":"patch","objectRef":{"resource":"services","name":"web"},"responseStatus":{"code":403,"message":"User \"x\" cannot create resource \"services\" in API group \"\""}"#;
+        let usage = log(&[denied]);
+        assert_eq!(told(&usage.compare(&[]).missing), ["create services"]);
+        let granted = rules(r#"[{apiGroups: [""], resources: [services], verbs: [create]}]"#);
+        assert_eq!(usage.compare(&granted).missing, []);
+        assert_eq!(usage.count(&granted[0]), Count { allowed: 0, denied: 1 });
+    }
+
+    #[test]
+    fn what_admission_forbids_is_no_missing_permission() {
+        let forbidden = r#"baton "verb":"create","objectRef":{"resource":"services"},"responseStatus":{"code":403,"message":"services is forbidden: exceeded quota"}"#;
+        let granted = rules(r#"[{apiGroups: [""], resources: [services], verbs: [create]}]"#);
+        assert_eq!(log(&[forbidden]).compare(&granted), Difference::default());
+    }
+
+    #[test]
+    fn the_manifests_grant_something() {
+        assert!(
+            granted(WORKLOADS)
+                .unwrap()
+                .iter()
+                .any(|one| one.to_string() == "patch workloads/status.baton.rs")
+        );
+        assert!(
+            granted(ELECTION)
+                .unwrap()
+                .iter()
+                .any(|one| one.to_string() == "get leases.coordination.k8s.io baton")
+        );
+    }
+}

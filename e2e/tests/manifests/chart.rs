@@ -1,0 +1,284 @@
+//! The Helm chart: it passes Helm's own checks, gives what kustomize gives, and does what its values say.
+
+use serde_json::{Value, json};
+
+use super::objects::{INSTALLATIONS, Id, Objects, helm, rendered, repository};
+
+/// What Helm's releases are recognized by, and kustomize's installation lacks.
+const HELM_LABELS: [&str; 4] = [
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/version",
+    "helm.sh/chart",
+];
+const HELM_ANNOTATIONS: [&str; 1] = ["helm.sh/resource-policy"];
+
+/// Takes away what only Helm adds.
+fn without_helm(mut objects: Objects) -> Objects {
+    for (id, object) in &mut objects {
+        let metadata = object["metadata"].as_object_mut().unwrap();
+        for (field, names) in [("labels", &HELM_LABELS[..]), ("annotations", &HELM_ANNOTATIONS[..])] {
+            let Some(map) = metadata.get_mut(field).and_then(Value::as_object_mut) else { continue };
+            map.retain(|name, _| !names.contains(&name.as_str()));
+            if id.kind == "CustomResourceDefinition" {
+                // It is generated without any label.
+                map.remove("app.kubernetes.io/name");
+            }
+            if map.is_empty() {
+                metadata.remove(field);
+            }
+        }
+    }
+    objects
+}
+
+#[test]
+fn helm_finds_nothing_wrong_with_the_chart() {
+    let folder = repository("charts/baton");
+    for args in INSTALLATIONS.map(|installation| installation.helm_args()) {
+        let output = helm().args(["lint", "--strict"]).arg(&folder).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn helm_and_kustomize_install_the_same() {
+    for installation in INSTALLATIONS {
+        let mut kustomize = installation.by_kustomize();
+        // Helm makes the namespace itself, with --create-namespace, before it looks at the chart.
+        kustomize.retain(|id, _| id.kind != "Namespace");
+        let helm = without_helm(installation.by_helm());
+        let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<Id>>();
+        assert_eq!(names(&kustomize), names(&helm), "{}", installation.folder);
+        for (id, object) in &kustomize {
+            let other = &helm[id];
+            assert!(
+                object == other,
+                "{id} of {}\nby kustomize: {object:#}\nby Helm: {other:#}",
+                installation.folder
+            );
+        }
+    }
+}
+
+/// What the chart makes of these values.
+fn with(values: &Value) -> Result<Objects, String> {
+    let mut args = Vec::new();
+    for (name, value) in values.as_object().unwrap() {
+        args.extend(["--set-json".to_owned(), format!("{name}={value}")]);
+    }
+    rendered("baton-system", &args)
+}
+
+fn one<'a>(objects: &'a Objects, kind: &str, name: &str) -> &'a Value {
+    let mut found = objects.iter().filter(|(id, _)| id.kind == kind && id.name == name);
+    found.next().map_or_else(|| panic!("no {kind} {name}"), |(_, object)| object)
+}
+
+fn variables(objects: &Objects) -> Vec<(String, String)> {
+    let pod = &one(objects, "Deployment", "baton")["spec"]["template"]["spec"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let pair = |variable: &Value| Some((text(&variable["name"])?, text(&variable["value"])?));
+    pod["containers"][0]["env"].as_array().unwrap().iter().filter_map(pair).collect()
+}
+
+#[test]
+fn a_list_of_namespaces_gives_a_role_in_each_and_nothing_in_the_cluster() {
+    let objects = with(&json!({"watch.namespaces": ["shop", "blog"], "rbac.userRoles": false})).unwrap();
+    assert!(!objects.keys().any(|id| id.kind.starts_with("ClusterRole")));
+    let everywhere = with(&json!({})).unwrap();
+    let rules = &one(&everywhere, "ClusterRole", "baton")["rules"];
+    for namespace in ["shop", "blog"] {
+        let named = |kind: &str| Id {
+            kind: kind.to_owned(),
+            namespace: Some(namespace.to_owned()),
+            name: "baton".to_owned(),
+        };
+        assert_eq!(&objects[&named("Role")]["rules"], rules);
+        let binding = &objects[&named("RoleBinding")];
+        assert_eq!(binding["subjects"][0]["namespace"], "baton-system");
+        assert_eq!(binding["roleRef"]["kind"], "Role");
+    }
+    assert!(variables(&objects).contains(&("BATON_NAMESPACE".to_owned(), "shop,blog".to_owned())));
+}
+
+#[test]
+fn every_setting_reaches_the_operator_under_the_name_of_a_flag() {
+    let settings = json!({
+        "watch": {"selector": "team in (shop, blog)"},
+        "leaderElection": {"leaseDuration": "30s", "renewDeadline": "20s", "retryPeriod": "5s"},
+        "concurrency": 4,
+        "requestTimeout": "10s",
+        "predict": false,
+        "resync": "1h",
+        "schemaRefresh": "10m",
+        "log": {"format": "text", "level": "debug"},
+        "extraEnv": [{"name": "BATON_ADMIN_ADDR", "value": "0.0.0.0:8080"}],
+        "extraArgs": ["--resync=2h"],
+    });
+    let objects = with(&settings).unwrap();
+    for wanted in [
+        ("BATON_SELECTOR", "team in (shop, blog)"),
+        ("BATON_LEASE_DURATION", "30s"),
+        ("BATON_RENEW_DEADLINE", "20s"),
+        ("BATON_RETRY_PERIOD", "5s"),
+        ("BATON_CONCURRENCY", "4"),
+        ("BATON_REQUEST_TIMEOUT", "10s"),
+        ("BATON_PREDICT", "false"),
+        ("BATON_RESYNC", "1h"),
+        ("BATON_SCHEMA_REFRESH", "10m"),
+        ("BATON_LOG_FORMAT", "text"),
+        ("BATON_LOG", "debug"),
+        ("BATON_ADMIN_ADDR", "0.0.0.0:8080"),
+    ] {
+        let variables = variables(&objects);
+        assert!(
+            variables.iter().any(|(name, value)| (name.as_str(), value.as_str()) == wanted),
+            "{wanted:?} in {variables:?}"
+        );
+    }
+    let args = &one(&objects, "Deployment", "baton")["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert_eq!(args, &json!(["run", "--leader-elect", "--resync=2h"]));
+}
+
+#[test]
+fn without_leader_election_the_old_operator_stops_first() {
+    let objects = with(&json!({"leaderElection.enabled": false, "replicas": 1})).unwrap();
+    let deployment = one(&objects, "Deployment", "baton");
+    assert_eq!(deployment["spec"]["strategy"], json!({"type": "Recreate"}));
+    assert_eq!(deployment["spec"]["template"]["spec"]["containers"][0]["args"], json!(["run"]));
+    assert!(!objects.keys().any(|id| id.name == "baton-leader"));
+}
+
+#[test]
+fn what_can_be_left_out_is_left_out() {
+    let objects = with(&json!({
+        "crds.install": false,
+        "policies.authors": false,
+        "rbac": {"create": false, "userRoles": false},
+        "priorityClass": {"create": false, "name": ""},
+        "podDisruptionBudget.enabled": false,
+        "networkPolicy.enabled": false,
+    }))
+    .unwrap();
+    let kinds: Vec<&str> = objects.keys().map(|id| id.kind.as_str()).collect();
+    assert_eq!(kinds, ["Deployment", "Service", "ServiceAccount"]);
+    let pod = &one(&objects, "Deployment", "baton")["spec"]["template"]["spec"];
+    assert_eq!(pod["priorityClassName"], Value::Null);
+}
+
+#[test]
+fn the_definition_stays_when_the_release_goes_unless_it_was_told_to_go() {
+    let policy = |values: &Value| {
+        let objects = with(values).unwrap();
+        one(&objects, "CustomResourceDefinition", "workloads.baton.rs")["metadata"]["annotations"]
+            ["helm.sh/resource-policy"]
+            .clone()
+    };
+    assert_eq!(policy(&json!({})), "keep");
+    assert_eq!(policy(&json!({"crds.keep": false})), Value::Null);
+}
+
+#[test]
+fn the_image_is_found_by_tag_or_digest() {
+    let image = |values: &Value| {
+        let objects = with(values).unwrap();
+        one(&objects, "Deployment", "baton")["spec"]["template"]["spec"]["containers"][0]["image"].clone()
+    };
+    assert_eq!(image(&json!({})), concat!("baton:", env!("CARGO_PKG_VERSION")));
+    let elsewhere = json!({"image": {"repository": "registry.example/baton", "tag": "1.2.3"}});
+    assert_eq!(image(&elsewhere), "registry.example/baton:1.2.3");
+    let digest = format!("sha256:{}", "0".repeat(64));
+    assert_eq!(image(&json!({"image.digest": digest})), format!("baton@{digest}"));
+}
+
+#[test]
+fn the_runbooks_are_found_where_the_values_say() {
+    let values = json!({"monitoring": {"enabled": true, "runbookUrl": "https://wiki.example/baton", "labels": {"team": "a"}}});
+    let rule = with(&values).unwrap();
+    let rule = one(&rule, "PrometheusRule", "baton");
+    assert_eq!(rule["metadata"]["labels"]["team"], "a");
+    for alert in
+        rule["spec"]["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap())
+    {
+        let url = alert["annotations"]["runbook_url"].as_str().unwrap();
+        assert!(url.starts_with("https://wiki.example/baton#"), "{url}");
+    }
+}
+
+#[test]
+fn values_that_mean_nothing_are_refused() {
+    for (values, said) in [
+        (json!({"replica": 3}), "replica"),
+        (json!({"replicas": "three"}), "replicas"),
+        (json!({"replicas": 2, "leaderElection.enabled": false}), "replicas"),
+        (json!({"log.format": "xml"}), "format"),
+        (json!({"resync": "soon"}), "resync"),
+        (json!({"concurrency": 0}), "concurrency"),
+        (json!({"watch.namespaces": ["Shop"]}), "namespaces"),
+        (json!({"watch.namespaces": "shop"}), "namespaces"),
+        (json!({"image.digest": "latest"}), "digest"),
+        (json!({"networkPolicy.apiServerPorts": []}), "apiServerPorts"),
+        (json!({"podDisruptionBudget.maxUnavailable": "some"}), "maxUnavailable"),
+        (json!({"monitoring.on": true}), "on"),
+    ] {
+        match with(&values) {
+            Ok(_) => panic!("{values} was taken"),
+            Err(error) => assert!(error.contains(said), "{values}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn the_chart_has_the_version_of_the_operator() {
+    let text = std::fs::read_to_string(repository("charts/baton/Chart.yaml")).unwrap();
+    let chart: Value = serde_norway::from_str(&text).unwrap();
+    for field in ["version", "appVersion"] {
+        assert_eq!(chart[field], env!("CARGO_PKG_VERSION"), "{field}");
+    }
+}
+
+/// The default of a value, as a README shows it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "`\"\"`".to_owned(),
+        Value::String(text) => format!("`{text}`"),
+        value => format!("`{value}`"),
+    }
+}
+
+#[test]
+fn the_readme_lists_every_value_with_its_default() {
+    let text = std::fs::read_to_string(repository("charts/baton/values.yaml")).unwrap();
+    let values: Value = serde_norway::from_str(&text).unwrap();
+    let readme = std::fs::read_to_string(repository("charts/baton/README.md")).unwrap();
+    // Whose content is one thing, and too long for a table.
+    let whole = ["resources", "strategy", "topologySpreadConstraints", "monitoring.dashboardLabels"];
+    let mut leaves = Vec::new();
+    collect("", &values, &whole, &mut leaves);
+    for (name, value) in &leaves {
+        let row = if whole.contains(&name.as_str()) {
+            format!("| `{name}` | see `values.yaml` |")
+        } else {
+            format!("| `{name}` | {} |", shown(value))
+        };
+        assert!(readme.contains(&row), "charts/baton/README.md has no row that begins with {row}");
+    }
+    assert_eq!(
+        readme.matches("\n| `").count(),
+        leaves.len(),
+        "a row of charts/baton/README.md is about no value"
+    );
+}
+
+fn collect(path: &str, value: &Value, whole: &[&str], leaves: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(map) if !map.is_empty() && !whole.contains(&path) => {
+            for (name, value) in map {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                collect(&path, value, whole, leaves);
+            }
+        }
+        value => leaves.push((path.to_owned(), value.clone())),
+    }
+}

@@ -1,0 +1,173 @@
+//! `docs/install.md` as people follow it, command for command. The nodes are played here, so the operator's pods don't run its
+//! image: it runs as a process beside them, as the ServiceAccount that the installation made.
+
+use std::time::{Duration, Instant};
+
+use baton_e2e::{ControlPlane, Operator, OperatorOptions, guide};
+use serde_json::Value;
+
+use super::server::{cluster, kubectl};
+
+const PAGE: &str = "docs/install.md";
+
+/// A Workload with every child. Its autoscaler has work at once: there are fewer pods than it wants.
+const WEB: &str = r#"{
+  "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "web"},
+  "spec": {
+    "replicas": 2,
+    "template": {"spec": {"containers": [{"name": "app", "image": "app:1", "ports": [{"containerPort": 80}]}]}},
+    "service": {"ports": [{"port": 80}]},
+    "autoscaling": {"minReplicas": 3, "maxReplicas": 4},
+    "disruptionBudget": {"maxUnavailable": 1}
+  }
+}"#;
+
+const CHILDREN: &str = "deployment/web service/web horizontalpodautoscaler/web poddisruptionbudget/web";
+
+/// Types a block of commands of a section, as the user of the kubeconfig.
+async fn follow(kubeconfig: &std::path::Path, section: &str, block: usize) -> String {
+    let commands = guide::commands(PAGE, section).unwrap();
+    guide::run(kubeconfig, &commands[block]).await.unwrap_or_else(|error| panic!("{section}: {error}"))
+}
+
+/// The operator of the installation in this namespace.
+async fn operator(cluster: &ControlPlane, home: &str, namespace: Option<&str>) -> Operator {
+    let options = OperatorOptions {
+        home: Some(home.to_owned()),
+        name: Some("baton".to_owned()),
+        namespace: namespace.map(str::to_owned),
+        installed: true,
+        ..OperatorOptions::default()
+    };
+    Operator::start(cluster, options).await.unwrap()
+}
+
+async fn apply(cluster: &ControlPlane, namespace: &str, object: &str) {
+    let args = ["apply", "--server-side", "--namespace", namespace, "--filename", "-"];
+    cluster.kubectl_command(args).unwrap().input(object).run().await.unwrap().success().unwrap();
+}
+
+async fn object(cluster: &ControlPlane, what: &str, namespace: &str) -> Value {
+    let text = kubectl(cluster, &format!("get {what} --namespace {namespace} --output json")).await;
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Waits until none of these is there.
+async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
+    let end = Instant::now() + Duration::from_mins(2);
+    let line = format!("get {what} --namespace {namespace} --ignore-not-found --output name");
+    loop {
+        let left = kubectl(cluster, &line).await;
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < end, "still there: {left}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test]
+async fn uninstalled_the_one_way_everything_runs_on() {
+    let (cluster, _turn) = cluster().await;
+    let admin = cluster.kubeconfig();
+    follow(admin, "Install", 0).await;
+    let operator = operator(cluster, "baton-system", None).await;
+    follow(admin, "See that it works", 0).await;
+    gone(cluster, "deployment/minimal", "default").await;
+
+    let namespace = cluster.namespace("left").await.unwrap();
+    let ns = namespace.name();
+    apply(cluster, ns, WEB).await;
+    kubectl(
+        cluster,
+        &format!("wait --for=condition=HandedOver workloads.baton.rs/web --namespace {ns} --timeout 60s"),
+    )
+    .await;
+    kubectl(
+        cluster,
+        &format!("wait --for=condition=Ready workloads.baton.rs/web --namespace {ns} --timeout 60s"),
+    )
+    .await;
+    let before = object(cluster, "deployment/web", ns).await;
+
+    // The first of the commands ends the operator's pods.
+    assert!(operator.stop().await.unwrap().success());
+    follow(admin, "Uninstall and leave everything running", 0).await;
+
+    for child in CHILDREN.split(' ') {
+        let left = object(cluster, child, ns).await;
+        assert_eq!(left["metadata"]["ownerReferences"], Value::Null, "{child}");
+    }
+    let after = object(cluster, "deployment/web", ns).await;
+    for field in ["/metadata/uid", "/metadata/generation", "/spec"] {
+        assert_eq!(before.pointer(field), after.pointer(field), "{field}");
+    }
+    let rest =
+        kubectl(cluster, "get crd,clusterroles,clusterrolebindings,priorityclasses,namespaces --output name")
+            .await;
+    assert!(!rest.contains("/baton"), "{rest}");
+    assert!(!rest.contains("baton.rs"), "{rest}");
+}
+
+#[tokio::test]
+async fn uninstalled_the_other_way_everything_goes() {
+    let (cluster, _turn) = cluster().await;
+    let admin = cluster.kubeconfig();
+    follow(admin, "Install", 0).await;
+    let operator = operator(cluster, "baton-system", None).await;
+    let namespace = cluster.namespace("gone").await.unwrap();
+    apply(cluster, namespace.name(), WEB).await;
+    let ready = "wait --for=condition=Ready workloads.baton.rs/web --timeout 60s --namespace";
+    kubectl(cluster, &format!("{ready} {namespace}")).await;
+    // An upgrade to the same version changes nothing, and can be rolled back.
+    follow(admin, "Upgrade", 0).await;
+
+    assert!(operator.stop().await.unwrap().success());
+    follow(admin, "Uninstall and take everything along", 0).await;
+    gone(cluster, CHILDREN, namespace.name()).await;
+    gone(cluster, "pods", namespace.name()).await;
+}
+
+#[tokio::test]
+async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition() {
+    let (cluster, _turn) = cluster().await;
+    follow(cluster.kubeconfig(), "Install for one namespace", 0).await;
+
+    // Somebody who may do everything in the namespace, and nothing outside of it.
+    kubectl(cluster, "create serviceaccount owner --namespace default").await;
+    let binding = "create rolebinding owner --namespace shop --clusterrole cluster-admin --serviceaccount default:owner";
+    kubectl(cluster, binding).await;
+    let owner = cluster.kubeconfig_for_service_account("default", "owner").await.unwrap();
+    follow(&owner, "Install for one namespace", 1).await;
+
+    let begin = cluster.audit().unwrap().mark().unwrap();
+    let operator = operator(cluster, "shop", Some("shop")).await;
+    apply(cluster, "shop", WEB).await;
+    kubectl(cluster, "wait --for=condition=HandedOver workloads.baton.rs/web --namespace shop --timeout 60s")
+        .await;
+    let fixed = WEB.replace(r#""autoscaling": {"minReplicas": 3, "maxReplicas": 4},"#, "");
+    apply(cluster, "shop", &fixed).await;
+    gone(cluster, "horizontalpodautoscaler/web", "shop").await;
+    kubectl(cluster, "wait --for=jsonpath={.spec.replicas}=2 deployment/web --namespace shop --timeout 60s")
+        .await;
+    kubectl(cluster, "delete workloads.baton.rs web --namespace shop").await;
+    gone(cluster, CHILDREN, "shop").await;
+    assert!(operator.stop().await.unwrap().success());
+
+    let requests = cluster.audit().unwrap().since(begin).unwrap().by(operator.user());
+    assert!(!requests.clone().writes().is_empty());
+    let denied = requests.clone().code(403);
+    assert!(denied.is_empty(), "{denied}");
+    let elsewhere =
+        requests.that(|request| request.resource.is_some() && request.namespace.as_deref() != Some("shop"));
+    // Who I am and what I may do, anybody may ask.
+    let elsewhere = elsewhere.that(|request| request.resource.as_deref() != Some("selfsubjectaccessreviews"));
+    assert!(elsewhere.is_empty(), "{elsewhere}");
+
+    kubectl(cluster, "delete namespace shop").await;
+    kubectl(cluster, "delete serviceaccount owner --namespace default").await;
+    for folder in ["manifests/crd", "manifests/policies"] {
+        let folder = super::objects::repository(folder).display().to_string();
+        kubectl(cluster, &format!("delete --kustomize {folder}")).await;
+    }
+}

@@ -1,0 +1,186 @@
+//! Alerts and dashboard: Prometheus understands their expressions, the metrics that they ask for exist, and people who get
+//! an alert find what to do.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use baton_e2e::assets;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::objects::{INSTALLATIONS, repository};
+
+/// Metrics of others: of kube-state-metrics, and of the kubelet's cAdvisor.
+const FOREIGN: [&str; 4] = [
+    "container_cpu_usage_seconds_total",
+    "container_memory_working_set_bytes",
+    "kube_deployment_spec_replicas",
+    "kube_deployment_status_replicas_ready",
+];
+/// Labels that Prometheus adds when it scrapes.
+const OF_THE_TARGET: [&str; 2] = ["namespace", "pod"];
+
+/// What Prometheus' parser says of one expression.
+#[derive(Debug, Deserialize)]
+struct Answer {
+    error: Option<String>,
+    #[serde(default)]
+    selectors: Vec<Selector>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Selector {
+    metric: String,
+    labels: BTreeMap<String, String>,
+}
+
+fn parsed(expressions: &[String]) -> Vec<Answer> {
+    let mut parser =
+        Command::new(assets::promql().unwrap()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines: String = expressions.iter().map(|text| text.replace('\n', " ") + "\n").collect();
+    parser.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = parser.wait_with_output().unwrap();
+    let answers: Vec<Answer> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(answers.len(), expressions.len());
+    answers
+}
+
+/// The words in backticks.
+fn words(text: &str) -> BTreeSet<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// The rows of the table in `docs/metrics.md`: what may be said of the labels of each metric.
+fn documented(page: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+    let table = page.lines().filter(|line| line.starts_with("| `baton_"));
+    let row = |line| {
+        let cells: Vec<&str> = str::split(line, '|').collect();
+        (cells[1].trim().trim_matches('`'), words(cells[3]))
+    };
+    let mut rows: BTreeMap<&str, BTreeSet<&str>> = table.map(row).collect();
+    // What is said below the table, of several metrics.
+    let below = words(page.rsplit_once("\n| ").unwrap().1.split_once('\n').unwrap().1);
+    for row in rows.values_mut().filter(|row| row.contains("kind")) {
+        row.extend(&below);
+    }
+    rows
+}
+
+/// Every expression is one, and selects what there is.
+fn check(expressions: &[String]) {
+    let page = fs::read_to_string(repository("docs/metrics.md")).unwrap();
+    let documented = documented(&page);
+    for (text, answer) in expressions.iter().zip(parsed(expressions)) {
+        assert_eq!(answer.error, None, "{text}");
+        assert!(!answer.selectors.is_empty(), "{text}");
+        for Selector { metric, labels } in answer.selectors {
+            if FOREIGN.contains(&metric.as_str()) {
+                continue;
+            }
+            let base = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| metric.strip_suffix(suffix));
+            let row = documented.get(metric.as_str()).or_else(|| documented.get(base?));
+            let row = row.unwrap_or_else(|| panic!("docs/metrics.md has no {metric}, asked for in {text}"));
+            for (label, value) in labels {
+                if OF_THE_TARGET.contains(&label.as_str()) {
+                    continue;
+                }
+                assert!(row.contains(label.as_str()), "{metric} has no label {label}, asked for in {text}");
+                // Codes are the HTTP protocol's.
+                for value in value.split('|').filter(|_| label != "code") {
+                    assert!(row.contains(value), "{label} of {metric} is never {value}, asked for in {text}");
+                }
+            }
+        }
+    }
+}
+
+fn alerts() -> Vec<Value> {
+    let objects = INSTALLATIONS[3].by_kustomize();
+    let (_, rule) = objects.iter().find(|(id, _)| id.kind == "PrometheusRule").unwrap();
+    let groups = rule["spec"]["groups"].as_array().unwrap();
+    groups.iter().flat_map(|group| group["rules"].as_array().unwrap().clone()).collect()
+}
+
+fn dashboard() -> Value {
+    let objects = INSTALLATIONS[3].by_kustomize();
+    let (_, map) = objects.iter().find(|(id, _)| id.kind == "ConfigMap").unwrap();
+    serde_json::from_str(map["data"]["baton.json"].as_str().unwrap()).unwrap()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+}
+
+#[test]
+fn alerts_ask_for_metrics_that_exist() {
+    let expressions: Vec<String> = alerts().iter().map(|alert| text(&alert["expr"]).to_owned()).collect();
+    check(&expressions);
+}
+
+#[test]
+fn every_alert_says_what_it_means_and_where_to_read_on() {
+    let page = fs::read_to_string(repository("docs/operations.md")).unwrap();
+    let mut names = BTreeSet::new();
+    for alert in alerts() {
+        let name = text(&alert["alert"]);
+        assert!(names.insert(name.to_owned()), "{name} is there twice");
+        assert!(["critical", "warning", "info"].contains(&text(&alert["labels"]["severity"])), "{name}");
+        for annotation in ["summary", "description"] {
+            assert!(text(&alert["annotations"][annotation]).ends_with('.'), "{annotation} of {name}");
+        }
+        let url = format!("docs/operations.md#{}", name.to_lowercase());
+        assert_eq!(text(&alert["annotations"]["runbook_url"]), url);
+        assert!(page.contains(&format!("\n### {name}\n")), "docs/operations.md has no heading {name}");
+    }
+    for heading in page.lines().filter_map(|line| line.strip_prefix("### Baton")) {
+        assert!(
+            names.contains(&format!("Baton{heading}")),
+            "docs/operations.md tells of an alert Baton{heading}"
+        );
+    }
+}
+
+#[test]
+fn the_dashboard_asks_for_metrics_that_exist() {
+    let dashboard = dashboard();
+    let targets =
+        dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array());
+    let expressions: Vec<String> = targets
+        .flatten()
+        .map(|target| text(&target["expr"]).replace("$__rate_interval", "5m").replace("$namespace", "any"))
+        .collect();
+    assert!(expressions.len() > 20);
+    check(&expressions);
+}
+
+#[test]
+fn the_dashboard_is_one_that_grafana_can_lay_out() {
+    let dashboard = dashboard();
+    assert_eq!(dashboard["uid"], "baton");
+    assert!(dashboard["schemaVersion"].as_u64() >= Some(39), "that of Grafana 11");
+    let variables = dashboard["templating"]["list"].as_array().unwrap();
+    assert!(variables.iter().any(|one| one["type"] == "datasource" && one["name"] == "datasource"));
+
+    let (mut ids, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    for panel in dashboard["panels"].as_array().unwrap() {
+        let title = text(&panel["title"]);
+        assert!(ids.insert(panel["id"].as_u64()), "the id of {title} is another's");
+        let [x, y, w, h] = ["x", "y", "w", "h"].map(|field| panel["gridPos"][field].as_u64().unwrap());
+        assert!(x + w <= 24, "{title} is too far to the right");
+        for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
+            assert!(taken.insert(cell), "{title} lies upon another panel");
+        }
+        if panel["type"] != "row" {
+            assert_eq!(panel["datasource"]["uid"], "${datasource}", "{title}");
+            assert!(text(&panel["description"]).ends_with('.'), "{title} doesn't say what it shows");
+        }
+    }
+}

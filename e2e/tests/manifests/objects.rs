@@ -1,0 +1,131 @@
+//! The objects of an installation, as kustomize and as Helm render them. It doesn't judge them.
+
+use std::{
+    collections::BTreeMap,
+    env, fmt,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::OnceLock,
+};
+
+use baton_e2e::assets::{self, Assets, Program};
+use serde::Deserialize as _;
+use serde_json::Value;
+
+/// The ways of installing Baton that both kustomize and Helm know.
+pub const INSTALLATIONS: [Installation; 4] = [
+    Installation { folder: ".", namespace: "baton-system", values: None },
+    Installation {
+        folder: "overlays/single-namespace",
+        namespace: "shop",
+        values: Some("single-namespace.yaml"),
+    },
+    Installation {
+        folder: "overlays/high-availability",
+        namespace: "baton-system",
+        values: Some("high-availability.yaml"),
+    },
+    Installation {
+        folder: "overlays/monitoring",
+        namespace: "baton-system",
+        values: Some("monitoring.yaml"),
+    },
+];
+
+pub struct Installation {
+    /// Below `manifests/`.
+    pub folder: &'static str,
+    pub namespace: &'static str,
+    /// Below the chart's `examples/`.
+    pub values: Option<&'static str>,
+}
+
+/// What makes an object one of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id {
+    pub kind: String,
+    pub namespace: Option<String>,
+    pub name: String,
+}
+
+impl Id {
+    fn of(object: &Value) -> Self {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Self {
+            kind: text(&object["kind"]).unwrap(),
+            namespace: text(&object["metadata"]["namespace"]),
+            name: text(&object["metadata"]["name"]).unwrap(),
+        }
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)?;
+        self.namespace.iter().try_for_each(|namespace| write!(f, " in {namespace}"))
+    }
+}
+
+pub type Objects = BTreeMap<Id, Value>;
+
+/// A file or folder of the repository.
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+impl Installation {
+    pub fn by_kustomize(&self) -> Objects {
+        let kubectl = Assets::locate(&[Program::Kubectl]).unwrap().path(Program::Kubectl);
+        let folder = repository("manifests").join(self.folder);
+        let output = Command::new(kubectl).arg("kustomize").arg(folder).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        parse(&String::from_utf8(output.stdout).unwrap())
+    }
+
+    pub fn by_helm(&self) -> Objects {
+        rendered(self.namespace, &self.helm_args()).unwrap()
+    }
+
+    /// What `helm` is told about it besides the release and the chart.
+    pub fn helm_args(&self) -> Vec<String> {
+        let file = |name| repository("charts/baton/examples").join(name).display().to_string();
+        self.values.map(|name| vec!["--values".to_owned(), file(name)]).unwrap_or_default()
+    }
+}
+
+/// What the chart makes of these arguments, or what Helm says about them.
+pub fn rendered(namespace: &str, args: &[String]) -> Result<Objects, String> {
+    let mut command = helm();
+    command.args(["template", "baton", "--namespace", namespace]).arg(repository("charts/baton")).args(args);
+    let output = command.output().unwrap();
+    if output.status.success() {
+        Ok(parse(&String::from_utf8(output.stdout).unwrap()))
+    } else {
+        Err(String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// Helm, with nothing of the user's own configuration.
+pub fn helm() -> Command {
+    static HELM: OnceLock<PathBuf> = OnceLock::new();
+    let mut command = Command::new(HELM.get_or_init(|| assets::helm().unwrap()));
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HELM_")) {
+        command.env_remove(name);
+    }
+    let nowhere = Path::new(env!("CARGO_TARGET_TMPDIR")).join("helm");
+    for name in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+        command.env(name, &nowhere);
+    }
+    command.env("KUBECONFIG", "/dev/null");
+    command
+}
+
+pub fn parse(text: &str) -> Objects {
+    let documents = serde_norway::Deserializer::from_str(text).map(|one| Value::deserialize(one).unwrap());
+    let mut objects = Objects::new();
+    for object in documents.filter(|object| !object.is_null()) {
+        let id = Id::of(&object);
+        assert!(objects.insert(id.clone(), object).is_none(), "{id} is there twice");
+    }
+    objects
+}

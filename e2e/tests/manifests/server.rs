@@ -1,0 +1,136 @@
+//! The API server takes every installation, without a warning, and its pods are admitted.
+
+use baton_e2e::{ControlPlane, Output};
+use tokio::sync::Mutex;
+
+use super::objects::{INSTALLATIONS, helm, repository};
+
+/// The Prometheus operator's definitions, with no more than what lets objects of them be stored.
+fn prometheus_definitions() -> String {
+    let definition = |kind: &str, plural: &str| {
+        format!(
+            r#"{{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+              "metadata": {{"name": "{plural}.monitoring.coreos.com"}},
+              "spec": {{"group": "monitoring.coreos.com", "scope": "Namespaced",
+                "names": {{"kind": "{kind}", "plural": "{plural}", "singular": "{singular}"}},
+                "versions": [{{"name": "v1", "served": true, "storage": true, "schema": {{"openAPIV3Schema":
+                  {{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}]}}}}"#,
+            singular = kind.to_lowercase(),
+        )
+    };
+    [definition("ServiceMonitor", "servicemonitors"), definition("PrometheusRule", "prometheusrules")]
+        .join("\n---\n")
+}
+
+/// The control plane with the Prometheus operator's definitions. Installations are the cluster's, so tests take turns.
+pub async fn cluster() -> (&'static ControlPlane, tokio::sync::MutexGuard<'static, bool>) {
+    static TURN: Mutex<bool> = Mutex::const_new(false);
+    let mut prepared = TURN.lock().await;
+    let cluster = ControlPlane::shared().await;
+    if !*prepared {
+        let apply = ["apply", "--server-side", "--filename", "-"];
+        let output =
+            cluster.kubectl_command(apply).unwrap().input(prometheus_definitions()).run().await.unwrap();
+        output.success().unwrap();
+        kubectl(cluster, "wait --for=condition=Established crd --all --timeout=30s").await;
+        *prepared = true;
+    }
+    (cluster, prepared)
+}
+
+pub async fn kubectl(cluster: &ControlPlane, line: &str) -> String {
+    cluster.kubectl(line.split(' ')).await.unwrap().success().unwrap()
+}
+
+fn without_warnings(output: Output) -> String {
+    assert_eq!(output.stderr, "", "{output}");
+    output.success().unwrap()
+}
+
+#[tokio::test]
+async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted() {
+    let (cluster, _turn) = cluster().await;
+    for installation in INSTALLATIONS {
+        let namespace = installation.namespace;
+        if namespace != "baton-system" {
+            kubectl(cluster, &format!("create namespace {namespace}")).await;
+            // Whatever isn't up to the strictest standard would be refused.
+            let label = "pod-security.kubernetes.io/enforce=restricted";
+            kubectl(cluster, &format!("label namespace {namespace} {label}")).await;
+        }
+        let folder = repository("manifests").join(installation.folder).display().to_string();
+        without_warnings(cluster.kubectl(["apply", "--server-side", "--kustomize", &folder]).await.unwrap());
+        // There are no zones here, so its pods find no place.
+        if installation.folder != "overlays/high-availability" {
+            kubectl(
+                cluster,
+                &format!("rollout status deployment/baton --namespace {namespace} --timeout 60s"),
+            )
+            .await;
+        }
+        without_warnings(
+            cluster.kubectl(["delete", "--ignore-not-found", "--kustomize", &folder]).await.unwrap(),
+        );
+        if namespace != "baton-system" {
+            kubectl(cluster, &format!("delete namespace {namespace}")).await;
+        }
+    }
+}
+
+/// Runs Helm as administrator.
+async fn helm_on(cluster: &ControlPlane, args: &[&str]) -> String {
+    let mut command = helm();
+    command.args(args).env("KUBECONFIG", cluster.kubeconfig());
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    let [told, failed] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(output.status.success(), "helm {args:?}: {told}{failed}");
+    told
+}
+
+#[tokio::test]
+async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays() {
+    let (cluster, _turn) = cluster().await;
+    let chart = repository("charts/baton").display().to_string();
+    let release = ["--namespace", "baton-system"];
+    let with = |args: &[&'static str], more: &[&'static str]| {
+        let args: Vec<String> = [args, &release, more].concat().into_iter().map(str::to_owned).collect();
+        args.into_iter().map(|arg| if arg == "CHART" { chart.clone() } else { arg }).collect::<Vec<_>>()
+    };
+    let run = async |args: Vec<String>| {
+        helm_on(cluster, &args.iter().map(String::as_str).collect::<Vec<_>>()).await
+    };
+    let replicas = "get deployment baton --namespace baton-system --output jsonpath={.spec.replicas}";
+
+    let told = run(with(
+        &["install", "baton", "CHART", "--create-namespace", "--wait"],
+        &["--set", "monitoring.enabled=true"],
+    ))
+    .await;
+    assert!(told.contains("Workloads of all namespaces"), "{told}");
+    kubectl(cluster, "wait --for=condition=Established crd/workloads.baton.rs --timeout=30s").await;
+
+    // A release is kept in a Secret, which can't be larger than 1 MiB. It holds the whole chart, and what was made of it.
+    let size = "get secrets --namespace baton-system --selector owner=helm --output jsonpath={.items[0].data.release}";
+    let size = kubectl(cluster, size).await.len();
+    assert!(size < 700_000, "{size} bytes");
+
+    run(with(&["upgrade", "baton", "CHART", "--wait"], &["--reuse-values", "--set", "replicas=3"])).await;
+    assert_eq!(kubectl(cluster, replicas).await, "3");
+    run(with(&["rollback", "baton", "--wait"], &[])).await;
+    assert_eq!(kubectl(cluster, replicas).await, "2");
+
+    let sample = repository("manifests/samples/minimal.yaml").display().to_string();
+    kubectl(cluster, &format!("apply --server-side --filename {sample}")).await;
+    run(with(&["uninstall", "baton", "--wait"], &[])).await;
+    kubectl(cluster, "get workload minimal").await;
+    assert_eq!(
+        kubectl(cluster, "get clusterroles,priorityclasses --output name").await.matches("baton").count(),
+        0
+    );
+
+    // What stayed is found by its labels, and taken in again.
+    run(with(&["install", "baton", "CHART", "--wait"], &["--set", "crds.keep=false"])).await;
+    run(with(&["uninstall", "baton", "--wait"], &[])).await;
+    assert!(!kubectl(cluster, "get crd --output name").await.contains("workloads.baton.rs"));
+    kubectl(cluster, "delete namespace baton-system").await;
+}
