@@ -1,16 +1,9 @@
 //! The admin port: liveness and readiness for the kubelet, metrics for Prometheus.
 //!
-//! `/healthz` answers as long as the process does; `/readyz` once every cache has been filled, until shutdown begins;
+//! `/healthz` answers as long as the process does; `/readyz` as [`crate::readiness`] says, with the reasons on a line each;
 //! `/metrics` in the `OpenMetrics` text format. Nothing here changes anything, and no Workload's content is shown.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{io, net::SocketAddr};
 
 use axum::{
     Router,
@@ -21,23 +14,9 @@ use axum::{
 use kube::runtime::reflector::Store;
 use tokio::net::TcpListener;
 
-use crate::{metrics::Metrics, watched::WatchedWorkload};
+use crate::{metrics::Metrics, readiness::Readiness, watched::WatchedWorkload};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Whether the operator is ready, shared between it and the endpoint.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Readiness(Arc<AtomicBool>);
-
-impl Readiness {
-    pub(crate) fn set(&self, ready: bool) {
-        self.0.store(ready, Ordering::Release);
-    }
-
-    fn get(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
 
 /// What the endpoints show.
 #[derive(Clone)]
@@ -64,11 +43,12 @@ fn router(shown: Shown) -> Router {
         .with_state(shown)
 }
 
-async fn readyz(State(shown): State<Shown>) -> (StatusCode, &'static str) {
-    if shown.readiness.get() {
-        (StatusCode::OK, "ok\n")
+async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
+    let reasons = shown.readiness.reasons();
+    if reasons.is_empty() {
+        (StatusCode::OK, "ok\n".to_owned())
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "waiting for the caches to fill\n")
+        (StatusCode::SERVICE_UNAVAILABLE, reasons.join("\n") + "\n")
     }
 }
 
@@ -87,18 +67,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{readiness::Gate, watches::Stores};
 
     fn shown(workloads: Store<WatchedWorkload>) -> State<Shown> {
-        State(Shown { readiness: Readiness::default(), metrics: Metrics::new(), workloads })
+        State(Shown { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads })
     }
 
     #[tokio::test]
-    async fn it_is_ready_while_it_says_so() {
+    async fn what_it_waits_for_is_in_the_answer() {
         let (workloads, _writer) = reflector::store();
         let shown = shown(workloads);
-        assert_eq!(readyz(shown.clone()).await.0, StatusCode::SERVICE_UNAVAILABLE);
-        shown.readiness.set(true);
-        assert_eq!(readyz(shown).await.0, StatusCode::OK);
+        shown.readiness.close(Gate::SelfCheck, "the CRD isn't installed");
+        let unready = (StatusCode::SERVICE_UNAVAILABLE, "the CRD isn't installed\n".to_owned());
+        assert_eq!(readyz(shown.clone()).await, unready);
+        shown.readiness.open(Gate::SelfCheck);
+        assert_eq!(readyz(shown).await, (StatusCode::OK, "ok\n".to_owned()));
     }
 
     #[tokio::test]

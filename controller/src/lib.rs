@@ -11,6 +11,9 @@
 //!   the request will do, so that one that changes nothing isn't sent; after it, the answer is held against that;
 //! - [`report`] puts the outcome into the Workload's status and into Events.
 //!
+//! Of several operators one works, by [`election`]. [`permissions`] is what it needs to be allowed, and [`selfcheck`] looks
+//! whether it is, and what else could keep it from working here.
+//!
 //! [`preview`] goes the same way without writing: it rehearses the plan with the merge core in the API server's place.
 //! [`metrics`] counts what happens.
 //!
@@ -29,6 +32,7 @@ pub mod cli;
 pub mod contention;
 mod context;
 pub mod course;
+pub mod election;
 mod enforce;
 pub mod handover;
 mod hangup;
@@ -38,21 +42,24 @@ mod lock;
 pub mod metrics;
 pub mod observe;
 mod openapi;
+pub mod permissions;
 pub mod plan;
 pub mod predict;
 pub mod preview;
 mod quantity;
+mod readiness;
 mod reconcile;
 pub mod report;
 pub mod request;
 pub mod resync;
 mod run;
+pub mod selfcheck;
 mod shutdown;
 mod watched;
 mod watches;
 mod write;
 
-pub use run::{RunError, run};
+pub use run::{RunError, check, run};
 
 /// Baton's field manager, for children and for status, always.
 pub const FIELD_MANAGER: &str = "baton";

@@ -1,4 +1,7 @@
-//! `baton run`: wires client, watches, controller, admin port and signals together.
+//! `baton run`: wires client, watches, election, controller, admin port and signals together.
+//!
+//! First it makes sure that it can work here. Then all watches run and keep the caches warm. Once these are filled, the
+//! operator stands for election, where there is one; a leader begins with a look at every Workload, so that nothing is lost of what changed before.
 
 use std::{
     io,
@@ -8,15 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, stream};
 use kube::{
     Config,
     client::ClientBuilder,
     runtime::{
         Controller,
         controller::{self, Action, Error as ControllerError},
-        reflector::ObjectRef,
-        utils::Backoff,
+        reflector::{ObjectRef, Store},
         watcher,
     },
 };
@@ -24,21 +26,24 @@ use tracing::{info, warn};
 
 use crate::{
     act::Actor,
-    admin::{self, Readiness, Shown},
+    admin::{self, Shown},
     causes::with_causes,
-    cli::RunArgs,
+    cli::{CheckArgs, ElectionArgs, RunArgs},
     context::Context,
+    election::{Candidacy, Election, FenceLayer, Lost, Tenure, Timing, TimingError},
     hangup::hangups,
     metrics::{Metrics, ReconcileOutcome},
     openapi::SchemaCache,
+    readiness::{Gate, Readiness},
     reconcile::{ReconcileError, on_error, reconcile},
+    selfcheck::{Finding, LeaseName, SelfCheck},
     shutdown::Shutdown,
     watched::WatchedWorkload,
-    watches::{Scope, Streams, watch, workload_of},
+    watches::{Scope, Stores, Streams, watch},
     write::Writer,
 };
 
-/// Why the operator could not run.
+/// Why the operator could not run, or runs no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// No cluster was found.
@@ -59,143 +64,218 @@ pub enum RunError {
     /// The signal handlers could not be installed.
     #[error("can't listen for SIGTERM and SIGHUP")]
     Signals(#[source] io::Error),
+    /// The times of the election don't fit together.
+    #[error(transparent)]
+    Timing(#[from] TimingError),
+    /// Another operator may lead by now.
+    #[error("not the leader any more, so this process ends; its container is started again and stands by")]
+    Lost(#[from] Lost),
 }
 
 /// Runs the operator until SIGTERM or Ctrl-C; passes under way are finished first.
 ///
 /// # Errors
-/// When it can't start. Once it runs, what goes wrong is logged and tried again.
-pub async fn run(args: RunArgs) -> Result<(), RunError> {
-    let mut config = Config::infer().await?;
-    // The client's own retries may take many minutes; the loop retries by itself, with a pause that people can see.
-    config.default_retry = false;
-    config.connect_timeout = Some(Duration::from_secs(10));
+/// When it can't start, and when it has lost the lease. What else goes wrong once it runs is logged and tried again.
+pub async fn run(args: &RunArgs) -> Result<(), RunError> {
+    let timing = args.election.timing()?;
+    let config = cluster().await?;
     let metrics = Metrics::new();
-    let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
+    let tenure = args.lease.leader_elect.then(|| Tenure::new(timing));
+    let client = ClientBuilder::try_from(config.clone())?
+        .with_layer(&metrics.request_layer())
+        .with_layer(&FenceLayer::new(tenure.clone()))
+        .build();
 
-    let scope = args.namespace.clone().map_or(Scope::Cluster, Scope::Namespace);
+    let scope = Scope::new(&args.scope);
     let (stores, streams) = watch(&client, &scope);
+    let Streams { workloads, mut touched } = streams;
 
-    let readiness = Readiness::default();
+    let readiness = Readiness::new(stores.clone());
+    readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
+    readiness.close(Gate::Schemas, "looking at the API server's schemas for the first time");
     let address = args.admin_addr;
-    let shown = Shown {
-        readiness: readiness.clone(),
-        metrics: metrics.clone(),
-        workloads: streams.workload_store.clone(),
-    };
+    let shown =
+        Shown { readiness: readiness.clone(), metrics: metrics.clone(), workloads: workloads.clone() };
     let admin = admin::serve(address, shown).await.map_err(|source| RunError::Admin { address, source })?;
-    let admin = tokio::spawn(admin);
+    let mut tasks = vec![tokio::spawn(async { drop(admin.await) })];
 
     let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
-    let again = hangups().map_err(RunError::Signals)?;
+    let hangups = hangups().map_err(RunError::Signals)?;
 
-    info!(version = env!("CARGO_PKG_VERSION"), ?scope, concurrency = args.concurrency, "starting");
-    let controller =
-        controller(streams, again, &metrics, args.concurrency).graceful_shutdown_on(shutdown.clone().begun());
-
-    let ready = tokio::spawn({
-        let (caches, readiness, shutdown) = (stores.clone(), readiness.clone(), shutdown.clone());
-        async move {
-            caches.ready().await;
-            readiness.set(true);
-            info!("ready: every cache is filled");
-            shutdown.begun().await;
-            readiness.set(false);
-        }
-    });
-
-    let caches = stores.clone();
+    info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
     let schemas = args.predict.then(|| SchemaCache::new(client.clone(), args.request_timeout.0));
-    let refreshes = schemas.clone().map(|schemas| {
+    if let Some(schemas) = schemas.clone() {
         let metrics = metrics.clone();
-        tokio::spawn(schemas.keep_current(args.schema_refresh.0, move |outcome, usable| {
+        tasks.push(tokio::spawn(schemas.keep_current(args.schema_refresh.0, move |outcome, usable| {
             metrics.schemas_refreshed(outcome);
             metrics.schemas(usable);
-        }))
-    });
-    let writer = Writer::new(Actor::new(client, args.request_timeout.0), schemas, metrics.clone());
-    let context = Arc::new(Context::new(writer, stores, args.resync.0));
-    let passes = controller.run(measured, on_error, context).for_each(|result| {
-        if let Err(error) = result {
-            if let ControllerError::ObjectNotFound(workload) = &error {
-                metrics.dequeued(workload);
-            }
-            log(&error);
-        }
-        std::future::ready(())
-    });
-    tokio::select! {
-        () = passes => {}
-        // The controller itself would wait for its caches for ever where the API server can't be reached.
-        () = shutdown.overdue(|| caches.are_filled()) => {}
+        })));
     }
-    ready.abort();
-    admin.abort();
-    if let Some(refreshes) = refreshes {
-        refreshes.abort();
+    let told = tell_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
+    tasks.push(tokio::spawn(told));
+
+    let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
+    let check = SelfCheck::new(client.clone(), args.request_timeout.0, scope, lease.clone());
+    let mut election = None;
+    let begun = {
+        let stand = async {
+            stores.ready().await;
+            if let (Some(tenure), Some(lease)) = (tenure, lease) {
+                let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
+                let candidacy = candidacy(lease, &args.election, timing);
+                let standing = Election::stand(client, candidacy, tenure, metrics.clone());
+                election.insert(standing).won().await?;
+            }
+            Ok::<_, RunError>(())
+        };
+        let begin = async {
+            check.pass(&readiness).await;
+            tokio::select! {
+                stood = stand => stood,
+                // While it stands by, it is enough that the caches are kept up.
+                () = idle(&mut touched) => Ok(()),
+            }
+        };
+        tokio::select! {
+            () = shutdown.clone().begun() => false,
+            leading = begin => leading.map(|()| true)?,
+        }
+    };
+    if begun {
+        metrics.leads(true);
+        let writer = Writer::new(Actor::new(client, args.request_timeout.0), schemas, metrics.clone());
+        let context = Arc::new(Context::new(writer, stores, args.resync.0));
+        let again = once_and_again(hangups, &metrics, &workloads);
+        let controller = controller(touched, &workloads, again, &metrics, args.concurrency);
+        let passes = passes(controller.graceful_shutdown_on(shutdown.clone().begun()), context);
+        tokio::select! {
+            () = passes => {}
+            // What is still being written then is for nobody else to be told of: the lease isn't given up, it runs out.
+            () = shutdown.overdue() => election = None,
+            lost = lost(&mut election) => return Err(lost.into()),
+        }
+    }
+    if let Some(election) = election {
+        election.release().await;
+    }
+    for task in tasks {
+        task.abort();
     }
     info!("stopped");
     Ok(())
 }
 
-/// The controller, told of every change of a Workload or of a child, and of all Workloads each time `again` says so.
+/// What `baton check` tells: whether Baton can work in this cluster.
+///
+/// # Errors
+/// When there is no cluster to ask.
+pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
+    let client = ClientBuilder::try_from(cluster().await?)?.build();
+    let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
+    Ok(SelfCheck::new(client, args.request_timeout.0, Scope::new(&args.scope), lease).look().await)
+}
+
+/// The cluster, as every client finds it.
+async fn cluster() -> Result<Config, RunError> {
+    let mut config = Config::infer().await?;
+    // The client's own retries may take many minutes; the loop retries by itself, with a pause that people can see.
+    config.default_retry = false;
+    config.connect_timeout = Some(Duration::from_secs(10));
+    Ok(config)
+}
+
+fn candidacy(lease: LeaseName, election: &ElectionArgs, timing: Timing) -> Candidacy {
+    let identity = election.identity.as_ref().map(|identity| identity.0.clone());
+    let LeaseName { namespace, name } = lease;
+    Candidacy { namespace, lease: name, identity: identity.unwrap_or_else(made_up_identity), timing }
+}
+
+/// The host's name, which in a pod is the pod's, and something that tells this process from the last one there.
+fn made_up_identity() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{host}_{:08x}", fastrand::u32(..))
+}
+
+/// Drives the streams and drops what they tell.
+async fn idle(touched: &mut (impl Stream + Unpin)) {
+    while touched.next().await.is_some() {}
+}
+
+/// Resolves when the lease is lost; never where there is no election.
+async fn lost(election: &mut Option<Election>) -> Lost {
+    match election {
+        Some(election) => election.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn tell_readiness(
+    readiness: Readiness,
+    stores: Stores,
+    schemas: Option<SchemaCache>,
+    shutdown: Shutdown,
+) {
+    let ready = async {
+        stores.ready().await;
+        if let Some(schemas) = schemas {
+            schemas.looked().await;
+        }
+        readiness.open(Gate::Schemas);
+        info!("ready");
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = ready => {}
+        () = shutdown.begun() => readiness.close(Gate::Shutdown, "stopping"),
+    }
+}
+
+/// A look at every Workload: one now, for what had changed before this process led, and one at each hangup.
+fn once_and_again(
+    hangups: impl Stream<Item = ()> + Send + 'static,
+    metrics: &Metrics,
+    workloads: &Store<WatchedWorkload>,
+) -> impl Stream<Item = ()> + Send + 'static {
+    let (metrics, workloads) = (metrics.clone(), workloads.clone());
+    let told = hangups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
+    stream::once(async {}).chain(told).inspect(move |()| {
+        for workload in &workloads.state() {
+            metrics.triggered(&ObjectRef::from_obj(&**workload));
+        }
+    })
+}
+
+/// The controller, told of every Workload that was touched, and of all of them each time `again` says so.
 fn controller(
-    streams: Streams,
+    touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Send + 'static,
+    workloads: &Store<WatchedWorkload>,
     again: impl Stream<Item = ()> + Send + 'static,
     metrics: &Metrics,
     concurrency: NonZeroU16,
 ) -> Controller<WatchedWorkload> {
-    let Streams { workloads, workload_store, children, scaled } = streams;
-    let workloads = workloads.inspect_ok({
-        let metrics = metrics.clone();
-        move |workload| metrics.triggered(&ObjectRef::from_obj(workload))
-    });
-    let again = again.inspect({
-        let (metrics, workloads) = (metrics.clone(), workload_store.clone());
-        move |()| {
-            let workloads = workloads.state();
-            info!(workloads = workloads.len(), "SIGHUP: looking at every Workload again");
-            for workload in &workloads {
-                metrics.triggered(&ObjectRef::from_obj(&**workload));
-            }
-        }
-    });
-    let mut controller = Controller::for_stream(workloads, workload_store)
+    let metrics = metrics.clone();
+    // All that it is told of comes by `touched`.
+    Controller::for_stream(stream::pending(), workloads.clone())
         .with_config(controller::Config::default().concurrency(concurrency.get()))
-        .trigger_backoff(AtOnce)
         .reconcile_all_on(again)
-        .reconcile_on(scaled.inspect({
-            let metrics = metrics.clone();
-            move |workload| metrics.triggered(workload)
-        }));
-    for (kind, touched) in children {
-        let metrics = metrics.clone();
-        let concerned = move |child| {
-            let workload = workload_of(&child);
-            if let Some(workload) = &workload {
-                metrics.triggered(workload);
+        .reconcile_on(touched.inspect(move |workload| metrics.triggered(workload)))
+}
+
+/// Runs the controller until it is shut down and its last pass has ended.
+async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) {
+    let metrics = context.writer.metrics.clone();
+    let results = controller.run(measured, on_error, context);
+    results
+        .for_each(|result| {
+            if let Err(error) = result {
+                if let ControllerError::ObjectNotFound(workload) = &error {
+                    metrics.dequeued(workload);
+                }
+                log(&error);
             }
-            workload
-        };
-        controller = controller.watches_stream_with(touched, concerned, kind.api_resource());
-    }
-    controller
-}
-
-/// Each watch pauses after an error by itself. The controller's own pause would be for all of them together and grow with
-/// each one's errors: after an outage it would leave Baton deaf for minutes.
-struct AtOnce;
-
-impl Iterator for AtOnce {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        Some(Duration::ZERO)
-    }
-}
-
-impl Backoff for AtOnce {
-    fn reset(&mut self) {}
+            std::future::ready(())
+        })
+        .await;
 }
 
 /// A pass that is counted, and timed from when the caches are filled.
@@ -216,10 +296,6 @@ fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
         ControllerError::ReconcilerFailed(error, workload) => {
             warn!(%workload, error = with_causes(error), "reconcile failed; it is tried again");
         }
-        error => warn!(
-            error = with_causes(error),
-            "a watch failed; it is tried again. If this goes on: is the Workload CRD installed, and may Baton list and \
-             watch in its scope?"
-        ),
+        error => warn!(error = with_causes(error), "the controller failed; it goes on"),
     }
 }

@@ -51,13 +51,10 @@ impl Shutdown {
         self.reached(Stage::Stopping).await;
     }
 
-    /// Resolves when there is nothing to wait for any more: once the shutdown has begun, at a second signal, after the
-    /// grace period, or at once if no pass can be under way.
-    pub(crate) async fn overdue(mut self, passes_may_run: impl Fn() -> bool) {
+    /// Resolves when passes under way aren't waited for any more: once the shutdown has begun, at a second signal or after
+    /// the grace period.
+    pub(crate) async fn overdue(mut self) {
         self.reached(Stage::Stopping).await;
-        if !passes_may_run() {
-            return;
-        }
         tokio::select! {
             () = self.reached(Stage::Now) => warn!("a second signal: passes under way are left where they are"),
             () = tokio::time::sleep(GRACE) => warn!("passes under way took too long; they are left where they are"),

@@ -49,10 +49,27 @@ fn an_address_in_use_is_an_error_at_start() {
 }
 
 #[test]
+fn the_check_of_a_cluster_that_cannot_be_reached_fails_and_says_so() {
+    let kubeconfig = unreachable_cluster();
+    let output = baton(&["check"]).env("KUBECONFIG", kubeconfig.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.lines().all(|row| row.starts_with("unknown")), "{table}");
+    assert!(table.contains("API server") && table.contains("permissions"), "{table}");
+}
+
+#[test]
+fn times_of_an_election_that_would_let_two_lead_are_refused() {
+    let output = baton(&["run", "--leader-elect", "--renew-deadline", "20s"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("--lease-duration has to be longer"), "{}", said(&output));
+}
+
+#[test]
 fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
     let kubeconfig = unreachable_cluster();
     let (mut process, mut log) = running(&kubeconfig);
-    assert!(log.any(|line| line.unwrap().contains("a watch failed")), "it says what it waits for");
+    assert!(log.any(|line| line.unwrap().contains("self-check, API server")), "it says what it waits for");
     send("TERM", &process);
     assert!(log.any(|line| line.unwrap().contains("stopped")));
     assert!(process.wait().unwrap().success());
@@ -62,7 +79,7 @@ fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
 fn sighup_does_not_end_it() {
     let kubeconfig = unreachable_cluster();
     let (mut process, mut log) = running(&kubeconfig);
-    let is_failure = |line: std::io::Result<String>| line.unwrap().contains("a watch failed");
+    let is_failure = |line: std::io::Result<String>| line.unwrap().contains("self-check is made again");
     assert!(log.any(is_failure), "it listens for signals by now");
     send("HUP", &process);
     assert!(log.any(is_failure), "it goes on");
@@ -72,7 +89,7 @@ fn sighup_does_not_end_it() {
 
 /// The operator, with the lines that it logs.
 fn running(kubeconfig: &tempfile::NamedTempFile) -> (Child, Lines<BufReader<ChildStderr>>) {
-    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0"])
+    let mut process = baton(&["run", "--admin-addr", "127.0.0.1:0", "--log", "info,baton_controller=debug"])
         .env("KUBECONFIG", kubeconfig.path())
         .stderr(Stdio::piped())
         .spawn()

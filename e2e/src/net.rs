@@ -43,21 +43,35 @@ pub(crate) fn http_post(address: SocketAddr, path: &str, body: &Value) -> io::Re
     ask(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
 }
 
-/// By HTTP/1.0 the answer comes in one piece, up to where the server hangs up.
+/// The status code and the body of what `GET path` is answered with by plain HTTP. Blocks as [`http_get`] does.
+pub(crate) fn http_answer(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
+    let (status, body) = exchange(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))?;
+    let code = status.split(' ').nth(1).and_then(|code| code.parse().ok());
+    Ok((code.ok_or_else(|| odd(&status))?, body))
+}
+
 fn ask(address: SocketAddr, request: &str) -> io::Result<String> {
+    let (status, body) = exchange(address, request)?;
+    match status.split(' ').nth(1) {
+        Some("200") => Ok(body),
+        _ => Err(odd(&status)),
+    }
+}
+
+/// The first line and the body of the answer. By HTTP/1.0 it comes in one piece, up to where the server hangs up.
+fn exchange(address: SocketAddr, request: &str) -> io::Result<(String, String)> {
     let limit = Duration::from_secs(5);
     let mut stream = TcpStream::connect_timeout(&address, limit)?;
     stream.set_read_timeout(Some(limit))?;
     stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    let odd = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| odd("the answer isn't HTTP"))?;
-    let status = head.lines().next().unwrap_or_default();
-    match status.split(' ').nth(1) {
-        Some("200") => Ok(body.to_owned()),
-        _ => Err(odd(status)),
-    }
+    Ok((head.lines().next().unwrap_or_default().to_owned(), body.to_owned()))
+}
+
+fn odd(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
 /// The status code of `GET path` by plain HTTP; `None` when there is no answer that looks like HTTP. Blocks for two

@@ -145,6 +145,16 @@ impl Process {
         self.signal("-HUP")
     }
 
+    /// Stops the process where it is, by SIGSTOP, until it is [resumed](Self::resume).
+    pub fn pause(&self) -> Result<(), Error> {
+        self.signal("-STOP")
+    }
+
+    /// Lets a paused process go on, by SIGCONT.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.signal("-CONT")
+    }
+
     /// Does nothing to a process that has ended.
     fn signal(&self, signal: &str) -> Result<(), Error> {
         // The lock keeps the pid ours: a process that hasn't been waited for keeps its id.

@@ -39,6 +39,7 @@ fn all_metrics() -> Metrics {
     }
     // Whoever adds a metric is led here: has it a series by now?
     let Counts {
+        leader: _,
         reconciles: _,
         reconcile_duration: _,
         queue_depth: _,

@@ -62,6 +62,7 @@ struct Shared {
 /// The registered metrics. A clone of each is in the registry.
 #[derive(Clone, Debug)]
 struct Counts {
+    leader: Gauge,
     reconciles: Family<ByOutcome, Counter>,
     reconcile_duration: Histogram,
     queue_depth: Gauge,
@@ -84,6 +85,11 @@ impl Metrics {
             managers: Mutex::default(),
             queue: Mutex::default(),
         }))
+    }
+
+    /// Whether this process is the one that works.
+    pub fn leads(&self, leads: bool) {
+        self.0.counts.leader.set(leads.into());
     }
 
     /// A pass for a Workload ended.
@@ -171,6 +177,7 @@ impl Counts {
     /// with it is lost to `rate()`.
     fn new() -> Self {
         let counts = Self {
+            leader: Gauge::default(),
             reconciles: Family::default(),
             reconcile_duration: Histogram::new(BUCKETS),
             queue_depth: Gauge::default(),
@@ -214,6 +221,7 @@ impl Counts {
             "Which Baton this is",
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
+        registry.register("baton_leader", "1 if this process reconciles, 0 if it stands by", counts.leader);
         registry.register("baton_reconciles", "Passes for a Workload, by how they ended", counts.reconciles);
         registry.register_with_unit(
             "baton_reconcile_duration",

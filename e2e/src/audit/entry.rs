@@ -128,7 +128,9 @@ impl AuditEntry {
 
     /// Whether it could change something.
     pub fn is_write(&self) -> bool {
-        matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+        // A review is a question that is asked by POST.
+        self.resource.as_deref() != Some("selfsubjectaccessreviews")
+            && matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
 
     /// Whether it was a forced server-side apply.

@@ -49,6 +49,8 @@ pub struct OperatorOptions {
     /// Whether it may log that the server did something else than was predicted; otherwise that is a panic when it is
     /// stopped or dropped.
     pub expect_mismatches: bool,
+    /// Whether it is given back at once, instead of when it is ready.
+    pub unready: bool,
 }
 
 /// A running operator. Dropping it kills it; if that happens because a test panics, the end of its log is shown, and
@@ -97,6 +99,9 @@ impl Operator {
             let process = Process::spawn(&name, &command, &log, STOPPED)?;
             let mismatches = MismatchCheck::new(&log, options.expect_mismatches);
             let operator = Self { process, mismatches, user: user.clone(), health };
+            if options.unready {
+                return Ok(operator);
+            }
             match operator.wait_until_ready().await {
                 Err(Error::Ended { tail, .. })
                     if attempt < ATTEMPTS && tail.to_lowercase().contains("address already in use") =>
@@ -121,6 +126,12 @@ impl Operator {
     /// Where `/healthz` and `/readyz` are.
     pub fn health_address(&self) -> SocketAddr {
         self.health
+    }
+
+    /// What `/readyz` says: the status code, and the reasons if it isn't ready. Nothing where it doesn't answer.
+    pub async fn readiness(&self) -> Option<(u16, String)> {
+        let address = self.health;
+        tokio::task::spawn_blocking(move || net::http_answer(address, "/readyz")).await.ok()?.ok()
     }
 
     /// What it has counted up to now.

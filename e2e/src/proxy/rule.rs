@@ -129,7 +129,8 @@ impl RequestInfo {
     }
 
     pub(super) fn is_write(&self) -> bool {
-        !self.method.is_safe() && !self.is_dry_run
+        // A review is a question that is asked by POST.
+        !self.method.is_safe() && !self.is_dry_run && !self.path.ends_with("/selfsubjectaccessreviews")
     }
 }
 

@@ -1,0 +1,97 @@
+//! That `docs/flags.md` is what the command line itself says. To write it anew:
+//!
+//! ```sh
+//! BATON_WRITE_DOCS=1 cargo test -p baton-controller flags
+//! ```
+
+use std::{env, fmt::Write as _, fs};
+
+use clap::{Arg, Command, CommandFactory};
+
+use super::Cli;
+
+const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/flags.md");
+
+const HEAD: &str = "\
+# Flags and environment
+
+Each flag has an environment variable; where both are given, the flag counts. This page is written from what `baton --help`
+says, by a test (`cargo test -p baton-controller flags`, which tells how to write it anew).
+
+Times are written as `30s`, `1m 30s` or `500ms`. The cluster is found as by every client: in a pod by its ServiceAccount, else
+by `KUBECONFIG` or `~/.kube/config`.
+";
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    for command in Cli::command().get_subcommands() {
+        let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
+        write!(page, "\n## `baton {}`\n\n{}\n", command.get_name(), sentence(&about.unwrap_or_default()))
+            .unwrap();
+        let table = table(command);
+        if !table.is_empty() {
+            write!(
+                page,
+                "\n| flag | environment | default | what it does |\n| --- | --- | --- | --- |\n{table}"
+            )
+            .unwrap();
+        }
+    }
+    page
+}
+
+fn table(command: &Command) -> String {
+    let flags = command.get_arguments().filter(|flag| flag.get_env().is_some());
+    flags.map(row).collect()
+}
+
+fn row(flag: &Arg) -> String {
+    let code = |text: String| if text.is_empty() { text } else { format!("`{text}`") };
+    let name = format!("--{}", flag.get_long().unwrap_or_default());
+    let variable = flag.get_env().map(|name| name.to_string_lossy().into_owned());
+    let defaults: Vec<_> =
+        flag.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    let help = flag.get_long_help().or(flag.get_help()).map(ToString::to_string).unwrap_or_default();
+    let choices: Vec<_> =
+        flag.get_possible_values().iter().map(|one| format!("`{}`", one.get_name())).collect();
+    let choices = if choices.is_empty() { String::new() } else { format!(" One of {}.", choices.join(", ")) };
+    let help = sentence(&help).replace('|', "\\|");
+    format!(
+        "| {} | {} | {} | {help}{choices} |\n",
+        code(name),
+        code(variable.unwrap_or_default()),
+        code(defaults.join(","))
+    )
+}
+
+/// The full stop at the end, which is left out where there is only one sentence.
+fn sentence(text: &str) -> String {
+    format!("{}.", text.trim().trim_end_matches('.'))
+}
+
+#[test]
+fn the_page_of_flags_is_what_the_command_line_says() {
+    let page = page();
+    if env::var_os("BATON_WRITE_DOCS").is_some() {
+        fs::write(PATH, &page).unwrap();
+    }
+    let written = fs::read_to_string(PATH).unwrap_or_default();
+    let hint = "docs/flags.md is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller flags";
+    let differs =
+        page.lines().zip(written.lines().chain(std::iter::repeat(""))).find(|(now, then)| now != then);
+    assert_eq!(differs, None, "{hint}");
+    assert_eq!(page, written, "{hint}");
+}
+
+#[test]
+fn every_flag_has_an_environment_variable_of_its_name() {
+    for command in Cli::command().get_subcommands() {
+        for flag in
+            command.get_arguments().filter(|flag| !matches!(flag.get_id().as_str(), "help" | "version"))
+        {
+            let name = flag.get_long().unwrap_or_default();
+            let variable = format!("BATON_{}", name.replace('-', "_").to_uppercase());
+            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(&*variable), "--{name}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The command line: flags, each with its environment variable.
+
+#[cfg(test)]
+mod documented;
+mod names;
+
+use std::{net::SocketAddr, num::NonZeroU16, str::FromStr, time::Duration};
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+pub use self::names::{Identity, LabelSelector, NamespaceName, ObjectName};
+use crate::{
+    election::{Timing, TimingError},
+    permissions::LEASE,
+};
+
+/// Runs applications on Kubernetes by server-side apply, and passes their replicas to an autoscaler without a drop.
+#[derive(Debug, Parser)]
+#[command(name = "baton", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the operator until SIGTERM or Ctrl-C. On SIGHUP it looks at every Workload again.
+    Run(Box<RunArgs>),
+    /// Find out whether Baton can work in this cluster, as `run` does at its start: is the Workload definition there and of
+    /// this version, is the API server's release supported, and may Baton do what it needs? Exit code 1 if not.
+    Check(CheckArgs),
+    /// Print the Workload CustomResourceDefinition as YAML, for `kubectl apply --server-side -f -`.
+    Crd,
+}
+
+/// Settings of `baton run`. The cluster is found as by every client: in a pod by its ServiceAccount, else by
+/// `KUBECONFIG` or `~/.kube/config`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// Where it works.
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    /// Whether it works alone.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
+    /// How it is elected.
+    #[command(flatten)]
+    pub election: ElectionArgs,
+    /// How many Workloads are reconciled at the same time.
+    #[arg(long, env = "BATON_CONCURRENCY", default_value = "8")]
+    pub concurrency: NonZeroU16,
+    /// The time limit of each request, such as `30s` or `1m`.
+    #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
+    pub request_timeout: Span,
+    /// Where `/healthz`, `/readyz` and `/metrics` are served.
+    #[arg(long, env = "BATON_ADMIN_ADDR", default_value = "0.0.0.0:8080")]
+    pub admin_addr: SocketAddr,
+    /// Whether each write is predicted first, so that those that would change nothing aren't sent, and people are told what
+    /// the others take. `false` sends every apply.
+    #[arg(long, env = "BATON_PREDICT", default_value_t = true, action = ArgAction::Set)]
+    pub predict: bool,
+    /// How often a Workload is applied for real even if that should change nothing, in case that a prediction is wrong.
+    /// About: a quarter more or less, so that they don't all come at once.
+    #[arg(long, env = "BATON_RESYNC", default_value = "6h")]
+    pub resync: Span,
+    /// How often the API server is asked whether its schemas are still the same. A prediction that turns out wrong asks at
+    /// once.
+    #[arg(long, env = "BATON_SCHEMA_REFRESH", default_value = "5m")]
+    pub schema_refresh: Span,
+    /// How log lines are written.
+    #[arg(long, env = "BATON_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    /// What is logged: a level, or directives such as `info,baton_controller=debug`.
+    #[arg(long, env = "BATON_LOG", default_value = "info")]
+    pub log: String,
+}
+
+/// Settings of `baton check`: the same as those that `baton run` has here.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// Where Baton is to work.
+    #[command(flatten)]
+    pub scope: ScopeArgs,
+    /// Whether it is to work alone.
+    #[command(flatten)]
+    pub lease: LeaseArgs,
+    /// The time limit of each request, such as `30s` or `1m`.
+    #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
+    pub request_timeout: Span,
+}
+
+/// Which Workloads are Baton's.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ScopeArgs {
+    /// Watch Workloads in this namespace only; give it several times, or with commas, for several. All namespaces if absent.
+    #[arg(long, env = "BATON_NAMESPACE", value_delimiter = ',')]
+    pub namespace: Vec<NamespaceName>,
+    /// Watch only Workloads whose labels match, such as `team=a,tier in (web,api)`. The children of one that no longer
+    /// matches stay as they are. Operators with selectors of their own need a lease of their own, by `--lease-name`.
+    #[arg(long, env = "BATON_SELECTOR")]
+    pub selector: Option<LabelSelector>,
+}
+
+/// Whether there are several operators of which one works, and which Lease they agree by.
+#[derive(Clone, Debug, Args)]
+pub struct LeaseArgs {
+    /// Elect one of several operators by a Lease. The others stand by with warm caches. Without it, run only one.
+    #[arg(
+        long, env = "BATON_LEADER_ELECT", action = ArgAction::Set, default_value_t = false,
+        num_args = 0..=1, require_equals = true, default_missing_value = "true"
+    )]
+    pub leader_elect: bool,
+    /// The Lease's name.
+    #[arg(long, env = "BATON_LEASE_NAME", default_value = LEASE)]
+    pub lease_name: ObjectName,
+    /// The Lease's namespace. If absent, that of the kubeconfig's context, and in a pod the pod's own.
+    #[arg(long, env = "BATON_LEASE_NAMESPACE")]
+    pub lease_namespace: Option<NamespaceName>,
+}
+
+/// The times of the election, which have the meaning that they have in other Kubernetes components.
+#[derive(Clone, Debug, Args)]
+pub struct ElectionArgs {
+    /// After how long without a renewal another operator takes over; whole seconds.
+    #[arg(long, env = "BATON_LEASE_DURATION", default_value = "15s")]
+    pub lease_duration: Span,
+    /// After how long without a renewal a leader stops writing and ends. Shorter than the lease's duration.
+    #[arg(long, env = "BATON_RENEW_DEADLINE", default_value = "10s")]
+    pub renew_deadline: Span,
+    /// How often a leader renews its lease, and the others look at it.
+    #[arg(long, env = "BATON_RETRY_PERIOD", default_value = "2s")]
+    pub retry_period: Span,
+    /// The name of this process in the Lease; has to differ between processes. The hostname and something random if absent.
+    #[arg(long, env = "BATON_IDENTITY")]
+    pub identity: Option<Identity>,
+}
+
+impl ElectionArgs {
+    /// The times as an election takes them.
+    ///
+    /// # Errors
+    /// When they don't fit together.
+    pub fn timing(&self) -> Result<Timing, TimingError> {
+        Timing::new(self.lease_duration.0, self.renew_deadline.0, self.retry_period.0)
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For eyes.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A span of time as people write it: `30s`, `1m 30s`, `500ms`. Longer than zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let example = "write it like `30s` or `1m`";
+        let duration: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}; {example}"))?;
+        match Duration::try_from(duration) {
+            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
+            _ => Err(format!("a time limit has to be longer than zero; {example}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    fn run(args: &[&str]) -> Result<RunArgs, String> {
+        let line = ["baton", "run"].into_iter().chain(args.iter().copied());
+        match Cli::try_parse_from(line).map_err(|error| error.to_string())?.command {
+            Command::Run(args) => Ok(*args),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn namespaces_are_given_several_times_or_with_commas() {
+        let namespaces = |args: &[&str]| {
+            run(args).unwrap().scope.namespace.into_iter().map(|name| name.0).collect::<Vec<_>>()
+        };
+        assert_eq!(namespaces(&[]), Vec::<String>::new());
+        assert_eq!(namespaces(&["--namespace", "a,b", "--namespace", "c"]), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn an_empty_value_is_refused_and_the_flag_is_named() {
+        for flag in ["--namespace", "--selector", "--identity", "--lease-name"] {
+            let error = run(&[flag, ""]).unwrap_err();
+            assert!(error.contains(flag), "{error}");
+        }
+        assert!(run(&["--namespace", "a,,b"]).unwrap_err().contains("leave it out"));
+    }
+
+    #[test]
+    fn leader_election_is_off_until_asked_for() {
+        let elects = |args: &[&str]| run(args).unwrap().lease.leader_elect;
+        assert!(!elects(&[]) && !elects(&["--leader-elect=false"]));
+        assert!(elects(&["--leader-elect"]) && elects(&["--leader-elect=true"]));
+        let timing = run(&["--lease-duration", "10s"]).unwrap().election.timing();
+        assert_eq!(timing, Err(TimingError::DeadlineTooLong));
+    }
+
+    #[test]
+    fn spans_are_read_as_people_write_them_and_refused_with_an_example() {
+        assert_eq!("30s".parse(), Ok(Span(Duration::from_secs(30))));
+        assert_eq!("1m 30s".parse(), Ok(Span(Duration::from_secs(90))));
+        for wrong in ["0s", "-1s", "soon", ""] {
+            let error = wrong.parse::<Span>().unwrap_err();
+            assert!(error.contains("30s"), "{wrong:?}: {error}");
+        }
+    }
+}

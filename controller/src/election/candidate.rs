@@ -1,0 +1,400 @@
+//! One candidate's view of the Lease, and what it does next: a state machine without I/O that is told the time.
+//!
+//! Another's lease has run out when its record hasn't changed for as long as it says, by *this* machine's clock, as
+//! client-go does it: clocks of different machines are never compared. The times in the record serve as marks by which a
+//! candidate knows its own writes again. Refuses to know how the Lease is read and written.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{
+    Lost, Timing,
+    clock::Moment,
+    record::{Draft, Record, stamp},
+};
+
+/// What a candidate does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Reads the Lease.
+    Read,
+    /// Writes it.
+    Write(Draft),
+    /// Nothing before this moment.
+    Wait(Moment),
+    /// Ends: it leads no longer.
+    Resign(Lost),
+}
+
+/// What is known of the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum View {
+    /// It has to be read: at the start, and when a write didn't go as it should.
+    Unknown,
+    /// It isn't there.
+    Absent,
+    /// It is as `Candidate::known` has it.
+    Known,
+}
+
+/// A candidate.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    identity: String,
+    timing: Timing,
+    view: View,
+    /// The Lease as it was last read or written, and since when it has been like that.
+    known: Option<(Record, Moment)>,
+    /// No request before this moment.
+    not_before: Option<Moment>,
+    /// The `renewTime` of each own write that may be stored.
+    marks: Vec<Timestamp>,
+    /// When the last write was sent that is known to be stored; absent while it doesn't lead.
+    held: Option<Moment>,
+}
+
+impl Candidate {
+    pub(super) fn new(identity: String, timing: Timing) -> Self {
+        Self {
+            identity,
+            timing,
+            view: View::Unknown,
+            known: None,
+            not_before: None,
+            marks: Vec::new(),
+            held: None,
+        }
+    }
+
+    /// Who holds the lease as far as is known, if anybody does: for people.
+    pub(super) fn holder(&self) -> Option<&str> {
+        let (record, _) = self.known.as_ref().filter(|_| self.view != View::Absent)?;
+        (!record.holder.is_empty()).then_some(record.holder.as_str())
+    }
+
+    /// How long a request may take: there is time for another before the lease is lost.
+    pub(super) fn limit(&self, now: Moment) -> Duration {
+        let limit = self.timing.renew_deadline / 3;
+        self.held.map_or(limit, |sent| limit.min((sent + self.timing.renew_deadline).after(now)))
+    }
+
+    /// What to do now. `clock` is the time of day, for people who look at the Lease.
+    pub(super) fn next(&mut self, now: Moment, clock: Timestamp) -> Step {
+        if self.held.is_some_and(|sent| now >= sent + self.timing.renew_deadline) {
+            return Step::Resign(Lost::NotRenewed(self.timing.renew_deadline));
+        }
+        if let Some(later) = self.not_before.filter(|later| now < *later) {
+            return Step::Wait(later);
+        }
+        let is_bound = self.bound_until().is_some_and(|end| now < end);
+        match (&self.view, &self.known) {
+            (View::Unknown, _) | (View::Known, None) => Step::Read,
+            // Whoever held a Lease that was deleted may not know it yet.
+            (View::Absent, _) if is_bound => Step::Read,
+            (View::Absent, _) => self.write(clock, 0, clock, None),
+            (View::Known, Some((record, _))) => {
+                let version = Some(record.version.clone());
+                let (transitions, acquired) = (record.transitions, record.acquired.unwrap_or(clock));
+                match (self.is_own(record), self.held) {
+                    (true, Some(sent)) if now < sent + self.timing.retry_period => {
+                        Step::Wait(sent + self.timing.retry_period)
+                    }
+                    (true, _) => self.write(acquired, transitions, clock, version),
+                    (false, Some(_)) => Step::Resign(Lost::TakenBy(record.holder.clone())),
+                    (false, None) if is_bound => Step::Read,
+                    (false, None) => self.write(clock, transitions.saturating_add(1), clock, version),
+                }
+            }
+        }
+    }
+
+    /// The Lease was read: it is like that, or isn't there.
+    pub(super) fn read(&mut self, now: Moment, found: Option<Record>) {
+        self.view = if found.is_some() { View::Known } else { View::Absent };
+        let is_news = |record: &Record| self.known.as_ref().is_none_or(|(known, _)| known != record);
+        if let Some(record) = found.filter(is_news) {
+            self.known = Some((record, now));
+        }
+        // Looks at another's lease now and then, and just when it runs out.
+        let end = self.bound_until().filter(|end| self.held.is_none() && now < *end);
+        self.not_before = end.map(|end| end.min(now + self.timing.retry_period));
+    }
+
+    /// A write that was sent then is stored, as this record.
+    pub(super) fn written(&mut self, sent: Moment, now: Moment, record: Record) {
+        self.marks = record.renewed.into_iter().collect();
+        self.known = Some((record, now));
+        self.view = View::Known;
+        self.not_before = None;
+        self.held = Some(sent);
+    }
+
+    /// Somebody else was faster: the write isn't stored.
+    pub(super) fn refused(&mut self) {
+        self.view = View::Unknown;
+        self.not_before = None;
+    }
+
+    /// A request failed; if it was a write, it may be stored all the same.
+    pub(super) fn failed(&mut self, now: Moment) {
+        self.view = View::Unknown;
+        self.not_before = Some(now + self.timing.retry_period);
+    }
+
+    /// The write that gives the lease up, so that another needn't wait for it to run out. None if it isn't known to be held.
+    pub(super) fn release(&self, now: Moment, clock: Timestamp) -> Option<Draft> {
+        let (record, _) = self.known.as_ref().filter(|(record, _)| self.is_own(record))?;
+        let is_held = self.held.is_some_and(|sent| now < sent + self.timing.renew_deadline);
+        (is_held && self.view == View::Known).then(|| Draft {
+            holder: String::new(),
+            // The API server wants at least a second.
+            duration: Duration::from_secs(1),
+            acquired: stamp(clock),
+            renewed: stamp(clock),
+            transitions: record.transitions,
+            version: Some(record.version.clone()),
+        })
+    }
+
+    fn write(
+        &mut self,
+        acquired: Timestamp,
+        transitions: i32,
+        renewed: Timestamp,
+        version: Option<String>,
+    ) -> Step {
+        let renewed = stamp(renewed);
+        self.marks.push(renewed);
+        Step::Write(Draft {
+            holder: self.identity.clone(),
+            duration: self.timing.lease_duration,
+            acquired: stamp(acquired),
+            renewed,
+            transitions,
+            version,
+        })
+    }
+
+    /// Whether this process wrote the record. The identity alone doesn't tell: somebody may have given it to two of them.
+    fn is_own(&self, record: &Record) -> bool {
+        record.holder == self.identity && record.renewed.is_some_and(|mark| self.marks.contains(&mark))
+    }
+
+    /// When another's lease runs out, if its record stays as it is; none where nobody else holds it.
+    fn bound_until(&self) -> Option<Moment> {
+        let (record, since) = self.known.as_ref()?;
+        let is_anothers = !record.holder.is_empty() && !self.is_own(record);
+        is_anothers.then(|| *since + record.duration.unwrap_or(self.timing.lease_duration))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMING: Timing = Timing {
+        lease_duration: Duration::from_secs(15),
+        renew_deadline: Duration::from_secs(10),
+        retry_period: Duration::from_secs(2),
+    };
+
+    /// The time of day, some seconds after any.
+    fn clock(seconds: u32) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + i64::from(seconds)).unwrap()
+    }
+
+    fn candidate() -> Candidate {
+        Candidate::new("me".to_owned(), TIMING)
+    }
+
+    fn record(holder: &str, renewed: u32, version: &str) -> Record {
+        Record {
+            holder: holder.to_owned(),
+            duration: Some(Duration::from_secs(15)),
+            acquired: Some(clock(0)),
+            renewed: Some(clock(renewed)),
+            transitions: 3,
+            version: version.to_owned(),
+        }
+    }
+
+    /// What is stored when a draft is.
+    fn stored(draft: &Draft, version: &str) -> Record {
+        Record {
+            holder: draft.holder.clone(),
+            duration: Some(draft.duration),
+            acquired: Some(draft.acquired),
+            renewed: Some(draft.renewed),
+            transitions: draft.transitions,
+            version: version.to_owned(),
+        }
+    }
+
+    fn draft(candidate: &mut Candidate, second: u32) -> Draft {
+        match candidate.next(Moment::at(second.into()), clock(second)) {
+            Step::Write(draft) => draft,
+            step => panic!("expected a write, not {step:?}"),
+        }
+    }
+
+    /// A candidate that has created the Lease at this second.
+    fn leader(second: u32) -> Candidate {
+        let (mut candidate, at) = (candidate(), Moment::at(second.into()));
+        candidate.read(at, None);
+        let draft = draft(&mut candidate, second);
+        candidate.written(at, at, stored(&draft, "1"));
+        candidate
+    }
+
+    fn next(candidate: &mut Candidate, second: u32) -> Step {
+        candidate.next(Moment::at(second.into()), clock(second))
+    }
+
+    #[test]
+    fn it_reads_first_and_creates_a_lease_that_is_not_there() {
+        let mut candidate = candidate();
+        assert_eq!(next(&mut candidate, 100), Step::Read);
+        candidate.read(Moment::at(100), None);
+        let draft = draft(&mut candidate, 100);
+        assert_eq!((draft.version, draft.transitions, &*draft.holder), (None, 0, "me"));
+    }
+
+    #[test]
+    fn a_lease_that_nobody_holds_is_taken_at_once_and_counts_a_transition() {
+        let mut candidate = candidate();
+        candidate.read(Moment::at(100), Some(record("", 0, "7")));
+        let draft = draft(&mut candidate, 100);
+        assert_eq!((draft.version.as_deref(), draft.transitions), (Some("7"), 4));
+        assert_eq!(draft.acquired, clock(100));
+    }
+
+    #[test]
+    fn anothers_lease_is_taken_when_it_has_not_changed_for_its_duration_by_the_own_clock() {
+        let mut candidate = candidate();
+        // However old it looks by the other machine's clock.
+        candidate.read(Moment::at(100), Some(record("other", 0, "7")));
+        assert_eq!(candidate.holder(), Some("other"));
+        assert_eq!(next(&mut candidate, 100), Step::Wait(Moment::at(102)));
+        assert_eq!(next(&mut candidate, 102), Step::Read);
+        candidate.read(Moment::at(114), Some(record("other", 0, "7")));
+        assert_eq!(next(&mut candidate, 114), Step::Wait(Moment::at(115)), "not longer than the lease");
+        let draft = draft(&mut candidate, 115);
+        assert_eq!((draft.version.as_deref(), draft.transitions), (Some("7"), 4));
+    }
+
+    #[test]
+    fn a_renewal_by_the_other_begins_the_wait_anew() {
+        let mut candidate = candidate();
+        candidate.read(Moment::at(100), Some(record("other", 0, "7")));
+        candidate.read(Moment::at(110), Some(record("other", 10, "8")));
+        candidate.read(Moment::at(124), Some(record("other", 10, "8")));
+        assert_eq!(next(&mut candidate, 124), Step::Wait(Moment::at(125)));
+    }
+
+    #[test]
+    fn a_lease_that_was_deleted_binds_as_long_as_it_would_have() {
+        let mut candidate = candidate();
+        candidate.read(Moment::at(100), Some(record("other", 0, "7")));
+        candidate.read(Moment::at(102), None);
+        assert_eq!(candidate.holder(), None);
+        assert_eq!(next(&mut candidate, 102), Step::Wait(Moment::at(104)));
+        assert_eq!(next(&mut candidate, 104), Step::Read);
+        candidate.read(Moment::at(115), None);
+        assert_eq!(draft(&mut candidate, 115).version, None);
+    }
+
+    #[test]
+    fn a_leader_renews_at_the_version_that_its_last_write_had() {
+        let mut leader = leader(100);
+        assert_eq!(next(&mut leader, 101), Step::Wait(Moment::at(102)));
+        let draft = draft(&mut leader, 102);
+        assert_eq!((draft.version.as_deref(), draft.transitions), (Some("1"), 0));
+        assert_eq!((draft.acquired, draft.renewed), (clock(100), clock(102)));
+    }
+
+    #[test]
+    fn the_lease_counts_from_when_the_write_was_sent() {
+        let mut leader = leader(100);
+        let renewal = draft(&mut leader, 102);
+        leader.written(Moment::at(102), Moment::at(109), stored(&renewal, "2"));
+        assert!(matches!(next(&mut leader, 111), Step::Write(_)));
+        assert_eq!(next(&mut leader, 112), Step::Resign(Lost::NotRenewed(TIMING.renew_deadline)));
+    }
+
+    #[test]
+    fn a_renewal_without_an_answer_is_looked_up_and_does_not_prolong_anything_by_itself() {
+        let mut leader = leader(100);
+        let renewal = draft(&mut leader, 102);
+        leader.failed(Moment::at(105));
+        assert_eq!(next(&mut leader, 105), Step::Wait(Moment::at(107)));
+        assert_eq!(next(&mut leader, 107), Step::Read);
+        leader.read(Moment::at(107), Some(stored(&renewal, "2")));
+        assert_eq!(draft(&mut leader, 107).version.as_deref(), Some("2"), "it was its own");
+        leader.failed(Moment::at(109));
+        assert_eq!(next(&mut leader, 110), Step::Resign(Lost::NotRenewed(TIMING.renew_deadline)));
+    }
+
+    #[test]
+    fn an_acquisition_without_an_answer_is_recognised_by_its_mark_and_renewed_before_it_counts() {
+        let mut candidate = candidate();
+        candidate.read(Moment::at(100), None);
+        let created = draft(&mut candidate, 100);
+        candidate.failed(Moment::at(103));
+        candidate.read(Moment::at(105), Some(stored(&created, "1")));
+        assert_eq!(candidate.release(Moment::at(105), clock(105)), None, "it doesn't lead yet");
+        assert_eq!(draft(&mut candidate, 105).version.as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn another_process_under_the_same_identity_is_another() {
+        let mut candidate = candidate();
+        candidate.read(Moment::at(100), Some(record("me", 0, "7")));
+        assert_eq!(next(&mut candidate, 100), Step::Wait(Moment::at(102)));
+        let mut leader = leader(100);
+        leader.refused();
+        leader.read(Moment::at(103), Some(record("me", 3, "8")));
+        assert_eq!(next(&mut leader, 103), Step::Resign(Lost::TakenBy("me".to_owned())));
+    }
+
+    #[test]
+    fn a_leader_whose_lease_another_holds_resigns_at_once() {
+        let mut leader = leader(100);
+        draft(&mut leader, 102);
+        leader.refused();
+        assert_eq!(next(&mut leader, 102), Step::Read);
+        leader.read(Moment::at(102), Some(record("other", 2, "9")));
+        assert_eq!(next(&mut leader, 102), Step::Resign(Lost::TakenBy("other".to_owned())));
+    }
+
+    #[test]
+    fn a_leader_whose_lease_was_deleted_creates_it_again() {
+        let mut leader = leader(100);
+        leader.refused();
+        leader.read(Moment::at(102), None);
+        assert_eq!(draft(&mut leader, 102).version, None);
+    }
+
+    #[test]
+    fn a_refused_write_is_followed_by_a_look_without_a_pause() {
+        let mut candidate = candidate();
+        candidate.read(Moment::at(100), None);
+        draft(&mut candidate, 100);
+        candidate.refused();
+        assert_eq!(next(&mut candidate, 100), Step::Read);
+    }
+
+    #[test]
+    fn releasing_empties_the_holder_of_the_very_record_that_is_held() {
+        let leader = leader(100);
+        let release = leader.release(Moment::at(101), clock(101)).unwrap();
+        assert_eq!((&*release.holder, release.version.as_deref()), ("", Some("1")));
+        assert_eq!(leader.release(Moment::at(110), clock(110)), None, "it may be another's by now");
+    }
+
+    #[test]
+    fn a_request_leaves_time_for_another() {
+        assert_eq!(candidate().limit(Moment::at(0)), TIMING.renew_deadline / 3);
+        assert_eq!(leader(100).limit(Moment::at(109)), Duration::from_secs(1));
+    }
+}

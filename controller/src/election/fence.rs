@@ -1,0 +1,240 @@
+//! The fence: a layer of the operator's client that lets nothing be written while another may lead.
+//!
+//! A write may begin only while the lease is held with its renew deadline still ahead, and one that is under way is dropped
+//! when the lease runs out. Both are asked of the clock at that moment, each time that the request is polled, so that a
+//! process that was paused doesn't go on where it stopped.
+//!
+//! What remains: a process that is paused after its last look at the clock and before the bytes are in the socket, and a
+//! write that the network or the API server keeps for longer than the lease. Nothing on the client's side can take
+//! such a write back. It meets the guards that it carries itself: what is safe only in the state that was seen names that
+//! state's `uid` and `resourceVersion`, and the API server refuses it in any other.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    task::{Context, Poll},
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use http::{Method, Request};
+use tower::{BoxError, Layer, Service};
+
+use super::{clock::Moment, tenure::Tenure};
+
+/// Asks what oneself may do. It is sent by POST and writes nothing.
+const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// A write that was not sent, or not waited for, because another may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fenced {
+    /// It has not been sent.
+    #[error("not sent: this process doesn't hold the lease now, and another may lead")]
+    NotSent,
+    /// It was sent, and whether it is stored isn't known.
+    #[error("given up: the lease ran out while the answer was waited for")]
+    GivenUp,
+}
+
+/// Puts a [`Fence`] around a client's stack.
+#[derive(Clone, Debug)]
+pub(crate) struct FenceLayer(Option<Tenure>);
+
+impl FenceLayer {
+    /// A fence that is open during this tenure; always, where there is no election.
+    pub(crate) fn new(tenure: Option<Tenure>) -> Self {
+        Self(tenure)
+    }
+}
+
+impl<S> Layer<S> for FenceLayer {
+    type Service = Fence<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Fence { inner, tenure: self.0.clone() }
+    }
+}
+
+/// A service that writes only while this process leads.
+#[derive(Clone, Debug)]
+pub(crate) struct Fence<S> {
+    inner: S,
+    tenure: Option<Tenure>,
+}
+
+impl<S, B> Service<Request<B>> for Fence<S>
+where
+    S: Service<Request<B>>,
+    S::Error: Into<BoxError>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let Some(tenure) = self.tenure.clone().filter(|_| is_write(&request)) else {
+            return self.inner.call(request).map(|answer| answer.map_err(Into::into)).boxed();
+        };
+        if !tenure.may_begin(Moment::now()) {
+            tenure.doubt();
+            return async { Err(Fenced::NotSent.into()) }.boxed();
+        }
+        let answer = self.inner.call(request);
+        async move {
+            match during(&tenure, answer).await {
+                Some(answer) => answer.map_err(Into::into),
+                None => Err(Fenced::GivenUp.into()),
+            }
+        }
+        .boxed()
+    }
+}
+
+fn is_write<B>(request: &Request<B>) -> bool {
+    request.method() != Method::GET && request.uri().path() != ACCESS_REVIEWS
+}
+
+/// What a future comes to, unless the tenure ends before.
+async fn during<T>(tenure: &Tenure, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    let mut end = pin!(tokio::time::sleep(tenure.remaining(Moment::now())));
+    poll_fn(|context| {
+        loop {
+            // The clock comes first: after a pause, timers lag behind it.
+            let remaining = tenure.remaining(Moment::now());
+            if remaining.is_zero() {
+                tenure.doubt();
+                return Poll::Ready(None);
+            }
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
+            if end.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            // The lease was renewed meanwhile.
+            end.set(tokio::time::sleep(remaining));
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        time::Duration,
+    };
+
+    use super::*;
+    use crate::election::Timing;
+
+    /// Answers after this long, and counts what it was asked.
+    #[derive(Clone)]
+    struct Server(Duration, Arc<AtomicUsize>);
+
+    impl Service<Request<()>> for Server {
+        type Response = ();
+        type Error = Infallible;
+        type Future = BoxFuture<'static, Result<(), Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            let after = self.0;
+            async move {
+                tokio::time::sleep(after).await;
+                Ok(())
+            }
+            .boxed()
+        }
+    }
+
+    const TIMING: Timing = Timing {
+        lease_duration: Duration::from_millis(300),
+        renew_deadline: Duration::from_millis(200),
+        retry_period: Duration::from_millis(40),
+    };
+    const AT_ONCE: Duration = Duration::ZERO;
+    const TOO_LATE: Duration = Duration::from_mins(1);
+
+    fn request(method: Method, path: &str) -> Request<()> {
+        Request::builder().method(method).uri(path).body(()).unwrap()
+    }
+
+    fn write() -> Request<()> {
+        request(Method::PATCH, "/apis/apps/v1/namespaces/shop/deployments/web")
+    }
+
+    /// How a request through the fence ends, and how many reached the server.
+    async fn ended(tenure: &Tenure, request: Request<()>, after: Duration) -> (Result<(), Fenced>, usize) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let mut service = FenceLayer::new(Some(tenure.clone())).layer(Server(after, asked.clone()));
+        let answer = service.call(request).await.map_err(|error| *error.downcast::<Fenced>().unwrap());
+        (answer, asked.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test]
+    async fn without_the_lease_only_what_writes_nothing_passes() {
+        let tenure = Tenure::new(TIMING);
+        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+        for method in [Method::POST, Method::PUT, Method::DELETE] {
+            assert_eq!(ended(&tenure, request(method, "/x"), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+        }
+        assert_eq!(ended(&tenure, request(Method::GET, "/x"), AT_ONCE).await, (Ok(()), 1));
+        assert_eq!(ended(&tenure, request(Method::POST, ACCESS_REVIEWS), AT_ONCE).await, (Ok(()), 1));
+    }
+
+    #[tokio::test]
+    async fn with_the_lease_writes_pass_until_the_renew_deadline() {
+        let tenure = Tenure::new(TIMING);
+        tenure.renewed(Moment::now());
+        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Ok(()), 1));
+        tokio::time::sleep(TIMING.renew_deadline).await;
+        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+        tenure.renewed(Moment::now());
+        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Ok(()), 1));
+        tenure.end();
+        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+    }
+
+    #[tokio::test]
+    async fn a_write_under_way_is_dropped_when_the_lease_runs_out() {
+        let tenure = Tenure::new(TIMING);
+        tenure.renewed(Moment::now());
+        assert_eq!(ended(&tenure, write(), TOO_LATE).await, (Err(Fenced::GivenUp), 1));
+        // The election is told to look at the time.
+        tokio::time::timeout(Duration::from_secs(1), tenure.doubted()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_write_under_way_goes_on_when_the_lease_is_renewed() {
+        let tenure = Tenure::new(TIMING);
+        tenure.renewed(Moment::now());
+        let renewals = async {
+            for _ in 0..4 {
+                tokio::time::sleep(TIMING.renew_deadline / 2).await;
+                tenure.renewed(Moment::now());
+            }
+        };
+        let slow = ended(&tenure, write(), TIMING.lease_duration + TIMING.renew_deadline / 4);
+        assert_eq!(futures::join!(slow, renewals).0, (Ok(()), 1));
+    }
+
+    #[tokio::test]
+    async fn without_an_election_there_is_no_fence() {
+        let mut service = FenceLayer::new(None).layer(Server(AT_ONCE, Arc::default()));
+        service.call(write()).await.unwrap();
+    }
+}

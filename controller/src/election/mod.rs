@@ -1,0 +1,346 @@
+//! Which of several operators works: leader election on a Lease, and the fence that holds the others back.
+//!
+//! The protocol is client-go's (`k8s.io/client-go/tools/leaderelection`), with each write guarded by the resourceVersion that
+//! it was decided from. It is small enough to be our own: the crates for it either renew and take over without that guard and
+//! compare clocks of different machines, so that two could lead at once, or belong to another release of kube than ours.
+//!
+//! - [`candidate`] decides, without I/O, what comes next; this module reads and writes the Lease for it.
+//! - The first write is a POST, of which the API server lets only one succeed. All others are forced server-side applies of the
+//!   Lease as it was read, with its resourceVersion; of two candidates, the second is refused.
+//! - A lease counts from when the request that won or renewed it was *sent*, by a clock that goes on while the machine is
+//!   suspended. The others count from when they saw that write, which is later.
+//! - [`fence`] keeps the operator's writes within that time, and tells what even so remains.
+//! - A leader that can't renew in time, or sees another in its place, ends its process: no state is left over, and what
+//!   it left undone, its successor reads from the cluster. One that is asked to stop finishes its passes first and then
+//!   empties the Lease, so that the next needn't wait.
+//!
+//! Two things are the administrator's. Clocks may differ, but must run at about the same speed. And whoever empties the Lease by
+//! hand, or deletes it before a candidate has seen it, takes it from a leader who learns that at its next renewal.
+
+mod candidate;
+mod clock;
+mod fence;
+mod record;
+mod tenure;
+
+use std::{fmt, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinHandle,
+};
+use tracing::{debug, info, warn};
+
+pub use self::fence::Fenced;
+use self::{
+    candidate::{Candidate, Step},
+    clock::Moment,
+    record::{Draft, Record},
+};
+pub(crate) use self::{fence::FenceLayer, tenure::Tenure};
+use crate::{
+    FIELD_MANAGER,
+    act::{ActError, bounded},
+    causes::with_causes,
+    metrics::Metrics,
+};
+
+/// How long a release of the lease may take: the process is about to end.
+const RELEASE: Duration = Duration::from_secs(3);
+
+/// The times of an election. They have the names and the meaning that they have in client-go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    lease_duration: Duration,
+    renew_deadline: Duration,
+    retry_period: Duration,
+}
+
+/// Times that make no election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimingError {
+    /// The API keeps the lease's duration in seconds.
+    #[error("--lease-duration has to be in whole seconds, at least one")]
+    NotInSeconds,
+    /// A leader would still write when another leads.
+    #[error(
+        "--lease-duration has to be longer than --renew-deadline, or two operators could lead at the same time"
+    )]
+    DeadlineTooLong,
+    /// One failure would be the end.
+    #[error(
+        "--renew-deadline has to be at least twice as long as --retry-period, or one failed request would end a leader"
+    )]
+    PeriodTooLong,
+}
+
+impl Timing {
+    /// A leader renews its lease every `retry_period`, ends when it couldn't for `renew_deadline`, and others take over after
+    /// `lease_duration`.
+    ///
+    /// # Errors
+    /// When these times would let two lead, or end a leader for nothing.
+    pub fn new(
+        lease_duration: Duration,
+        renew_deadline: Duration,
+        retry_period: Duration,
+    ) -> Result<Self, TimingError> {
+        let whole_seconds =
+            lease_duration.subsec_nanos() == 0 && i32::try_from(lease_duration.as_secs()).is_ok();
+        if !whole_seconds || lease_duration.is_zero() {
+            Err(TimingError::NotInSeconds)
+        } else if lease_duration <= renew_deadline {
+            Err(TimingError::DeadlineTooLong)
+        } else if renew_deadline < 2 * retry_period {
+            Err(TimingError::PeriodTooLong)
+        } else {
+            Ok(Self { lease_duration, renew_deadline, retry_period })
+        }
+    }
+}
+
+/// Why a leader leads no longer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Lost {
+    /// The API server took no renewal for this long.
+    #[error("the lease could not be renewed for {0:?}")]
+    NotRenewed(Duration),
+    /// Somebody else holds it, or nobody, where the name is empty.
+    #[error("the lease is {}", if .0.is_empty() { "nobody's, since somebody emptied it".to_owned() } else { format!("{}'s now", .0) })]
+    TakenBy(String),
+    /// The election itself ended, which is a fault of the program.
+    #[error("the election ended by itself")]
+    Ended,
+}
+
+/// What a candidate stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidacy {
+    pub(crate) namespace: String,
+    pub(crate) lease: String,
+    /// The name by which people know this process.
+    pub(crate) identity: String,
+    pub(crate) timing: Timing,
+}
+
+/// This process's part in the election.
+#[derive(Debug)]
+pub(crate) struct Election {
+    leads: watch::Receiver<bool>,
+    release: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), Lost>>,
+}
+
+impl Election {
+    /// Stands as a candidate from now on. The client must not be behind the fence.
+    pub(crate) fn stand(client: Client, candidacy: Candidacy, tenure: Tenure, metrics: Metrics) -> Self {
+        let (leading, leads) = watch::channel(false);
+        let (release, released) = oneshot::channel();
+        let stand = Stand {
+            api: Api::namespaced(client, &candidacy.namespace),
+            candidate: Candidate::new(candidacy.identity.clone(), candidacy.timing),
+            candidacy,
+            tenure,
+            leading,
+            metrics,
+            told: None,
+            trouble: None,
+        };
+        Self { leads, release, task: tokio::spawn(stand.run(released)) }
+    }
+
+    /// Resolves when this process leads.
+    ///
+    /// # Errors
+    /// When it can't any more.
+    pub(crate) async fn won(&mut self) -> Result<(), Lost> {
+        // An error means that the task is gone; how it ended is its own to say.
+        if self.leads.wait_for(|leads| *leads).await.is_ok() { Ok(()) } else { Err(self.lost().await) }
+    }
+
+    /// Resolves when this process leads no longer.
+    pub(crate) async fn lost(&mut self) -> Lost {
+        match (&mut self.task).await {
+            Ok(Err(lost)) => lost,
+            Ok(Ok(())) | Err(_) => Lost::Ended,
+        }
+    }
+
+    /// Gives the lease up, if it is held. To be called when nothing is being written any more.
+    pub(crate) async fn release(self) {
+        let Self { release, task, .. } = self;
+        // Fails only if the task has ended already.
+        let _ = release.send(());
+        let _ = task.await;
+    }
+}
+
+/// The task behind an [`Election`].
+struct Stand {
+    api: Api<Lease>,
+    candidacy: Candidacy,
+    candidate: Candidate,
+    tenure: Tenure,
+    leading: watch::Sender<bool>,
+    metrics: Metrics,
+    /// What people were told last about who leads.
+    told: Option<Leader>,
+    /// What people were told last that keeps the lease from being read or written.
+    trouble: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Leader {
+    Nobody,
+    Other(String),
+    Oneself,
+}
+
+impl Stand {
+    async fn run(mut self, mut released: oneshot::Receiver<()>) -> Result<(), Lost> {
+        loop {
+            let now = Moment::now();
+            match self.candidate.next(now, Timestamp::now()) {
+                Step::Read => self.read(now).await,
+                Step::Write(draft) => self.write(now, &draft).await,
+                Step::Wait(until) => {
+                    tokio::select! {
+                        _ = &mut released => return self.release().await,
+                        () = self.tenure.doubted() => {}
+                        () = tokio::time::sleep(until.after(now)) => {}
+                    }
+                }
+                Step::Resign(lost) => {
+                    self.tenure.end();
+                    self.metrics.leads(false);
+                    return Err(lost);
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self, now: Moment) {
+        let answer = bounded(self.candidate.limit(now), self.api.get_opt(&self.candidacy.lease)).await;
+        match answer {
+            Ok(found) => {
+                self.candidate.read(Moment::now(), found.map(Record::from));
+                self.fine();
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    async fn write(&mut self, now: Moment, draft: &Draft) {
+        match bounded(self.candidate.limit(now), self.send(draft)).await {
+            Ok(stored) => {
+                self.candidate.written(now, Moment::now(), Record::from(stored));
+                self.tenure.renewed(now);
+                self.leading.send_replace(true);
+                self.metrics.leads(true);
+                self.fine();
+            }
+            Err(ActError::Answer(status)) if status.code == 409 => self.candidate.refused(),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    async fn send(&self, draft: &Draft) -> kube::Result<Lease> {
+        let lease = draft.lease(&self.candidacy.lease);
+        if draft.version.is_none() {
+            let params =
+                PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+            return self.api.create(&params, &lease).await;
+        }
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        self.api.patch(&self.candidacy.lease, &params, &Patch::Apply(&lease)).await
+    }
+
+    async fn release(&mut self) -> Result<(), Lost> {
+        let draft = self.candidate.release(Moment::now(), Timestamp::now());
+        // Before the request: once it is under way, another may lead.
+        self.tenure.end();
+        self.metrics.leads(false);
+        if let Some(draft) = draft {
+            match bounded(RELEASE, self.send(&draft)).await {
+                Ok(_) => info!(lease = %self.candidacy, "the lease is released"),
+                Err(error) => warn!(
+                    lease = %self.candidacy, error = with_causes(&error),
+                    "can't release the lease; the next leader has to wait until it runs out"
+                ),
+            }
+        }
+        Ok(())
+    }
+
+    /// A request went well; tells who leads if that is news.
+    fn fine(&mut self) {
+        self.trouble = None;
+        let leader = match self.candidate.holder() {
+            _ if *self.leading.borrow() => Leader::Oneself,
+            None => Leader::Nobody,
+            Some(holder) => Leader::Other(holder.to_owned()),
+        };
+        if self.told.as_ref() == Some(&leader) {
+            return;
+        }
+        let identity = &self.candidacy.identity;
+        match &leader {
+            Leader::Oneself => info!(lease = %self.candidacy, identity, "leading"),
+            Leader::Other(holder) => info!(lease = %self.candidacy, identity, "standing by: {holder} leads"),
+            Leader::Nobody => info!(lease = %self.candidacy, identity, "standing by: nobody leads yet"),
+        }
+        self.told = Some(leader);
+    }
+
+    fn failed(&mut self, error: &ActError) {
+        self.candidate.failed(Moment::now());
+        let words = with_causes(error);
+        if self.trouble.as_ref() == Some(&words) {
+            debug!(lease = %self.candidacy, error = words, "still can't read or write the lease");
+        } else {
+            warn!(lease = %self.candidacy, error = words, "can't read or write the lease; it is tried again");
+            self.trouble = Some(words);
+        }
+    }
+}
+
+impl fmt::Display for Candidacy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.lease)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_would_let_two_lead_are_refused_with_what_to_change() {
+        let seconds = Duration::from_secs;
+        assert!(Timing::new(seconds(15), seconds(10), seconds(2)).is_ok());
+        assert_eq!(Timing::new(seconds(10), seconds(10), seconds(2)), Err(TimingError::DeadlineTooLong));
+        assert_eq!(Timing::new(seconds(15), seconds(10), seconds(6)), Err(TimingError::PeriodTooLong));
+        for duration in [Duration::ZERO, Duration::from_millis(1500)] {
+            assert_eq!(
+                Timing::new(duration, seconds(0), seconds(0)),
+                Err(TimingError::NotInSeconds),
+                "{duration:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lost_lease_is_told_with_who_has_it() {
+        assert_eq!(Lost::TakenBy("b".to_owned()).to_string(), "the lease is b's now");
+        assert_eq!(
+            Lost::TakenBy(String::new()).to_string(),
+            "the lease is nobody's, since somebody emptied it"
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! What a Lease says, as far as an election needs it, and what is written to it.
+
+use std::time::Duration;
+
+use jiff::{Timestamp, Unit};
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{ResourceExt, core::ObjectMeta};
+
+/// The Lease at one resourceVersion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// `holderIdentity`; empty if nobody holds it.
+    pub(super) holder: String,
+    /// `leaseDurationSeconds`; absent where whoever wrote it didn't say.
+    pub(super) duration: Option<Duration>,
+    /// `acquireTime`, by the holder's clock.
+    pub(super) acquired: Option<Timestamp>,
+    /// `renewTime`, by the holder's clock. Only ever compared for being the same.
+    pub(super) renewed: Option<Timestamp>,
+    /// `leaseTransitions`.
+    pub(super) transitions: i32,
+    /// `metadata.resourceVersion`.
+    pub(super) version: String,
+}
+
+impl From<Lease> for Record {
+    fn from(lease: Lease) -> Self {
+        let version = lease.resource_version().unwrap_or_default();
+        let spec = lease.spec.unwrap_or_default();
+        let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        Self {
+            holder: spec.holder_identity.unwrap_or_default(),
+            duration: seconds.map(Duration::from_secs),
+            acquired: spec.acquire_time.map(|time| time.0),
+            renewed: spec.renew_time.map(|time| time.0),
+            transitions: spec.lease_transitions.unwrap_or_default(),
+            version,
+        }
+    }
+}
+
+/// A write of the Lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Draft {
+    pub(super) holder: String,
+    pub(super) duration: Duration,
+    pub(super) acquired: Timestamp,
+    pub(super) renewed: Timestamp,
+    pub(super) transitions: i32,
+    /// The resourceVersion that the Lease has to have; absent to create it.
+    pub(super) version: Option<String>,
+}
+
+impl Draft {
+    /// The object to send. The guard is in its metadata, where the API server checks it.
+    pub(super) fn lease(&self, name: &str) -> Lease {
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            resource_version: self.version.clone(),
+            ..ObjectMeta::default()
+        };
+        let spec = LeaseSpec {
+            holder_identity: Some(self.holder.clone()),
+            lease_duration_seconds: Some(i32::try_from(self.duration.as_secs()).unwrap_or(i32::MAX)),
+            acquire_time: Some(MicroTime(self.acquired)),
+            renew_time: Some(MicroTime(self.renewed)),
+            lease_transitions: Some(self.transitions),
+            ..LeaseSpec::default()
+        };
+        Lease { metadata, spec: Some(spec) }
+    }
+}
+
+/// A time as a Lease keeps it, so that it is the same when it is read again.
+pub(super) fn stamp(time: Timestamp) -> Timestamp {
+    let format = jiff::TimestampRound::new().smallest(Unit::Microsecond).mode(jiff::RoundMode::Trunc);
+    time.round(format).unwrap_or(time)
+}

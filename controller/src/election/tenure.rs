@@ -1,0 +1,63 @@
+//! Whether this process leads at this very moment, shared between the election and the fence.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use super::{Timing, clock::Moment};
+use crate::lock::lock;
+
+/// How long this process may write. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tenure(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    timing: Timing,
+    /// When the last write of the Lease was sent that is known to be stored; absent while another may lead.
+    renewed: Mutex<Option<Moment>>,
+    doubted: Notify,
+}
+
+impl Tenure {
+    pub(crate) fn new(timing: Timing) -> Self {
+        Self(Arc::new(Shared { timing, renewed: Mutex::default(), doubted: Notify::new() }))
+    }
+
+    /// A write of the Lease that was sent then is stored.
+    pub(super) fn renewed(&self, sent: Moment) {
+        *lock(&self.0.renewed) = Some(sent);
+    }
+
+    /// From now on nothing may be written.
+    pub(super) fn end(&self) {
+        *lock(&self.0.renewed) = None;
+    }
+
+    /// Whether a write may begin.
+    pub(super) fn may_begin(&self, now: Moment) -> bool {
+        self.until(self.0.timing.renew_deadline).is_some_and(|end| now < end)
+    }
+
+    /// How long a write that has begun may go on, unless the lease is renewed meanwhile; zero if it may not.
+    pub(super) fn remaining(&self, now: Moment) -> Duration {
+        self.until(self.0.timing.lease_duration).map_or(Duration::ZERO, |end| end.after(now))
+    }
+
+    /// Has the election look at the time now, because a write came too late.
+    pub(super) fn doubt(&self) {
+        self.0.doubted.notify_one();
+    }
+
+    /// Waits for [`doubt`](Self::doubt).
+    pub(super) async fn doubted(&self) {
+        self.0.doubted.notified().await;
+    }
+
+    fn until(&self, span: Duration) -> Option<Moment> {
+        lock(&self.0.renewed).map(|sent| sent + span)
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether the operator can do its work, and if not, why.
+//!
+//! Ready means: the self-check found nothing that is missing, every cache has been filled, the API server's schemas were looked
+//! at, and no watch has been failing for long. A standby is ready as well. So a roll-out to a version that can't work in this
+//! cluster stops at its first pod, and people see who is deaf. Liveness is none of this: ending a process brings no API
+//! server back.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use crate::{lock::lock, watches::Stores};
+
+/// How long a watch may fail until the operator counts as deaf. Watches end and begin anew all the time.
+const DEAF_AFTER: Duration = Duration::from_mins(1);
+
+/// What has to be passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Gate {
+    /// Whether Baton can work here at all.
+    SelfCheck,
+    /// Whether the schemas were looked at.
+    Schemas,
+    /// Whether it goes on working.
+    Shutdown,
+}
+
+/// The gates that are closed, and the caches. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Readiness {
+    closed: Arc<Mutex<BTreeMap<Gate, String>>>,
+    stores: Stores,
+}
+
+impl Readiness {
+    pub(crate) fn new(stores: Stores) -> Self {
+        Self { closed: Arc::default(), stores }
+    }
+
+    /// Not ready from now on, for this reason.
+    pub(crate) fn close(&self, gate: Gate, why: impl Into<String>) {
+        lock(&self.closed).insert(gate, why.into());
+    }
+
+    pub(crate) fn open(&self, gate: Gate) {
+        lock(&self.closed).remove(&gate);
+    }
+
+    /// Why it isn't ready; empty if it is.
+    pub(crate) fn reasons(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = lock(&self.closed).values().cloned().collect();
+        let unfilled = self.stores.unfilled();
+        if !unfilled.is_empty() {
+            reasons.push(format!("waiting for the caches to fill: {}", unfilled.join(", ")));
+        }
+        reasons.extend(self.stores.health.failing_for(DEAF_AFTER, Instant::now()));
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_ready_when_no_gate_is_closed_and_says_why_it_is_not() {
+        let readiness = Readiness::new(Stores::empty());
+        assert_eq!(readiness.reasons(), Vec::<String>::new());
+        readiness.close(Gate::SelfCheck, "there is no CRD");
+        readiness.close(Gate::Schemas, "looking at the schemas");
+        assert_eq!(readiness.reasons(), ["there is no CRD", "looking at the schemas"]);
+        readiness.open(Gate::SelfCheck);
+        assert_eq!(readiness.reasons(), ["looking at the schemas"]);
+    }
+}

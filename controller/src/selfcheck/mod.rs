@@ -1,0 +1,266 @@
+//! Whether Baton can work in this cluster: what it finds out before it begins, and `baton check`.
+//!
+//! Looks at four things: the API server's release, whether Workloads are served, whether their definition has the fields that
+//! this version writes, and what Baton may do. Each answer says what is wrong and how to mend it. [`release`], [`definition`]
+//! and [`access`] judge, as pure functions; this module asks. It changes nothing, and refuses to mend anything itself.
+
+mod access;
+mod definition;
+mod release;
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use futures::{StreamExt, stream};
+use http::Request;
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
+use kube::{Api, Client, api::PostParams};
+use serde::Deserialize;
+use tracing::{debug, info, warn};
+
+use self::{access::Question, definition::Fields};
+use crate::{
+    act::{ActError, bounded},
+    causes::with_causes,
+    cli::LeaseArgs,
+    readiness::{Gate, Readiness},
+    watches::Scope,
+};
+
+/// How many questions about permissions are asked at the same time.
+const AT_ONCE: usize = 8;
+/// How soon a check that found something is made again, at first and later.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// What was found out about one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub about: &'static str,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+/// What came of a look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is as it should be.
+    Fine(String),
+    /// Baton works, but somebody should know.
+    Warning(String),
+    /// Baton can't work until somebody mends this.
+    Wrong(String),
+    /// It couldn't be found out now; it may be well.
+    Unknown(String),
+}
+
+/// Asks the API server.
+#[derive(Clone)]
+pub(crate) struct SelfCheck {
+    client: Client,
+    request_timeout: Duration,
+    scope: Scope,
+    lease: Option<LeaseName>,
+}
+
+/// The Lease that is to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct LeaseName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+impl LeaseName {
+    /// The Lease that the flags ask for; the client knows the namespace where they don't say.
+    pub(crate) fn new(args: &LeaseArgs, client: &Client) -> Self {
+        let namespace = args.lease_namespace.as_ref().map(|name| name.0.clone());
+        Self {
+            namespace: namespace.unwrap_or_else(|| client.default_namespace().to_owned()),
+            name: args.lease_name.0.clone(),
+        }
+    }
+}
+
+impl SelfCheck {
+    pub(crate) fn new(
+        client: Client,
+        request_timeout: Duration,
+        scope: Scope,
+        lease: Option<LeaseName>,
+    ) -> Self {
+        Self { client, request_timeout, scope, lease }
+    }
+
+    /// Looks at everything, again and again until nothing is wrong; says meanwhile what it is.
+    pub(crate) async fn pass(&self, readiness: &Readiness) {
+        let (mut told, mut pause) = (Vec::new(), PAUSES.0);
+        loop {
+            let findings = self.look().await;
+            if findings != told {
+                findings.iter().for_each(tell);
+            }
+            let obstacles: Vec<_> =
+                findings.iter().filter(|finding| finding.is_obstacle()).map(ToString::to_string).collect();
+            if obstacles.is_empty() {
+                readiness.open(Gate::SelfCheck);
+                return;
+            }
+            readiness.close(Gate::SelfCheck, obstacles.join("\n"));
+            debug!(?pause, "the self-check is made again");
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(PAUSES.1);
+            told = findings;
+        }
+    }
+
+    /// Looks at everything once.
+    pub(crate) async fn look(&self) -> Vec<Finding> {
+        let (release, served, fields, access) =
+            tokio::join!(self.release(), self.served(), self.fields(), self.access());
+        // What isn't served can have no fields.
+        let is_served = !matches!(served, Verdict::Wrong(_));
+        let mut findings = vec![
+            Finding { about: "API server", verdict: release },
+            Finding { about: "Workloads", verdict: served },
+        ];
+        findings.extend(is_served.then_some(Finding { about: "definition", verdict: fields }));
+        findings.push(Finding { about: "permissions", verdict: access });
+        findings
+    }
+
+    async fn release(&self) -> Verdict {
+        match bounded(self.request_timeout, self.client.apiserver_version()).await {
+            Ok(info) => release::judge(&info.git_version),
+            Err(error) if is_refused(&error) => Verdict::Warning(format!(
+                "can't ask for its release: {}. Each ServiceAccount may by the role system:discovery",
+                with_causes(&error)
+            )),
+            Err(error) => unknown(&error),
+        }
+    }
+
+    async fn served(&self) -> Verdict {
+        let path = format!("/apis/{}/{}", baton_crd::GROUP, baton_crd::VERSION);
+        match self.get(&path).await {
+            Ok(_) => Verdict::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
+            Err(error) if error.is_not_found() => Verdict::Wrong(definition::NOT_SERVED.to_owned()),
+            Err(error) if is_refused(&error) => {
+                Verdict::Warning(format!("can't ask whether they are served: {}", with_causes(&error)))
+            }
+            Err(error) => unknown(&error),
+        }
+    }
+
+    async fn fields(&self) -> Verdict {
+        match self.published().await {
+            Ok(Some(published)) => definition::judge(&Fields::own(), &published),
+            Ok(None) => Verdict::Warning(
+                "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
+                    .to_owned(),
+            ),
+            Err(error) if is_refused(&error) => {
+                Verdict::Warning(format!("can't be compared with this version's: {}", with_causes(&error)))
+            }
+            Err(error) => unknown(&error),
+        }
+    }
+
+    /// The fields of a Workload that the API server publishes; none where it publishes no schema.
+    async fn published(&self) -> Result<Option<Fields>, ActError> {
+        let index: Index = json(&self.get("/openapi/v3").await?)?;
+        let path = format!("apis/{}/{}", baton_crd::GROUP, baton_crd::VERSION);
+        let Some(location) = index.paths.get(&path) else { return Ok(None) };
+        let document = self.get(&location.server_relative_url).await?;
+        Fields::published(&document).map_err(kube::Error::SerdeError).map_err(ActError::Client)
+    }
+
+    async fn access(&self) -> Verdict {
+        let questions = access::questions(&self.scope.namespaces(), self.lease.as_ref());
+        let asked = questions.into_iter().map(|question| self.ask(question));
+        let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let mut missing = Vec::new();
+        for (question, answer) in answers {
+            match answer {
+                Ok(true) => {}
+                Ok(false) => missing.push(question),
+                Err(error) if is_refused(&error) => {
+                    return Verdict::Warning(format!(
+                        "can't ask what Baton may do: {}. Each ServiceAccount may by the role system:basic-user",
+                        with_causes(&error)
+                    ));
+                }
+                Err(error) => return unknown(&error),
+            }
+        }
+        access::judge(&missing)
+    }
+
+    async fn ask(&self, question: Question) -> (Question, Result<bool, ActError>) {
+        let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+        let (params, review) = (PostParams::default(), question.review());
+        let answer = bounded(self.request_timeout, reviews.create(&params, &review)).await;
+        (question, answer.map(|review| review.status.is_some_and(|status| status.allowed)))
+    }
+
+    async fn get(&self, path: &str) -> Result<String, ActError> {
+        let request = Request::get(path).header(http::header::ACCEPT, "application/json").body(Vec::new());
+        let request = request.map_err(kube::Error::HttpError).map_err(ActError::Client)?;
+        bounded(self.request_timeout, self.client.request_text(request)).await
+    }
+}
+
+/// `/openapi/v3`: where each document is.
+#[derive(Deserialize)]
+struct Index {
+    paths: BTreeMap<String, Location>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    #[serde(rename = "serverRelativeURL")]
+    server_relative_url: String,
+}
+
+fn json<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, ActError> {
+    serde_json::from_str(text).map_err(kube::Error::SerdeError).map_err(ActError::Client)
+}
+
+/// Whether the API server won't tell, now or later.
+fn is_refused(error: &ActError) -> bool {
+    matches!(error, ActError::Answer(status) if matches!(status.code, 401 | 403 | 404 | 406))
+}
+
+fn unknown(error: &ActError) -> Verdict {
+    Verdict::Unknown(format!("the API server gives no answer; it is asked again: {}", with_causes(error)))
+}
+
+impl Finding {
+    /// Whether Baton has to wait until this is different.
+    pub fn is_obstacle(&self) -> bool {
+        matches!(self.verdict, Verdict::Wrong(_) | Verdict::Unknown(_))
+    }
+}
+
+/// A row of the table that `baton check` prints.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mark, words) = match &self.verdict {
+            Verdict::Fine(words) => ("ok", words),
+            Verdict::Warning(words) => ("warning", words),
+            Verdict::Wrong(words) => ("wrong", words),
+            Verdict::Unknown(words) => ("unknown", words),
+        };
+        write!(f, "{mark:<8} {:<12} {words}", self.about)
+    }
+}
+
+fn tell(finding: &Finding) {
+    let about = finding.about;
+    match &finding.verdict {
+        Verdict::Fine(words) => info!("self-check, {about}: {words}"),
+        Verdict::Warning(words) => warn!("self-check, {about}: {words}"),
+        Verdict::Wrong(words) | Verdict::Unknown(words) => {
+            warn!("self-check, {about}: {words}; Baton waits until this is mended");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Whether the API server's release is one whose rules are known.
+
+use baton_merge::Release;
+
+use super::Verdict;
+
+/// Judges a server by what `/version` calls its release.
+pub(super) fn judge(git_version: &str) -> Verdict {
+    let known = format!("{} to {}", minor(Release::OLDEST), minor(Release::LATEST));
+    let release: Release = match git_version.parse() {
+        Ok(release) => release,
+        Err(error) => return Verdict::Warning(format!("{error}; it is treated as {}", Release::LATEST)),
+    };
+    if release < Release::OLDEST {
+        Verdict::Wrong(format!(
+            "its release {release} is too old: this version of Baton works with {known}. Upgrade the cluster"
+        ))
+    } else if release > Release::LATEST {
+        Verdict::Warning(format!(
+            "its release {release} is newer than this version of Baton knows ({known}); it is treated as {}. Upgrade Baton",
+            Release::LATEST
+        ))
+    } else {
+        Verdict::Fine(format!("release {release}"))
+    }
+}
+
+/// A release without its patch.
+fn minor(release: Release) -> String {
+    let text = release.to_string();
+    text.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_releases_are_fine_older_ones_are_not_and_newer_ones_are_told() {
+        assert_eq!(judge("v1.36.3"), Verdict::Fine("release 1.36.3".to_owned()));
+        assert_eq!(judge("v1.33.0-eks-1"), Verdict::Fine("release 1.33.0".to_owned()));
+        let Verdict::Wrong(words) = judge("v1.32.9") else { panic!("1.32 is too old") };
+        assert!(words.contains("1.32.9") && words.contains("1.33 to 1.37"), "{words}");
+        let Verdict::Warning(words) = judge("v1.38.0") else { panic!("1.38 is newer") };
+        assert!(words.contains("1.38.0") && words.contains("treated as 1.37"), "{words}");
+        assert!(matches!(judge("latest"), Verdict::Warning(_)));
+    }
+}

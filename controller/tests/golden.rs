@@ -1,0 +1,106 @@
+//! What earlier versions made, this one leaves as it is: so an update of Baton, and the way back, writes no child.
+//!
+//! `golden/<version>/` has Workloads with their children as that version made them, read from a real API server after
+//! everything had settled. A version adds its folder when it is released, by `cargo golden-record`, and never changes one of
+//! another version: a test that fails here tells that an update would write to every child like this in every cluster.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use baton_controller::{
+    autoscalers::Autoscaler,
+    child::ChildKind,
+    course::{Course, Look, Next},
+    live::Live,
+    observe::Observed,
+    predict::Forecast,
+    request::Request,
+};
+use baton_crd::Workload;
+use common::cluster::{now, schemas};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A file: what was there at one moment.
+#[derive(Deserialize)]
+struct Golden {
+    workload: Workload,
+    children: Vec<Value>,
+}
+
+impl Golden {
+    fn seen(self) -> Observed {
+        let children = self.children.into_iter().map(|object| {
+            let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == object["kind"]).unwrap();
+            (kind, Live::from_json(object).unwrap())
+        });
+        let mut seen =
+            Observed { workload: Arc::new(self.workload), children: children.collect(), autoscalers: Vec::new() };
+        let autoscaler = seen.children.get(&ChildKind::Autoscaler).and_then(Autoscaler::of);
+        seen.autoscalers.extend(autoscaler.map(|(_, autoscaler)| autoscaler));
+        seen
+    }
+}
+
+/// What a pass would write, up to the first write that isn't predicted to change nothing. The server has just what was seen.
+fn written(seen: Observed) -> Vec<String> {
+    let server = seen.clone();
+    let mut course = Course::new(seen, BTreeSet::new());
+    loop {
+        match course.go_on().unwrap() {
+            Next::Look(Look::Workload) => course.saw_workload(Some(&server.workload)),
+            Next::Look(Look::Autoscalers) => course.saw_autoscalers(server.autoscalers.clone()),
+            Next::Look(Look::Child(kind)) => course.saw_child(kind, server.children.get(&kind).cloned()),
+            Next::Write(step) => {
+                let request = Request::of(&step, &server.workload).unwrap();
+                let live = course.seen().children.get(&step.child());
+                match schemas().forecast(&request, live, now()).unwrap() {
+                    Forecast::NoOp => {}
+                    other => return vec![format!("{}: {}: {other:#?}", step.child(), step.describe())],
+                }
+            }
+            Next::Done => return course.refused.iter().map(|refusal| format!("{refusal:?}")).collect(),
+        }
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+#[test]
+fn what_every_version_made_is_left_as_it_is() {
+    let mut count = 0;
+    for version in files(&folder()) {
+        for file in files(&version) {
+            let golden: Golden = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+            assert!(!golden.children.is_empty(), "{}", file.display());
+            let written = written(golden.seen());
+            assert!(written.is_empty(), "{}: an update would write\n{}", file.display(), written.join("\n"));
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no file in {}", folder().display());
+}
+
+#[test]
+fn a_child_that_differs_would_be_written() {
+    let file = folder().join("0.1.0/everything.json");
+    let mut golden: Golden = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let deployment = golden.children.iter_mut().find(|child| child["kind"] == "Deployment").unwrap();
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "another:1".into();
+    assert_eq!(written(golden.seen()).len(), 1);
+}

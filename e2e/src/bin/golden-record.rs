@@ -1,0 +1,148 @@
+//! Writes `controller/tests/golden/<version>/`: Workloads with their children as this version of Baton makes them on a real
+//! API server, for the test that later versions leave them as they are.
+//!
+//! A folder belongs to its version for good. Run it when a version is released, and again only before that.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use baton_controller::child::ChildKind;
+use baton_crd::Workload;
+use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+    core::DynamicObject,
+};
+use serde_json::{Value, json};
+
+/// How long a Workload may take to settle.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// What nothing changes for this long after has settled.
+const QUIET: Duration = Duration::from_secs(3);
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let control_plane = ControlPlane::options().start().await?;
+    let client = control_plane.admin().await?;
+    let namespace = control_plane.namespace("golden").await?;
+    let options =
+        OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
+    let _operator = Operator::start(&control_plane, options).await?;
+    let folder = folder();
+    fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
+    for (name, spec, phase) in cases() {
+        let recorded = record(&client, &namespace, name, &spec, phase).await?;
+        let path = folder.join(format!("{name}.json"));
+        let text = serde_json::to_string_pretty(&recorded)? + "\n";
+        fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
+        println!("{}", path.display());
+    }
+    Ok(())
+}
+
+fn folder() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../controller/tests/golden");
+    root.join(env!("CARGO_PKG_VERSION"))
+}
+
+/// Name, spec, and the phase in which it has settled.
+fn cases() -> [(&'static str, Value, &'static str); 5] {
+    let minimal = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+    // With values that the API server spells differently, fills in or drops.
+    let odd = json!({
+        "metadata": {"labels": {"tier": "web"}, "annotations": {"empty": ""}},
+        "spec": {
+            "containers": [{
+                "name": "app", "image": "app:1", "args": [],
+                "env": [{"name": "EMPTY", "value": ""}, {"name": "ABSENT"}],
+                "ports": [{"containerPort": 8080}, {"containerPort": 53, "protocol": "UDP", "name": "dns"}],
+                "resources": {"requests": {"cpu": "0.5", "memory": "1.5Gi"}, "limits": {"cpu": 1}},
+                "livenessProbe": {"httpGet": {"port": 8080}, "initialDelaySeconds": 0},
+                "volumeMounts": [{"name": "scratch", "mountPath": "/scratch", "readOnly": false}],
+            }],
+            "initContainers": [{"name": "first", "image": "first:1", "restartPolicy": "Always"}],
+            "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "0.5Gi"}}],
+            "nodeSelector": {}, "tolerations": [], "securityContext": {}, "priority": 0,
+        },
+    });
+    let service =
+        json!({"ports": [{"port": 80, "targetPort": 8080}, {"port": 53, "protocol": "UDP", "name": "dns"}]});
+    let mut named_service = service.clone();
+    named_service["ports"][0]["name"] = json!("http");
+    let autoscaling = json!({
+        "minReplicas": 2, "maxReplicas": 5,
+        "metrics": [{"type": "Resource", "resource": {
+            "name": "cpu", "target": {"type": "AverageValue", "averageValue": "0.25"},
+        }}],
+        "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}},
+    });
+    let rollout = json!({"strategy": {"rollingUpdate": {"maxSurge": "50%"}}, "minReadySeconds": 0});
+    [
+        ("minimal", json!({"template": minimal}), "Unmanaged"),
+        ("fixed", json!({"template": odd, "replicas": 0, "rollout": rollout}), "Fixed"),
+        (
+            "everything",
+            json!({
+                "template": odd, "replicas": 1, "rollout": rollout, "service": named_service, "autoscaling": autoscaling,
+                "disruptionBudget": {"minAvailable": "50%"},
+            }),
+            "HandedOver",
+        ),
+        (
+            "pending",
+            json!({"template": minimal, "replicas": 2, "autoscaling": {"minReplicas": 1, "maxReplicas": 3}}),
+            "HandoverPending",
+        ),
+        (
+            "external",
+            json!({"template": minimal, "replicas": 1, "autoscaling": {"external": {}}}),
+            "HandoverPending",
+        ),
+    ]
+}
+
+/// Has the operator make it, and reads what came of it when nothing changes any more.
+async fn record(
+    client: &Client,
+    namespace: &Namespace,
+    name: &str,
+    spec: &Value,
+    phase: &str,
+) -> anyhow::Result<Value> {
+    let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
+    let workload = json!({
+        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": name}, "spec": spec,
+    });
+    workloads.patch(name, &PatchParams::apply("user"), &Patch::Apply(&workload)).await?;
+    let end = Instant::now() + PATIENCE;
+    let (mut last, mut since) = (Value::Null, Instant::now());
+    loop {
+        let now = read(client, namespace, name).await?;
+        let is_there = now["workload"]["status"]["replicaOwnership"]["phase"] == phase;
+        if now != last {
+            (last, since) = (now, Instant::now());
+        } else if is_there && since.elapsed() >= QUIET {
+            return Ok(last);
+        }
+        if Instant::now() >= end {
+            bail!("{name} did not settle as {phase}: {:#}", last["workload"]["status"]);
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+async fn read(client: &Client, namespace: &Namespace, name: &str) -> anyhow::Result<Value> {
+    let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
+    let mut children = Vec::new();
+    for kind in ChildKind::ALL {
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), namespace.name(), &kind.api_resource());
+        children.extend(api.get_opt(name).await?);
+    }
+    Ok(json!({"workload": workloads.get(name).await?, "children": children}))
+}

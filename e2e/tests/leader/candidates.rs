@@ -1,0 +1,171 @@
+//! Operators that stand for election in a namespace of their own, each as a user of its own, and the Workload they serve.
+
+use std::{
+    fmt::Debug,
+    time::{Duration, Instant},
+};
+
+use baton_controller::permissions::{LEASE, PERMISSIONS, Scope};
+use baton_crd::{HandoverPhase, Workload};
+use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    rbac::v1::{Role, RoleBinding},
+};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+
+/// The times of these elections: as short as a busy machine allows.
+pub const LEASE_DURATION: Duration = Duration::from_secs(5);
+pub const RENEW_DEADLINE: Duration = Duration::from_secs(3);
+pub const RETRY_PERIOD: Duration = Duration::from_millis(500);
+
+/// Longer than anything takes on a slow machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+const POLL: Duration = Duration::from_millis(10);
+
+pub struct Candidates {
+    pub cluster: &'static ControlPlane,
+    pub namespace: Namespace,
+    client: Client,
+}
+
+impl Candidates {
+    /// A fresh namespace in which operators of these names may elect one of them.
+    pub async fn of(names: &[&str]) -> Self {
+        let cluster = ControlPlane::shared().await;
+        let client = cluster.admin().await.unwrap();
+        let namespace = cluster.namespace("leader").await.unwrap();
+        let candidates = Self { cluster, namespace, client };
+        candidates.allow_election(names).await;
+        candidates
+    }
+
+    pub fn ns(&self) -> &str {
+        self.namespace.name()
+    }
+
+    /// What the manifests grant in the operator's namespace.
+    async fn allow_election(&self, names: &[&str]) {
+        let rules: Vec<_> = PERMISSIONS
+            .iter()
+            .filter(|rule| rule.scope == Scope::Lease)
+            .map(|rule| {
+                let names: Vec<_> = rule.name.into_iter().collect();
+                json!({
+                    "apiGroups": [rule.group], "resources": [rule.resource], "resourceNames": names, "verbs": rule.verbs,
+                })
+            })
+            .collect();
+        let role = json!({"metadata": {"name": "election"}, "rules": rules});
+        let subjects: Vec<_> = names
+            .iter()
+            .map(|name| json!({"kind": "ServiceAccount", "name": self.user(name), "namespace": self.ns()}))
+            .collect();
+        let binding = json!({
+            "metadata": {"name": "election"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "election"},
+            "subjects": subjects,
+        });
+        let params = PostParams::default();
+        let roles: Api<Role> = Api::namespaced(self.client.clone(), self.ns());
+        roles.create(&params, &serde_json::from_value(role).unwrap()).await.unwrap();
+        let bindings: Api<RoleBinding> = Api::namespaced(self.client.clone(), self.ns());
+        bindings.create(&params, &serde_json::from_value(binding).unwrap()).await.unwrap();
+    }
+
+    fn user(&self, name: &str) -> String {
+        format!("{name}-{}", self.namespace)
+    }
+
+    /// Starts an operator of this name and waits until it is ready, as a leader or standing by.
+    pub async fn start(&self, name: &str, proxy: Option<&Proxy>) -> Operator {
+        let span = |span: Duration| format!("{}ms", span.as_millis());
+        let args = [
+            "--leader-elect".to_owned(),
+            format!("--lease-namespace={}", self.ns()),
+            format!("--identity={name}"),
+            format!("--lease-duration={}", span(LEASE_DURATION)),
+            format!("--renew-deadline={}", span(RENEW_DEADLINE)),
+            format!("--retry-period={}", span(RETRY_PERIOD)),
+        ];
+        let options = OperatorOptions {
+            namespace: Some(self.ns().to_owned()),
+            home: Some(self.ns().to_owned()),
+            name: Some(self.user(name)),
+            args: args.to_vec(),
+            api_server: proxy.map(|proxy| proxy.url().to_owned()),
+            ..OperatorOptions::default()
+        };
+        match Operator::start(self.cluster, options).await {
+            Ok(operator) => operator,
+            Err(error) => panic!("{name}: {}", error.report()),
+        }
+    }
+
+    /// Waits until this one leads.
+    pub async fn leads(&self, name: &str) {
+        self.eventually(&format!("{name} to lead"), async || match self.holder().await {
+            Some(holder) if holder == name => Ok(()),
+            holder => Err(holder),
+        })
+        .await;
+    }
+
+    /// Who holds the lease.
+    pub async fn holder(&self) -> Option<String> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.ns());
+        leases.get_opt(LEASE).await.unwrap()?.spec?.holder_identity.filter(|holder| !holder.is_empty())
+    }
+
+    /// Applies the Workload `web` with this on top of its template.
+    pub async fn apply(&self, spec: &Value) {
+        let mut workload = json!({
+            "apiVersion": "baton.rs/v1alpha1",
+            "kind": "Workload",
+            "metadata": {"name": "web"},
+            "spec": spec,
+        });
+        workload["spec"]["template"] = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+        let params = PatchParams::apply("user");
+        self.workloads().patch("web", &params, &Patch::Apply(&workload)).await.unwrap();
+    }
+
+    /// Waits until the Workload's number is this and stands like this.
+    pub async fn reach(&self, phase: HandoverPhase, replicas: i32) {
+        self.eventually(&format!("{replicas} replicas, {phase:?}"), async || {
+            let workload = self.workloads().get("web").await.unwrap();
+            let generation = workload.metadata.generation;
+            let status = workload.status.unwrap_or_default();
+            let ownership = status.replica_ownership.as_ref();
+            let is_there = ownership.is_some_and(|seen| seen.phase == phase && seen.value == replicas);
+            if is_there && status.observed_generation == generation { Ok(()) } else { Err(status) }
+        })
+        .await;
+    }
+
+    pub async fn watch(&self) -> ReplicaWatch {
+        ReplicaWatch::start(self.cluster, self.ns(), "web").await.unwrap()
+    }
+
+    fn workloads(&self) -> Api<Workload> {
+        Api::namespaced(self.client.clone(), self.ns())
+    }
+
+    /// Waits until `probe` says `Ok`; when patience ends, fails with what it said last.
+    pub async fn eventually<T, E: Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match probe().await {
+                Ok(found) => return found,
+                Err(seen) if Instant::now() >= end => {
+                    panic!("waited in vain for {what}; last seen: {seen:#?}")
+                }
+                Err(_) => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+}

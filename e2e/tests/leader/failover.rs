@@ -1,0 +1,182 @@
+//! One leads and is disturbed in the middle of a handover; the other takes over.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use baton_crd::HandoverPhase::{Fixed, HandedOver};
+use baton_e2e::{Action, Operator, Proxy, ReplicaWatch};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::{
+    candidates::{Candidates, LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD},
+    judge::Record,
+};
+
+/// What a busy machine may add to any time.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// Two operators, of which `a` leads through a proxy and is in the middle of a handover: the temporary manager holds the
+/// number beside Baton, and `a` has not heard the answer.
+struct Scene {
+    candidates: Candidates,
+    a: Operator,
+    b: Operator,
+    watch: ReplicaWatch,
+    proxy: Arc<Proxy>,
+    /// Whether `a` is cut off from the API server.
+    is_cut_off: Arc<AtomicBool>,
+}
+
+impl Scene {
+    async fn in_a_handover() -> Self {
+        let candidates = Candidates::of(&["a", "b"]).await;
+        let is_cut_off = Arc::new(AtomicBool::new(false));
+        let cut_off = is_cut_off.clone();
+        let is_lent = AtomicBool::new(false);
+        let proxy = Proxy::start(candidates.cluster, move |request| {
+            let lends = request.query("fieldManager").as_deref() == Some("handover-to-hpa");
+            if cut_off.load(Ordering::SeqCst) {
+                Action::CutBefore
+            } else if lends && !is_lent.swap(true, Ordering::SeqCst) {
+                Action::CutAfter
+            } else {
+                Action::Forward
+            }
+        });
+        let proxy = Arc::new(proxy.await.unwrap());
+        let a = candidates.start("a", Some(&proxy)).await;
+        candidates.leads("a").await;
+        let b = candidates.start("b", None).await;
+
+        candidates.apply(&json!({"replicas": 2})).await;
+        candidates.reach(Fixed, 2).await;
+        let watch = candidates.watch().await;
+        candidates.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 3, "maxReplicas": 8}})).await;
+        proxy.cut().await;
+        Self { candidates, a, b, watch, proxy, is_cut_off }
+    }
+
+    /// How long it took until `b` led.
+    async fn taken_over_since(&self, begun: Instant) -> Duration {
+        self.candidates.leads("b").await;
+        begun.elapsed()
+    }
+
+    /// `b` brings the handover to its end; nobody wrote without the lease, and the number never fell.
+    async fn ends_well(&self, what: &str, took: Duration) -> Record {
+        self.candidates.reach(HandedOver, 3).await;
+        assert!(self.b.status().is_none(), "{}", self.b.log_tail(30));
+        let history = self.watch.history().await.unwrap();
+        history.never_below(2).unwrap();
+        assert_eq!(history.values(), [2, 3], "{history}");
+        let record = Record::of(&self.candidates);
+        record.nobody_wrote_without_the_lease();
+        let holders: Vec<_> = record.tenures.iter().map(|tenure| &*tenure.holder).collect();
+        println!(
+            "{what}: taken over after {took:.1?}; held by {holders:?}; writes {:?}",
+            record.writes_by_user()
+        );
+        record
+    }
+
+    /// Waits until `a` has ended; when that was.
+    async fn a_has_ended(&self) -> Timestamp {
+        let ended = async || self.a.status().map(|_| Timestamp::now()).ok_or(());
+        self.candidates.eventually("the old leader to end", ended).await
+    }
+
+    fn assert_that_a_lost(&self) {
+        assert_eq!(self.a.status().unwrap().code(), Some(1), "{}", self.a.log_tail(30));
+        assert!(self.a.logs().contains("not the leader any more"), "{}", self.a.log_tail(30));
+    }
+}
+
+#[tokio::test]
+async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out() {
+    let scene = Scene::in_a_handover().await;
+    let begun = Instant::now();
+    scene.a.kill();
+    let took = scene.taken_over_since(begun).await;
+    assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
+    scene.ends_well("killed", took).await;
+}
+
+#[tokio::test]
+async fn a_leader_that_is_asked_to_end_is_followed_at_once() {
+    let scene = Scene::in_a_handover().await;
+    let begun = Instant::now();
+    let status = scene.a.stop().await.unwrap();
+    assert!(status.success(), "{}", scene.a.log_tail(30));
+    let released = Instant::now();
+    let took = scene.taken_over_since(begun).await;
+    let wait = released.elapsed();
+    assert!(wait <= RETRY_PERIOD + SLACK, "{wait:?} after the end of the old leader");
+    let record = scene.ends_well("asked to end", took).await;
+    let holders: Vec<_> = record.tenures.iter().map(|tenure| &*tenure.holder).collect();
+    assert_eq!(holders, ["a", "", "b"], "it gave the lease back");
+}
+
+#[tokio::test]
+async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads() {
+    let scene = Scene::in_a_handover().await;
+    let begun = Instant::now();
+    scene.is_cut_off.store(true, Ordering::SeqCst);
+    scene.proxy.cut_watches();
+    let ended = scene.a_has_ended().await;
+    let lasted = begun.elapsed();
+    assert!(lasted <= RENEW_DEADLINE + SLACK, "{lasted:?}");
+    scene.assert_that_a_lost();
+    let took = scene.taken_over_since(begun).await;
+    assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
+    let record = scene.ends_well("cut off", took).await;
+    assert!(ended < record.began("b"), "{ended} and {}", record.began("b"));
+    println!("cut off: the old leader ended after {lasted:.1?}");
+}
+
+#[tokio::test]
+async fn a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up() {
+    let scene = Scene::in_a_handover().await;
+    let begun = Instant::now();
+    scene.a.process().pause().unwrap();
+    let took = scene.taken_over_since(begun).await;
+    assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
+    scene.candidates.reach(HandedOver, 3).await;
+    let woken = Instant::now();
+    scene.a.process().resume().unwrap();
+    scene.a_has_ended().await;
+    println!("stopped: the stale leader ended {:.1?} after it was woken", woken.elapsed());
+    scene.assert_that_a_lost();
+    scene.ends_well("stopped", took).await;
+}
+
+/// Whoever takes the lease from a leader by hand takes it without the leader's knowing, until its next renewal.
+#[tokio::test]
+async fn a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal() {
+    let scene = Scene::in_a_handover().await;
+    let begun = Instant::now();
+    let empty = r#"{"spec": {"holderIdentity": ""}}"#;
+    let line = [
+        "patch",
+        "lease",
+        "baton",
+        "--namespace",
+        scene.candidates.ns(),
+        "--type",
+        "merge",
+        "--patch",
+        empty,
+    ];
+    scene.candidates.cluster.kubectl(line).await.unwrap().success().unwrap();
+    scene.a_has_ended().await;
+    scene.assert_that_a_lost();
+    let took = scene.taken_over_since(begun).await;
+    assert!(took <= LEASE_DURATION, "{took:?}");
+    scene.candidates.reach(HandedOver, 3).await;
+    scene.watch.history().await.unwrap().never_below(2).unwrap();
+}

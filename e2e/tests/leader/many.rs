@@ -1,0 +1,60 @@
+//! Three candidates, again and again: never two leaders.
+
+use std::time::{Duration, Instant};
+
+use baton_e2e::Operator;
+use serde_json::json;
+
+use crate::{candidates::Candidates, judge::Record};
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+/// How often the leader is ended, in one way and the other.
+const ROUNDS: usize = 6;
+
+#[tokio::test]
+async fn of_three_candidates_there_are_never_two_leaders() {
+    let candidates = Candidates::of(&NAMES).await;
+    let mut operators: Vec<Operator> = Vec::new();
+    for started in futures::future::join_all(NAMES.map(|name| candidates.start(name, None))).await {
+        operators.push(started);
+    }
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    // Something to write, all of the time.
+    let users = async {
+        let mut replicas = 1;
+        while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+            replicas = replicas % 5 + 1;
+            candidates.apply(&json!({"replicas": replicas})).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let rounds = async {
+        for round in 0..ROUNDS {
+            let leader = candidates
+                .eventually("a leader", async || candidates.holder().await.ok_or("nobody leads"))
+                .await;
+            let place = NAMES.iter().position(|name| *name == leader).unwrap();
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let begun = Instant::now();
+            if round % 2 == 0 {
+                operators[place].kill();
+            } else {
+                assert!(operators[place].stop().await.unwrap().success());
+            }
+            let next = candidates
+                .eventually("another leader", async || match candidates.holder().await {
+                    Some(holder) if holder != leader => Ok(holder),
+                    holder => Err(holder),
+                })
+                .await;
+            println!("round {round}: {leader} was followed by {next} after {:.1?}", begun.elapsed());
+            operators[place] = candidates.start(NAMES[place], None).await;
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    };
+    futures::join!(users, rounds);
+    let record = Record::of(&candidates);
+    record.nobody_wrote_without_the_lease();
+    assert!(record.tenures.len() > ROUNDS, "{:#?}", record.tenures);
+    println!("writes: {:?}", record.writes_by_user());
+}

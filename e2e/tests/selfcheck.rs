@@ -1,0 +1,118 @@
+//! What is wrong with a cluster is said at the start, and once it is mended the operator goes on without being started again.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use baton_e2e::{ControlPlane, Operator, OperatorOptions};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, api::DeleteParams};
+use serde_json::{Value, json};
+
+/// Longer than the longest pause between two looks, on a slow machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+const DEFINITION: &str = "workloads.baton.rs";
+
+/// A cluster of its own, since the definition and the permissions are the whole cluster's.
+struct Scene {
+    cluster: ControlPlane,
+}
+
+impl Scene {
+    /// A cluster in which everything is installed.
+    async fn start() -> Self {
+        let cluster = ControlPlane::start().await.unwrap();
+        let operator = Operator::start(&cluster, options(false)).await.unwrap();
+        assert_eq!(operator.readiness().await, Some((200, "ok\n".to_owned())));
+        assert!(operator.stop().await.unwrap().success());
+        Self { cluster }
+    }
+
+    /// Starts an operator that can't work; it has to say this, and to become ready once it is mended.
+    async fn says_until_mended(&self, words: &[&str], mend: impl AsyncFnOnce()) {
+        let operator = Operator::start(&self.cluster, options(true)).await.unwrap();
+        let said = eventually(&operator, "the operator to say what is wrong", |(code, body)| {
+            *code == 503 && words.iter().all(|word| body.contains(word))
+        });
+        println!("{}", said.await.1);
+        mend().await;
+        eventually(&operator, "the operator to be ready", |(code, _)| *code == 200).await;
+        assert!(operator.status().is_none(), "the same process");
+    }
+
+    async fn kubectl(&self, line: &str) -> String {
+        self.cluster.kubectl(line.split(' ')).await.unwrap().success().unwrap()
+    }
+
+    async fn patch(&self, what: &str, operations: Value) {
+        let [kind, name] = what.split('/').collect::<Vec<_>>()[..] else { panic!("{what}") };
+        let operations = operations.to_string();
+        let args = ["patch", kind, name, "--type", "json", "--patch", &operations];
+        self.cluster.kubectl(args).await.unwrap().success().unwrap();
+    }
+
+    async fn install(&self) {
+        let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
+        let install = ["apply", "--server-side", "--force-conflicts", "-k", manifests];
+        self.cluster.kubectl(install).await.unwrap().success().unwrap();
+    }
+}
+
+fn options(unready: bool) -> OperatorOptions {
+    OperatorOptions { name: Some("baton-selfcheck".to_owned()), unready, ..OperatorOptions::default() }
+}
+
+async fn eventually(
+    operator: &Operator,
+    what: &str,
+    holds: impl Fn(&(u16, String)) -> bool,
+) -> (u16, String) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match operator.readiness().await {
+            Some(said) if holds(&said) => return said,
+            said if Instant::now() >= end => {
+                panic!("waited in vain for {what}; it says {said:?}; its log:\n{}", operator.log_tail(30))
+            }
+            _ => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended() {
+    let scene = Scene::start().await;
+
+    let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let older = json!([{"op": "remove", "path": format!("{fields}/adoption")}]);
+    scene.patch(&format!("crd/{DEFINITION}"), older).await;
+    scene.published_without_adoption().await;
+    let words = ["older than this operator", ".spec.adoption", "kubectl apply --server-side"];
+    scene.says_until_mended(&words, async || scene.install().await).await;
+
+    let rules = scene.kubectl("get clusterrole baton --output jsonpath={.rules}").await;
+    let rules: Vec<Value> = serde_json::from_str(&rules).unwrap();
+    let services = rules.iter().position(|rule| rule["resources"] == json!(["services"])).unwrap();
+    let fewer = json!([{"op": "remove", "path": format!("/rules/{services}")}]);
+    scene.patch("clusterrole/baton", fewer).await;
+    let words = ["apiGroups: [\"\"], resources: [services]", "ClusterRole"];
+    scene.says_until_mended(&words, async || scene.install().await).await;
+
+    let definitions: Api<CustomResourceDefinition> = Api::all(scene.cluster.admin().await.unwrap());
+    definitions.delete(DEFINITION, &DeleteParams::default()).await.unwrap();
+    while definitions.get_opt(DEFINITION).await.unwrap().is_some() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let words = ["CustomResourceDefinition isn't installed"];
+    scene.says_until_mended(&words, async || scene.install().await).await;
+}
+
+impl Scene {
+    /// The API server publishes a changed definition a moment later.
+    async fn published_without_adoption(&self) {
+        let end = Instant::now() + PATIENCE;
+        while self.kubectl("get --raw /openapi/v3/apis/baton.rs/v1alpha1").await.contains("\"adoption\"") {
+            assert!(Instant::now() < end, "the API server goes on publishing the old definition");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
