@@ -115,6 +115,9 @@ pub enum Error {
         /// What was asked for.
         what: &'static str,
     },
+    /// There can be no real node on this machine.
+    #[error("there can be no real node here")]
+    NoNode(#[from] crate::node::Unavailable),
     /// kubectl ran and failed.
     #[error("{output}")]
     Kubectl {

@@ -1,18 +1,12 @@
 //! A temporary folder that goes when its owner does, in whatever way that ends. It doesn't know what lies in it.
 
-use std::{
-    io::Write as _,
-    os::unix::process::CommandExt as _,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::{Error, janitor::Janitor};
 
-/// Waits for the end of its owner as the guard of a process does, and then removes the folder `$1`. The processes that
-/// were using it are being killed at that time, so the first attempt may meet one that still writes.
-const JANITOR: &str = r#"
-if read -r _; then exit; fi
+/// Removes the folder `$1`. The processes that were using it are being killed at that time, so the first attempt may meet
+/// one that still writes.
+const REMOVE: &str = r#"
 tries=10
 while [ "$tries" -gt 0 ]; do
     sleep 1
@@ -25,7 +19,7 @@ done
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    janitor: Child,
+    janitor: Janitor,
     kept: bool,
 }
 
@@ -37,15 +31,7 @@ impl Folder {
             .prefix("baton-e2e-")
             .tempdir_in(&parent)
             .map_err(Error::file("create a folder in", parent))?;
-        let janitor = Command::new("/bin/sh")
-            .args(["-c", JANITOR, "janitor"])
-            .arg(folder.path())
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|source| Error::Spawn { program: "/bin/sh".to_owned(), source })?;
+        let janitor = Janitor::hire(REMOVE, [folder.path()])?;
         Ok(Self { path: folder.keep(), janitor, kept: false })
     }
 
@@ -61,11 +47,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if let Some(mut pipe) = self.janitor.stdin.take() {
-            // Fails only if the janitor was killed by somebody else.
-            let _ = pipe.write_all(b"\n");
-        }
-        let _ = self.janitor.wait();
+        self.janitor.dismiss();
         if !self.kept {
             // What can't be removed lies in the system's temporary folder, which is the place for it.
             let _ = std::fs::remove_dir_all(&self.path);
@@ -98,8 +80,7 @@ mod tests {
     fn the_folder_goes_when_its_owner_ends_without_dropping_it() {
         let mut folder = Folder::create().unwrap();
         let path = folder.path().to_owned();
-        // What the system does when a program ends: the pipe is closed, and nothing else happens.
-        drop(folder.janitor.stdin.take());
+        folder.janitor.orphan();
         let end = Instant::now() + Duration::from_secs(20);
         while path.exists() && Instant::now() < end {
             thread::sleep(Duration::from_millis(50));

@@ -25,11 +25,6 @@ pub(crate) fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
     Ok(ports)
 }
 
-/// Whether something accepts connections.
-pub(crate) fn listens(address: SocketAddr) -> bool {
-    TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_ok()
-}
-
 /// The body of what `GET path` is answered with by plain HTTP, if that is 200. Blocks for as long as the answer takes, at
 /// most a few seconds for each part of it.
 pub(crate) fn http_get(address: SocketAddr, path: &str) -> io::Result<String> {
@@ -98,7 +93,7 @@ mod tests {
         let ports: [u16; 8] = free_ports().unwrap();
         for (index, port) in ports.iter().enumerate() {
             assert!(!ports[..index].contains(port), "{ports:?}");
-            assert!(!listens((Ipv4Addr::LOCALHOST, *port).into()));
+            assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).is_err());
         }
     }
 

@@ -122,6 +122,23 @@ impl Process {
         state.status
     }
 
+    /// Waits until the process has written this line, which says that it is done with something.
+    pub(crate) async fn wait_for_line(&self, line: &str, limit: Duration) -> Result<(), Error> {
+        let end = Instant::now() + limit;
+        loop {
+            self.check()?;
+            let written = self.log_tail(30);
+            if written.lines().any(|written| written == line) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                let what = format!("{} saying `{line}`", self.name);
+                return Err(Error::Timeout { what, limit, state: format!("it said:\n{written}") });
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
     /// An error that shows the end of the log if the process has ended, for loops that wait for something of it.
     pub fn check(&self) -> Result<(), Error> {
         match self.status() {
@@ -230,6 +247,19 @@ impl State {
 /// A poisoned lock holds a state that is as good as any: a panic elsewhere must not keep a process from being killed.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One command that runs another one, such as `nsenter`: `inner`'s program and arguments behind those of `outer`, with
+/// `inner`'s environment and folder.
+pub(crate) fn within(mut outer: Command, inner: &Command) -> Command {
+    outer.arg("--").arg(inner.get_program()).args(inner.get_args());
+    for (key, value) in inner.get_envs() {
+        set_env(&mut outer, key, value);
+    }
+    if let Some(folder) = inner.get_current_dir() {
+        outer.current_dir(folder);
+    }
+    outer
 }
 
 fn set_env(command: &mut Command, key: &OsStr, value: Option<&OsStr>) {

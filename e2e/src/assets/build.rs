@@ -21,10 +21,6 @@ use crate::Error;
 const MULTI_CALL: &str = "controlplane";
 /// The binary that answers with the genuine libraries.
 const ORACLE: &str = "oracle";
-/// What reads PromQL.
-const PROMQL: &str = "promql";
-/// What installs charts.
-const HELM: &str = "helm";
 
 /// The folder with a build of the control plane at `source` in the cache at `cache`, made now if it isn't there.
 pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
@@ -51,7 +47,7 @@ pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Erro
     ];
     let told = format!("etcd, Kubernetes {release} and KWOK; that takes 5 to 10 minutes on two cores");
     ensure(source, &cache.join("control-plane"), &told, &builds, |folder| {
-        for program in Program::ALL.into_iter().filter(|program| *program != Program::Kwok) {
+        for program in Program::MULTI_CALL {
             let link = folder.join(program.name());
             symlink(MULTI_CALL, &link).map_err(Error::file("create", &link))?;
         }
@@ -74,35 +70,34 @@ pub(super) fn oracle(source: &Path, release: Release, cache: &Path) -> Result<Pa
     Ok(ensure(source, &cache.join("oracle"), &told, &[build], |_| Ok(()))?.join(ORACLE))
 }
 
-/// Helm from the module at `source` in the cache at `cache`, built now if it isn't there.
-pub(super) fn helm(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
-    let release = required(source, "helm.sh/helm/v4")?;
-    let build = Build {
-        title: "Helm",
-        module: source.to_owned(),
-        module_file: None,
-        package: "helm.sh/helm/v4/cmd/helm",
-        output: HELM,
-        linker_flags: "-s -w".to_owned(),
-        packages: 1_200,
-    };
-    let told = format!("Helm {release}; that takes one to three minutes on two cores");
-    Ok(ensure(source, &cache.join("helm"), &told, &[build], |_| Ok(()))?.join(HELM))
+/// A Go program of its own, in a module of its own.
+pub(super) struct Tool {
+    /// What it is, for people.
+    pub(super) title: &'static str,
+    /// The folder of its module.
+    pub(super) source: PathBuf,
+    pub(super) package: &'static str,
+    pub(super) name: &'static str,
+    /// How many packages are compiled for it, about.
+    pub(super) packages: usize,
+    /// How long that takes on two cores.
+    pub(super) takes: &'static str,
 }
 
-/// The reader of PromQL from the module at `source` in the cache at `cache`, built now if it isn't there.
-pub(super) fn promql(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
+/// A tool in the cache at `cache`, built now if it isn't there.
+pub(super) fn tool(tool: Tool, cache: &Path) -> Result<PathBuf, Error> {
+    let Tool { title, source, package, name, packages, takes } = tool;
     let build = Build {
-        title: "the reader of PromQL",
-        module: source.to_owned(),
+        title,
+        module: source.clone(),
         module_file: None,
-        package: ".",
-        output: PROMQL,
+        package,
+        output: name,
         linker_flags: "-s -w".to_owned(),
-        packages: 260,
+        packages,
     };
-    let told = "a reader of PromQL; that takes half a minute on two cores";
-    Ok(ensure(source, &cache.join("promql"), told, &[build], |_| Ok(()))?.join(PROMQL))
+    let told = format!("{title}; that takes {takes} on two cores");
+    Ok(ensure(&source, &cache.join(name), &told, &[build], |_| Ok(()))?.join(name))
 }
 
 /// The folder below `cache` with `builds`, made now if it isn't there: `told` says to people what it takes, and `finish`
@@ -148,7 +143,7 @@ fn ensure(
 }
 
 /// Waits until this process is the only one that builds; the lock goes with the file.
-fn lock(path: &Path) -> Result<File, Error> {
+pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     let file = File::create(path).map_err(Error::file("create", path))?;
     match file.try_lock() {
         Ok(()) => {}

@@ -86,7 +86,7 @@ impl Go {
     pub(super) fn find(module: &Path) -> Result<Self, Error> {
         let needed = directive(module, "go")?;
         let problem = |problem: String| {
-            let binaries = Program::ALL.map(Program::name).join(", ");
+            let binaries = Program::CONTROL_PLANE.map(Program::name).join(", ");
             Error::Go { needed: needed.clone(), problem, binaries }
         };
         let output = command(module)

@@ -15,23 +15,27 @@ pub(super) fn key(source: &Path, recipe: &[&str]) -> Result<String, Error> {
     let mut files = Vec::new();
     collect(source, &mut files)?;
     files.sort();
-    let mut hash = Sha256::new();
-    // Each part is preceded by its length, so that no two different lists of parts read the same.
-    let mut add = |part: &[u8]| {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    };
-    for part in recipe {
-        add(part.as_bytes());
-    }
+    let mut parts: Vec<Vec<u8>> = recipe.iter().map(|part| part.as_bytes().to_vec()).collect();
     for file in files {
         let content = fs::read(&file).map_err(Error::file("read", &file))?;
-        add(file.strip_prefix(source).unwrap_or(&file).as_os_str().as_encoded_bytes());
-        add(&content);
+        parts.push(file.strip_prefix(source).unwrap_or(&file).as_os_str().as_encoded_bytes().to_vec());
+        parts.push(content);
+    }
+    Ok(of(parts))
+}
+
+/// A key of 16 hexadecimal digits over these parts in their order.
+pub(super) fn of<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        // Each part is preceded by its length, so that no two different lists of parts read the same.
+        let part = part.as_ref();
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
     }
     let digest = hash.finalize();
     let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
-    Ok(format!("{number:016x}"))
+    format!("{number:016x}")
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {

@@ -12,8 +12,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use self::build::Tool;
+pub(crate) use self::build::lock;
 use crate::Error;
-
 pub use release::Release;
 
 /// A program of the test cluster.
@@ -32,12 +33,28 @@ pub enum Program {
     Kubectl,
     /// Plays the nodes.
     Kwok,
+    /// Runs the pods of a real node.
+    Kubelet,
+    /// Leads a real node's connections from Services to pods.
+    KubeProxy,
 }
 
 impl Program {
-    /// All of them.
-    pub const ALL: [Self; 6] =
+    /// A control plane with KWOK's nodes.
+    pub const CONTROL_PLANE: [Self; 6] =
         [Self::Etcd, Self::ApiServer, Self::ControllerManager, Self::Scheduler, Self::Kubectl, Self::Kwok];
+    /// A control plane with a real node.
+    pub const WITH_NODE: [Self; 7] = [
+        Self::Etcd,
+        Self::ApiServer,
+        Self::ControllerManager,
+        Self::Scheduler,
+        Self::Kubectl,
+        Self::Kubelet,
+        Self::KubeProxy,
+    ];
+    /// Those that are one binary with many names.
+    const MULTI_CALL: [Self; 7] = Self::WITH_NODE;
 
     /// The name of its binary, the one that upstream gives it.
     pub const fn name(self) -> &'static str {
@@ -48,6 +65,8 @@ impl Program {
             Self::Scheduler => "kube-scheduler",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::Kubelet => "kubelet",
+            Self::KubeProxy => "kube-proxy",
         }
     }
 }
@@ -65,13 +84,65 @@ pub fn oracle(release: Release) -> Result<PathBuf, Error> {
 
 /// Helm, from the cache or built now. A build takes minutes, says so on standard error, and blocks the thread.
 pub fn helm() -> Result<PathBuf, Error> {
-    build::helm(&Path::new(env!("CARGO_MANIFEST_DIR")).join("helm"), &cache_dir()?)
+    let tool = Tool {
+        title: "Helm",
+        source: folder("helm"),
+        package: "helm.sh/helm/v4/cmd/helm",
+        name: "helm",
+        packages: 1_200,
+        takes: "one to three minutes",
+    };
+    build::tool(tool, &cache_dir()?)
 }
 
 /// A program that reads PromQL with Prometheus' own parser, from the cache or built now. A build says so on standard error,
 /// and blocks the thread.
 pub fn promql() -> Result<PathBuf, Error> {
-    build::promql(&Path::new(env!("CARGO_MANIFEST_DIR")).join("promql"), &cache_dir()?)
+    let tool = Tool {
+        title: "a reader of PromQL",
+        source: folder("promql"),
+        package: ".",
+        name: "promql",
+        packages: 260,
+        takes: "half a minute",
+    };
+    build::tool(tool, &cache_dir()?)
+}
+
+/// What runs in the pods of a real node, one static program of our own; built now if it isn't in the cache.
+pub(crate) fn pods() -> Result<PathBuf, Error> {
+    let tool = Tool {
+        title: "what runs in pods",
+        source: folder("node/pods"),
+        package: ".",
+        name: "pods",
+        packages: 300,
+        takes: "half a minute",
+    };
+    build::tool(tool, &cache_dir()?)
+}
+
+/// Upstream's metrics-server; built now if it isn't in the cache, which blocks the thread.
+pub(crate) fn metrics_server() -> Result<PathBuf, Error> {
+    let tool = Tool {
+        title: "metrics-server",
+        source: folder("node/metrics-server"),
+        package: "sigs.k8s.io/metrics-server/cmd/metrics-server",
+        name: "metrics-server",
+        packages: 1_500,
+        takes: "one to three minutes",
+    };
+    build::tool(tool, &cache_dir()?)
+}
+
+/// A folder of this crate.
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// A key of 16 hexadecimal digits over these parts in their order, as a name in the cache.
+pub(crate) fn key<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
+    key::of(parts)
 }
 
 /// The programs, found or built.
@@ -109,7 +180,7 @@ impl Assets {
 }
 
 /// `BATON_CACHE_DIR`, or `baton` in the user's cache folder as XDG defines that.
-fn cache_dir() -> Result<PathBuf, Error> {
+pub(crate) fn cache_dir() -> Result<PathBuf, Error> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     variable("BATON_CACHE_DIR")
         .or_else(|| variable("XDG_CACHE_HOME").map(|folder| folder.join("baton")))

@@ -13,6 +13,7 @@ use crate::{
     assets::{Assets, Program, source},
     kubeconfig::{self, Credential, write_private},
     metrics_api,
+    network::Network,
     pki::{self, Authority},
 };
 
@@ -29,19 +30,19 @@ const KWOK_CONFIG: [&str; 6] = [
 ];
 
 /// Where everything lies within the folder of one control plane.
-pub(super) struct Layout<'a>(pub(super) &'a Path);
+pub(crate) struct Layout<'a>(pub(crate) &'a Path);
 
 impl Layout<'_> {
-    pub(super) fn log(&self, program: Program) -> PathBuf {
+    pub(crate) fn log(&self, program: Program) -> PathBuf {
         self.logs().join(format!("{}.log", program.name()))
     }
 
-    pub(super) fn logs(&self) -> PathBuf {
+    pub(crate) fn logs(&self) -> PathBuf {
         self.0.join("logs")
     }
 
     /// In the folder of this control plane, or where [`AUDIT_DIR`] says, by the name of that folder.
-    pub(super) fn audit_log(&self) -> PathBuf {
+    pub(crate) fn audit_log(&self) -> PathBuf {
         match env::var_os(AUDIT_DIR).filter(|value| !value.is_empty()) {
             Some(folder) => {
                 Path::new(&folder).join(self.0.file_name().unwrap_or_default()).with_extension("log")
@@ -50,16 +51,16 @@ impl Layout<'_> {
         }
     }
 
-    pub(super) fn kubeconfigs(&self) -> PathBuf {
+    pub(crate) fn kubeconfigs(&self) -> PathBuf {
         self.0.join("kubeconfigs")
     }
 
-    pub(super) fn kubeconfig(&self, user: &str) -> PathBuf {
+    pub(crate) fn kubeconfig(&self, user: &str) -> PathBuf {
         self.kubeconfigs().join(format!("{user}.yaml"))
     }
 
     /// A key or certificate, such as `ca.crt`.
-    pub(super) fn pki(&self, name: &str) -> PathBuf {
+    pub(crate) fn pki(&self, name: &str) -> PathBuf {
         self.0.join("pki").join(name)
     }
 }
@@ -70,17 +71,31 @@ const FRONT_PROXY: &str = "front-proxy-client";
 /// The name of the administrator, of its kubeconfig and of its certificate.
 pub(super) const ADMIN: &str = "admin";
 
-/// Users with their groups. The names of the first ones are those that upstream's RBAC roles are bound to. KWOK plays
-/// all nodes at once, which no role allows; what it may do is of no interest here.
-const USERS: [(&str, &str, &[&str]); 4] = [
+/// The real node, where there is one.
+pub(crate) const NODE: &str = "node";
+/// The kubelet's user there. The authorizer for nodes goes by the form of the name and by the group.
+const KUBELET_USER: &str = "system:node:node";
+
+/// A user of the API server, with its kubeconfig's name and its groups.
+type User = (&'static str, &'static str, &'static [&'static str]);
+
+/// Those of every control plane. The names of the components are those that upstream's RBAC roles are bound to.
+const USERS: [User; 3] = [
     (ADMIN, "baton-e2e:admin", &["system:masters"]),
     (Program::ControllerManager.name(), "system:kube-controller-manager", &[]),
     (Program::Scheduler.name(), "system:kube-scheduler", &[]),
-    (Program::Kwok.name(), "system:kwok", &["system:masters"]),
 ];
+/// KWOK plays all nodes at once, which no role allows; what it may do is of no interest here.
+const PLAYED_NODES: [User; 1] = [(Program::Kwok.name(), "system:kwok", &["system:masters"])];
+const REAL_NODE: [User; 2] = [
+    (Program::Kubelet.name(), KUBELET_USER, &["system:nodes"]),
+    (Program::KubeProxy.name(), "system:kube-proxy", &[]),
+];
+/// What the API server calls itself when it talks to the kubelet.
+const KUBELET_CLIENT: &str = "kube-apiserver-kubelet-client";
 
 /// Makes the folders, keys, certificates, kubeconfigs and the audit policy. `port` is the API server's.
-pub(super) fn prepare(layout: &Layout<'_>, port: u16) -> Result<(), Error> {
+pub(super) fn prepare(layout: &Layout<'_>, options: &Options, port: u16) -> Result<(), Error> {
     for folder in [layout.logs(), layout.kubeconfigs(), layout.pki("")] {
         fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
     }
@@ -100,6 +115,9 @@ pub(super) fn prepare(layout: &Layout<'_>, port: u16) -> Result<(), Error> {
     // Of an authority of its own: who can prove to be the API server may say who else asks.
     let front_proxies = Authority::new("baton-e2e-front-proxy")?;
     let front_proxy = front_proxies.client(FRONT_PROXY, &[])?;
+    let node_address = Network::ADDRESS.to_string();
+    let kubelet = authority.server(KUBELET_USER, &[&node_address, NODE])?;
+    let kubelet_client = authority.client(KUBELET_CLIENT, &["system:masters"])?;
     let tokens = pki::token_keys()?;
     for (name, text) in [
         ("ca.crt", authority.certificate()),
@@ -110,6 +128,10 @@ pub(super) fn prepare(layout: &Layout<'_>, port: u16) -> Result<(), Error> {
         ("front-proxy-ca.crt", front_proxies.certificate()),
         ("front-proxy-client.crt", &front_proxy.certificate),
         ("front-proxy-client.key", &front_proxy.key),
+        ("kubelet.crt", &kubelet.certificate),
+        ("kubelet.key", &kubelet.key),
+        ("kubelet-client.crt", &kubelet_client.certificate),
+        ("kubelet-client.key", &kubelet_client.key),
         ("tokens.pub", &tokens.public),
         ("tokens.key", &tokens.private),
         ("audit-policy.yaml", AUDIT_POLICY),
@@ -117,7 +139,8 @@ pub(super) fn prepare(layout: &Layout<'_>, port: u16) -> Result<(), Error> {
         write_private(&layout.pki(name), text)?;
     }
     let cluster = kubeconfig::cluster(&url(port), authority.certificate());
-    for (name, user, groups) in USERS {
+    let node: &[User] = if options.network.is_some() { &REAL_NODE } else { &PLAYED_NODES };
+    for (name, user, groups) in USERS.iter().chain(node) {
         let identity = authority.client(user, groups)?;
         let credential = Credential::Certificate(&identity);
         kubeconfig::write(&layout.kubeconfig(name), cluster.clone(), name, "default", credential)?;
@@ -147,12 +170,8 @@ pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options
     let mut command = Command::new(assets.path(Program::ApiServer));
     command
         .arg(format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd))
-        .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
         .arg(format!("--secure-port={}", ports.api_server))
-        // The Service `kubernetes` gets no endpoint: a loopback address isn't allowed there.
-        .arg("--endpoint-reconciler-type=none")
         .arg("--service-cluster-ip-range=10.96.0.0/16")
-        .arg("--authorization-mode=RBAC")
         .arg("--allow-privileged=true")
         .arg(pki("client-ca-file", "ca.crt"))
         .arg(pki("tls-cert-file", "apiserver.crt"))
@@ -174,8 +193,25 @@ pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options
         .arg("--requestheader-extra-headers-prefix=X-Remote-Extra-")
         .arg(pki("proxy-client-cert-file", "front-proxy-client.crt"))
         .arg(pki("proxy-client-key-file", "front-proxy-client.key"))
-        .arg("--profiling=false")
-        .args(&options.api_server_args);
+        .arg("--profiling=false");
+    match options.network {
+        None => command
+            .args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"])
+            // The Service `kubernetes` gets no endpoint: a loopback address isn't allowed there.
+            .args(["--endpoint-reconciler-type=none", "--authorization-mode=RBAC"]),
+        Some(_) => command
+            // Pods have to reach it, and nobody else can.
+            .arg("--bind-address=0.0.0.0")
+            .arg(format!("--advertise-address={}", Network::ADDRESS))
+            // A kubelet may do what its pods need and no more.
+            .args(["--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"])
+            // There is no DNS for the names of nodes.
+            .arg("--kubelet-preferred-address-types=InternalIP")
+            .arg(pki("kubelet-certificate-authority", "ca.crt"))
+            .arg(pki("kubelet-client-certificate", "kubelet-client.crt"))
+            .arg(pki("kubelet-client-key", "kubelet-client.key")),
+    };
+    command.args(&options.api_server_args);
     command
 }
 

@@ -12,12 +12,17 @@ mod start;
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use tokio::sync::OnceCell;
 
-pub(crate) use self::access::BehindAggregator;
-use crate::{AuditLog, Error, Process, assets::Assets, folder::Folder};
+pub(crate) use self::{
+    access::BehindAggregator,
+    components::{Layout, NODE},
+    start::{has_nodes, wait_for},
+};
+use crate::{AuditLog, Error, Process, assets::Assets, folder::Folder, network::Network};
 
 /// The environment variable that names a kubeconfig of a cluster to use instead of one started here. `KUBECONFIG` and
 /// `~/.kube/config` are never looked at: nobody's cluster is tested on by accident.
@@ -35,6 +40,8 @@ const NODES: usize = 2;
 pub struct Options {
     api_server_args: Vec<String>,
     controller_manager_args: Vec<String>,
+    /// Where everything runs, if not in the network of this machine. There a real node takes the place of KWOK's.
+    network: Option<Arc<Network>>,
 }
 
 impl Options {
@@ -49,6 +56,12 @@ impl Options {
     #[must_use]
     pub fn controller_manager_arg(mut self, arg: impl Into<String>) -> Self {
         self.controller_manager_args.push(arg.into());
+        self
+    }
+
+    /// Has everything run in a network of its own, without nodes and made ready for a real one.
+    pub(crate) fn network(mut self, network: Arc<Network>) -> Self {
+        self.network = Some(network);
         self
     }
 
@@ -144,7 +157,7 @@ impl ControlPlane {
         let path = fs::canonicalize(path).map_err(Error::file("find", path))?;
         let url = crate::kubeconfig::current_cluster(&path)?.server.unwrap_or_default();
         let folder = Folder::create()?;
-        let layout = components::Layout(folder.path());
+        let layout = Layout(folder.path());
         for sub in [layout.kubeconfigs(), layout.logs()] {
             fs::create_dir_all(&sub).map_err(Error::file("create", &sub))?;
         }
@@ -168,7 +181,7 @@ impl ControlPlane {
 
     /// The folder for logs.
     pub fn logs_dir(&self) -> PathBuf {
-        components::Layout(self.dir()).logs()
+        Layout(self.dir()).logs()
     }
 
     /// The administrator's kubeconfig.
@@ -182,7 +195,7 @@ impl ControlPlane {
     /// When the cluster was given: its audit log is somewhere else, if it has one.
     pub fn audit(&self) -> Result<AuditLog, Error> {
         match self.local {
-            Some(_) => Ok(AuditLog::new(components::Layout(self.dir()).audit_log())),
+            Some(_) => Ok(AuditLog::new(Layout(self.dir()).audit_log())),
             None => Err(Error::GivenCluster { what: "the audit log" }),
         }
     }

@@ -32,7 +32,12 @@ impl ControlPlane {
         let is_api_server = |process: &&mut crate::Process| process.name() == Program::ApiServer.name();
         if let Some(process) = local.processes.iter_mut().find(is_api_server) {
             process.kill();
-            *process = start::spawn_component(Program::ApiServer, &command, &layout.logs().join(name))?;
+            *process = start::spawn_component(
+                &local.options,
+                Program::ApiServer,
+                &command,
+                &layout.logs().join(name),
+            )?;
         }
         // Not one that would wait longer each time that it finds nobody.
         let client = kubeconfig::impatient_client(&self.kubeconfig).await?;

@@ -35,7 +35,9 @@ const POLL: Duration = Duration::from_millis(25);
 const ATTEMPTS: usize = 5;
 
 pub(super) async fn start(options: Options) -> Result<ControlPlane, Error> {
-    let locate = tokio::task::spawn_blocking(|| Assets::locate(&Program::ALL));
+    let programs: &[Program] =
+        if options.network.is_some() { &Program::WITH_NODE } else { &Program::CONTROL_PLANE };
+    let locate = tokio::task::spawn_blocking(|| Assets::locate(programs));
     let assets = locate.await.map_err(Error::parse("the outcome of the build"))??;
     let mut attempt = 1;
     loop {
@@ -53,14 +55,19 @@ pub(super) async fn start(options: Options) -> Result<ControlPlane, Error> {
 async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, Error> {
     let folder = Folder::create()?;
     let layout = Layout(folder.path());
-    let [etcd, api_server] = net::free_ports()?;
+    let [etcd, api_server] = match &options.network {
+        None => net::free_ports()?,
+        Some(network) => [network.forward()?, network.forward()?],
+    };
     let ports = Ports { etcd, api_server };
-    components::prepare(&layout, ports.api_server)?;
-    let spawn = |program: Program, command: Command| spawn_component(program, &command, &layout.log(program));
+    components::prepare(&layout, options, ports.api_server)?;
+    let spawn = |program: Program, command: Command| {
+        spawn_component(options, program, &command, &layout.log(program))
+    };
 
     let etcd = spawn(Program::Etcd, components::etcd(&layout, assets, ports.etcd))?;
-    wait_for("etcd accepting connections", &[&etcd], async || {
-        Ok(net::listens((Ipv4Addr::LOCALHOST, ports.etcd).into()))
+    wait_for("etcd answering", &[&etcd], async || {
+        Ok(net::http_get((Ipv4Addr::LOCALHOST, ports.etcd).into(), "/health").is_ok())
     })
     .await?;
 
@@ -73,25 +80,35 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
     let controllers =
         spawn(Program::ControllerManager, components::controller_manager(&layout, assets, options))?;
     let scheduler = spawn(Program::Scheduler, components::scheduler(&layout, assets))?;
-    let kwok = spawn(Program::Kwok, components::kwok(&layout, assets))?;
-    create_nodes(&client).await?;
-    let processes = vec![kwok, scheduler, controllers, api_server, etcd];
+    let mut processes = vec![scheduler, controllers, api_server, etcd];
+    if options.network.is_none() {
+        processes.insert(0, spawn(Program::Kwok, components::kwok(&layout, assets))?);
+        create_nodes(&client).await?;
+    }
     let all: Vec<&Process> = processes.iter().collect();
     wait_for("the default ServiceAccount being created", &all, || has_service_account(&client)).await?;
-    wait_for("the nodes being Ready", &all, || has_nodes(&client)).await?;
+    if options.network.is_none() {
+        wait_for("the nodes being Ready", &all, || has_nodes(&client, NODES)).await?;
+    }
 
     let local =
         Some(Local { processes, assets: assets.clone(), options: options.clone(), ports, restarts: 0 });
     Ok(ControlPlane { local, kubeconfig, url: components::url(ports.api_server), folder })
 }
 
-/// Starts a component. Nothing of it is worth a grace period.
-pub(super) fn spawn_component(program: Program, command: &Command, log: &Path) -> Result<Process, Error> {
-    Process::spawn(program.name(), command, log, Duration::ZERO)
+/// Starts a component where the options say. Nothing of it is worth a grace period.
+pub(super) fn spawn_component(
+    options: &Options,
+    program: Program,
+    command: &Command,
+    log: &Path,
+) -> Result<Process, Error> {
+    let inside = options.network.as_ref().map(|network| network.command(command));
+    Process::spawn(program.name(), inside.as_ref().unwrap_or(command), log, Duration::ZERO)
 }
 
 /// Waits until `condition` holds, as long as all of `processes` run.
-pub(super) async fn wait_for<C, F>(what: &str, processes: &[&Process], mut condition: C) -> Result<(), Error>
+pub(crate) async fn wait_for<C, F>(what: &str, processes: &[&Process], mut condition: C) -> Result<(), Error>
 where
     C: FnMut() -> F,
     F: Future<Output = Result<bool, Error>>,
@@ -146,8 +163,9 @@ async fn has_service_account(client: &Client) -> Result<bool, Error> {
     found.map(|account| account.is_some()).map_err(Error::api("read the default ServiceAccount"))
 }
 
-/// Whether pods can be scheduled: a node is Ready, and the controllers have taken away the taint that it is born with.
-async fn has_nodes(client: &Client) -> Result<bool, Error> {
+/// Whether pods can be scheduled: that many nodes are Ready, and the controllers have taken away the taint that each is
+/// born with.
+pub(crate) async fn has_nodes(client: &Client, count: usize) -> Result<bool, Error> {
     let nodes: Api<Node> = Api::all(client.clone());
     let nodes = nodes.list(&ListParams::default()).await.map_err(Error::api("list the nodes"))?;
     let usable = |node: &Node| {
@@ -157,5 +175,5 @@ async fn has_nodes(client: &Client) -> Result<bool, Error> {
             && conditions
                 .is_some_and(|all| all.iter().any(|one| one.type_ == "Ready" && one.status == "True"))
     };
-    Ok(nodes.items.iter().filter(|node| usable(node)).count() == NODES)
+    Ok(nodes.items.iter().filter(|node| usable(node)).count() == count)
 }

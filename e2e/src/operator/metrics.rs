@@ -41,7 +41,7 @@ impl Metrics {
     ///
     /// # Errors
     /// The first line that isn't a sample.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let read = |line: &str| sample(line).ok_or_else(|| format!("not a sample: {line:?}"));
         lines.map(read).collect::<Result<_, _>>().map(Self)

@@ -1,12 +1,17 @@
 //! Leaves the cluster and the operator running, and says how to use and stop them.
 
+use anyhow::bail;
 use baton_e2e::assets::{Assets, Program};
 
-use crate::{print, stage::Stage};
+use crate::{
+    print,
+    stage::{Ground, Stage},
+};
 
 /// Lets go of everything that would end with this program.
 pub(crate) fn keep(stage: Stage) -> anyhow::Result<()> {
-    let Stage { operator, namespace, cluster, .. } = stage;
+    let Stage { namespace, ground, .. } = stage;
+    let Ground::Played { operator, cluster } = ground else { bail!("a real node can't be kept") };
     let kubectl = Assets::locate(&[Program::Kubectl])?.path(Program::Kubectl);
     let kept = cluster.keep()?;
     let log = operator.process().log().to_owned();

@@ -29,6 +29,10 @@ struct Args {
     /// Leave the cluster and the operator running, and print how to use and stop them.
     #[arg(long)]
     keep: bool,
+    /// Play on a real node, where containers run and Baton is one of them. Needs Linux, root and the packages that
+    /// e2e/node/packages.sh installs.
+    #[arg(long, conflicts_with = "keep")]
+    node: bool,
 }
 
 #[tokio::main]
@@ -45,12 +49,16 @@ async fn main() -> ExitCode {
 async fn tell(args: &Args) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut claims = Claims::default();
-    let cluster = acts::cluster::play(&mut claims).await?;
-    let stage = acts::install::play(cluster, &mut claims).await?;
+    let stage = if args.node {
+        acts::node::play(&mut claims).await?
+    } else {
+        let cluster = acts::cluster::play(&mut claims).await?;
+        acts::install::play(cluster, &mut claims).await?
+    };
     let told = play(&stage, &mut claims).await;
     match &told {
         Ok(()) => acts::summary::play(&claims, began.elapsed(), args.keep),
-        Err(_) => print::log("The operator's last lines", &stage.operator.process().log_tail(LAST_LINES)),
+        Err(_) => print::log("The operator's last lines", &stage.log_tail(LAST_LINES).await),
     }
     if args.keep {
         keep::keep(stage)?;

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::{Workload, condition};
-use baton_e2e::{ControlPlane, Namespace, Operator};
+use baton_e2e::{
+    ControlPlane, Metrics, Namespace, Node, Operator,
+    node::{self, HOME},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, Client};
 
@@ -20,20 +23,87 @@ pub(crate) const NAME: &str = "web";
 /// The field manager of whoever watches the demo.
 const YOU: &str = "you";
 
+/// The cluster with Baton in it.
+pub(crate) enum Ground {
+    /// The nodes are played.
+    Played {
+        // Dropped in this order: the cluster last.
+        /// Baton, as a process on this computer.
+        operator: Operator,
+        /// The control plane.
+        cluster: ControlPlane,
+    },
+    /// The node is real, and Baton runs on it.
+    Real(Box<Node>),
+}
+
 /// The cluster with Baton in it, and the namespace of the demo.
 pub(crate) struct Stage {
     // Dropped in this order: the cluster last.
-    /// Baton, as a process.
-    pub(crate) operator: Operator,
     /// Where everything happens.
     pub(crate) namespace: Namespace,
     /// A client that may do everything.
     pub(crate) client: Client,
-    /// The control plane.
-    pub(crate) cluster: ControlPlane,
+    /// What it happens on.
+    pub(crate) ground: Ground,
 }
 
 impl Stage {
+    /// The control plane.
+    pub(crate) fn cluster(&self) -> &ControlPlane {
+        match &self.ground {
+            Ground::Played { cluster, .. } => cluster,
+            Ground::Real(node) => node.control_plane(),
+        }
+    }
+
+    /// Who Baton is to the API server.
+    pub(crate) fn user(&self) -> &str {
+        match &self.ground {
+            Ground::Played { operator, .. } => operator.user(),
+            Ground::Real(_) => node::USER,
+        }
+    }
+
+    /// What Baton counts: the replica that leads.
+    pub(crate) async fn metrics(&self) -> anyhow::Result<Metrics> {
+        match &self.ground {
+            Ground::Played { operator, .. } => Ok(operator.metrics().await?),
+            Ground::Real(node) => {
+                let status = node.baton_leader().await?.status.unwrap_or_default();
+                let address = format!("{}:8080", status.pod_ip.unwrap_or_default()).parse()?;
+                Ok(node.metrics(address).await?)
+            }
+        }
+    }
+
+    /// Has Baton look at everything again.
+    pub(crate) async fn look_again(&self) -> anyhow::Result<()> {
+        match &self.ground {
+            Ground::Played { operator, .. } => operator.look_again()?,
+            Ground::Real(node) => {
+                let status = node.baton_leader().await?.status.unwrap_or_default();
+                let containers = status.container_statuses.unwrap_or_default();
+                let container = containers.into_iter().find_map(|container| container.container_id);
+                node.signal(&container.unwrap_or_default(), "HUP")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last lines that Baton has logged.
+    pub(crate) async fn log_tail(&self, lines: usize) -> String {
+        match &self.ground {
+            Ground::Played { operator, .. } => operator.log_tail(lines),
+            Ground::Real(node) => {
+                let tail = format!("--tail={lines}");
+                let args = ["logs", "deployment/baton", "--all-pods", &tail, "--namespace", HOME];
+                let told = node.control_plane().kubectl(args).await;
+                told.map_or_else(|error| error.report(), |output| output.to_string())
+            }
+        }
+    }
+
     /// The children of one kind.
     pub(crate) fn children(&self, kind: ChildKind) -> Api<Live> {
         Api::namespaced_with(self.client.clone(), self.namespace.name(), &kind.api_resource())
@@ -73,7 +143,7 @@ impl Stage {
     pub(crate) async fn apply(&self, manager: &str, manifest: &str) -> anyhow::Result<()> {
         let args =
             ["apply", "--server-side", "--field-manager", manager, "-n", self.namespace.name(), "-f", "-"];
-        self.cluster.kubectl_command(args)?.input(manifest).run().await?.success()?;
+        self.cluster().kubectl_command(args)?.input(manifest).run().await?.success()?;
         Ok(())
     }
 
@@ -85,7 +155,7 @@ impl Stage {
     /// Runs a kubectl command in the demo's namespace and returns what it printed.
     pub(crate) async fn kubectl(&self, args: &[&str]) -> anyhow::Result<String> {
         let args = args.iter().copied().chain(["-n", self.namespace.name()]);
-        Ok(self.cluster.kubectl(args).await?.success()?)
+        Ok(self.cluster().kubectl(args).await?.success()?)
     }
 
     /// Shows the Workload as kubectl does.

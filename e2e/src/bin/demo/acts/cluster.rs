@@ -17,6 +17,16 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<ControlPlane> {
     );
     let began = Instant::now();
     let cluster = ControlPlane::start().await?;
+    came_up(&cluster, began, claims).await?;
+    Ok(cluster)
+}
+
+/// Tells what came up since then, and claims that it is usable.
+pub(super) async fn came_up(
+    cluster: &ControlPlane,
+    began: Instant,
+    claims: &mut Claims,
+) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.admin().await?);
     let nodes = nodes.list(&ListParams::default()).await?.items;
     let names = |nodes: &[Node]| nodes.iter().map(ResourceExt::name_any).collect::<Vec<_>>();
@@ -31,8 +41,7 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<ControlPlane> {
     ));
     print::gap();
     let claim = format!("its nodes are Ready: {}", names(&nodes).join(", "));
-    claims.equal(&claim, &names(&ready), &names(&nodes))?;
-    Ok(cluster)
+    Ok(claims.equal(&claim, &names(&ready), &names(&nodes))?)
 }
 
 fn is_ready(node: &Node) -> bool {

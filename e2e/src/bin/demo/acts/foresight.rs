@@ -25,7 +25,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
    {{"op":"add","path":"/spec/mode","value":"Preview"}}]"#
     );
     print::code(&format!("$ kubectl patch workload {NAME} --type json -p '{patch}'"));
-    let before = stage.cluster.audit()?.mark()?;
+    let before = stage.cluster().audit()?.mark()?;
     stage.kubectl(&["patch", "workload", NAME, "--type", "json", "-p", &patch]).await?;
     let plan = observed(stage, Mode::Preview).await?.status.unwrap_or_default().plan;
     print::table("status.plan", &table(&plan));
@@ -55,13 +55,13 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let verbs: Vec<_> = written(stage, before)?.iter().map(|request| request.verb.clone()).collect();
     claims.equal("and that took one deletion and one apply", &verbs, &["delete", "patch"])?;
 
-    let before = stage.cluster.audit()?.mark()?;
+    let before = stage.cluster().audit()?.mark()?;
     let passes = passes(stage).await?;
-    stage.operator.look_again()?;
+    stage.look_again().await?;
     let no_pass = async || Ok((self::passes(stage).await? == passes).then(|| format!("{passes} passes")));
     eventually("a pass of the loop", no_pass).await?;
     claims.equal("looking at everything again sends nothing", &written(stage, before)?.len(), &0)?;
-    let metrics = stage.operator.metrics().await?;
+    let metrics = stage.metrics().await?;
     let wrong = metrics.count("baton_predictions_total", &[("outcome", "mismatch")]);
     claims.equal("and no prediction in this whole story was wrong", &wrong, &0)?;
     Ok(())
@@ -83,12 +83,12 @@ async fn observed(stage: &Stage, mode: Mode) -> anyhow::Result<Workload> {
 
 /// How many passes of the loop have ended.
 async fn passes(stage: &Stage) -> anyhow::Result<u64> {
-    Ok(stage.operator.metrics().await?.count("baton_reconciles_total", &[]))
+    Ok(stage.metrics().await?.count("baton_reconciles_total", &[]))
 }
 
 /// What Baton wrote since, but for statuses and Events.
 fn written(stage: &Stage, since: Mark) -> anyhow::Result<AuditEntries> {
-    let writes = stage.cluster.audit()?.since(since)?.by(stage.operator.user()).writes();
+    let writes = stage.cluster().audit()?.since(since)?.by(stage.user()).writes();
     let is_about_a_child = |resource: &str| !matches!(resource, "workloads" | "events");
     Ok(writes
         .that(|request| !request.is_dry_run() && request.resource.as_deref().is_some_and(is_about_a_child)))

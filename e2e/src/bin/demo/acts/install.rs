@@ -4,7 +4,14 @@ use baton_e2e::{ControlPlane, Operator, OperatorOptions};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::{Api, Client, api::PostParams};
 
-use crate::{claims::Claims, manifests::WEB, print, replicas::ready, stage::Stage};
+use super::node;
+use crate::{
+    claims::Claims,
+    manifests::WEB,
+    print,
+    replicas::ready,
+    stage::{Ground, Stage},
+};
 
 pub(crate) async fn play(cluster: ControlPlane, claims: &mut Claims) -> anyhow::Result<Stage> {
     print::heading(2, "Baton, and a Workload");
@@ -24,12 +31,16 @@ pub(crate) async fn play(cluster: ControlPlane, claims: &mut Claims) -> anyhow::
     let operator = Operator::start(&cluster, options).await?;
 
     print::gap();
-    let user = operator.user().to_owned();
+    permissions(&client, operator.user(), claims).await?;
+    Ok(Stage { namespace, client, ground: Ground::Played { operator, cluster } })
+}
+
+/// Claims that Baton may do what it has to, and not everything.
+pub(super) async fn permissions(client: &Client, user: &str, claims: &mut Claims) -> anyhow::Result<()> {
     let claim = format!("{user} may patch Deployments");
-    claims.equal(&claim, &may(&client, &user, "patch", "apps", "deployments").await?, &true)?;
+    claims.equal(&claim, &may(client, user, "patch", "apps", "deployments").await?, &true)?;
     let claim = format!("{user} may not read Secrets");
-    claims.equal(&claim, &may(&client, &user, "get", "", "secrets").await?, &false)?;
-    Ok(Stage { operator, namespace, client, cluster })
+    Ok(claims.equal(&claim, &may(client, user, "get", "", "secrets").await?, &false)?)
 }
 
 /// The second half of the act: somebody asks for something.
@@ -41,6 +52,9 @@ pub(crate) async fn apply_workload(stage: &Stage, claims: &mut Claims) -> anyhow
     print::gap();
     let pods = ready(&stage.deployment().await?);
     claims.equal("the Workload is Ready, and so are three pods of its Deployment", &pods, &3)?;
+    if let Ground::Real(node) = &stage.ground {
+        node::serves(stage, node, claims).await?;
+    }
     stage.show_workload().await
 }
 

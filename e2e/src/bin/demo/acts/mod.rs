@@ -7,6 +7,7 @@ pub(crate) mod edit;
 pub(crate) mod foresight;
 pub(crate) mod handover;
 pub(crate) mod install;
+pub(crate) mod node;
 pub(crate) mod sidecar;
 pub(crate) mod summary;
 pub(crate) mod way_back;

@@ -1,0 +1,3 @@
+module baton.rs/node/pods
+
+go 1.26.0

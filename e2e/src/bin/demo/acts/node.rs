@@ -1,0 +1,84 @@
+//! The beginning of the story where it is played on a real node: it comes up, Baton is installed there from its image, and
+//! pods answer.
+
+use std::{collections::BTreeSet, net::SocketAddr, time::Instant};
+
+use anyhow::Context as _;
+use baton_e2e::{
+    Node,
+    node::{HOME, Image, USER},
+};
+use k8s_openapi::api::core::v1::Service;
+use kube::Api;
+
+use super::{cluster::came_up, install::permissions};
+use crate::{
+    claims::Claims,
+    print,
+    stage::{Ground, NAME, Stage, eventually},
+};
+
+/// The version that Baton's image is labelled with.
+const VERSION: &str = "0.1.0";
+/// What the story's Workload runs: a web server.
+const WEB_SERVERS: [&str; 3] =
+    ["docker.io/library/nginx:1.29", "docker.io/library/nginx:hotfix", "docker.io/library/nginx:1.30"];
+/// What it has as a sidecar, which does nothing here.
+const SIDECAR: &str = "docker.io/library/envoy:1.36";
+
+/// The cluster comes up, and Baton in it.
+pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
+    print::heading(1, "A cluster with a real node");
+    print::say(
+        "This is the real Kubernetes, with the kubelet, kube-proxy, containerd and runc of a node, in namespaces of this \
+         computer that nothing leaves: containers really run here. There is no registry. So by the names nginx and envoy go a \
+         small web server and a program that does nothing, both made for this. The first time, all of it is built from source, \
+         which takes minutes.",
+    );
+    let began = Instant::now();
+    let node = Node::start().await?;
+    came_up(node.control_plane(), began, claims).await?;
+    for image in tokio::task::spawn_blocking(images).await?? {
+        node.load(&image).await?;
+    }
+
+    print::heading(2, "Baton, and a Workload");
+    print::say("Baton's image is built from the Dockerfile, and installed from the manifests:");
+    let baton = tokio::task::spawn_blocking(|| Image::baton(VERSION)).await??;
+    print::code("$ kubectl apply --server-side -k manifests");
+    node.install_baton(&baton).await?;
+    let args = ["get", "pods", "--namespace", HOME];
+    let pods = node.control_plane().kubectl(args).await?.success()?;
+    print::code(&format!("$ kubectl {}\n{pods}", args.join(" ")));
+    let client = node.control_plane().admin().await?;
+    let namespace = node.control_plane().namespace("demo").await?;
+    print::gap();
+    permissions(&client, USER, claims).await?;
+    Ok(Stage { namespace, client, ground: Ground::Real(Box::new(node)) })
+}
+
+/// Claims that each of the Workload's three pods answers through its Service.
+pub(super) async fn serves(stage: &Stage, node: &Node, claims: &mut Claims) -> anyhow::Result<()> {
+    let services: Api<Service> = Api::namespaced(stage.client.clone(), stage.namespace.name());
+    let address = services.get(NAME).await?.spec.and_then(|spec| spec.cluster_ip);
+    let address: SocketAddr = format!("{}:80", address.context("the Service has no address")?).parse()?;
+    let answered = async || -> anyhow::Result<BTreeSet<String>> {
+        let mut pods = BTreeSet::new();
+        for _ in 0..30 {
+            pods.extend(node.get(address, "/").await.ok());
+        }
+        Ok(pods)
+    };
+    eventually("three pods to answer", async || {
+        let pods = answered().await?;
+        Ok((pods.len() != 3).then(|| format!("{pods:?}")))
+    })
+    .await?;
+    let claim = format!("through the Service at {address} each of the three pods answers");
+    Ok(claims.equal(&claim, &answered().await?.len(), &3)?)
+}
+
+fn images() -> Result<Vec<Image>, baton_e2e::Error> {
+    let servers = WEB_SERVERS.iter().map(|name| Image::web_in_place_of(name));
+    servers.chain([Image::pause(SIDECAR)]).collect()
+}

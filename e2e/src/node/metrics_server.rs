@@ -1,0 +1,45 @@
+//! metrics-server on the node: real figures for real autoscalers.
+
+use std::time::{Duration, Instant};
+
+use super::{Image, Node};
+use crate::Error;
+
+/// What is applied.
+const MANIFEST: &str = include_str!("metrics-server.yaml");
+/// The image that it names.
+const IMAGE: &str = "localhost/metrics-server:1";
+/// The first figures come when metrics-server has asked the kubelet twice, ten seconds apart.
+const LIMIT: Duration = Duration::from_mins(2);
+/// How often it is tried.
+const POLL: Duration = Duration::from_millis(250);
+
+impl Node {
+    /// Installs metrics-server, as a pod, and waits until it has figures. Its first build takes minutes.
+    ///
+    /// # Errors
+    /// When it can't be built, or has no figures in time.
+    pub async fn install_metrics_server(&self) -> Result<(), Error> {
+        let image = tokio::task::spawn_blocking(|| Image::metrics_server(IMAGE)).await;
+        self.load(&image.map_err(Error::parse("the outcome of the build"))??).await?;
+        let cluster = self.control_plane();
+        cluster
+            .kubectl_command(["apply", "--server-side", "-f", "-"])?
+            .input(MANIFEST)
+            .run()
+            .await?
+            .success()?;
+        let end = Instant::now() + LIMIT;
+        loop {
+            let top = cluster.kubectl(["top", "node", Self::NAME]).await?;
+            if top.status.success() {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                let what = "figures of metrics-server".to_owned();
+                return Err(Error::Timeout { what, limit: LIMIT, state: top.to_string() });
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Whoever leads is gone: the other replica takes over.
+
+use std::time::Instant;
+
+use kube::ResourceExt as _;
+
+use crate::{
+    stage::{HOME, Stage, VERSION},
+    workload::{WEB, Web},
+};
+
+#[tokio::test]
+async fn another_replica_leads_when_the_leaders_pod_is_deleted_or_killed() {
+    let Some(stage) = Stage::enter("failover").await else { return };
+    stage.install(VERSION).await;
+    let web = Web::start(&stage, WEB).await;
+    for (replicas, how) in [(3, "deleted"), (4, "killed")] {
+        let pod = stage.node.baton_leader().await.unwrap();
+        let leader = pod.name_any();
+        let began = Instant::now();
+        if how == "deleted" {
+            stage.kubectl(&format!("delete pod {leader} --wait=false --namespace {HOME}")).await;
+        } else {
+            let containers = pod.status.and_then(|status| status.container_statuses).unwrap();
+            stage.node.signal(containers[0].container_id.as_deref().unwrap(), "KILL").unwrap();
+        }
+        web.apply(&WEB.replace("replicas: 2", &format!("replicas: {replicas}"))).await;
+        let wanted = |deployment: &serde_json::Value| deployment["spec"]["replicas"] == replicas;
+        stage
+            .eventually("the next leader to act", async || {
+                let deployment = web.get("deployment web").await;
+                if wanted(&deployment) { Ok(()) } else { Err(deployment["spec"]["replicas"].to_string()) }
+            })
+            .await;
+        stage.tell(&format!(
+            "{:.1} s after the leader was {how} its successor had written",
+            began.elapsed().as_secs_f64()
+        ));
+        web.ready(replicas).await;
+        stage.running().await;
+    }
+}

@@ -1,0 +1,83 @@
+//! What Baton costs while nothing happens, by the kubelet's figures.
+
+use std::time::Duration;
+
+use baton_e2e::node::Usage;
+
+use crate::stage::{HOME, Stage, VERSION};
+
+/// How many Workloads there are.
+const WORKLOADS: usize = 100;
+/// The most memory that each replica of Baton may use, in bytes.
+const MEMORY: u64 = 20_000_000;
+/// How long the CPU is measured.
+const SPAN: Duration = Duration::from_mins(1);
+
+#[tokio::test]
+async fn a_hundred_settled_workloads_cost_little() {
+    let Some(stage) = Stage::enter("footprint").await else { return };
+    stage.install(VERSION).await;
+    let namespace = stage.cluster().namespace("many").await.unwrap();
+    stage.apply(&namespace, &(0..WORKLOADS).map(workload).collect::<String>()).await;
+    stage
+        .eventually("all Workloads to be Ready", async || {
+            let workloads = stage.get(&format!("workloads --namespace {namespace}")).await;
+            let ready = workloads["items"].as_array().unwrap().iter().filter(|workload| {
+                let conditions = workload["status"]["conditions"].as_array();
+                conditions.is_some_and(|all| {
+                    all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True")
+                })
+            });
+            let ready = ready.count();
+            if ready == WORKLOADS { Ok(()) } else { Err(format!("{ready} are")) }
+        })
+        .await;
+
+    let before = baton(&stage).await;
+    tokio::time::sleep(SPAN).await;
+    let after = stage
+        .eventually("figures that are a minute later", async || {
+            let after = baton(&stage).await;
+            let later =
+                |earlier: &Usage| after.iter().any(|one| one.pod == earlier.pod && one.at > earlier.at);
+            if before.iter().all(later) { Ok(after.clone()) } else { Err(format!("{after:?}")) }
+        })
+        .await;
+    for now in &after {
+        let earlier = before.iter().find(|earlier| earlier.pod == now.pod).unwrap();
+        let cpu = now.millicores_since(earlier).unwrap();
+        // Time is told and never asserted on: the machine may have a lot else to do.
+        stage.tell(&format!("{}: {:.1} MB, {cpu:.1} millicores", now.pod, now.memory as f64 / 1e6));
+        assert!(now.memory < MEMORY, "{now:?}");
+    }
+}
+
+/// What the replicas of Baton use.
+async fn baton(stage: &Stage) -> Vec<Usage> {
+    let mut usage = stage.node.usage().await.unwrap();
+    usage.retain(|one| one.namespace == HOME);
+    usage
+}
+
+/// With a Service and a budget, and without pods: what Baton keeps in memory is the same with them.
+fn workload(index: usize) -> String {
+    format!(
+        "apiVersion: baton.rs/v1alpha1
+kind: Workload
+metadata: {{name: web-{index}}}
+spec:
+  replicas: 0
+  template:
+    spec:
+      containers:
+        - name: web
+          image: localhost/web:1
+          ports: [{{name: http, containerPort: 8080}}]
+          resources: {{requests: {{cpu: 10m, memory: 16Mi}}}}
+  service:
+    ports: [{{name: http, port: 80, targetPort: http}}]
+  disruptionBudget: {{maxUnavailable: 1}}
+---
+"
+    )
+}

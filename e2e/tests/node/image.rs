@@ -1,0 +1,48 @@
+//! What is in Baton's image.
+
+use std::process::Command;
+
+use baton_e2e::node::Image;
+use serde_json::Value;
+
+use crate::stage::{Stage, VERSION};
+
+/// The largest that the image may be.
+const LIMIT: u64 = 15_000_000;
+
+#[tokio::test]
+async fn the_image_is_small_and_holds_one_file_that_runs_as_nobody() {
+    let Some(stage) = Stage::enter("image").await else { return };
+    let image = Image::baton(VERSION).unwrap();
+    let size = image.archive().metadata().unwrap().len();
+    stage.tell(&format!("the image is {:.1} MB", size as f64 / 1e6));
+    assert!(size < LIMIT, "{size} bytes");
+
+    let manifest: Value = serde_json::from_slice(&member(&image, "manifest.json")).unwrap();
+    let config: Value =
+        serde_json::from_slice(&member(&image, manifest[0]["Config"].as_str().unwrap())).unwrap();
+    let config = &config["config"];
+    assert_eq!(config["User"], "65532:65532");
+    assert_eq!(config["Entrypoint"], serde_json::json!(["/baton"]));
+    assert_eq!(config["Cmd"], serde_json::json!(["run"]));
+    assert_eq!(config["Labels"]["org.opencontainers.image.version"], VERSION);
+    assert_eq!(config["Labels"]["org.opencontainers.image.licenses"], "Apache-2.0");
+
+    let mut files = Vec::new();
+    for layer in manifest[0]["Layers"].as_array().unwrap() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("layer.tar");
+        std::fs::write(&path, member(&image, layer.as_str().unwrap())).unwrap();
+        let list = Command::new("tar").arg("-tf").arg(path).output().unwrap();
+        files.extend(String::from_utf8(list.stdout).unwrap().lines().map(str::to_owned));
+    }
+    // No shell, no C library, no packages.
+    assert_eq!(files, ["baton"]);
+}
+
+/// A file in the archive.
+fn member(image: &Image, name: &str) -> Vec<u8> {
+    let output = Command::new("tar").arg("-xOf").arg(image.archive()).arg(name).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}

@@ -1,0 +1,54 @@
+//! Baton is installed as the docs say, runs under the restricted level, and does its work from there.
+
+use crate::{
+    stage::{HOME, Stage, VERSION},
+    workload::{WEB, Web},
+};
+
+#[tokio::test]
+async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
+    let Some(stage) = Stage::enter("install").await else { return };
+    stage.install(VERSION).await;
+
+    let namespace = stage.get(&format!("namespace {HOME}")).await;
+    assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
+    let careless = ["run", "careless", "--image=localhost/web:1", "--namespace", HOME];
+    let refused = stage.cluster().kubectl(careless).await.unwrap();
+    assert!(refused.stderr.contains("violates PodSecurity \"restricted"), "{refused}");
+
+    let pods = stage.get(&format!("pods --namespace {HOME}")).await;
+    for pod in pods["items"].as_array().unwrap() {
+        let status = &pod["status"]["containerStatuses"][0];
+        assert_eq!((&status["ready"], &status["restartCount"]), (&true.into(), &0.into()), "{status}");
+        assert_eq!(status["image"], format!("localhost/baton:{VERSION}"));
+        assert_eq!(pod["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
+    }
+}
+
+#[tokio::test]
+async fn a_workload_runs_and_serves_through_its_service() {
+    let Some(stage) = Stage::enter("workload").await else { return };
+    stage.install(VERSION).await;
+    let web = Web::start(&stage, WEB).await;
+    web.serves(2).await;
+    // A new template is a rolling update of real pods.
+    web.apply(&WEB.replace("periodSeconds: 1", "periodSeconds: 2")).await;
+    web.ready(2).await;
+    web.serves(2).await;
+}
+
+#[tokio::test]
+async fn baton_ends_at_once_when_it_is_told_to() {
+    let Some(stage) = Stage::enter("termination").await else { return };
+    stage.install(VERSION).await;
+    let pods = stage.get(&format!("pods --namespace {HOME}")).await;
+    let pod = pods["items"][0]["metadata"]["name"].as_str().unwrap();
+    let began = std::time::Instant::now();
+    stage.kubectl(&format!("delete pod {pod} --namespace {HOME}")).await;
+    let took = began.elapsed();
+    stage.tell(&format!("a pod of Baton's was gone {:.1} s after it was deleted", took.as_secs_f64()));
+    // Far less than its grace period: it isn't killed.
+    let grace = pods["items"][0]["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap();
+    assert!(took.as_secs() < grace, "{took:?} of {grace} s");
+    stage.running().await;
+}

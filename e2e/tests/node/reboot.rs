@@ -1,0 +1,33 @@
+//! The node's machine loses its power.
+
+use std::time::Instant;
+
+use crate::{
+    stage::{Stage, USER, VERSION},
+    workload::{WEB, Web},
+};
+
+#[tokio::test]
+async fn after_a_reboot_everything_is_back_and_baton_writes_to_no_child() {
+    let Some(mut stage) = Stage::enter("reboot").await else { return };
+    stage.install(VERSION).await;
+    let namespace = {
+        let web = Web::start(&stage, WEB).await;
+        web.serves(2).await;
+        web.namespace
+    };
+    let audit = stage.cluster().audit().unwrap();
+    let mark = audit.mark().unwrap();
+    let began = Instant::now();
+    stage.node.reboot().await.unwrap();
+    stage.tell(&format!("the node was Ready again after {:.1} s", began.elapsed().as_secs_f64()));
+    let web = Web::of(&stage, namespace);
+    web.restarted().await;
+    stage.running().await;
+    web.ready(2).await;
+    web.serves(2).await;
+    stage.tell(&format!("and all served again after {:.1} s", began.elapsed().as_secs_f64()));
+    let writes = audit.since(mark).unwrap().by(USER).namespace(web.namespace.name()).writes();
+    let children = writes.that(|write| write.resource.as_deref() != Some("workloads") && !write.is_dry_run());
+    assert!(children.is_empty(), "{children}");
+}

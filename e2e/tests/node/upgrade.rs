@@ -1,0 +1,46 @@
+//! Another version of Baton, and the one before again, while a number is on its way to an autoscaler.
+
+use baton_e2e::ReplicaWatch;
+
+use crate::{
+    stage::{HOME, NEXT, Stage, USER, VERSION},
+    workload::{WEB, Web, autoscaled},
+};
+
+#[tokio::test]
+async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no_child() {
+    let Some(stage) = Stage::enter("upgrade").await else { return };
+    stage.install(VERSION).await;
+    stage.node.install_metrics_server().await.unwrap();
+    let web = Web::start(&stage, WEB).await;
+    let watch = ReplicaWatch::start(stage.cluster(), web.namespace.name(), "web").await.unwrap();
+
+    // Without load the autoscaler finds two pods enough, and writes nothing: the handover is under way.
+    web.apply(&autoscaled()).await;
+    web.condition("HandoverPending", "True").await;
+    let audit = stage.cluster().audit().unwrap();
+    let mark = audit.mark().unwrap();
+    stage.install(NEXT).await;
+    web.condition("HandoverPending", "True").await;
+    let writes = || audit.since(mark).unwrap().by(USER).namespace(web.namespace.name()).writes();
+    let children =
+        || writes().that(|write| write.resource.as_deref() != Some("workloads") && !write.is_dry_run());
+    assert!(children().is_empty(), "the upgrade wrote to {}", children());
+
+    web.load("10m").await;
+    web.condition("HandedOver", "True").await;
+    web.ready(5).await;
+    let history = watch.history().await.unwrap();
+    stage.tell(&format!("the replicas went {:?}", history.values()));
+    history.never_below(2).unwrap();
+
+    // The next version lets its own entry go when the autoscaler has written; after that all is at rest.
+    let before = children().len();
+    stage.kubectl(&format!("rollout undo deployment/baton --namespace {HOME}")).await;
+    stage.running().await;
+    let image =
+        stage.kubectl(&format!("get deployment baton --namespace {HOME} -o jsonpath={{..image}}")).await;
+    assert_eq!(image, format!("localhost/baton:{VERSION}"));
+    web.condition("HandedOver", "True").await;
+    assert_eq!(children().len(), before, "the rollback wrote to {}", children());
+}

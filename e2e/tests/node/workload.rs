@@ -1,0 +1,132 @@
+//! A Workload whose pods run: what is applied, and what is seen of it.
+
+use std::{collections::BTreeSet, net::SocketAddr};
+
+use baton_e2e::Namespace;
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+/// Without an autoscaler.
+pub const WEB: &str = include_str!("web.yaml");
+
+/// With one that adds pods as soon as they use more than half of the CPU that they asked for.
+pub fn autoscaled() -> String {
+    let metric =
+        "{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}";
+    format!("{WEB}  autoscaling:\n    minReplicas: 2\n    maxReplicas: 5\n    metrics:\n      - {metric}\n")
+}
+
+/// The Workload `web` in a namespace of its own under the restricted level.
+pub struct Web<'a> {
+    stage: &'a Stage,
+    pub namespace: Namespace,
+}
+
+impl<'a> Web<'a> {
+    /// Applies it and waits until it is Ready.
+    pub async fn start(stage: &'a Stage, manifest: &str) -> Self {
+        let namespace = stage.cluster().namespace("shop").await.unwrap();
+        stage
+            .kubectl(&format!("label namespace {namespace} pod-security.kubernetes.io/enforce=restricted"))
+            .await;
+        let web = Self::of(stage, namespace);
+        web.apply(manifest).await;
+        web.ready(2).await;
+        web
+    }
+
+    /// The one that is in this namespace.
+    pub fn of(stage: &'a Stage, namespace: Namespace) -> Self {
+        Self { stage, namespace }
+    }
+
+    /// Waits until each pod's container was started again.
+    pub async fn restarted(&self) {
+        self.stage
+            .eventually("the pods to be started again", async || {
+                let pods = self.get("pods").await;
+                let statuses: Vec<&Value> = pods["items"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|pod| &pod["status"]["containerStatuses"][0])
+                    .collect();
+                let again =
+                    |status: &&Value| status["restartCount"].as_i64() > Some(0) && status["ready"] == true;
+                if statuses.iter().all(again) { Ok(()) } else { Err(format!("{statuses:?}")) }
+            })
+            .await;
+    }
+
+    pub async fn apply(&self, manifest: &str) {
+        self.stage.apply(&self.namespace, manifest).await;
+    }
+
+    pub async fn get(&self, what: &str) -> Value {
+        self.stage.get(&format!("{what} --namespace {}", self.namespace)).await
+    }
+
+    /// Waits until the Workload says that it is Ready with so many pods, for its latest spec.
+    pub async fn ready(&self, pods: i64) {
+        self.stage
+            .eventually(&format!("the Workload to be Ready with {pods} pods"), async || {
+                let workload = self.get("workload web").await;
+                let ready = is(&workload, "Ready", "True") && workload["status"]["readyReplicas"] == pods;
+                if ready { Ok(()) } else { Err(workload["status"].to_string()) }
+            })
+            .await;
+    }
+
+    /// Waits until the Workload has this condition, for its latest spec.
+    pub async fn condition(&self, kind: &str, status: &str) {
+        self.stage
+            .eventually(&format!("the condition {kind}={status}"), async || {
+                let workload = self.get("workload web").await;
+                if is(&workload, kind, status) { Ok(()) } else { Err(workload["status"].to_string()) }
+            })
+            .await;
+    }
+
+    /// The addresses of the pods that aren't on their way out.
+    pub async fn pods(&self) -> Vec<SocketAddr> {
+        let pods = self.get("pods").await;
+        let stays = |pod: &&Value| pod["metadata"]["deletionTimestamp"].is_null();
+        let address = |pod: &Value| format!("{}:8080", pod["status"]["podIP"].as_str()?).parse().ok();
+        pods["items"].as_array().unwrap().iter().filter(stays).filter_map(address).collect()
+    }
+
+    /// Keeps each pod's processor busy for so long.
+    pub async fn load(&self, length: &str) {
+        for pod in self.pods().await {
+            self.stage.node.post(pod, &format!("/load?for={length}")).await.unwrap();
+        }
+    }
+
+    /// Waits until so many different pods have answered through the Service.
+    pub async fn serves(&self, pods: usize) {
+        let service = self.get("service web").await;
+        let address = service["spec"]["clusterIP"].as_str().unwrap();
+        let address: SocketAddr = format!("{address}:80").parse().unwrap();
+        self.stage
+            .eventually(&format!("{pods} pods to answer through the Service"), async || {
+                let mut answered = BTreeSet::new();
+                for _ in 0..10 * pods {
+                    answered
+                        .insert(self.stage.node.get(address, "/").await.map_err(|error| error.to_string())?);
+                }
+                if answered.len() == pods { Ok(()) } else { Err(format!("{answered:?}")) }
+            })
+            .await;
+    }
+}
+
+/// Whether a condition is there for the latest spec.
+fn is(workload: &Value, kind: &str, status: &str) -> bool {
+    let conditions = workload["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|condition| {
+        condition["type"] == kind
+            && condition["status"] == status
+            && condition["observedGeneration"] == workload["metadata"]["generation"]
+    })
+}
