@@ -168,7 +168,6 @@ async fn a_workload_reaches_nothing_outside_its_namespace() {
         }))
         .await;
     scene.condition("Applied", "True").await;
-    scene.condition("HandedOver", "True").await;
     let writes = scene.requests().writes();
     let namespaces: BTreeSet<&str> =
         writes.iter().filter_map(|entry: &AuditEntry| entry.namespace.as_deref()).collect();
