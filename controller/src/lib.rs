@@ -55,6 +55,8 @@ pub mod resync;
 mod run;
 pub mod selfcheck;
 mod shutdown;
+#[cfg(feature = "otel")]
+pub mod telemetry;
 mod watched;
 mod watches;
 mod write;

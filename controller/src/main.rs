@@ -13,7 +13,7 @@ use baton_controller::{
 use clap::Parser;
 use tokio::runtime;
 use tracing::error;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
@@ -46,8 +46,9 @@ async fn execute(command: Command) -> Result<ExitCode, Box<dyn std::error::Error
     match command {
         Command::Crd => print!("{}", baton_crd::workload_crd_yaml()?),
         Command::Run(args) => {
-            start_logging(&args)?;
+            let logging = start_logging(&args)?;
             baton_controller::run(&args).await?;
+            logging.finish().await;
         }
         Command::Check(args) => {
             let findings = baton_controller::check(&args).await?;
@@ -62,15 +63,44 @@ async fn execute(command: Command) -> Result<ExitCode, Box<dyn std::error::Error
     Ok(ExitCode::SUCCESS)
 }
 
-fn start_logging(args: &RunArgs) -> Result<(), Box<dyn std::error::Error>> {
-    let filter = EnvFilter::builder().parse(&args.log)?;
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(stderr().is_terminal())
-        .with_writer(stderr);
-    match args.log_format {
-        LogFormat::Text => logs.init(),
-        LogFormat::Json => logs.json().init(),
+/// What is still to be sent when the operator ends; not when the lease is lost, which can't wait.
+struct Logging {
+    #[cfg(feature = "otel")]
+    traces: Option<baton_controller::telemetry::Traces>,
+}
+
+impl Logging {
+    #[cfg(feature = "otel")]
+    async fn finish(self) {
+        if let Some(traces) = self.traces {
+            // An error means that the runtime is going.
+            let _ = tokio::task::spawn_blocking(|| traces.flush()).await;
+        }
     }
-    Ok(())
+
+    #[cfg(not(feature = "otel"))]
+    #[expect(clippy::unused_async, reason = "as with the feature")]
+    async fn finish(self) {}
+}
+
+fn start_logging(args: &RunArgs) -> Result<Logging, Box<dyn std::error::Error>> {
+    let filter = EnvFilter::builder().parse(&args.log)?;
+    let logs = tracing_subscriber::fmt::layer().with_ansi(stderr().is_terminal()).with_writer(stderr);
+    let logs = match args.log_format {
+        LogFormat::Text => logs.boxed(),
+        LogFormat::Json => logs.json().boxed(),
+    };
+    let subscriber = tracing_subscriber::registry().with(logs.with_filter(filter));
+    #[cfg(feature = "otel")]
+    {
+        let spans = args.otlp_endpoint.as_ref().map(baton_controller::telemetry::layer).transpose()?;
+        let (layer, traces) = spans.unzip();
+        subscriber.with(layer).init();
+        Ok(Logging { traces })
+    }
+    #[cfg(not(feature = "otel"))]
+    {
+        subscriber.init();
+        Ok(Logging {})
+    }
 }

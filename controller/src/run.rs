@@ -216,11 +216,11 @@ async fn tell_readiness(
     shutdown: Shutdown,
 ) {
     let ready = async {
-        stores.ready().await;
         if let Some(schemas) = schemas {
             schemas.looked().await;
         }
         readiness.open(Gate::Schemas);
+        stores.ready().await;
         info!("ready");
         std::future::pending::<()>().await;
     };

@@ -41,8 +41,11 @@ impl Golden {
             let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == object["kind"]).unwrap();
             (kind, Live::from_json(object).unwrap())
         });
-        let mut seen =
-            Observed { workload: Arc::new(self.workload), children: children.collect(), autoscalers: Vec::new() };
+        let mut seen = Observed {
+            workload: Arc::new(self.workload),
+            children: children.collect(),
+            autoscalers: Vec::new(),
+        };
         let autoscaler = seen.children.get(&ChildKind::Autoscaler).and_then(Autoscaler::of);
         seen.autoscalers.extend(autoscaler.map(|(_, autoscaler)| autoscaler));
         seen

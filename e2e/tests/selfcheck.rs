@@ -83,10 +83,10 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended() {
     let scene = Scene::start().await;
 
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
-    let older = json!([{"op": "remove", "path": format!("{fields}/adoption")}]);
+    let older = json!([{"op": "remove", "path": format!("{fields}/rollout")}]);
     scene.patch(&format!("crd/{DEFINITION}"), older).await;
-    scene.published_without_adoption().await;
-    let words = ["older than this operator", ".spec.adoption", "kubectl apply --server-side"];
+    scene.published_without_rollout().await;
+    let words = ["older than this operator", ".spec.rollout", "kubectl apply --server-side"];
     scene.says_until_mended(&words, async || scene.install().await).await;
 
     let rules = scene.kubectl("get clusterrole baton --output jsonpath={.rules}").await;
@@ -99,7 +99,9 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended() {
 
     let definitions: Api<CustomResourceDefinition> = Api::all(scene.cluster.admin().await.unwrap());
     definitions.delete(DEFINITION, &DeleteParams::default()).await.unwrap();
-    while definitions.get_opt(DEFINITION).await.unwrap().is_some() {
+    // The API server goes on serving them for a moment.
+    while scene.cluster.kubectl(["get", "--raw", "/apis/baton.rs/v1alpha1"]).await.unwrap().success().is_ok()
+    {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let words = ["CustomResourceDefinition isn't installed"];
@@ -108,9 +110,9 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended() {
 
 impl Scene {
     /// The API server publishes a changed definition a moment later.
-    async fn published_without_adoption(&self) {
+    async fn published_without_rollout(&self) {
         let end = Instant::now() + PATIENCE;
-        while self.kubectl("get --raw /openapi/v3/apis/baton.rs/v1alpha1").await.contains("\"adoption\"") {
+        while self.kubectl("get --raw /openapi/v3/apis/baton.rs/v1alpha1").await.contains("\"rollout\"") {
             assert!(Instant::now() < end, "the API server goes on publishing the old definition");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

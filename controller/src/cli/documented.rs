@@ -20,6 +20,10 @@ says, by a test (`cargo test -p baton-controller flags`, which tells how to writ
 
 Times are written as `30s`, `1m 30s` or `500ms`. The cluster is found as by every client: in a pod by its ServiceAccount, else
 by `KUBECONFIG` or `~/.kube/config`.
+
+A binary that was built with the feature `otel` has one flag more: `--otlp-endpoint`, or `OTEL_EXPORTER_OTLP_ENDPOINT`, is where
+spans of passes and requests are sent, by OTLP over HTTP without TLS, such as `http://localhost:4318`. The other `OTEL_…`
+variables of OTLP exporters count too.
 ";
 
 fn page() -> String {

@@ -1,6 +1,7 @@
 //! The command line: flags, each with its environment variable.
 
-#[cfg(test)]
+// The page is about the binary as it is built by default.
+#[cfg(all(test, not(feature = "otel")))]
 mod documented;
 mod names;
 
@@ -75,6 +76,10 @@ pub struct RunArgs {
     /// What is logged: a level, or directives such as `info,baton_controller=debug`.
     #[arg(long, env = "BATON_LOG", default_value = "info")]
     pub log: String,
+    /// Where spans of passes and requests are sent, by OTLP over HTTP, such as `http://localhost:4318`. None are if absent.
+    #[cfg(feature = "otel")]
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<crate::telemetry::Endpoint>,
 }
 
 /// Settings of `baton check`: the same as those that `baton run` has here.

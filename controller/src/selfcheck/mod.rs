@@ -13,7 +13,10 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use futures::{StreamExt, stream};
 use http::Request;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
-use kube::{Api, Client, api::PostParams};
+use kube::{
+    Api, Client,
+    api::{ListParams, PostParams},
+};
 use serde::Deserialize;
 use tracing::{debug, info, warn};
 
@@ -23,7 +26,8 @@ use crate::{
     causes::with_causes,
     cli::LeaseArgs,
     readiness::{Gate, Readiness},
-    watches::Scope,
+    watched::WatchedWorkload,
+    watches::{Scope, scoped},
 };
 
 /// How many questions about permissions are asked at the same time.
@@ -117,7 +121,7 @@ impl SelfCheck {
         let (release, served, fields, access) =
             tokio::join!(self.release(), self.served(), self.fields(), self.access());
         // What isn't served can have no fields.
-        let is_served = !matches!(served, Verdict::Wrong(_));
+        let is_served = matches!(served, Verdict::Fine(_) | Verdict::Warning(_));
         let mut findings = vec![
             Finding { about: "API server", verdict: release },
             Finding { about: "Workloads", verdict: served },
@@ -138,13 +142,16 @@ impl SelfCheck {
         }
     }
 
+    /// Discovery would say it too, but a moment late.
     async fn served(&self) -> Verdict {
-        let path = format!("/apis/{}/{}", baton_crd::GROUP, baton_crd::VERSION);
-        match self.get(&path).await {
+        let place = self.scope.namespaces().first().copied().flatten();
+        let workloads: Api<WatchedWorkload> = scoped(&self.client, place);
+        let one = ListParams::default().limit(1);
+        match bounded(self.request_timeout, workloads.list_metadata(&one)).await {
             Ok(_) => Verdict::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
-            Err(error) if error.is_not_found() => Verdict::Wrong(definition::NOT_SERVED.to_owned()),
+            Err(error) if answered_with(&error, &[404]) => Verdict::Wrong(definition::NOT_SERVED.to_owned()),
             Err(error) if is_refused(&error) => {
-                Verdict::Warning(format!("can't ask whether they are served: {}", with_causes(&error)))
+                Verdict::Warning("can't be looked for without the permission to list them".to_owned())
             }
             Err(error) => unknown(&error),
         }
@@ -157,10 +164,10 @@ impl SelfCheck {
                 "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
                     .to_owned(),
             ),
-            Err(error) if is_refused(&error) => {
+            // As with predictions: where there is no schema to be had, Baton works without.
+            Err(error) => {
                 Verdict::Warning(format!("can't be compared with this version's: {}", with_causes(&error)))
             }
-            Err(error) => unknown(&error),
         }
     }
 
@@ -227,7 +234,12 @@ fn json<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, ActError> {
 
 /// Whether the API server won't tell, now or later.
 fn is_refused(error: &ActError) -> bool {
-    matches!(error, ActError::Answer(status) if matches!(status.code, 401 | 403 | 404 | 406))
+    answered_with(error, &[401, 403, 404, 406])
+}
+
+/// By the code alone: what isn't served is answered with a page, not with a Status.
+fn answered_with(error: &ActError, codes: &[u16]) -> bool {
+    matches!(error, ActError::Answer(status) if codes.contains(&status.code))
 }
 
 fn unknown(error: &ActError) -> Verdict {

@@ -16,6 +16,9 @@ use crate::{causes::with_causes, lock::lock};
 /// Longer than the longest pause between two attempts and the attempt itself.
 const OVER_AFTER: Duration = Duration::from_secs(90);
 
+/// How often a failure that goes on is logged.
+const TOLD_EVERY: Duration = Duration::from_secs(30);
+
 /// What is known of each watch. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health(Arc<Mutex<Vec<Watch>>>);
@@ -31,6 +34,8 @@ struct Watch {
 struct Trouble {
     since: Instant,
     last: Instant,
+    /// When it was logged.
+    told: Instant,
     words: String,
 }
 
@@ -75,15 +80,20 @@ impl Health {
 
 impl Watch {
     fn failed(&mut self, words: String, now: Instant) {
-        warn!(
-            watch = self.what,
-            error = words,
-            "a watch failed; it is tried again. If this goes on: is the Workload CRD installed, and may Baton list and \
-             watch in its scope?"
-        );
         let before = self.trouble.take().filter(|trouble| now.duration_since(trouble.last) < OVER_AFTER);
-        let since = before.map_or(now, |trouble| trouble.since);
-        self.trouble = Some(Trouble { since, last: now, words });
+        let is_told =
+            |before: &&Trouble| before.words == words && now.duration_since(before.told) < TOLD_EVERY;
+        let told = before.as_ref().filter(is_told).map(|before| before.told);
+        if told.is_none() {
+            warn!(
+                watch = self.what,
+                error = words,
+                "a watch failed; it is tried again. If this goes on: is the Workload CRD installed, and may Baton list and \
+                 watch in its scope?"
+            );
+        }
+        let since = before.map_or(now, |before| before.since);
+        self.trouble = Some(Trouble { since, last: now, told: told.unwrap_or(now), words });
     }
 }
 

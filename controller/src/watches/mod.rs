@@ -174,16 +174,21 @@ impl Stores {
     }
 }
 
+/// The Workloads in a namespace, or in all.
+pub(crate) fn scoped(client: &Client, namespace: Option<&str>) -> Api<WatchedWorkload> {
+    match namespace {
+        None => Api::all(client.clone()),
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+    }
+}
+
 /// Prepares the watches: of Workloads and of each kind of child. Of HorizontalPodAutoscalers all are watched, since
 /// what scales a Deployment needn't bear a label of Baton's; but only children are kept whole.
 pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
     let mut stores = Stores::empty();
     let (workloads, writer) = reflector::store();
     let selected = watcher::Config { label_selector: scope.selector.clone(), ..watcher::Config::default() };
-    let events = stores.watch("Workloads", scope, &selected, |namespace| match namespace {
-        None => Api::all(client.clone()),
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-    });
+    let events = stores.watch("Workloads", scope, &selected, |namespace| scoped(client, namespace));
     // One that is gone needs no look.
     let events = stores
         .cache("Workloads", writer, events)

@@ -71,8 +71,8 @@ impl Candidates {
             "subjects": subjects,
         });
         let params = PostParams::default();
-        let roles: Api<Role> = Api::namespaced(self.client.clone(), self.ns());
-        roles.create(&params, &serde_json::from_value(role).unwrap()).await.unwrap();
+        let granted: Api<Role> = Api::namespaced(self.client.clone(), self.ns());
+        granted.create(&params, &serde_json::from_value(role).unwrap()).await.unwrap();
         let bindings: Api<RoleBinding> = Api::namespaced(self.client.clone(), self.ns());
         bindings.create(&params, &serde_json::from_value(binding).unwrap()).await.unwrap();
     }

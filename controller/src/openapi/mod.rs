@@ -3,6 +3,8 @@
 //! One small request tells the hash of every OpenAPI v3 document; only what has changed is fetched and compiled. Refuses to
 //! know what the schemas are for.
 
+mod lean;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources};
@@ -179,8 +181,8 @@ impl SchemaCache {
         if fetched.is_some_and(|(fetched, _)| fetched == url) {
             return Ok(None);
         }
-        let text = self.get(url).await?;
-        let resources = Resources::from_openapi(&serde_json::from_str(&text)?)?;
+        let document = lean::read(&self.get(url).await?)?;
+        let resources = Resources::from_openapi(&document)?;
         Ok(Some((url.clone(), Arc::new(resources))))
     }
 

@@ -1,0 +1,119 @@
+//! What an operator takes when there is nothing to do: memory and processor time with a hundred settled Workloads.
+//!
+//! The figures of a debug build say little; `BATON_BIN` names another binary. With `--nocapture` it tells them.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use baton_crd::Workload;
+use baton_e2e::{ControlPlane, Operator, OperatorOptions};
+use futures::{StreamExt as _, stream};
+use kube::{
+    Api,
+    api::{ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+
+const WORKLOADS: usize = 100;
+const PATIENCE: Duration = Duration::from_mins(3);
+/// How long it is watched while it has nothing to do.
+const IDLE: Duration = Duration::from_secs(20);
+/// What each Workload may add, with its three children: their JSON is some 20 kB.
+const EACH: u64 = 150_000;
+
+fn workload(number: usize) -> Value {
+    json!({
+        "apiVersion": "baton.rs/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": format!("web-{number}")},
+        "spec": {
+            "template": {"spec": {"containers": [{
+                "name": "app", "image": format!("app:{number}"), "ports": [{"containerPort": 8080}],
+                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+                "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+                "readinessProbe": {"httpGet": {"port": 8080}},
+            }]}},
+            "replicas": 0,
+            "service": {"ports": [{"port": 80, "targetPort": 8080}]},
+            "disruptionBudget": {"maxUnavailable": 1},
+        },
+    })
+}
+
+/// A figure in `/proc/<pid>/status`, in bytes.
+fn memory(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn told(what: &str, pid: u32) -> u64 {
+    let mega = |name| memory(pid, name) / 100_000;
+    let anonymous = memory(pid, "RssAnon");
+    let (held, file, peak) = (mega("RssAnon"), mega("RssFile"), mega("VmHWM"));
+    println!(
+        "{what}: {}.{} MB of its own, {}.{} MB of its binary, at most {}.{} MB in all",
+        held / 10,
+        held % 10,
+        file / 10,
+        file % 10,
+        peak / 10,
+        peak % 10
+    );
+    anonymous
+}
+
+async fn settle(workloads: &Api<Workload>) {
+    let apply = async |number| {
+        let params = PatchParams::apply("user");
+        workloads.patch(&format!("web-{number}"), &params, &Patch::Apply(workload(number))).await.unwrap();
+    };
+    stream::iter(0..WORKLOADS).map(apply).buffer_unordered(8).collect::<()>().await;
+    let is_settled = |workload: &Workload| {
+        let conditions = workload.status.iter().flat_map(|status| &status.conditions);
+        conditions.filter(|one| matches!(&*one.type_, "Applied" | "Ready") && one.status == "True").count()
+            == 2
+    };
+    let end = Instant::now() + PATIENCE;
+    while !workloads.list(&ListParams::default()).await.unwrap().iter().all(is_settled) {
+        assert!(Instant::now() < end, "the Workloads don't settle");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_idle_operator_takes_little_memory_and_next_to_no_time() {
+    let cluster = ControlPlane::start().await.unwrap();
+    let namespace = cluster.namespace("footprint").await.unwrap();
+    let workloads: Api<Workload> = Api::namespaced(cluster.admin().await.unwrap(), namespace.name());
+    let start = async || {
+        let options =
+            OperatorOptions { name: Some("baton-footprint".to_owned()), ..OperatorOptions::default() };
+        let operator = Operator::start(&cluster, options).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        operator
+    };
+    let operator = start().await;
+    let before = told("without Workloads", operator.process().pid());
+    settle(&workloads).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let after = told("after it made a hundred", operator.process().pid());
+    let each = after.saturating_sub(before) / WORKLOADS as u64;
+    assert!(each <= EACH, "each Workload adds {each} bytes");
+
+    operator.stop().await.unwrap();
+    let operator = start().await;
+    told("started again with a hundred", operator.process().pid());
+    let begun = operator.cpu_time().unwrap();
+    tokio::time::sleep(IDLE).await;
+    let used = operator.cpu_time().unwrap().saturating_sub(begun);
+    println!(
+        "idle: {} microseconds of processor time a second",
+        used.as_micros() / u128::from(IDLE.as_secs())
+    );
+    assert!(used < IDLE / 20, "{used:?} in {IDLE:?} in which nothing happened");
+}
