@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use baton_e2e::{ControlPlane, Operator, OperatorOptions, guide};
 use serde_json::Value;
 
-use super::server::{cluster, kubectl};
+use super::{
+    objects::{kustomized, repository},
+    server::{cluster, kubectl},
+};
 
 const PAGE: &str = "docs/install.md";
 
@@ -37,6 +40,8 @@ async fn operator(cluster: &ControlPlane, home: &str, namespace: Option<&str>) -
         name: Some("baton".to_owned()),
         namespace: namespace.map(str::to_owned),
         installed: true,
+        // As in the manifests, so that the permissions for that are used too.
+        args: vec!["--leader-elect".to_owned()],
         ..OperatorOptions::default()
     };
     Operator::start(cluster, options).await.unwrap()
@@ -167,7 +172,27 @@ async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition()
     kubectl(cluster, "delete namespace shop").await;
     kubectl(cluster, "delete serviceaccount owner --namespace default").await;
     for folder in ["manifests/crd", "manifests/policies"] {
-        let folder = super::objects::repository(folder).display().to_string();
+        let folder = repository(folder).display().to_string();
         kubectl(cluster, &format!("delete --kustomize {folder}")).await;
     }
+}
+
+#[test]
+fn the_kustomization_that_the_page_shows_is_one() {
+    let page = std::fs::read_to_string(repository(PAGE)).unwrap();
+    let (_, yaml) = page.split_once("```yaml\n# my-baton/kustomization.yaml\n").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mine = folder.path().join("my-baton");
+    std::fs::create_dir(&mine).unwrap();
+    std::fs::write(mine.join("kustomization.yaml"), yaml.split("```").next().unwrap()).unwrap();
+    std::os::unix::fs::symlink(repository("").canonicalize().unwrap(), folder.path().join("baton")).unwrap();
+
+    let objects = kustomized(&mine);
+    let (_, deployment) = objects.iter().find(|(id, _)| id.kind == "Deployment").unwrap();
+    let pod = &deployment["spec"]["template"]["spec"];
+    assert_eq!(pod["containers"][0]["image"], "registry.example/baton:0.1.0");
+    assert_eq!(pod["imagePullSecrets"][0]["name"], "registry");
+    let variables = pod["containers"][0]["env"].as_array().unwrap();
+    assert!(variables.iter().any(|one| one["name"] == "BATON_LOG" && one["value"] == "debug"), "{variables:?}");
+    assert!(objects.keys().any(|id| id.kind == "PrometheusRule"));
 }

@@ -8,4 +8,5 @@ mod guide;
 mod monitoring;
 mod objects;
 mod operations;
+mod rbac;
 mod server;

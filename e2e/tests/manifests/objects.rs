@@ -75,11 +75,7 @@ pub fn repository(path: &str) -> PathBuf {
 
 impl Installation {
     pub fn by_kustomize(&self) -> Objects {
-        let kubectl = Assets::locate(&[Program::Kubectl]).unwrap().path(Program::Kubectl);
-        let folder = repository("manifests").join(self.folder);
-        let output = Command::new(kubectl).arg("kustomize").arg(folder).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        parse(&String::from_utf8(output.stdout).unwrap())
+        kustomized(&repository("manifests").join(self.folder))
     }
 
     pub fn by_helm(&self) -> Objects {
@@ -91,6 +87,14 @@ impl Installation {
         let file = |name| repository("charts/baton/examples").join(name).display().to_string();
         self.values.map(|name| vec!["--values".to_owned(), file(name)]).unwrap_or_default()
     }
+}
+
+/// What kustomize makes of a folder.
+pub fn kustomized(folder: &Path) -> Objects {
+    let kubectl = Assets::locate(&[Program::Kubectl]).unwrap().path(Program::Kubectl);
+    let output = Command::new(kubectl).arg("kustomize").arg(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    parse(&String::from_utf8(output.stdout).unwrap())
 }
 
 /// What the chart makes of these arguments, or what Helm says about them.

@@ -71,6 +71,67 @@ fn every_reason_of_an_event_has_a_row() {
     assert_eq!(column(&read("docs/operations.md"), "Events", 1), reasons);
 }
 
+/// The operator's sources without their tests, each as one line: a text that goes on in the next line is put together.
+fn sources() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    let mut folders = vec![repository("controller/src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]").next().unwrap().replace("\\\n", "\n");
+                let name = path.strip_prefix(repository("controller/src")).unwrap().display().to_string();
+                files.push((name, code.split_whitespace().collect::<Vec<_>>().join(" ")));
+            }
+        }
+    }
+    files
+}
+
+/// The text literals that follow, at once or in a `format!`, each place where `before` stands in this source.
+fn texts_after<'a>(source: &'a str, before: &str) -> Vec<&'a str> {
+    let rests = source.split(before).skip(1).filter_map(|rest| {
+        let rest = rest.trim_start();
+        rest.strip_prefix("format!(").unwrap_or(rest).trim_start().strip_prefix('"')
+    });
+    rests.map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+#[test]
+fn what_a_replica_says_when_it_cannot_work_has_a_row() {
+    let page = read("docs/operations.md");
+    let rows: BTreeSet<String> =
+        ["When a replica isn't ready", "When a replica ends"].iter().flat_map(|heading| column(&page, heading, 1)).collect();
+    let mut texts = 0;
+    for (name, source) in sources() {
+        let places = match name.as_str() {
+            "run.rs" => vec!["#[error(", "Gate::SelfCheck,", "Gate::Schemas,", "Gate::Shutdown,"],
+            "election/mod.rs" => vec!["#[error("],
+            _ if name.starts_with("selfcheck") => vec!["Verdict::Wrong(", "Verdict::Warning(", "Verdict::Unknown("],
+            _ => continue,
+        };
+        for text in places.into_iter().flat_map(|before| texts_after(&source, before)) {
+            texts += 1;
+            assert!(rows.iter().any(|row| text.contains(row.as_str())), "no row is about: {text} ({name})");
+        }
+    }
+    assert!(texts > 15, "{texts} texts");
+}
+
+#[test]
+fn every_row_is_about_what_the_operator_says() {
+    let page = read("docs/operations.md");
+    let sources = sources();
+    for heading in ["When a replica isn't ready", "When a replica ends", "Lines of the log"] {
+        for row in column(&page, heading, 1) {
+            assert!(sources.iter().any(|(_, source)| source.contains(&row)), "{heading}: nobody says {row}");
+        }
+    }
+}
+
 #[test]
 fn every_link_within_the_pages_leads_somewhere() {
     for page in ["docs/operations.md", "docs/install.md", "charts/baton/README.md"] {

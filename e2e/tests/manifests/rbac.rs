@@ -1,0 +1,27 @@
+//! The roles of the manifests grant what the operator says that it needs. That the chart grants the same is shown beside.
+
+use std::collections::BTreeSet;
+
+use baton_controller::permissions::{PERMISSIONS, Scope};
+use baton_e2e::permissions::{ELECTION, Permission, WORKLOADS, granted};
+
+fn needed(scope: Scope) -> BTreeSet<Permission> {
+    let rules = PERMISSIONS.iter().filter(|rule| rule.scope == scope);
+    let all = rules.flat_map(|rule| {
+        rule.verbs.iter().map(|verb| Permission {
+            group: rule.group.to_owned(),
+            resource: rule.resource.to_owned(),
+            name: rule.name.map(str::to_owned),
+            verb: (*verb).to_owned(),
+        })
+    });
+    all.collect()
+}
+
+#[test]
+fn the_manifests_grant_what_the_operator_needs_and_nothing_else() {
+    for (scope, manifest) in [(Scope::Watched, WORKLOADS), (Scope::Lease, ELECTION)] {
+        let granted: BTreeSet<Permission> = granted(manifest).unwrap().into_iter().collect();
+        assert_eq!(granted, needed(scope), "manifests/{manifest}");
+    }
+}
