@@ -118,6 +118,9 @@ pub enum Error {
     /// There can be no real node on this machine.
     #[error("there can be no real node here")]
     NoNode(#[from] crate::node::Unavailable),
+    /// The real node's machine is switched off, since it didn't come up again.
+    #[error("the node is switched off: its last start failed")]
+    NodeOff,
     /// kubectl ran and failed.
     #[error("{output}")]
     Kubectl {

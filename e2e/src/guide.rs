@@ -56,11 +56,19 @@ fn blocks(text: &str, heading: &str) -> Vec<String> {
 /// # Errors
 /// When a command fails, with all that was written up to then.
 pub async fn run(kubeconfig: &Path, commands: &str) -> Result<String, Error> {
+    run_in(&root(), kubeconfig, commands).await
+}
+
+/// As [`run`], in another folder: that of another version of this repository.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<String, Error> {
     let path =
         tokio::task::spawn_blocking(path).await.map_err(Error::parse("the outcome of the build"))??;
     let output = Command::new("/bin/sh")
         .args(["-eu", "-c", commands])
-        .current_dir(root())
+        .current_dir(folder)
         .env("PATH", path)
         .env("KUBECONFIG", kubeconfig)
         .env("KUBERC", "off")

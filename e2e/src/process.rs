@@ -322,6 +322,16 @@ mod tests {
     }
 
     #[test]
+    fn a_command_within_another_one_keeps_its_environment_and_folder() {
+        let mut outer = Command::new("nice");
+        outer.args(["-n", "0"]);
+        let mut inner = shell("echo $NAMED $PWD");
+        inner.env("NAMED", "so").current_dir("/");
+        let output = within(outer, &inner).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "so /\n");
+    }
+
+    #[test]
     fn dropping_kills() {
         let (process, _folder) = spawn("exec sleep 600");
         let pid = process.pid();

@@ -1,16 +1,9 @@
-//! Baton on the node, installed as `docs/install.md` says: its image by the name that it has there, and `manifests/` by
-//! kustomize.
-
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+//! Baton's pods, where it was installed on the node as `docs/install.md` says. It doesn't install it.
 
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::Pod};
 use kube::Api;
 
-use super::{Image, Node};
+use super::Node;
 use crate::Error;
 
 /// The namespace that Baton is installed in.
@@ -21,18 +14,6 @@ pub const USER: &str = "system:serviceaccount:baton-system:baton";
 const LIMIT: &str = "--timeout=120s";
 
 impl Node {
-    /// Installs Baton with this image, or goes over to it, and waits until its pods are ready.
-    ///
-    /// # Errors
-    /// When kubectl fails, or the pods aren't ready in time.
-    pub async fn install_baton(&self, image: &Image) -> Result<(), Error> {
-        self.load(image).await?;
-        let folder = self.overlay(image)?.display().to_string();
-        let cluster = self.control_plane();
-        cluster.kubectl(["apply", "--server-side", "-k", &folder]).await?.success()?;
-        self.baton_is_ready().await
-    }
-
     /// Waits until all of Baton's pods that are wanted are there and ready.
     ///
     /// # Errors
@@ -56,33 +37,5 @@ impl Node {
         pods.get(&holder)
             .await
             .map_err(Error::api(format!("read the pod {holder:?}, which Baton's lease names")))
-    }
-
-    /// A kustomization as an administrator keeps one beside the manifests, to name the image.
-    fn overlay(&self, image: &Image) -> Result<PathBuf, Error> {
-        let folder = self.dir().join("install");
-        let manifests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests");
-        if !folder.exists() {
-            fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
-            let failed = |source| Error::Spawn { program: "cp".to_owned(), source };
-            Command::new("cp")
-                .arg("-r")
-                .args([&manifests, &folder])
-                .stdin(Stdio::null())
-                .status()
-                .map_err(failed)?;
-        }
-        let (name, tag) = image.name().rsplit_once(':').unwrap_or((image.name(), "latest"));
-        let text = format!(
-            "apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [manifests]
-images:
-  - {{name: baton, newName: {name}, newTag: {tag}}}
-"
-        );
-        let file = folder.join("kustomization.yaml");
-        fs::write(&file, text).map_err(Error::file("write", &file))?;
-        Ok(folder)
     }
 }

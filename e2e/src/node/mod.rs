@@ -67,7 +67,7 @@ pub struct Node {
     assets: Assets,
     /// How often the machine was switched on.
     boots: usize,
-    /// For the network's log.
+    /// For the network's log, and for a name that nobody else has.
     _folder: Folder,
 }
 
@@ -127,7 +127,7 @@ impl Node {
     /// # Errors
     /// When containerd doesn't take it.
     pub async fn load(&self, image: &Image) -> Result<(), Error> {
-        let Some(running) = &self.running else { return Ok(()) };
+        let running = self.running.as_ref().ok_or(Error::NodeOff)?;
         load(&running.machine, image).await
     }
 

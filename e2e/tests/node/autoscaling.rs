@@ -3,14 +3,14 @@
 use baton_e2e::ReplicaWatch;
 
 use crate::{
-    stage::{Stage, VERSION},
+    stage::Stage,
     workload::{WEB, Web, autoscaled},
 };
 
 #[tokio::test]
 async fn load_on_real_pods_scales_through_a_handover_and_back_without_a_dip() {
     let Some(stage) = Stage::enter("autoscaling").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
     stage.node.install_metrics_server().await.unwrap();
     let web = Web::start(&stage, WEB).await;
     let watch = ReplicaWatch::start(stage.cluster(), web.namespace.name(), "web").await.unwrap();

@@ -5,14 +5,14 @@ use std::time::Instant;
 use kube::ResourceExt as _;
 
 use crate::{
-    stage::{HOME, Stage, VERSION},
+    stage::{HOME, Stage},
     workload::{WEB, Web},
 };
 
 #[tokio::test]
 async fn another_replica_leads_when_the_leaders_pod_is_deleted_or_killed() {
     let Some(stage) = Stage::enter("failover").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
     let web = Web::start(&stage, WEB).await;
     for (replicas, how) in [(3, "deleted"), (4, "killed")] {
         let pod = stage.node.baton_leader().await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baton_e2e::node::Usage;
 
-use crate::stage::{HOME, Stage, VERSION};
+use crate::stage::{HOME, Stage};
 
 /// How many Workloads there are.
 const WORKLOADS: usize = 100;
@@ -16,7 +16,7 @@ const SPAN: Duration = Duration::from_mins(1);
 #[tokio::test]
 async fn a_hundred_settled_workloads_cost_little() {
     let Some(stage) = Stage::enter("footprint").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
     let namespace = stage.cluster().namespace("many").await.unwrap();
     stage.apply(&namespace, &(0..WORKLOADS).map(workload).collect::<String>()).await;
     stage

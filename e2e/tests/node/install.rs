@@ -1,5 +1,7 @@
 //! Baton is installed as the docs say, runs under the restricted level, and does its work from there.
 
+use baton_e2e::guide;
+
 use crate::{
     stage::{HOME, Stage, VERSION},
     workload::{WEB, Web},
@@ -8,7 +10,7 @@ use crate::{
 #[tokio::test]
 async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
     let Some(stage) = Stage::enter("install").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
 
     let namespace = stage.get(&format!("namespace {HOME}")).await;
     assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
@@ -20,7 +22,7 @@ async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
     for pod in pods["items"].as_array().unwrap() {
         let status = &pod["status"]["containerStatuses"][0];
         assert_eq!((&status["ready"], &status["restartCount"]), (&true.into(), &0.into()), "{status}");
-        assert_eq!(status["image"], format!("localhost/baton:{VERSION}"));
+        assert_eq!(status["image"], format!("docker.io/library/baton:{VERSION}"));
         assert_eq!(pod["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"], true);
     }
 }
@@ -28,7 +30,7 @@ async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
 #[tokio::test]
 async fn a_workload_runs_and_serves_through_its_service() {
     let Some(stage) = Stage::enter("workload").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
     let web = Web::start(&stage, WEB).await;
     web.serves(2).await;
     // A new template is a rolling update of real pods.
@@ -38,9 +40,20 @@ async fn a_workload_runs_and_serves_through_its_service() {
 }
 
 #[tokio::test]
+async fn what_the_docs_say_shows_that_it_works() {
+    let Some(stage) = Stage::enter("docs").await else { return };
+    stage.install().await;
+    for (block, typed) in guide::commands("docs/install.md", "See that it works").unwrap().iter().enumerate()
+    {
+        let told = guide::run(stage.cluster().kubeconfig(), typed).await;
+        assert!(told.is_ok(), "{block}: {}", told.unwrap_err().report());
+    }
+}
+
+#[tokio::test]
 async fn baton_ends_at_once_when_it_is_told_to() {
     let Some(stage) = Stage::enter("termination").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
     let pods = stage.get(&format!("pods --namespace {HOME}")).await;
     let pod = pods["items"][0]["metadata"]["name"].as_str().unwrap();
     let began = std::time::Instant::now();

@@ -5,11 +5,13 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod autoscaling;
+mod chart;
 mod failover;
 mod footprint;
 mod image;
 mod install;
 mod reboot;
 mod stage;
+mod uninstall;
 mod upgrade;
 mod workload;

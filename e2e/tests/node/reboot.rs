@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use crate::{
-    stage::{Stage, USER, VERSION},
+    stage::{Stage, USER},
     workload::{WEB, Web},
 };
 
 #[tokio::test]
 async fn after_a_reboot_everything_is_back_and_baton_writes_to_no_child() {
     let Some(mut stage) = Stage::enter("reboot").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
     let namespace = {
         let web = Web::start(&stage, WEB).await;
         web.serves(2).await;

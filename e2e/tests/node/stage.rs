@@ -1,13 +1,15 @@
 //! What every test plays on: the one node, Baton's images on it, and ways to type commands and to wait.
 
 use std::{
-    env,
+    env, fs,
     io::Write as _,
+    path::Path,
+    process::Command,
     time::{Duration, Instant},
 };
 
 pub use baton_e2e::node::{HOME, USER};
-use baton_e2e::{ControlPlane, Error, Namespace, Node, node::Image};
+use baton_e2e::{ControlPlane, Error, Namespace, Node, guide, node::Image};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
@@ -49,11 +51,47 @@ impl Stage {
         self.cluster().kubectl(command.split(' ')).await.unwrap().success().unwrap()
     }
 
-    /// Installs this version of Baton as docs/install.md says, or goes over to it, and waits until it runs.
-    pub async fn install(&self, version: &str) {
-        let image = Image::baton(version).unwrap();
-        let outcome = self.node.install_baton(&image).await;
-        self.or_report(outcome).await;
+    /// Installs Baton, if it isn't there, as docs/install.md says.
+    pub async fn install(&self) {
+        self.follow("Install").await;
+    }
+
+    /// Types the first block of commands in a section of docs/install.md.
+    pub async fn follow(&self, section: &str) -> String {
+        let typed = guide::run(self.cluster().kubeconfig(), &commands(section)[0]).await;
+        self.or_report(typed).await
+    }
+
+    /// As [`follow`](Self::follow), any block of the section, in the next version of this repository.
+    pub async fn follow_in_next(&self, section: &str, block: usize) -> String {
+        let next = tempfile::tempdir().unwrap();
+        make_next(next.path());
+        let typed = guide::run_in(next.path(), self.cluster().kubeconfig(), &commands(section)[block]).await;
+        self.or_report(typed).await
+    }
+
+    /// Types a command of Helm's.
+    pub async fn helm(&self, command: &str) {
+        let typed = guide::run(self.cluster().kubeconfig(), &format!("helm {command}")).await;
+        self.or_report(typed).await;
+    }
+
+    /// Makes sure that nothing is installed.
+    pub async fn uninstall(&self) {
+        let installed = self.kubectl("get crd workloads.baton.rs --ignore-not-found -o name").await;
+        if !installed.is_empty() {
+            self.follow("Uninstall and take everything along").await;
+        }
+        self.absent(&format!("namespace/{HOME}")).await;
+    }
+
+    /// Waits until none of these is there.
+    pub async fn absent(&self, what: &str) {
+        self.eventually(&format!("{what} to be gone"), async || {
+            let left = self.kubectl(&format!("get {what} --ignore-not-found -o name")).await;
+            if left.is_empty() { Ok(()) } else { Err(left) }
+        })
+        .await;
     }
 
     /// Waits until all replicas of Baton that are wanted are there and ready.
@@ -62,9 +100,10 @@ impl Stage {
         self.or_report(outcome).await;
     }
 
-    async fn or_report(&self, outcome: Result<(), Error>) {
-        if let Err(error) = outcome {
-            panic!("{}\n{}", error.report(), self.node.report().await);
+    async fn or_report<T>(&self, outcome: Result<T, Error>) -> T {
+        match outcome {
+            Ok(value) => value,
+            Err(error) => panic!("{}\n{}", error.report(), self.node.report().await),
         }
     }
 
@@ -106,21 +145,40 @@ impl Drop for Stage {
     }
 }
 
+/// The blocks of commands in a section.
+fn commands(section: &str) -> Vec<String> {
+    guide::commands("docs/install.md", section).unwrap()
+}
+
+/// What installs Baton, of another version.
+fn make_next(folder: &Path) {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for part in ["manifests", "charts"] {
+        let copied = Command::new("cp").arg("-r").arg(repository.join(part)).arg(folder).status().unwrap();
+        assert!(copied.success());
+    }
+    for file in ["manifests/deploy/deployment.yaml", "charts/baton/Chart.yaml"] {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(VERSION), "{file}");
+        fs::write(path, text.replace(VERSION, NEXT)).unwrap();
+    }
+}
+
 async fn start() -> Node {
     let began = Instant::now();
-    let images = || [Image::web(), Image::baton(VERSION), Image::baton(NEXT)].map(Result::unwrap);
-    let images = tokio::task::spawn_blocking(images).await.unwrap();
-    let built = Instant::now();
+    let build = || {
+        let sample = Image::web_in_place_of("docker.io/library/nginx:1.29");
+        [Image::baton(VERSION), Image::baton(NEXT), Image::web(), sample].map(Result::unwrap)
+    };
+    let images = tokio::task::spawn_blocking(build).await.unwrap();
+    let (built, began) = (began.elapsed(), Instant::now());
     let node = Node::start().await.unwrap_or_else(|error| panic!("no node: {}", error.report()));
+    let started = began.elapsed();
     for image in &images {
         node.load(image).await.unwrap();
     }
-    let (images, node_and_load) = (built - began, built.elapsed());
-    say(&format!(
-        "images after {:.1} s, the node {:.1} s later",
-        images.as_secs_f64(),
-        node_and_load.as_secs_f64()
-    ));
+    say(&format!("images after {:.1} s, the node {:.1} s later", built.as_secs_f64(), started.as_secs_f64()));
     node
 }
 

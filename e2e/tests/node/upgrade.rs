@@ -10,7 +10,7 @@ use crate::{
 #[tokio::test]
 async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no_child() {
     let Some(stage) = Stage::enter("upgrade").await else { return };
-    stage.install(VERSION).await;
+    stage.install().await;
     stage.node.install_metrics_server().await.unwrap();
     let web = Web::start(&stage, WEB).await;
     let watch = ReplicaWatch::start(stage.cluster(), web.namespace.name(), "web").await.unwrap();
@@ -20,7 +20,8 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
     web.condition("HandoverPending", "True").await;
     let audit = stage.cluster().audit().unwrap();
     let mark = audit.mark().unwrap();
-    stage.install(NEXT).await;
+    stage.follow_in_next("Upgrade", 0).await;
+    assert_eq!(image(&stage).await, format!("baton:{NEXT}"));
     web.condition("HandoverPending", "True").await;
     let writes = || audit.since(mark).unwrap().by(USER).namespace(web.namespace.name()).writes();
     let children =
@@ -36,11 +37,14 @@ async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no
 
     // The next version lets its own entry go when the autoscaler has written; after that all is at rest.
     let before = children().len();
-    stage.kubectl(&format!("rollout undo deployment/baton --namespace {HOME}")).await;
-    stage.running().await;
-    let image =
-        stage.kubectl(&format!("get deployment baton --namespace {HOME} -o jsonpath={{..image}}")).await;
-    assert_eq!(image, format!("localhost/baton:{VERSION}"));
+    stage.follow("Roll back").await;
+    assert_eq!(image(&stage).await, format!("baton:{VERSION}"));
     web.condition("HandedOver", "True").await;
     assert_eq!(children().len(), before, "the rollback wrote to {}", children());
+}
+
+/// The image that Baton's pods are to have.
+async fn image(stage: &Stage) -> String {
+    let deployment = stage.get(&format!("deployment baton --namespace {HOME}")).await;
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap().to_owned()
 }

@@ -96,6 +96,13 @@ impl<'a> Web<'a> {
         pods["items"].as_array().unwrap().iter().filter(stays).filter_map(address).collect()
     }
 
+    /// The names of the pods.
+    pub async fn names(&self) -> Vec<String> {
+        let pods = self.get("pods").await;
+        let name = |pod: &Value| pod["metadata"]["name"].as_str().unwrap().to_owned();
+        pods["items"].as_array().unwrap().iter().map(name).collect()
+    }
+
     /// Keeps each pod's processor busy for so long.
     pub async fn load(&self, length: &str) {
         for pod in self.pods().await {

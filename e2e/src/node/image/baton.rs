@@ -32,8 +32,8 @@ const SOURCES: [&str; 8] =
     [".dockerignore", "Cargo.lock", "Cargo.toml", "Dockerfile", "controller", "crd", "merge", "release"];
 
 impl Image {
-    /// The operator's image as the repository's Dockerfile makes it, labelled with this version, as `localhost/baton` with
-    /// the version as its tag.
+    /// The operator's image as the repository's Dockerfile makes it, labelled and tagged with this version, by the name that
+    /// `baton:0.1.0` in a manifest stands for.
     ///
     /// The first build takes minutes, later ones what has changed; cargo's target folder is kept beside the images.
     ///
@@ -46,7 +46,7 @@ impl Image {
             collect(&root, Path::new(source), &mut content)?;
         }
         let store = Store::open()?;
-        let name = format!("localhost/baton:{version}");
+        let name = format!("docker.io/library/baton:{version}");
         store.once(&name, &content, |store| {
             eprintln!("baton-e2e: building the image {name} from the Dockerfile");
             let began = Instant::now();
@@ -71,7 +71,7 @@ fn build(store: &Store, root: &Path, name: &str, version: &str) -> Result<(), Er
         command.arg("--volume").arg(format!("{}:{to}:ro", from.display()));
     }
     command.args(["--tag", name, "--build-arg", &format!("VERSION={version}")]).arg(root);
-    store.run(&mut command)
+    store.run(&command)
 }
 
 /// Folders and links; the recipe is the only file of its context that isn't one of them.

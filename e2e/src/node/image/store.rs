@@ -4,16 +4,19 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
+    time::Duration,
 };
 
 use super::Image;
-use crate::{Error, assets, process};
+use crate::{Error, Process, assets};
 
 /// Where buildah keeps what builds mount as caches, such as cargo's target folder.
 const CACHES: &str = "caches";
 /// How many lines of a failed build are shown.
 const SHOWN: usize = 40;
+/// How long a build may take: far longer than it does, also on a slow machine.
+const LIMIT: Duration = Duration::from_hours(1);
 
 /// The storage.
 pub(super) struct Store {
@@ -76,21 +79,24 @@ impl Store {
         buildah
     }
 
-    /// Runs a command to its end.
-    pub(super) fn run(&self, command: &mut Command) -> Result<(), Error> {
-        let output = command
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| Error::Spawn { program: "buildah".to_owned(), source })?;
-        if output.status.success() {
-            return Ok(());
+    /// Runs a command to its end. It ends with this program at the latest.
+    pub(super) fn run(&self, command: &Command) -> Result<(), Error> {
+        let log = self.folder.join("log");
+        let buildah = Process::spawn("buildah", command, &log, Duration::ZERO)?;
+        match buildah.wait(LIMIT) {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(Error::Build {
+                command: format!("{command:?}"),
+                folder: self.folder.clone(),
+                status,
+                output: buildah.log_tail(SHOWN),
+            }),
+            None => Err(Error::Timeout {
+                what: format!("the end of {command:?}"),
+                limit: LIMIT,
+                state: format!("it said:\n{}", buildah.log_tail(SHOWN)),
+            }),
         }
-        Err(Error::Build {
-            command: format!("{command:?}"),
-            folder: self.folder.clone(),
-            status: output.status,
-            output: process::last_lines(&String::from_utf8_lossy(&output.stderr), SHOWN),
-        })
     }
 
     /// Complete or not at all: written under another name first.

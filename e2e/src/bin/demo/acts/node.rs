@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::SocketAddr, time::Instant};
 
 use anyhow::Context as _;
 use baton_e2e::{
-    Node,
+    Node, guide,
     node::{HOME, Image, USER},
 };
 use k8s_openapi::api::core::v1::Service;
@@ -43,10 +43,12 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     }
 
     print::heading(2, "Baton, and a Workload");
-    print::say("Baton's image is built from the Dockerfile, and installed from the manifests:");
+    print::say("Baton's image is built from the Dockerfile, and installed as docs/install.md says:");
     let baton = tokio::task::spawn_blocking(|| Image::baton(VERSION)).await??;
-    print::code("$ kubectl apply --server-side -k manifests");
-    node.install_baton(&baton).await?;
+    node.load(&baton).await?;
+    let install = guide::commands("docs/install.md", "Install")?.swap_remove(0);
+    print::code(&install.lines().map(|line| format!("$ {line}\n")).collect::<String>());
+    guide::run(node.control_plane().kubeconfig(), &install).await?;
     let args = ["get", "pods", "--namespace", HOME];
     let pods = node.control_plane().kubectl(args).await?.success()?;
     print::code(&format!("$ kubectl {}\n{pods}", args.join(" ")));
