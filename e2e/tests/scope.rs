@@ -64,9 +64,6 @@ impl Place {
 async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made() {
     let cluster = ControlPlane::shared().await;
     let (one, two, other) = (Place::new(cluster).await, Place::new(cluster).await, Place::new(cluster).await);
-    other.apply("web", "a", "app:1").await;
-    one.apply("early", "a", "app:1").await;
-
     let args = [
         "--namespace".to_owned(),
         format!("{},{}", one.namespace, two.namespace),
@@ -75,7 +72,9 @@ async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made() 
     ];
     let options = OperatorOptions { args: args.to_vec(), ..OperatorOptions::default() };
     let _operator = Operator::start(cluster, options).await.unwrap();
-    one.runs("early", "app:1").await;
+    other.apply("web", "a", "app:1").await;
+    one.apply("stays", "a", "app:1").await;
+    one.runs("stays", "app:1").await;
     one.apply("web", "a", "app:1").await;
     two.apply("web", "b", "app:1").await;
     two.apply("alien", "c", "app:1").await;
@@ -86,10 +85,10 @@ async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made() 
     one.apply("web", "c", "app:2").await;
     // Children are watched in both namespaces, whichever was listed last.
     for place in [&one, &two] {
-        place.deployments().delete("early", &DeleteParams::default()).await.ok();
+        place.deployments().delete("stays", &DeleteParams::default()).await.ok();
         place.deployments().delete("web", &DeleteParams::default()).await.ok();
     }
-    one.runs("early", "app:1").await;
+    one.runs("stays", "app:1").await;
     two.runs("web", "app:1").await;
     assert_eq!(one.image("web").await, None, "nobody's by now");
 

@@ -164,10 +164,12 @@ impl SelfCheck {
                 "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
                     .to_owned(),
             ),
-            // As with predictions: where there is no schema to be had, Baton works without.
-            Err(error) => {
+            // As with predictions: where the API server has no schema to give, Baton works without.
+            Err(error @ ActError::Answer(_)) => {
                 Verdict::Warning(format!("can't be compared with this version's: {}", with_causes(&error)))
             }
+            // That one can't be read passes: while a definition changes, its document is empty for a moment.
+            Err(error) => unknown(&error),
         }
     }
 
