@@ -71,6 +71,14 @@ async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
     }
 }
 
+/// The children in this namespace, and that they belong to nobody.
+async fn orphans(cluster: &ControlPlane, namespace: &str) {
+    for child in CHILDREN.split(' ') {
+        let left = object(cluster, child, namespace).await;
+        assert_eq!(left["metadata"]["ownerReferences"], Value::Null, "{child}");
+    }
+}
+
 #[tokio::test]
 async fn uninstalled_the_one_way_everything_runs_on() {
     let (cluster, _turn) = cluster().await;
@@ -99,10 +107,7 @@ async fn uninstalled_the_one_way_everything_runs_on() {
     assert!(operator.stop().await.unwrap().success());
     follow(admin, "Uninstall and leave everything running", 0).await;
 
-    for child in CHILDREN.split(' ') {
-        let left = object(cluster, child, ns).await;
-        assert_eq!(left["metadata"]["ownerReferences"], Value::Null, "{child}");
-    }
+    orphans(cluster, ns).await;
     let after = object(cluster, "deployment/web", ns).await;
     for field in ["/metadata/uid", "/metadata/generation", "/spec"] {
         assert_eq!(before.pointer(field), after.pointer(field), "{field}");
@@ -124,13 +129,33 @@ async fn uninstalled_the_other_way_everything_goes() {
     apply(cluster, namespace.name(), WEB).await;
     let ready = "wait --for=condition=Ready workloads.baton.rs/web --timeout 60s --namespace";
     kubectl(cluster, &format!("{ready} {namespace}")).await;
-    // An upgrade to the same version changes nothing, and can be rolled back.
+    // An upgrade to the same version changes nothing.
     follow(admin, "Upgrade", 0).await;
 
     assert!(operator.stop().await.unwrap().success());
     follow(admin, "Uninstall and take everything along", 0).await;
     gone(cluster, CHILDREN, namespace.name()).await;
     gone(cluster, "pods", namespace.name()).await;
+}
+
+#[tokio::test]
+async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_go_of() {
+    let (cluster, _turn) = cluster().await;
+    let admin = cluster.kubeconfig();
+    follow(admin, "Install with Helm", 0).await;
+    let operator = operator(cluster, "baton-system", None).await;
+    let namespace = cluster.namespace("helm").await.unwrap();
+    apply(cluster, namespace.name(), WEB).await;
+    let ready = "wait --for=condition=Ready workloads.baton.rs/web --timeout 60s --namespace";
+    kubectl(cluster, &format!("{ready} {namespace}")).await;
+    follow(admin, "Upgrade", 1).await;
+
+    assert!(operator.stop().await.unwrap().success());
+    follow(admin, "Uninstall and leave everything running", 1).await;
+    object(cluster, "workloads.baton.rs/web", namespace.name()).await;
+    follow(admin, "Uninstall and leave everything running", 2).await;
+    orphans(cluster, namespace.name()).await;
+    kubectl(cluster, "delete namespace baton-system").await;
 }
 
 #[tokio::test]
@@ -193,6 +218,9 @@ fn the_kustomization_that_the_page_shows_is_one() {
     assert_eq!(pod["containers"][0]["image"], "registry.example/baton:0.1.0");
     assert_eq!(pod["imagePullSecrets"][0]["name"], "registry");
     let variables = pod["containers"][0]["env"].as_array().unwrap();
-    assert!(variables.iter().any(|one| one["name"] == "BATON_LOG" && one["value"] == "debug"), "{variables:?}");
+    assert!(
+        variables.iter().any(|one| one["name"] == "BATON_LOG" && one["value"] == "debug"),
+        "{variables:?}"
+    );
     assert!(objects.keys().any(|id| id.kind == "PrometheusRule"));
 }

@@ -14,19 +14,22 @@ use serde_json::Value;
 
 /// The ways of installing Baton that both kustomize and Helm know.
 pub const INSTALLATIONS: [Installation; 4] = [
-    Installation { folder: ".", namespace: "baton-system", values: None },
+    Installation { folder: ".", section: "Install", namespace: "baton-system", values: None },
     Installation {
         folder: "overlays/single-namespace",
+        section: "Install for one namespace",
         namespace: "shop",
         values: Some("single-namespace.yaml"),
     },
     Installation {
         folder: "overlays/high-availability",
+        section: "Install in three zones",
         namespace: "baton-system",
         values: Some("high-availability.yaml"),
     },
     Installation {
         folder: "overlays/monitoring",
+        section: "Install with monitoring",
         namespace: "baton-system",
         values: Some("monitoring.yaml"),
     },
@@ -35,6 +38,8 @@ pub const INSTALLATIONS: [Installation; 4] = [
 pub struct Installation {
     /// Below `manifests/`.
     pub folder: &'static str,
+    /// Of `docs/install.md`.
+    pub section: &'static str,
     pub namespace: &'static str,
     /// Below the chart's `examples/`.
     pub values: Option<&'static str>,

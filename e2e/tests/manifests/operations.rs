@@ -103,14 +103,18 @@ fn texts_after<'a>(source: &'a str, before: &str) -> Vec<&'a str> {
 #[test]
 fn what_a_replica_says_when_it_cannot_work_has_a_row() {
     let page = read("docs/operations.md");
-    let rows: BTreeSet<String> =
-        ["When a replica isn't ready", "When a replica ends"].iter().flat_map(|heading| column(&page, heading, 1)).collect();
+    let rows: BTreeSet<String> = ["When a replica isn't ready", "When a replica ends"]
+        .iter()
+        .flat_map(|heading| column(&page, heading, 1))
+        .collect();
     let mut texts = 0;
     for (name, source) in sources() {
         let places = match name.as_str() {
             "run.rs" => vec!["#[error(", "Gate::SelfCheck,", "Gate::Schemas,", "Gate::Shutdown,"],
             "election/mod.rs" => vec!["#[error("],
-            _ if name.starts_with("selfcheck") => vec!["Verdict::Wrong(", "Verdict::Warning(", "Verdict::Unknown("],
+            _ if name.starts_with("selfcheck") => {
+                vec!["Verdict::Wrong(", "Verdict::Warning(", "Verdict::Unknown("]
+            }
             _ => continue,
         };
         for text in places.into_iter().flat_map(|before| texts_after(&source, before)) {

@@ -1,9 +1,9 @@
 //! The API server takes every installation, without a warning, and its pods are admitted.
 
-use baton_e2e::{ControlPlane, Output};
+use baton_e2e::{ControlPlane, guide};
 use tokio::sync::Mutex;
 
-use super::objects::{INSTALLATIONS, helm, repository};
+use super::objects::{INSTALLATIONS, Installation, helm, repository};
 
 /// The Prometheus operator's definitions, with no more than what lets objects of them be stored.
 fn prometheus_definitions() -> String {
@@ -42,37 +42,29 @@ pub async fn kubectl(cluster: &ControlPlane, line: &str) -> String {
     cluster.kubectl(line.split(' ')).await.unwrap().success().unwrap()
 }
 
-fn without_warnings(output: Output) -> String {
-    assert_eq!(output.stderr, "", "{output}");
-    output.success().unwrap()
-}
-
 #[tokio::test]
 async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted() {
     let (cluster, _turn) = cluster().await;
-    for installation in INSTALLATIONS {
-        let namespace = installation.namespace;
-        if namespace != "baton-system" {
-            kubectl(cluster, &format!("create namespace {namespace}")).await;
-            // Whatever isn't up to the strictest standard would be refused.
-            let label = "pod-security.kubernetes.io/enforce=restricted";
-            kubectl(cluster, &format!("label namespace {namespace} {label}")).await;
+    for Installation { folder, section, namespace, .. } in INSTALLATIONS {
+        for commands in guide::commands("docs/install.md", section).unwrap() {
+            let commands = format!("exec 2>&1\n{commands}");
+            let told =
+                guide::run(cluster.kubeconfig(), &commands).await.unwrap_or_else(|error| panic!("{error}"));
+            assert!(!told.contains("Warning"), "{section}: {told}");
+            if told.contains(&format!("namespace/{namespace} created")) {
+                // Whatever isn't up to the strictest standard is refused from now on.
+                let label = "pod-security.kubernetes.io/enforce=restricted";
+                kubectl(cluster, &format!("label namespace {namespace} {label}")).await;
+            }
         }
-        let folder = repository("manifests").join(installation.folder).display().to_string();
-        without_warnings(cluster.kubectl(["apply", "--server-side", "--kustomize", &folder]).await.unwrap());
-        // There are no zones here, so its pods find no place.
-        if installation.folder != "overlays/high-availability" {
-            kubectl(
-                cluster,
-                &format!("rollout status deployment/baton --namespace {namespace} --timeout 60s"),
-            )
-            .await;
-        }
-        without_warnings(
-            cluster.kubectl(["delete", "--ignore-not-found", "--kustomize", &folder]).await.unwrap(),
-        );
-        if namespace != "baton-system" {
+        let mut left = vec![format!("manifests/{folder}")];
+        if folder == "overlays/single-namespace" {
             kubectl(cluster, &format!("delete namespace {namespace}")).await;
+            left = vec!["manifests/crd".to_owned(), "manifests/policies".to_owned()];
+        }
+        for folder in left {
+            let folder = repository(&folder).display().to_string();
+            kubectl(cluster, &format!("delete --ignore-not-found --kustomize {folder}")).await;
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `manifests/` as an administrator installs it.
 
+use std::time::{Duration, Instant};
+
 use baton_e2e::ControlPlane;
 
 #[tokio::test]
@@ -27,4 +29,42 @@ async fn one_kubectl_apply_installs_the_operator_with_its_permissions() {
 
     let again = control_plane.kubectl(install).await.unwrap().success().unwrap();
     assert!(again.contains("serverside-applied"), "installing twice is no mistake: {again}");
+}
+
+#[tokio::test]
+async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads() {
+    let control_plane = ControlPlane::shared().await;
+    let kubectl = async |line: &str| control_plane.kubectl(line.split(' ')).await.unwrap();
+    let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/crd");
+    kubectl(&format!("apply --server-side -k {manifests}")).await.success().unwrap();
+    let namespace = control_plane.namespace("roles").await.unwrap();
+    for role in ["view", "edit"] {
+        let line = format!(
+            "create rolebinding {role} --clusterrole {role} --user {role}-only --namespace {namespace}"
+        );
+        kubectl(&line).await.success().unwrap();
+    }
+
+    let may = async |who: &str, verb: &str, what: &str| {
+        let line = format!("auth can-i {verb} {what} --as {who} --namespace {namespace}");
+        kubectl(&line).await.stdout.trim() == "yes"
+    };
+    // The controller that puts roles together takes a moment.
+    let end = Instant::now() + Duration::from_mins(1);
+    while !(may("view-only", "watch", "workloads.baton.rs").await
+        && may("edit-only", "create", "workloads.baton.rs").await)
+    {
+        assert!(Instant::now() < end, "the roles don't reach the cluster's own");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    for (verb, what) in [
+        ("patch", "workloads.baton.rs"),
+        ("patch", "workloads.baton.rs --subresource scale"),
+        ("delete", "workloads.baton.rs"),
+    ] {
+        assert!(may("edit-only", verb, what).await, "{verb} {what}");
+        assert!(!may("view-only", verb, what).await, "{verb} {what}");
+    }
+    // What Baton says of a Workload is Baton's to say.
+    assert!(!may("edit-only", "patch", "workloads.baton.rs --subresource status").await);
 }
