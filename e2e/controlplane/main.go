@@ -1,6 +1,6 @@
-// Command controlplane is etcd, the Kubernetes control plane and kubectl in one binary.
+// Command controlplane is etcd, the Kubernetes control plane and kubectl in one binary; on Linux also what runs on a node.
 //
-// One binary instead of five, because the five share nearly all of their code: it links once, and takes a
+// One binary instead of seven, because the seven share nearly all of their code: it links once, and takes a
 // fifth of the disk. Which of them it is comes from the name it is called by, or else from its first argument:
 //
 //	controlplane kube-apiserver --etcd-servers=…

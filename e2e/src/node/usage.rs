@@ -24,6 +24,8 @@ pub struct Usage {
     /// The working set in bytes: what the kernel couldn't take back without the container noticing. It is what counts
     /// against a limit, and what `kubectl top` shows.
     pub memory: u64,
+    /// That part of it which is the process's own, in bytes: no file is behind it.
+    pub anonymous: u64,
     /// The processor's time that the container has had since it started.
     pub cpu: Duration,
 }
@@ -59,6 +61,7 @@ impl Node {
                     container: container.name,
                     at: cpu.time,
                     memory: bytes,
+                    anonymous: memory.rss_bytes.unwrap_or_default(),
                     cpu: Duration::from_nanos(nanos),
                 });
             }
@@ -111,6 +114,47 @@ struct Cpu {
 #[serde(rename_all = "camelCase")]
 struct Memory {
     working_set_bytes: Option<u64>,
+    rss_bytes: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(second: i64, cpu: u64) -> Usage {
+        Usage {
+            namespace: "shop".to_owned(),
+            pod: "web".to_owned(),
+            container: "web".to_owned(),
+            at: Timestamp::from_second(second).unwrap(),
+            memory: 0,
+            anonymous: 0,
+            cpu: Duration::from_millis(cpu),
+        }
+    }
+
+    #[test]
+    fn cpu_is_told_for_the_time_between_two_figures() {
+        assert_eq!(usage(110, 1_500).millicores_since(&usage(100, 1_000)), Some(50.0));
+        assert_eq!(usage(100, 1_000).millicores_since(&usage(100, 1_000)), None);
+    }
+
+    #[test]
+    fn the_kubelets_summary_is_understood() {
+        let summary = serde_json::json!({"node": {}, "pods": [
+            {"podRef": {"name": "web", "namespace": "shop", "uid": "1"}, "containers": [{
+                "name": "web",
+                "cpu": {"time": "2026-01-01T00:00:00Z", "usageNanoCores": 1, "usageCoreNanoSeconds": 2_000_000},
+                "memory": {"time": "2026-01-01T00:00:00Z", "workingSetBytes": 4096},
+            }]},
+            // One that has just started.
+            {"podRef": {"name": "new", "namespace": "shop", "uid": "2"}},
+        ]});
+        let summary: Summary = serde_json::from_value(summary).unwrap();
+        assert_eq!(summary.pods.len(), 2);
+        let container = &summary.pods[0].containers[0];
+        assert_eq!(container.memory.as_ref().unwrap().working_set_bytes, Some(4096));
+    }
 }
 
 #[cfg(test)]

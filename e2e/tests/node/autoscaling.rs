@@ -11,7 +11,7 @@ use crate::{
 async fn load_on_real_pods_scales_through_a_handover_and_back_without_a_dip() {
     let Some(stage) = Stage::enter("autoscaling").await else { return };
     stage.install().await;
-    stage.node.install_metrics_server().await.unwrap();
+    stage.measure().await;
     let web = Web::start(&stage, WEB).await;
     let watch = ReplicaWatch::start(stage.cluster(), web.namespace.name(), "web").await.unwrap();
 
@@ -27,7 +27,7 @@ async fn load_on_real_pods_scales_through_a_handover_and_back_without_a_dip() {
 
     // The load goes on, and so do the pods when Baton takes the number back.
     web.apply(&WEB.replace("replicas: 2", "replicas: 5")).await;
-    web.condition("HandedOver", "False").await;
+    web.fixed().await;
     web.ready(5).await;
     let back = watch.history().await.unwrap();
     stage.tell(&format!("and back {:?}", back.values()));

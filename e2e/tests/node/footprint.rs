@@ -47,9 +47,18 @@ async fn a_hundred_settled_workloads_cost_little() {
         let earlier = before.iter().find(|earlier| earlier.pod == now.pod).unwrap();
         let cpu = now.millicores_since(earlier).unwrap();
         // Time is told and never asserted on: the machine may have a lot else to do.
-        stage.tell(&format!("{}: {:.1} MB, {cpu:.1} millicores", now.pod, now.memory as f64 / 1e6));
-        assert!(now.memory < MEMORY, "{now:?}");
+        stage.tell(&format!(
+            "{}: {:.1} MB, {:.1} MB of them its own, {cpu:.1} millicores",
+            now.pod,
+            megabytes(now.memory),
+            megabytes(now.anonymous)
+        ));
     }
+    assert!(after.iter().all(|now| now.memory < MEMORY), "{after:?}");
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
 }
 
 /// What the replicas of Baton use.

@@ -70,6 +70,12 @@ impl Stage {
         self.or_report(typed).await
     }
 
+    /// Has real figures of what pods use, for autoscalers.
+    pub async fn measure(&self) {
+        let outcome = self.node.install_metrics_server().await;
+        self.or_report(outcome).await;
+    }
+
     /// Types a command of Helm's.
     pub async fn helm(&self, command: &str) {
         let typed = guide::run(self.cluster().kubeconfig(), &format!("helm {command}")).await;

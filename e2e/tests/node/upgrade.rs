@@ -11,7 +11,7 @@ use crate::{
 async fn a_handover_goes_on_under_the_next_version_and_the_rollback_writes_to_no_child() {
     let Some(stage) = Stage::enter("upgrade").await else { return };
     stage.install().await;
-    stage.node.install_metrics_server().await.unwrap();
+    stage.measure().await;
     let web = Web::start(&stage, WEB).await;
     let watch = ReplicaWatch::start(stage.cluster(), web.namespace.name(), "web").await.unwrap();
 

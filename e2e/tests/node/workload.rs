@@ -88,6 +88,18 @@ impl<'a> Web<'a> {
             .await;
     }
 
+    /// Waits until Baton holds the number itself.
+    pub async fn fixed(&self) {
+        self.stage
+            .eventually("Baton to hold the number", async || {
+                let workload = self.get("workload web").await;
+                let ownership = &workload["status"]["replicaOwnership"];
+                let current = workload["status"]["observedGeneration"] == workload["metadata"]["generation"];
+                if current && ownership["phase"] == "Fixed" { Ok(()) } else { Err(ownership.to_string()) }
+            })
+            .await;
+    }
+
     /// The addresses of the pods that aren't on their way out.
     pub async fn pods(&self) -> Vec<SocketAddr> {
         let pods = self.get("pods").await;
