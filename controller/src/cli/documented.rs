@@ -4,7 +4,7 @@
 //! BATON_WRITE_DOCS=1 cargo test -p baton-controller flags
 //! ```
 
-use std::{env, fmt::Write as _, fs};
+use std::{env, fs};
 
 use clap::{Arg, Command, CommandFactory};
 
@@ -27,21 +27,21 @@ variables of OTLP exporters count too.
 ";
 
 fn page() -> String {
-    let mut page = HEAD.to_owned();
-    for command in Cli::command().get_subcommands() {
-        let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
-        write!(page, "\n## `baton {}`\n\n{}\n", command.get_name(), sentence(&about.unwrap_or_default()))
-            .unwrap();
-        let table = table(command);
-        if !table.is_empty() {
-            write!(
-                page,
-                "\n| flag | environment | default | what it does |\n| --- | --- | --- | --- |\n{table}"
+    let sections: String = Cli::command().get_subcommands().map(section).collect();
+    format!("{HEAD}{sections}")
+}
+
+fn section(command: &Command) -> String {
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
+    let begin = format!("\n## `baton {}`\n\n{}\n", command.get_name(), sentence(&about.unwrap_or_default()));
+    match table(command) {
+        table if table.is_empty() => begin,
+        table => {
+            format!(
+                "{begin}\n| flag | environment | default | what it does |\n| --- | --- | --- | --- |\n{table}"
             )
-            .unwrap();
         }
     }
-    page
 }
 
 fn table(command: &Command) -> String {

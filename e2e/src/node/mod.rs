@@ -168,16 +168,16 @@ impl Node {
 
     /// What helps to see why something doesn't run: the pods, what happened lately, and the last lines of the node's logs.
     pub async fn report(&self) -> String {
-        let mut report = String::new();
+        let mut report = Vec::new();
         for args in [["get", "pods", "--all-namespaces"], ["events", "--all-namespaces", "--types=Warning"]] {
             let told = self.control_plane.kubectl(args).await;
-            report += &told.map_or_else(|error| error.report(), |output| output.to_string());
-            report.push('\n');
+            report.push(told.map_or_else(|error| error.report(), |output| output.to_string()));
         }
-        for process in self.running.iter().flat_map(|running| &running.processes) {
-            report += &format!("{}:\n{}\n", process.log().display(), process.log_tail(REPORTED));
-        }
-        report
+        let processes = self.running.iter().flat_map(|running| &running.processes);
+        report.extend(
+            processes.map(|process| format!("{}:\n{}", process.log().display(), process.log_tail(REPORTED))),
+        );
+        report.join("\n")
     }
 
     /// The node's folder: configuration, disk and logs.
