@@ -42,6 +42,7 @@ mod lock;
 pub mod metrics;
 pub mod observe;
 mod openapi;
+mod packed;
 pub mod permissions;
 pub mod plan;
 pub mod predict;

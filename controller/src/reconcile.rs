@@ -23,7 +23,7 @@ use crate::{
     observe::Observed,
     preview::preview,
     report::{self, Pass},
-    watched::WatchedWorkload,
+    watched::{WatchedWorkload, read},
 };
 
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -59,8 +59,9 @@ pub(crate) async fn reconcile(
     if watched.meta().deletion_timestamp.is_some() {
         return Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() });
     }
-    match watched.read() {
-        Ok(workload) => reconcile_workload(Arc::new(workload), watched.live(), context).await,
+    let live = watched.live();
+    match read(&live) {
+        Ok(workload) => reconcile_workload(Arc::new(workload), &live, context).await,
         Err(error) => {
             report_undecodable(&watched, &error, context).await;
             Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
@@ -178,7 +179,7 @@ async fn report_undecodable(watched: &WatchedWorkload, error: &serde_json::Error
     let words = error.to_string();
     warn!(workload = workload.name_any(), error = words, "can't read the Workload; its children stay");
     let status = report::undecodable(&workload, &words, jiff::Timestamp::now());
-    if let Err(error) = context.writer.write_status(&workload, watched.live(), &status).await {
+    if let Err(error) = context.writer.write_status(&workload, &watched.live(), &status).await {
         warn!(workload = workload.name_any(), error = with_causes(&error), "can't write the status");
     }
     context.publish(&workload, &report::undecodable_event(&words)).await;

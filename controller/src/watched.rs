@@ -10,37 +10,37 @@ use kube::Resource;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::live::Live;
+use crate::{live::Live, packed::Packed};
 
 /// A Workload in the cache.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct WatchedWorkload(Live);
+pub(crate) struct WatchedWorkload(Packed);
 
 impl WatchedWorkload {
-    /// The Workload, without its `managedFields`.
-    ///
-    /// # Errors
-    /// When this version can't read it.
-    pub(crate) fn read(&self) -> Result<Workload, serde_json::Error> {
-        let nothing = Value::Null;
-        let member = |name| self.0.get(&[name]);
-        Ok(Workload {
-            metadata: self.0.meta().clone(),
-            spec: WorkloadSpec::deserialize(member("spec").unwrap_or(&nothing))?,
-            status: member("status").map(WorkloadStatus::deserialize).transpose()?,
-        })
-    }
-
     /// Its status, where there is one that can be read.
     pub(crate) fn status(&self) -> Option<WorkloadStatus> {
-        WorkloadStatus::deserialize(self.0.get(&["status"])?).ok()
+        WorkloadStatus::deserialize(self.live().get(&["status"])?).ok()
     }
 
     /// The object as the API server returned it.
-    pub(crate) fn live(&self) -> &Live {
-        &self.0
+    pub(crate) fn live(&self) -> Live {
+        self.0.unpack()
     }
+}
+
+/// The Workload, without its `managedFields`.
+///
+/// # Errors
+/// When this version can't read it.
+pub(crate) fn read(live: &Live) -> Result<Workload, serde_json::Error> {
+    let nothing = Value::Null;
+    let member = |name| live.get(&[name]);
+    Ok(Workload {
+        metadata: live.meta().clone(),
+        spec: WorkloadSpec::deserialize(member("spec").unwrap_or(&nothing))?,
+        status: member("status").map(WorkloadStatus::deserialize).transpose()?,
+    })
 }
 
 impl Resource for WatchedWorkload {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn it_is_read_with_its_metadata_spec_and_status() {
-        let workload = watched(&json!({"replicas": 3, "template": {}})).read().unwrap();
+        let workload = read(&watched(&json!({"replicas": 3, "template": {}})).live()).unwrap();
         assert_eq!(workload.name_any(), "web");
         assert_eq!(workload.spec.replicas, Some(3));
         assert_eq!(workload.status.unwrap().replicas, Some(3));
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn one_that_cannot_be_read_still_has_a_name_and_a_status() {
         let newer = watched(&json!({"replicas": "many", "template": {}}));
-        assert!(newer.read().unwrap_err().to_string().contains("many"));
+        assert!(read(&newer.live()).unwrap_err().to_string().contains("many"));
         assert_eq!(newer.name_any(), "web");
         assert_eq!(newer.status().unwrap().replicas, Some(3));
     }

@@ -40,6 +40,7 @@ use crate::{
     cli::ScopeArgs,
     live::Live,
     lock::lock,
+    packed::Packed,
     watched::WatchedWorkload,
 };
 
@@ -81,7 +82,7 @@ impl fmt::Display for Scope {
 /// Caches of all children that bear Baton's label, and of what is to be known of other people's autoscalers.
 #[derive(Clone)]
 pub(crate) struct Stores {
-    children: BTreeMap<ChildKind, Store<Live>>,
+    children: BTreeMap<ChildKind, Store<Packed>>,
     autoscalers: Arc<Mutex<Autoscalers>>,
     /// For each cache, whether it has been filled once. Not [`Store::wait_until_ready`]: of several that wait there at
     /// the same time it wakes only the last.
@@ -123,9 +124,11 @@ impl Stores {
     /// The cached objects that bear the name of this Workload's children.
     pub(crate) fn children_of(&self, workload: &Workload) -> BTreeMap<ChildKind, Live> {
         let (name, namespace) = (workload.name_any(), workload.namespace().unwrap_or_default());
-        let cached = |(kind, store): (&ChildKind, &Store<Live>)| {
+        let cached = |(kind, store): (&ChildKind, &Store<Packed>)| {
             let key = ObjectRef::new_with(&name, kind.api_resource()).within(&namespace);
-            Some((*kind, Live::clone(&*store.get(&key)?)))
+            let mut live = store.get(&key)?.unpack();
+            live.set_kind(*kind);
+            Some((*kind, live))
         };
         self.children.iter().filter_map(cached).collect()
     }
@@ -209,13 +212,12 @@ pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
             None => Api::all_with(client.clone(), &resource),
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         });
-        let events = events.modify(move |child: &mut Live| child.set_kind(kind));
         let events = match kind {
             ChildKind::Autoscaler => {
                 let (index, tell) = (stores.autoscalers.clone(), tell.clone());
                 events
                     .inspect_ok(move |event| {
-                        for target in lock(&index).take(event) {
+                        for target in lock(&index).take(&unpacked(event)) {
                             let workload = ObjectRef::new(&target.deployment).within(&target.namespace);
                             // Nobody listens any more when the operator is shutting down.
                             let _ = tell.unbounded_send(workload);
@@ -234,13 +236,25 @@ pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
 }
 
 /// What an event means for a cache that holds only what bears Baton's label: an object that has lost it is gone.
-fn only_children(event: watcher::Event<Live>) -> Option<watcher::Event<Live>> {
+fn only_children(event: watcher::Event<Packed>) -> Option<watcher::Event<Packed>> {
     use watcher::Event::{Apply, Delete, InitApply};
-    let is_child =
-        |live: &Live| live.labels().get(labels::MANAGED_BY).is_some_and(|by| by == labels::MANAGED_BY_BATON);
+    let is_child = |child: &Packed| {
+        child.labels().get(labels::MANAGED_BY).is_some_and(|by| by == labels::MANAGED_BY_BATON)
+    };
     match event {
-        Apply(live) if !is_child(&live) => Some(Delete(live)),
-        InitApply(live) if !is_child(&live) => None,
+        Apply(other) if !is_child(&other) => Some(Delete(other)),
+        InitApply(other) if !is_child(&other) => None,
         event => Some(event),
+    }
+}
+
+fn unpacked(event: &watcher::Event<Packed>) -> watcher::Event<Live> {
+    use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+    match event {
+        Apply(child) => Apply(child.unpack()),
+        InitApply(child) => InitApply(child.unpack()),
+        Delete(child) => Delete(child.unpack()),
+        Init => Init,
+        InitDone => InitDone,
     }
 }

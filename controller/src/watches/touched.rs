@@ -10,7 +10,7 @@ use kube::{
     },
 };
 
-use crate::{live::Live, watched::WatchedWorkload};
+use crate::watched::WatchedWorkload;
 
 /// The Workloads that a watch's events concern. Those of a list come together at its end, when the cache has them.
 ///
@@ -50,7 +50,7 @@ where
 
 /// The Workload that a child's change concerns: its controller, or, where somebody removed that, the one that its label
 /// names.
-pub(crate) fn workload_of(child: &Live) -> Option<ObjectRef<WatchedWorkload>> {
+pub(crate) fn workload_of(child: &impl ResourceExt) -> Option<ObjectRef<WatchedWorkload>> {
     let is_workload = |api_version: &str, kind: &str| {
         kind == Workload::kind(&()) && api_version.split('/').next() == Some(GROUP)
     };
@@ -65,6 +65,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::live::Live;
 
     fn child(metadata: &Value) -> Live {
         Live::from_json(json!({"metadata": metadata})).unwrap()
