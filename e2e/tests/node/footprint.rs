@@ -48,17 +48,13 @@ async fn a_hundred_settled_workloads_cost_little() {
         let cpu = now.millicores_since(earlier).unwrap();
         // Time is told and never asserted on: the machine may have a lot else to do.
         stage.tell(&format!(
-            "{}: {:.1} MB, {:.1} MB of them its own, {cpu:.1} millicores",
+            "{}: {} kB, {} kB of them its own, {cpu:.1} millicores",
             now.pod,
-            megabytes(now.memory),
-            megabytes(now.anonymous)
+            now.memory / 1000,
+            now.anonymous / 1000
         ));
     }
     assert!(after.iter().all(|now| now.memory < MEMORY), "{after:?}");
-}
-
-fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
 }
 
 /// What the replicas of Baton use.

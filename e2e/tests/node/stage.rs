@@ -178,13 +178,17 @@ async fn start() -> Node {
         [Image::baton(VERSION), Image::baton(NEXT), Image::web(), sample].map(Result::unwrap)
     };
     let images = tokio::task::spawn_blocking(build).await.unwrap();
-    let (built, began) = (began.elapsed(), Instant::now());
+    let (images_took, began) = (began.elapsed(), Instant::now());
     let node = Node::start().await.unwrap_or_else(|error| panic!("no node: {}", error.report()));
     let started = began.elapsed();
     for image in &images {
         node.load(image).await.unwrap();
     }
-    say(&format!("images after {:.1} s, the node {:.1} s later", built.as_secs_f64(), started.as_secs_f64()));
+    say(&format!(
+        "images after {:.1} s, the node {:.1} s later",
+        images_took.as_secs_f64(),
+        started.as_secs_f64()
+    ));
     node
 }
 

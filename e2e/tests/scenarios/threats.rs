@@ -11,8 +11,8 @@ use baton_controller::{HANDOVER_MANAGER, child::ChildKind};
 use baton_crd::Workload;
 use baton_e2e::AuditEntry;
 use k8s_openapi::api::{
-    core::v1::{Event, Pod},
-    rbac::v1::Role,
+    core::v1::{Event, Namespace, Pod},
+    rbac::v1::{Role, RoleBinding},
 };
 use kube::{
     Api, Client, Config, ResourceExt as _,
@@ -45,11 +45,10 @@ async fn entitle(scene: &Scene, rules: &Value) {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": AUTHOR}],
     });
     let params = PatchParams::apply("administrator").force();
-    let roles: Api<Role> = Api::namespaced(scene.client.clone(), scene.ns());
-    roles.patch(AUTHOR, &params, &Patch::Apply(&role)).await.unwrap();
-    let bindings: Api<k8s_openapi::api::rbac::v1::RoleBinding> =
-        Api::namespaced(scene.client.clone(), scene.ns());
-    bindings.patch(AUTHOR, &params, &Patch::Apply(&binding)).await.unwrap();
+    let api: Api<Role> = Api::namespaced(scene.client.clone(), scene.ns());
+    api.patch(AUTHOR, &params, &Patch::Apply(&role)).await.unwrap();
+    let api: Api<RoleBinding> = Api::namespaced(scene.client.clone(), scene.ns());
+    api.patch(AUTHOR, &params, &Patch::Apply(&binding)).await.unwrap();
 }
 
 fn rights(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
@@ -130,7 +129,7 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
 #[tokio::test]
 async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too() {
     let scene = Scene::start("privileged").await;
-    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(scene.client.clone());
+    let namespaces: Api<Namespace> = Api::all(scene.client.clone());
     let restricted = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
     namespaces.patch(scene.ns(), &PatchParams::default(), &Patch::Merge(restricted)).await.unwrap();
     let privileged = json!({"name": "app", "image": "app:1", "securityContext": {"privileged": true}});

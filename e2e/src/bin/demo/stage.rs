@@ -34,7 +34,7 @@ pub(crate) enum Ground {
         cluster: ControlPlane,
     },
     /// The node is real, and Baton runs on it.
-    Real(Box<Node>),
+    Real(Node),
 }
 
 /// The cluster with Baton in it, and the namespace of the demo.

@@ -47,7 +47,7 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     let baton = tokio::task::spawn_blocking(|| Image::baton(VERSION)).await??;
     node.load(&baton).await?;
     let install = guide::commands("docs/install.md", "Install")?.swap_remove(0);
-    print::code(&install.lines().map(|line| format!("$ {line}\n")).collect::<String>());
+    print::code(&format!("$ {}", install.trim_end().replace('\n', "\n$ ")));
     guide::run(node.control_plane().kubeconfig(), &install).await?;
     let args = ["get", "pods", "--namespace", HOME];
     let pods = node.control_plane().kubectl(args).await?.success()?;
@@ -56,7 +56,7 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     let namespace = node.control_plane().namespace("demo").await?;
     print::gap();
     permissions(&client, USER, claims).await?;
-    Ok(Stage { namespace, client, ground: Ground::Real(Box::new(node)) })
+    Ok(Stage { namespace, client, ground: Ground::Real(node) })
 }
 
 /// Claims that each of the Workload's three pods answers through its Service.
