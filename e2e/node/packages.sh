@@ -3,6 +3,7 @@
 # and the tool that builds images. 45 MB, ten seconds. Nothing is started, and nothing else is changed; run it as root.
 set -eu
 
+# kmod is for kernels that load overlay and nf_tables when they are first asked for.
 packages="buildah containerd containernetworking-plugins iproute2 iptables kmod nftables runc"
 
 # The hook that Debian's packages ask before they start a service: 101 means no. One that is there already is put back.

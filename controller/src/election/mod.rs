@@ -4,12 +4,12 @@
 //! it was decided from. It is small enough to be our own: the crates for it either renew and take over without that guard and
 //! compare clocks of different machines, so that two could lead at once, or belong to another release of kube than ours.
 //!
-//! - [`candidate`] decides, without I/O, what comes next; this module reads and writes the Lease for it.
+//! - `candidate` decides, without I/O, what comes next; this module reads and writes the Lease for it.
 //! - The first write is a POST, of which the API server lets only one succeed. All others are forced server-side applies of the
 //!   Lease as it was read, with its resourceVersion; of two candidates, the second is refused.
 //! - A lease counts from when the request that won or renewed it was *sent*, by a clock that goes on while the machine is
 //!   suspended. The others count from when they saw that write, which is later.
-//! - [`fence`] keeps the operator's writes within that time, and tells what even so remains.
+//! - `fence` keeps the operator's writes within that time, and tells what even so remains.
 //! - A leader that can't renew in time, or sees another in its place, ends its process: no state is left over, and what
 //!   it left undone, its successor reads from the cluster. One that is asked to stop finishes its passes first and then
 //!   empties the Lease, so that the next needn't wait.

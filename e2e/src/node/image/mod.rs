@@ -21,7 +21,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// A program that waits until it is told to end. As the image of [`PAUSE`](super::components::PAUSE) it holds each pod's
+    /// A program that waits until it is told to end. As the pause image it holds each pod's
     /// namespaces.
     ///
     /// # Errors

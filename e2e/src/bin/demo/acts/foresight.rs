@@ -86,10 +86,10 @@ async fn passes(stage: &Stage) -> anyhow::Result<u64> {
     Ok(stage.metrics().await?.count("baton_reconciles_total", &[]))
 }
 
-/// What Baton wrote since, but for statuses and Events.
+/// What Baton wrote since, but for statuses, Events and its lease.
 fn written(stage: &Stage, since: Mark) -> anyhow::Result<AuditEntries> {
     let writes = stage.cluster().audit()?.since(since)?.by(stage.user()).writes();
-    let is_about_a_child = |resource: &str| !matches!(resource, "workloads" | "events");
+    let is_about_a_child = |resource: &str| !matches!(resource, "workloads" | "events" | "leases");
     Ok(writes
         .that(|request| !request.is_dry_run() && request.resource.as_deref().is_some_and(is_about_a_child)))
 }
