@@ -13,9 +13,9 @@ use crate::{
     assets::{self, Assets, Program},
 };
 
-/// How a block of commands begins and ends.
-const BEGIN: &str = "```sh";
-const END: &str = "```";
+/// How a block of any kind begins and ends, and what follows that at the beginning of commands.
+const FENCE: &str = "```";
+const COMMANDS: &str = "sh";
 
 /// The blocks of commands below this heading of a page, which is named by its path in the repository, up to the next heading.
 ///
@@ -32,22 +32,28 @@ pub fn commands(page: &str, heading: &str) -> Result<Vec<String>, Error> {
 }
 
 fn blocks(text: &str, heading: &str) -> Vec<String> {
-    let (mut blocks, mut inside, mut below) = (Vec::new(), None, false);
+    let (mut found, mut below) = (Vec::new(), false);
+    // The block that the line is in, with its kind.
+    let mut inside: Option<(&str, String)> = None;
     for line in text.lines() {
-        match &mut inside {
-            Some(_) if line == END => blocks.extend(inside.take()),
-            Some(block) => {
-                let block: &mut String = block;
+        match (&mut inside, line.strip_prefix(FENCE)) {
+            (Some(_), Some("")) => {
+                let ended = inside.take().filter(|(kind, _)| below && *kind == COMMANDS);
+                found.extend(ended.map(|(_, block)| block));
+            }
+            // A comment in a block is no heading.
+            (Some((_, block)), _) => {
                 block.push_str(line);
                 block.push('\n');
             }
-            // A comment in commands is no heading: it is inside.
-            None if line.starts_with('#') => below = line.trim_start_matches('#').trim() == heading,
-            None if below && line == BEGIN => inside = Some(String::new()),
-            None => {}
+            (None, Some(kind)) => inside = Some((kind, String::new())),
+            (None, None) if line.starts_with('#') => {
+                below = line.trim_start_matches('#').trim() == heading;
+            }
+            (None, None) => {}
         }
     }
-    blocks
+    found
 }
 
 /// Types commands: in the root of the repository, with kubectl and Helm of this crate, for the cluster of the kubeconfig. They

@@ -1,8 +1,7 @@
 //! What Baton costs while nothing happens, by the kubelet's figures.
 
-use std::time::Duration;
-
 use baton_e2e::node::Usage;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::stage::{HOME, Stage};
 
@@ -11,7 +10,9 @@ const WORKLOADS: usize = 100;
 /// The most memory that each replica of Baton may use, in bytes.
 const MEMORY: u64 = 20_000_000;
 /// How long the CPU is measured.
-const SPAN: Duration = Duration::from_mins(1);
+const SPAN: SignedDuration = SignedDuration::from_mins(1);
+/// How long what follows from the last write may take.
+const REST: SignedDuration = SignedDuration::from_secs(5);
 
 #[tokio::test]
 async fn a_hundred_settled_workloads_cost_little() {
@@ -33,16 +34,10 @@ async fn a_hundred_settled_workloads_cost_little() {
         })
         .await;
 
-    let before = baton(&stage).await;
-    tokio::time::sleep(SPAN).await;
-    let after = stage
-        .eventually("figures that are a minute later", async || {
-            let after = baton(&stage).await;
-            let later =
-                |earlier: &Usage| after.iter().any(|one| one.pod == earlier.pod && one.at > earlier.at);
-            if before.iter().all(later) { Ok(after.clone()) } else { Err(format!("{after:?}")) }
-        })
-        .await;
+    // The kubelet looks every few seconds: not a figure from when there was still work to do.
+    let settled = Timestamp::now() + REST;
+    let before = baton_after(&stage, settled).await;
+    let after = baton_after(&stage, settled + SPAN).await;
     for now in &after {
         let earlier = before.iter().find(|earlier| earlier.pod == now.pod).unwrap();
         let cpu = now.millicores_since(earlier).unwrap();
@@ -57,11 +52,15 @@ async fn a_hundred_settled_workloads_cost_little() {
     assert!(after.iter().all(|now| now.memory < MEMORY), "{after:?}");
 }
 
-/// What the replicas of Baton use.
-async fn baton(stage: &Stage) -> Vec<Usage> {
-    let mut usage = stage.node.usage().await.unwrap();
-    usage.retain(|one| one.namespace == HOME);
-    usage
+/// What the replicas of Baton use, by figures that are later than this.
+async fn baton_after(stage: &Stage, earliest: Timestamp) -> Vec<Usage> {
+    stage
+        .eventually("figures that are late enough", async || {
+            let mut usage = stage.node.usage().await.map_err(|error| error.report())?;
+            usage.retain(|one| one.namespace == HOME);
+            if usage.iter().all(|one| one.at > earliest) { Ok(usage) } else { Err(format!("{usage:?}")) }
+        })
+        .await
 }
 
 /// With a Service and a budget, and without pods: what Baton keeps in memory is the same with them.
