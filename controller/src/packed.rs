@@ -8,7 +8,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, core::ApiResource};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 use crate::live::Live;
 
@@ -28,10 +28,17 @@ impl Packed {
         Self(Arc::new(Object { metadata, text }))
     }
 
+    /// As much of the object as `T` asks for; the rest is passed over.
+    ///
+    /// # Errors
+    /// When it isn't what `T` can hold.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0.text)
+    }
+
     /// The object as the API server returned it.
     pub(crate) fn unpack(&self) -> Live {
-        let json = serde_json::from_str(&self.0.text);
-        json.and_then(Live::from_json).expect("the text was written from such an object")
+        self.read().and_then(Live::from_json).expect("the text was written from such an object")
     }
 }
 

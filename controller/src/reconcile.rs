@@ -63,7 +63,7 @@ pub(crate) async fn reconcile(
     match read(&live) {
         Ok(workload) => reconcile_workload(Arc::new(workload), &live, context).await,
         Err(error) => {
-            report_undecodable(&watched, &error, context).await;
+            report_undecodable(&watched, &live, &error, context).await;
             Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
         }
     }
@@ -170,7 +170,12 @@ async fn report(pass: &Pass, live: &Live, context: &Context) -> Result<Option<Du
 }
 
 /// A Workload that this version can't read: its children stay as they are, and people are told.
-async fn report_undecodable(watched: &WatchedWorkload, error: &serde_json::Error, context: &Context) {
+async fn report_undecodable(
+    watched: &WatchedWorkload,
+    live: &Live,
+    error: &serde_json::Error,
+    context: &Context,
+) {
     if !context.is_news(watched) {
         return;
     }
@@ -179,7 +184,7 @@ async fn report_undecodable(watched: &WatchedWorkload, error: &serde_json::Error
     let words = error.to_string();
     warn!(workload = workload.name_any(), error = words, "can't read the Workload; its children stay");
     let status = report::undecodable(&workload, &words, jiff::Timestamp::now());
-    if let Err(error) = context.writer.write_status(&workload, &watched.live(), &status).await {
+    if let Err(error) = context.writer.write_status(&workload, live, &status).await {
         warn!(workload = workload.name_any(), error = with_causes(&error), "can't write the status");
     }
     context.publish(&workload, &report::undecodable_event(&words)).await;

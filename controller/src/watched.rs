@@ -17,10 +17,16 @@ use crate::{live::Live, packed::Packed};
 #[serde(transparent)]
 pub(crate) struct WatchedWorkload(Packed);
 
+/// What a Workload says of itself, read without the rest of it.
+#[derive(Deserialize)]
+struct Reported {
+    status: Option<WorkloadStatus>,
+}
+
 impl WatchedWorkload {
     /// Its status, where there is one that can be read.
     pub(crate) fn status(&self) -> Option<WorkloadStatus> {
-        WorkloadStatus::deserialize(self.live().get(&["status"])?).ok()
+        self.0.read::<Reported>().ok()?.status
     }
 
     /// The object as the API server returned it.

@@ -12,7 +12,10 @@ use std::{
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 use serde::Deserialize;
 
-use crate::{AuditEntry, Error};
+use crate::{
+    AuditEntry, Error,
+    audit::{ObjectRef, Status, User},
+};
 
 /// The manifest with the rules for where Workloads live.
 pub const WORKLOADS: &str = "rbac/clusterrole.yaml";
@@ -241,27 +244,6 @@ struct Line {
     object_ref: ObjectRef,
     #[serde(default)]
     response_status: Status,
-}
-
-#[derive(Deserialize)]
-struct User {
-    #[serde(default)]
-    username: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ObjectRef {
-    api_group: Option<String>,
-    resource: Option<String>,
-    subresource: Option<String>,
-    name: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct Status {
-    code: Option<u16>,
-    message: Option<String>,
 }
 
 impl<'a> From<&'a Line> for Asked<'a> {

@@ -8,10 +8,10 @@ use std::{
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use baton_e2e::ControlPlane;
+use baton_e2e::{ControlPlane, poll};
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
@@ -32,14 +32,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits until `probe` finds something; until then it says what it saw instead.
 async fn eventually<T>(what: &str, probe: impl AsyncFn() -> Result<T, String>) -> T {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        match probe().await {
-            Ok(found) => return found,
-            Err(seen) if Instant::now() >= end => panic!("waited in vain for {what}; last seen: {seen}"),
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
+    let outcome = poll(PATIENCE, Duration::from_millis(50), probe).await;
+    outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen}"))
 }
 
 fn object<K: DeserializeOwned>(json: Value) -> K {

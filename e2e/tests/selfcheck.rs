@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use baton_e2e::{ControlPlane, Operator, OperatorOptions};
+use baton_e2e::{ControlPlane, Operator, OperatorOptions, poll};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, api::DeleteParams};
 use serde_json::{Value, json};
@@ -66,16 +66,14 @@ async fn eventually(
     what: &str,
     holds: impl Fn(&(u16, String)) -> bool,
 ) -> (u16, String) {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        match operator.readiness().await {
-            Some(said) if holds(&said) => return said,
-            said if Instant::now() >= end => {
-                panic!("waited in vain for {what}; it says {said:?}; its log:\n{}", operator.log_tail(30))
-            }
-            _ => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
+    let look = async || match operator.readiness().await {
+        Some(said) if holds(&said) => Ok(said),
+        said => Err(said),
+    };
+    let outcome = poll(PATIENCE, Duration::from_millis(100), look).await;
+    outcome.unwrap_or_else(|said| {
+        panic!("waited in vain for {what}; it says {said:?}; its log:\n{}", operator.log_tail(30))
+    })
 }
 
 #[tokio::test]

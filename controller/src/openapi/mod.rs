@@ -3,17 +3,17 @@
 //! One small request tells the hash of every OpenAPI v3 document; only what has changed is fetched and compiled. Refuses to
 //! know what the schemas are for.
 
+mod document;
 mod lean;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources};
-use http::Request;
 use kube::Client;
-use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
+pub(crate) use self::document::{INDEX, Index, get};
 use crate::{
     act::{ActError, bounded},
     causes::with_causes,
@@ -40,8 +40,6 @@ pub(crate) struct SchemaCache {
 enum FetchError {
     #[error(transparent)]
     Request(#[from] ActError),
-    #[error("can't ask for it")]
-    Http(#[from] http::Error),
     #[error("the answer isn't JSON")]
     Json(#[from] serde_json::Error),
     #[error("the API server doesn't serve it")]
@@ -50,19 +48,6 @@ enum FetchError {
     Schema(#[from] SchemaError),
     #[error("the server's version can't be used")]
     Release(#[from] ReleaseError),
-}
-
-/// `/openapi/v3`: where each document is. The address has the document's hash in it.
-#[derive(Deserialize)]
-struct Index {
-    paths: BTreeMap<String, Location>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Location {
-    #[serde(rename = "serverRelativeURL")]
-    server_relative_url: String,
 }
 
 /// What was fetched last, by the path of the document.
@@ -167,7 +152,7 @@ impl SchemaCache {
     }
 
     async fn index(&self) -> Result<Index, FetchError> {
-        Ok(serde_json::from_str(&self.get("/openapi/v3").await?)?)
+        Ok(serde_json::from_str(&self.get(INDEX).await?)?)
     }
 
     /// The document at a path, compiled; nothing if it is the one that was fetched last.
@@ -177,17 +162,16 @@ impl SchemaCache {
         path: &str,
         fetched: Option<&(String, Arc<Resources>)>,
     ) -> Result<Option<(String, Arc<Resources>)>, FetchError> {
-        let url = &index.paths.get(path).ok_or(FetchError::NotServed)?.server_relative_url;
+        let url = index.url(path).ok_or(FetchError::NotServed)?;
         if fetched.is_some_and(|(fetched, _)| fetched == url) {
             return Ok(None);
         }
         let document = lean::read(&self.get(url).await?)?;
         let resources = Resources::from_openapi(&document)?;
-        Ok(Some((url.clone(), Arc::new(resources))))
+        Ok(Some((url.to_owned(), Arc::new(resources))))
     }
 
     async fn get(&self, url: &str) -> Result<String, FetchError> {
-        let request = Request::get(url).header(http::header::ACCEPT, "application/json").body(Vec::new())?;
-        Ok(bounded(self.request_timeout, self.client.request_text(request)).await?)
+        Ok(get(&self.client, self.request_timeout, url).await?)
     }
 }

@@ -8,16 +8,14 @@ mod access;
 mod definition;
 mod release;
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use futures::{StreamExt, stream};
-use http::Request;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
     Api, Client,
     api::{ListParams, PostParams},
 };
-use serde::Deserialize;
 use tracing::{debug, info, warn};
 
 use self::{access::Question, definition::Fields};
@@ -25,6 +23,7 @@ use crate::{
     act::{ActError, bounded},
     causes::with_causes,
     cli::LeaseArgs,
+    openapi::{self, INDEX, Index},
     readiness::{Gate, Readiness},
     watched::WatchedWorkload,
     watches::{Scope, scoped},
@@ -175,11 +174,11 @@ impl SelfCheck {
 
     /// The fields of a Workload that the API server publishes; none where it publishes no schema.
     async fn published(&self) -> Result<Option<Fields>, ActError> {
-        let index: Index = json(&self.get("/openapi/v3").await?)?;
+        let unreadable = |error| ActError::Client(kube::Error::SerdeError(error));
+        let index: Index = serde_json::from_str(&self.get(INDEX).await?).map_err(unreadable)?;
         let path = format!("apis/{}/{}", baton_crd::GROUP, baton_crd::VERSION);
-        let Some(location) = index.paths.get(&path) else { return Ok(None) };
-        let document = self.get(&location.server_relative_url).await?;
-        Fields::published(&document).map_err(kube::Error::SerdeError).map_err(ActError::Client)
+        let Some(url) = index.url(&path) else { return Ok(None) };
+        Fields::published(&self.get(url).await?).map_err(unreadable)
     }
 
     async fn access(&self) -> Verdict {
@@ -210,28 +209,9 @@ impl SelfCheck {
         (question, answer.map(|review| review.status.is_some_and(|status| status.allowed)))
     }
 
-    async fn get(&self, path: &str) -> Result<String, ActError> {
-        let request = Request::get(path).header(http::header::ACCEPT, "application/json").body(Vec::new());
-        let request = request.map_err(kube::Error::HttpError).map_err(ActError::Client)?;
-        bounded(self.request_timeout, self.client.request_text(request)).await
+    async fn get(&self, url: &str) -> Result<String, ActError> {
+        openapi::get(&self.client, self.request_timeout, url).await
     }
-}
-
-/// `/openapi/v3`: where each document is.
-#[derive(Deserialize)]
-struct Index {
-    paths: BTreeMap<String, Location>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Location {
-    #[serde(rename = "serverRelativeURL")]
-    server_relative_url: String,
-}
-
-fn json<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, ActError> {
-    serde_json::from_str(text).map_err(kube::Error::SerdeError).map_err(ActError::Client)
 }
 
 /// Whether the API server won't tell, now or later.

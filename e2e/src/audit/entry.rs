@@ -72,27 +72,30 @@ struct Event {
     response_object: Option<Value>,
 }
 
+/// Who asked.
 #[derive(Deserialize)]
-struct User {
+pub(crate) struct User {
     #[serde(default)]
-    username: String,
+    pub(crate) username: String,
 }
 
+/// What was asked for.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ObjectRef {
-    api_group: Option<String>,
-    resource: Option<String>,
-    subresource: Option<String>,
+pub(crate) struct ObjectRef {
+    pub(crate) api_group: Option<String>,
+    pub(crate) resource: Option<String>,
+    pub(crate) subresource: Option<String>,
     namespace: Option<String>,
-    name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
+/// How it ended.
 #[derive(Default, Deserialize)]
-struct Status {
-    code: Option<u16>,
+pub(crate) struct Status {
+    pub(crate) code: Option<u16>,
     reason: Option<String>,
-    message: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 impl From<Event> for AuditEntry {

@@ -15,6 +15,7 @@ use std::{
 };
 
 pub use self::entry::AuditEntry;
+pub(crate) use self::entry::{ObjectRef, Status, User};
 use crate::Error;
 
 /// How often the log is read again while something is waited for.

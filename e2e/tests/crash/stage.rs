@@ -1,12 +1,9 @@
 //! Where a scenario is played: a namespace, the ways in which people and other controllers act, and how things stand.
 
-use std::{
-    fmt::Debug,
-    time::{Duration, Instant},
-};
+use std::{fmt::Debug, time::Duration};
 
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Holder, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch};
+use baton_e2e::{ControlPlane, Holder, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch, poll};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Api, Client, Resource,
@@ -142,16 +139,9 @@ impl<'a> Stage<'a> {
 
     /// Waits until `probe` says `Ok`; when patience ends, fails with what it said last.
     pub async fn eventually<T, E: Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match probe().await {
-                Ok(found) => return found,
-                Err(seen) if Instant::now() >= end => {
-                    panic!("{}: waited in vain for {what}; last seen: {seen:#?}", self.title)
-                }
-                Err(_) => tokio::time::sleep(POLL).await,
-            }
-        }
+        let outcome = poll(PATIENCE, POLL, probe).await;
+        outcome
+            .unwrap_or_else(|seen| panic!("{}: waited in vain for {what}; last seen: {seen:#?}", self.title))
     }
 
     /// Does it again while the API server isn't there.

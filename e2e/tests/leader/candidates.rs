@@ -1,13 +1,10 @@
 //! Operators that stand for election in a namespace of their own, each as a user of its own, and the Workload they serve.
 
-use std::{
-    fmt::Debug,
-    time::{Duration, Instant},
-};
+use std::{fmt::Debug, time::Duration};
 
 use baton_controller::permissions::{LEASE, PERMISSIONS, Scope};
 use baton_crd::{HandoverPhase, Workload};
-use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch};
+use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch, poll};
 use k8s_openapi::api::{
     coordination::v1::Lease,
     rbac::v1::{Role, RoleBinding},
@@ -157,15 +154,7 @@ impl Candidates {
 
     /// Waits until `probe` says `Ok`; when patience ends, fails with what it said last.
     pub async fn eventually<T, E: Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match probe().await {
-                Ok(found) => return found,
-                Err(seen) if Instant::now() >= end => {
-                    panic!("waited in vain for {what}; last seen: {seen:#?}")
-                }
-                Err(_) => tokio::time::sleep(POLL).await,
-            }
-        }
+        let outcome = poll(PATIENCE, POLL, probe).await;
+        outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
     }
 }

@@ -57,6 +57,12 @@ async fn object(cluster: &ControlPlane, what: &str, namespace: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// Waits until the Workload has this condition.
+async fn reached(cluster: &ControlPlane, condition: &str, namespace: &str) {
+    let what = format!("--for=condition={condition} workloads.baton.rs/web");
+    kubectl(cluster, &format!("wait {what} --namespace {namespace} --timeout 60s")).await;
+}
+
 /// Waits until none of these is there.
 async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
     let end = Instant::now() + Duration::from_mins(2);
@@ -91,16 +97,8 @@ async fn uninstalled_the_one_way_everything_runs_on() {
     let namespace = cluster.namespace("left").await.unwrap();
     let ns = namespace.name();
     apply(cluster, ns, WEB).await;
-    kubectl(
-        cluster,
-        &format!("wait --for=condition=HandedOver workloads.baton.rs/web --namespace {ns} --timeout 60s"),
-    )
-    .await;
-    kubectl(
-        cluster,
-        &format!("wait --for=condition=Ready workloads.baton.rs/web --namespace {ns} --timeout 60s"),
-    )
-    .await;
+    reached(cluster, "HandedOver", ns).await;
+    reached(cluster, "Ready", ns).await;
     let before = object(cluster, "deployment/web", ns).await;
 
     // The first of the commands ends the operator's pods.
@@ -127,8 +125,7 @@ async fn uninstalled_the_other_way_everything_goes() {
     let operator = operator(cluster, "baton-system", None).await;
     let namespace = cluster.namespace("gone").await.unwrap();
     apply(cluster, namespace.name(), WEB).await;
-    let ready = "wait --for=condition=Ready workloads.baton.rs/web --timeout 60s --namespace";
-    kubectl(cluster, &format!("{ready} {namespace}")).await;
+    reached(cluster, "Ready", namespace.name()).await;
     // An upgrade to the same version changes nothing.
     follow(admin, "Upgrade", 0).await;
 
@@ -146,8 +143,7 @@ async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_
     let operator = operator(cluster, "baton-system", None).await;
     let namespace = cluster.namespace("helm").await.unwrap();
     apply(cluster, namespace.name(), WEB).await;
-    let ready = "wait --for=condition=Ready workloads.baton.rs/web --timeout 60s --namespace";
-    kubectl(cluster, &format!("{ready} {namespace}")).await;
+    reached(cluster, "Ready", namespace.name()).await;
     follow(admin, "Upgrade", 1).await;
 
     assert!(operator.stop().await.unwrap().success());
@@ -173,8 +169,7 @@ async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition()
     let begin = cluster.audit().unwrap().mark().unwrap();
     let operator = operator(cluster, "shop", Some("shop")).await;
     apply(cluster, "shop", WEB).await;
-    kubectl(cluster, "wait --for=condition=HandedOver workloads.baton.rs/web --namespace shop --timeout 60s")
-        .await;
+    reached(cluster, "HandedOver", "shop").await;
     let fixed = WEB.replace(r#""autoscaling": {"minReplicas": 3, "maxReplicas": 4},"#, "");
     apply(cluster, "shop", &fixed).await;
     gone(cluster, "horizontalpodautoscaler/web", "shop").await;

@@ -9,7 +9,7 @@ use std::{
 };
 
 pub use baton_e2e::node::{HOME, USER};
-use baton_e2e::{ControlPlane, Error, Namespace, Node, guide, node::Image};
+use baton_e2e::{ControlPlane, Error, Namespace, Node, guide, node::Image, poll};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
@@ -131,15 +131,9 @@ impl Stage {
 
     /// Waits until `probe` says `Ok`; when patience ends, fails with what it saw last and what the node says.
     pub async fn eventually<T>(&self, what: &str, probe: impl AsyncFn() -> Result<T, String>) -> T {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match probe().await {
-                Ok(value) => return value,
-                Err(seen) if Instant::now() > deadline => {
-                    panic!("waited in vain for {what}; last seen: {seen}\n{}", self.node.report().await)
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-            }
+        match poll(PATIENCE, Duration::from_millis(100), probe).await {
+            Ok(found) => found,
+            Err(seen) => panic!("waited in vain for {what}; last seen: {seen}\n{}", self.node.report().await),
         }
     }
 

@@ -1,10 +1,10 @@
 //! The stage of every scenario: a namespace, the operator, and ways to act and to wait that read like sentences.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::Workload;
-use baton_e2e::{AuditEntries, ControlPlane, Mark, Namespace, Operator, OperatorOptions};
+use baton_e2e::{AuditEntries, ControlPlane, Mark, Namespace, Operator, OperatorOptions, poll};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
     Api, Client,
@@ -170,16 +170,8 @@ impl Scene {
         what: &str,
         probe: impl AsyncFn() -> Result<T, E>,
     ) -> T {
-        let deadline = Instant::now() + patience;
-        loop {
-            match probe().await {
-                Ok(value) => return value,
-                Err(seen) if Instant::now() > deadline => {
-                    panic!("waited in vain for {what}; last seen: {seen:#?}")
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
-        }
+        let outcome = poll(patience, Duration::from_millis(50), probe).await;
+        outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
     }
 
     /// The Events about the Workload, as `Type Reason: note`.
