@@ -77,5 +77,6 @@ async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     acts::edit::play(stage, claims).await?;
     acts::sidecar::play(stage, claims).await?;
     acts::way_back::play(stage, claims).await?;
+    acts::adoption::play(stage, claims).await?;
     acts::foresight::play(stage, claims).await
 }

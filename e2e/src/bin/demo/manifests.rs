@@ -6,6 +6,12 @@ pub(crate) const WEB: &str = include_str!("web.yaml");
 /// A container of somebody else's for the Deployment.
 pub(crate) const SIDECAR: &str = include_str!("sidecar.yaml");
 
+/// A Deployment from before Baton.
+pub(crate) const BEFORE: &str = include_str!("before.yaml");
+
+/// The Workload that adopts it.
+pub(crate) const ADOPTING: &str = include_str!("adopting.yaml");
+
 /// The end of the Workload's spec that asks for an autoscaler. Its least number is above the Workload's own, so that it
 /// writes at once, without any metric.
 const AUTOSCALING: &str = "  autoscaling:\n    minReplicas: 5\n    maxReplicas: 8\n";

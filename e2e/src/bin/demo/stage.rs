@@ -141,10 +141,7 @@ impl Stage {
 
     /// Applies a manifest, as `kubectl apply --server-side` does it.
     pub(crate) async fn apply(&self, manager: &str, manifest: &str) -> anyhow::Result<()> {
-        let args =
-            ["apply", "--server-side", "--field-manager", manager, "-n", self.namespace.name(), "-f", "-"];
-        self.cluster().kubectl_command(args)?.input(manifest).run().await?.success()?;
-        Ok(())
+        self.kubectl_with(&["apply", "--server-side", "--field-manager", manager, "-f", "-"], manifest).await
     }
 
     /// Applies the Workload as the one who watches the demo.
@@ -156,6 +153,13 @@ impl Stage {
     pub(crate) async fn kubectl(&self, args: &[&str]) -> anyhow::Result<String> {
         let args = args.iter().copied().chain(["-n", self.namespace.name()]);
         Ok(self.cluster().kubectl(args).await?.success()?)
+    }
+
+    /// Runs a kubectl command in the demo's namespace with this as its input.
+    pub(crate) async fn kubectl_with(&self, args: &[&str], input: &str) -> anyhow::Result<()> {
+        let args = args.iter().copied().chain(["-n", self.namespace.name()]);
+        self.cluster().kubectl_command(args)?.input(input).run().await?.success()?;
+        Ok(())
     }
 
     /// Shows the Workload as kubectl does.

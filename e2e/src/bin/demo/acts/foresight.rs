@@ -14,7 +14,7 @@ use crate::{
 const NEXT_IMAGE: &str = "nginx:1.30";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::heading(8, "What would happen is known beforehand");
+    print::heading(9, "What would happen is known beforehand");
     print::say(
         "Another image, and no disruption budget any more, but first as a preview: Baton computes what the API server \
          would make of each write, has it tried by a dry run, and writes nothing but the Workload's status.",

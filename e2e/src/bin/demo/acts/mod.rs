@@ -1,6 +1,7 @@
 //! The acts of the story, one file each, in the order in which they are played. An act says what is about to happen, makes
 //! it happen, shows what was seen and claims what follows.
 
+pub(crate) mod adoption;
 pub(crate) mod children;
 pub(crate) mod cluster;
 pub(crate) mod edit;

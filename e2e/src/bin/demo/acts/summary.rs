@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{claims::Claims, print};
 
 pub(crate) fn play(claims: &Claims, took: Duration, kept: bool) {
-    print::heading(9, "That was it");
+    print::heading(10, "That was it");
     print::say(&format!(
         "{} claims were checked against the API server, and all of them hold. It took {}.",
         claims.checked(),

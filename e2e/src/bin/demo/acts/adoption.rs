@@ -1,0 +1,81 @@
+//! A Deployment from before Baton becomes a Workload's.
+
+use std::collections::BTreeSet;
+
+use baton_controller::{child::ChildKind, live::Live};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Api, ResourceExt, api::ListParams};
+
+use crate::{
+    claims::Claims,
+    manifests::{ADOPTING, BEFORE},
+    ownership::{self, owners},
+    print,
+    recorder::{QUIET, Recorder, changes},
+    replicas::ready,
+    stage::Stage,
+};
+
+/// The name of the Deployment, and so of the Workload that adopts it.
+const SHOP: &str = "shop";
+/// Whose field managers' entries go: what `kubectl apply` is called without `--server-side`.
+const CLIENT_SIDE: &str = "kubectl-client-side-apply";
+/// Where client-side apply keeps what it applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
+    print::heading(8, "What was there before is adopted");
+    print::say(
+        "A team has had this Deployment for long, by client-side apply and with a selector of its own:",
+    );
+    print::code(&format!("$ kubectl apply -f -\n{BEFORE}"));
+    stage.kubectl_with(&["apply", "-f", "-"], BEFORE).await?;
+    let deployments = stage.children(ChildKind::Deployment);
+    let mut recorder = Recorder::start(&deployments, SHOP).await?;
+    recorder.until("two pods to be ready", |live| ready(live) == 2).await?;
+    let before = pods(stage).await?;
+    print::table(&format!("Deployment {SHOP}"), &ownership::table(&owners(&deployments.get(SHOP).await?)));
+
+    print::say(
+        "Baton never overwrites what isn't its own. But this Workload asks it to adopt the Deployment. It doesn't say how many \
+         pods there are to be, and nothing of a progress deadline:",
+    );
+    print::code(ADOPTING);
+    stage.apply_workload(ADOPTING).await?;
+    stage.kubectl(&["wait", "--for=condition=Ready", "workload/shop", "--timeout=60s"]).await?;
+    recorder.until("the Deployment to have an owner", |live| !live.owner_references().is_empty()).await?;
+    recorder.go_on_for(QUIET).await?;
+    let adopted = deployments.get(SHOP).await?;
+    print::table(&format!("Deployment {SHOP}"), &ownership::table(&owners(&adopted)));
+    print::say(
+        "Nobody asks for a number of pods any more. So that it isn't reset, the stand-in of act 4 holds the one that is live.",
+    );
+
+    print::gap();
+    claims.equal("its pods are the same two as before", &pods(stage).await?, &before)?;
+    let numbers: Vec<i32> =
+        changes(recorder.sightings(), Live::replicas).into_iter().map(|(_, number)| number).collect();
+    claims.equal("replicas were two all the time", &numbers, &[2])?;
+    let leavings = [
+        adopted.managers().iter().any(|manager| manager == CLIENT_SIDE),
+        adopted.annotations().contains_key(LAST_APPLIED),
+    ];
+    claims.equal(
+        "client-side apply has left neither an entry nor its annotation",
+        &leavings,
+        &[false, false],
+    )?;
+    claims.equal(
+        "what only it had asked for is back at its default",
+        &adopted.number(&["spec", "progressDeadlineSeconds"]),
+        &Some(600),
+    )?;
+    Ok(())
+}
+
+/// The Deployment's pods, by their uids.
+async fn pods(stage: &Stage) -> anyhow::Result<BTreeSet<String>> {
+    let pods: Api<Pod> = Api::namespaced(stage.client.clone(), stage.namespace.name());
+    let pods = pods.list(&ListParams::default().labels("app=shop")).await?;
+    Ok(pods.iter().filter_map(ResourceExt::uid).collect())
+}
