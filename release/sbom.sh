@@ -17,7 +17,7 @@ esac
 version=0.5.9
 root="${BATON_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/baton}/tools/cargo-cyclonedx-$version"
 if [[ ! -x $root/bin/cargo-cyclonedx ]]; then
-    cargo install cargo-cyclonedx --locked --version "$version" --root "$root"
+    cargo install cargo-cyclonedx --debug --locked --version "$version" --root "$root"
 fi
 # It writes beside each manifest; only the operator's document is wanted.
 name=baton.sbom
