@@ -53,18 +53,27 @@ impl Backoff {
         self.failures.remove(&(uid.to_owned(), child));
     }
 
-    /// The children of a Workload that aren't to be tried yet, and the pause until the first of them is.
-    pub fn held_back(
+    /// The children of a Workload that aren't to be tried yet.
+    pub fn held_back(&self, uid: &str, generation: i64, now: Instant) -> BTreeSet<ChildKind> {
+        self.pausing(uid, generation, now).map(|(child, _)| child).collect()
+    }
+
+    /// When the first child is to be tried again of those that were held back when a pass `begun`, or failed since. It may be
+    /// over already: what ended while the pass was under way did so without the pass.
+    pub fn next_look(&self, uid: &str, generation: i64, begun: Instant) -> Option<Instant> {
+        self.pausing(uid, generation, begun).map(|(_, retry_at)| retry_at).min()
+    }
+
+    fn pausing(
         &self,
         uid: &str,
         generation: i64,
         now: Instant,
-    ) -> (BTreeSet<ChildKind>, Option<Duration>) {
-        let held = self.failures.iter().filter(|((owner, _), failure)| {
+    ) -> impl Iterator<Item = (ChildKind, Instant)> {
+        let of_workload = self.failures.iter().filter(move |((owner, _), failure)| {
             owner == uid && failure.generation == generation && failure.retry_at > now
         });
-        let pause = held.clone().map(|(_, failure)| failure.retry_at - now).min();
-        (held.map(|((_, child), _)| *child).collect(), pause)
+        of_workload.map(|((_, child), failure)| (*child, failure.retry_at))
     }
 }
 
@@ -88,9 +97,21 @@ mod tests {
     fn a_child_is_held_back_until_its_pause_is_over() {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         backoff.failed("u", CHILD, 1, now);
-        assert_eq!(backoff.held_back("u", 1, now), (BTreeSet::from([CHILD]), Some(FIRST)));
-        assert_eq!(backoff.held_back("other", 1, now), (BTreeSet::new(), None));
-        assert_eq!(backoff.held_back("u", 1, now + FIRST), (BTreeSet::new(), None));
+        assert_eq!(backoff.held_back("u", 1, now), BTreeSet::from([CHILD]));
+        assert_eq!(backoff.held_back("other", 1, now), BTreeSet::new());
+        assert_eq!(backoff.held_back("u", 1, now + FIRST), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_pause_that_ends_while_a_pass_is_under_way_is_followed_by_another_pass() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        backoff.failed("u", CHILD, 1, now);
+        for begun in [now, now + FIRST / 2] {
+            assert_eq!(backoff.held_back("u", 1, begun), BTreeSet::from([CHILD]));
+            assert_eq!(backoff.next_look("u", 1, begun), Some(now + FIRST));
+        }
+        assert_eq!(backoff.next_look("u", 1, now + FIRST), None, "this pass tries it itself");
+        assert_eq!(backoff.next_look("other", 1, now), None);
     }
 
     #[test]
@@ -99,7 +120,8 @@ mod tests {
         for _ in 0..5 {
             backoff.failed("u", CHILD, 1, now);
         }
-        assert_eq!(backoff.held_back("u", 2, now), (BTreeSet::new(), None));
+        assert_eq!(backoff.held_back("u", 2, now), BTreeSet::new());
+        assert_eq!(backoff.next_look("u", 2, now), None);
         assert_eq!(backoff.failed("u", CHILD, 2, now), FIRST);
     }
 
@@ -108,7 +130,7 @@ mod tests {
         let (mut backoff, now) = (Backoff::default(), Instant::now());
         backoff.failed("u", CHILD, 1, now);
         backoff.succeeded("u", CHILD);
-        assert_eq!(backoff.held_back("u", 1, now).1, None);
+        assert_eq!(backoff.next_look("u", 1, now), None);
         assert_eq!(backoff.failed("u", CHILD, 1, now), FIRST);
     }
 }

@@ -195,13 +195,14 @@ impl Contention {
         });
     }
 
-    /// How long until the Workload has to be looked at again: a child's pause ends, or a fight may be over.
-    pub fn next_look(&self, uid: &str, now: Instant) -> Option<Duration> {
+    /// When the Workload has to be looked at again after a pass that `begun` then: a child's pause ends, or a fight may be over.
+    /// It may be past already: what ended while the pass was under way did so without the pass.
+    pub fn next_look(&self, uid: &str, begun: Instant) -> Option<Instant> {
         let moments =
             self.workloads.get(uid)?.values().flat_map(|fought| {
                 fought.fights().map(|(_, rounds)| rounds.over_at()).chain(fought.resume_at())
             });
-        moments.filter(|moment| *moment > now).min().map(|moment| moment - now)
+        moments.filter(|moment| *moment > begun).min()
     }
 }
 
@@ -232,7 +233,7 @@ mod tests {
             takes.push(now - start);
             now += rogue_takes_after;
             if contention.held_back("u", 1, now).contains(&CHILD) {
-                now += contention.next_look("u", now).unwrap();
+                now = contention.next_look("u", now).unwrap();
             }
         }
         takes
@@ -268,10 +269,22 @@ mod tests {
 
         let mut now = last;
         while !contention.fights("u", now).is_empty() {
-            now += contention.next_look("u", now).expect("somebody looks when it may be over");
+            now = contention.next_look("u", now).expect("somebody looks when it may be over");
             assert!(now < last + Duration::from_mins(1), "it never ends");
         }
         assert_eq!(contention.next_look("u", now), None);
+    }
+
+    #[test]
+    fn a_pause_that_ends_while_a_pass_is_under_way_is_followed_by_another_pass() {
+        let (mut contention, start) = (Contention::default(), Instant::now());
+        let takes = fight(&mut contention, start, Duration::from_secs(2), Duration::from_millis(1));
+        let begun = start + *takes.last().unwrap() + Duration::from_secs(1);
+        assert_eq!(contention.held_back("u", 1, begun), [CHILD]);
+        let next = contention.next_look("u", begun).unwrap();
+        assert!(next > begun + Duration::from_millis(500));
+        assert_eq!(contention.next_look("u", begun + Duration::from_millis(500)), Some(next));
+        assert!(contention.held_back("u", 1, next).is_empty(), "the next pass writes it");
     }
 
     #[test]

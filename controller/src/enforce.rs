@@ -40,13 +40,18 @@ struct Enforcement<'c> {
     for_real: bool,
 }
 
-/// Brings the children to what the spec says, as far as one pass can. `for_real` applies also what would change nothing.
-pub(crate) async fn enforce(seen: Observed, for_real: bool, context: &Context) -> Result<Pass, IntentError> {
+/// Brings the children to what the spec says, as far as one pass that `begun` then can. `for_real` applies also what would change
+/// nothing.
+pub(crate) async fn enforce(
+    seen: Observed,
+    begun: Instant,
+    for_real: bool,
+    context: &Context,
+) -> Result<Pass, IntentError> {
     let uid = seen.uid();
     let generation = seen.workload.metadata.generation.unwrap_or_default();
-    let now = Instant::now();
-    let (failed, _) = context.backoff(|backoff| backoff.held_back(&uid, generation, now));
-    let fought = context.contention(|contention| contention.held_back(&uid, generation, now));
+    let failed = context.backoff(|backoff| backoff.held_back(&uid, generation, begun));
+    let fought = context.contention(|contention| contention.held_back(&uid, generation, begun));
     let mut pass = Pass::new(seen.clone());
     pass.results.extend(failed.iter().map(|child| (*child, ChildResult::HeldBack)));
     let course = Course::new(seen, failed.into_iter().chain(fought).collect());

@@ -81,23 +81,24 @@ async fn reconcile_workload(
     let seen = Observed { children, autoscalers: context.stores.autoscalers_of(&workload), workload };
     recall_fights(&seen.workload, context);
 
-    let for_real = context.resync(|resync| resync.is_due(&uid, Instant::now())) && mode == Mode::Enforce;
+    let begun = Instant::now();
+    let for_real = context.resync(|resync| resync.is_due(&uid, begun)) && mode == Mode::Enforce;
     let mut pass = match mode {
-        Mode::Enforce => enforce(seen, for_real, context).await?,
+        Mode::Enforce => enforce(seen, begun, for_real, context).await?,
         Mode::Preview | Mode::Paused => preview(seen, context).await?,
     };
     pass.takes.splice(0..0, context.untold(&uid));
-    let now = Instant::now();
     if for_real {
-        context.resync(|resync| resync.done(&uid, now));
+        context.resync(|resync| resync.done(&uid, Instant::now()));
     }
     let report_again = report(&pass, live, context).await?;
 
-    let (_, failed) = context.backoff(|backoff| backoff.held_back(&uid, generation, now));
+    let now = Instant::now();
+    let until = |moment: Instant| moment.saturating_duration_since(now);
     let pauses = [
-        failed,
         report_again,
-        context.contention(|contention| contention.next_look(&uid, now)),
+        context.backoff(|backoff| backoff.next_look(&uid, generation, begun)).map(until),
+        context.contention(|contention| contention.next_look(&uid, begun)).map(until),
         (!pass.settled).then_some(PAUSE_WHEN_UNSETTLED),
         context.resync(|resync| resync.next(&uid, now)).filter(|_| mode == Mode::Enforce),
     ];
