@@ -115,10 +115,15 @@ impl Context {
         None
     }
 
-    /// Whether a Workload that can't be read wasn't reported at its generation yet. Asking counts as reporting.
+    /// Whether a Workload that can't be read wasn't reported at its generation yet.
     pub(crate) fn is_news(&self, undecodable: &WatchedWorkload) -> bool {
-        let uid = undecodable.uid().unwrap_or_default();
         let generation = undecodable.meta().generation.unwrap_or_default();
-        lock(&self.undecodable).insert(uid, generation) != Some(generation)
+        lock(&self.undecodable).get(&undecodable.uid().unwrap_or_default()) != Some(&generation)
+    }
+
+    /// Notes that a Workload that can't be read was reported: at this generation it isn't news any more.
+    pub(crate) fn tell_no_more(&self, undecodable: &WatchedWorkload) {
+        let generation = undecodable.meta().generation.unwrap_or_default();
+        lock(&self.undecodable).insert(undecodable.uid().unwrap_or_default(), generation);
     }
 }

@@ -13,7 +13,6 @@ use tracing::warn;
 
 use crate::{
     act::ActError,
-    causes::with_causes,
     child::ChildKind,
     context::Context,
     enforce::enforce,
@@ -63,7 +62,7 @@ pub(crate) async fn reconcile(
     match read(&live) {
         Ok(workload) => reconcile_workload(Arc::new(workload), &live, context).await,
         Err(error) => {
-            report_undecodable(&watched, &live, &error, context).await;
+            report_undecodable(&watched, &live, &error, context).await?;
             Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
         }
     }
@@ -176,17 +175,17 @@ async fn report_undecodable(
     live: &Live,
     error: &serde_json::Error,
     context: &Context,
-) {
+) -> Result<(), ReconcileError> {
     if !context.is_news(watched) {
-        return;
+        return Ok(());
     }
     let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
     workload.metadata = watched.meta().clone();
     let words = error.to_string();
     warn!(workload = workload.name_any(), error = words, "can't read the Workload; its children stay");
     let status = report::undecodable(&workload, &words, jiff::Timestamp::now());
-    if let Err(error) = context.writer.write_status(&workload, live, &status).await {
-        warn!(workload = workload.name_any(), error = with_causes(&error), "can't write the status");
-    }
+    context.writer.write_status(&workload, live, &status).await.map_err(ReconcileError::Status)?;
+    context.tell_no_more(watched);
     context.publish(&workload, &report::undecodable_event(&words)).await;
+    Ok(())
 }

@@ -1,9 +1,12 @@
 //! A newer definition than the operator knows: it says what it can't read, and goes on with the rest.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Operator, OperatorOptions};
+use baton_e2e::{Action, ControlPlane, Operator, OperatorOptions, Proxy};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, ResourceExt,
@@ -20,7 +23,15 @@ use crate::scene::web;
 async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other() {
     let control_plane = ControlPlane::start().await.unwrap();
     let client = control_plane.admin().await.unwrap();
-    let _operator = Operator::start(&control_plane, OperatorOptions::default()).await.unwrap();
+    // It is told even if that doesn't succeed at once.
+    let is_refused = AtomicBool::new(false);
+    let proxy = Proxy::start(&control_plane, move |request| {
+        let is_first = request.path.ends_with("/newer/status") && !is_refused.swap(true, Ordering::Relaxed);
+        if is_first { Action::fail(503, "ServiceUnavailable", "not today") } else { Action::Forward }
+    });
+    let proxy = proxy.await.unwrap();
+    let options = OperatorOptions { api_server: Some(proxy.url().to_owned()), ..OperatorOptions::default() };
+    let _operator = Operator::start(&control_plane, options).await.unwrap();
 
     let mode = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/mode/enum";
     let open: json_patch::Patch = serde_json::from_value(json!([{"op": "remove", "path": mode}])).unwrap();
