@@ -9,13 +9,14 @@ use baton_merge::{
 };
 use serde_json::Value as Json;
 
+use crate::adoption::LAST_APPLIED;
+
 /// Stands for a value that isn't shown.
 const HIDDEN: &str = "(hidden)";
 /// How many characters of a value are shown.
 const LONGEST: usize = 80;
 /// Lists of values, any of which may be a password or a token.
 const SECRETIVE_LISTS: [&str; 4] = ["env", "httpHeaders", "args", "command"];
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A value for people: as JSON, shortened where it is long, with what may be secret left out.
 pub fn shown(path: Path<'_>, value: Value<'_>) -> String {

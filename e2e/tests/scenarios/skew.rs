@@ -1,7 +1,10 @@
 //! A newer definition than the operator knows: it says what it can't read, and goes on with the rest.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -24,7 +27,8 @@ async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other
     let control_plane = ControlPlane::start().await.unwrap();
     let client = control_plane.admin().await.unwrap();
     // It is told even if that doesn't succeed at once.
-    let is_refused = AtomicBool::new(false);
+    let was_refused = Arc::new(AtomicBool::new(false));
+    let is_refused = was_refused.clone();
     let proxy = Proxy::start(&control_plane, move |request| {
         let is_first = request.path.ends_with("/newer/status") && !is_refused.swap(true, Ordering::Relaxed);
         if is_first { Action::fail(503, "ServiceUnavailable", "not today") } else { Action::Forward }
@@ -68,6 +72,7 @@ async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other
         tokio::time::timeout(limit, await_condition(workloads.clone(), "newer", has("Applied", "False")));
     let newer = newer.await.unwrap().unwrap().unwrap();
     let condition = &newer.data["status"]["conditions"][0];
+    assert!(was_refused.load(Ordering::Relaxed), "the first try was to fail");
     assert_eq!(condition["reason"], "Undecodable");
     assert!(condition["message"].as_str().unwrap().contains("Dream"), "{condition}");
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use baton_controller::{child::ChildKind, live::Live};
+use baton_controller::{adoption::LAST_APPLIED, child::ChildKind, live::Live};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt, api::ListParams};
 
@@ -20,8 +20,6 @@ use crate::{
 const SHOP: &str = "shop";
 /// Whose field managers' entries go: what `kubectl apply` is called without `--server-side`.
 const CLIENT_SIDE: &str = "kubectl-client-side-apply";
-/// Where client-side apply keeps what it applied.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(8, "What was there before is adopted");
