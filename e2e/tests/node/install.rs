@@ -10,6 +10,8 @@ use crate::{
 #[tokio::test]
 async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
     let Some(stage) = Stage::enter("install").await else { return };
+    // Pods that another test killed have restarted.
+    stage.uninstall().await;
     stage.install().await;
 
     let namespace = stage.get(&format!("namespace {HOME}")).await;
