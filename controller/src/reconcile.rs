@@ -92,14 +92,16 @@ async fn reconcile_workload(
     }
     let report_again = report(&pass, live, context).await?;
 
-    let now = Instant::now();
-    let until = |moment: Instant| moment.saturating_duration_since(now);
+    let looks = [
+        context.backoff(|backoff| backoff.next_look(&uid, generation, begun)),
+        context.contention(|contention| contention.next_look(&uid, begun)),
+        context.resync(|resync| resync.next_look(&uid)).filter(|_| mode == Mode::Enforce),
+    ];
+    let next_look = looks.into_iter().flatten().min();
     let pauses = [
         report_again,
-        context.backoff(|backoff| backoff.next_look(&uid, generation, begun)).map(until),
-        context.contention(|contention| contention.next_look(&uid, begun)).map(until),
         (!pass.settled).then_some(PAUSE_WHEN_UNSETTLED),
-        context.resync(|resync| resync.next(&uid, now)).filter(|_| mode == Mode::Enforce),
+        next_look.map(|moment| moment.saturating_duration_since(Instant::now())),
     ];
     Ok(Passed {
         outcome: if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled },

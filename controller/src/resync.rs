@@ -39,9 +39,9 @@ impl Resync {
         self.due.insert(uid.to_owned(), now + self.every.mul_f64(0.75 + fastrand::f64() / 2.0));
     }
 
-    /// How long until the Workload's turn.
-    pub fn next(&self, uid: &str, now: Instant) -> Option<Duration> {
-        self.due.get(uid).map(|due| due.saturating_duration_since(now))
+    /// When the Workload's turn is.
+    pub fn next_look(&self, uid: &str) -> Option<Instant> {
+        self.due.get(uid).copied()
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
         let (mut resync, now) = (Resync::new(HOUR), Instant::now());
         for uid in 0..100 {
             assert!(!resync.is_due(&uid.to_string(), now));
-            let first = resync.next(&uid.to_string(), now).unwrap();
+            let first = resync.next_look(&uid.to_string()).unwrap() - now;
             assert!((HOUR / 2..=HOUR).contains(&first), "{first:?}");
             assert!(resync.is_due(&uid.to_string(), now + HOUR));
         }
@@ -68,7 +68,7 @@ mod tests {
         let mut pauses = Vec::new();
         for uid in 0..100 {
             resync.done(&uid.to_string(), now);
-            pauses.push(resync.next(&uid.to_string(), now).unwrap());
+            pauses.push(resync.next_look(&uid.to_string()).unwrap() - now);
         }
         assert!(pauses.iter().all(|pause| (HOUR.mul_f64(0.75)..=HOUR.mul_f64(1.25)).contains(pause)));
         pauses.sort();

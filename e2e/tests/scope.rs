@@ -1,10 +1,10 @@
 //! An operator for some namespaces and some labels: what is in its scope it makes, and all else it leaves as it is.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions};
+use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions, poll};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, Client,
@@ -52,10 +52,12 @@ impl Place {
     }
 
     async fn runs(&self, name: &str, image: &str) {
-        let end = Instant::now() + PATIENCE;
-        while self.image(name).await.as_deref() != Some(image) {
-            assert!(Instant::now() < end, "waited in vain for {image} in {}/{name}", self.namespace);
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        let outcome = poll(PATIENCE, Duration::from_millis(50), async || {
+            let seen = self.image(name).await;
+            if seen.as_deref() == Some(image) { Ok(()) } else { Err(seen) }
+        });
+        if let Err(seen) = outcome.await {
+            panic!("waited in vain for {image} in {}/{name}; last seen: {seen:?}", self.namespace);
         }
     }
 }

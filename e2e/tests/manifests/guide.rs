@@ -1,9 +1,9 @@
 //! `docs/install.md` as people follow it, command for command. The nodes are played here, so the operator's pods don't run its
 //! image: it runs as a process beside them, as the ServiceAccount that the installation made.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use baton_e2e::{ControlPlane, Operator, OperatorOptions, guide};
+use baton_e2e::{ControlPlane, Operator, OperatorOptions, guide, poll};
 use serde_json::Value;
 
 use super::{
@@ -65,15 +65,13 @@ async fn reached(cluster: &ControlPlane, condition: &str, namespace: &str) {
 
 /// Waits until none of these is there.
 async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
-    let end = Instant::now() + Duration::from_mins(2);
     let line = format!("get {what} --namespace {namespace} --ignore-not-found --output name");
-    loop {
+    let outcome = poll(Duration::from_mins(2), Duration::from_millis(200), async || {
         let left = kubectl(cluster, &line).await;
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < end, "still there: {left}");
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        if left.is_empty() { Ok(()) } else { Err(left) }
+    });
+    if let Err(left) = outcome.await {
+        panic!("still there: {left}");
     }
 }
 
