@@ -106,6 +106,8 @@ fn collect(root: &Path, path: &Path, content: &mut Vec<Vec<u8>>) -> Result<(), E
     if whole.is_dir() {
         let entries = fs::read_dir(&whole).map_err(Error::file("read", &whole))?;
         let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        // What cargo has built, such as the fuzz targets, is no source, and the Dockerfile's context leaves it out too.
+        names.retain(|name| name != "target");
         names.sort();
         return names.iter().try_for_each(|name| collect(root, &path.join(name), content));
     }
