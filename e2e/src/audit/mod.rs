@@ -16,7 +16,7 @@ use std::{
 
 pub use self::entry::AuditEntry;
 pub(crate) use self::entry::{ObjectRef, Status, User};
-use crate::Error;
+use crate::{Error, merge_diff::Json};
 
 /// How often the log is read again while something is waited for.
 const POLL: Duration = Duration::from_millis(50);
@@ -154,12 +154,28 @@ impl AuditLog {
 
     /// The requests that ended after `mark` was made.
     pub fn since(&self, mark: Mark) -> Result<AuditEntries, Error> {
+        parse(&self.bytes_since(mark)?).map_err(self.unreadable())
+    }
+
+    /// The lines that were written after `mark` was made, to the letter, where the order of members in field sets counts.
+    pub(crate) fn lines_since(&self, mark: Mark) -> Result<Vec<Json>, Error> {
+        whole_lines(&self.bytes_since(mark)?)
+            .map(serde_json::from_slice)
+            .collect::<Result<_, _>>()
+            .map_err(self.unreadable())
+    }
+
+    fn bytes_since(&self, mark: Mark) -> Result<Vec<u8>, Error> {
         let failed = || Error::file("read", &self.path);
         let mut file = File::open(&self.path).map_err(failed())?;
         file.seek(SeekFrom::Start(mark.0)).map_err(failed())?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed())?;
-        parse(&bytes).map_err(Error::parse(format!("the audit log {}", self.path.display())))
+        Ok(bytes)
+    }
+
+    fn unreadable(&self) -> impl FnOnce(serde_json::Error) -> Error {
+        Error::parse(format!("the audit log {}", self.path.display()))
     }
 
     /// Waits until `select` leaves at least one request, and returns what it leaves.
@@ -187,15 +203,16 @@ impl AuditLog {
     }
 }
 
-/// The last line may be half written, and a mark may be in the middle of one: only whole lines count. Of a watch, which
-/// has a line at its start and one at its end, the later one stays.
-fn parse(bytes: &[u8]) -> Result<AuditEntries, serde_json::Error> {
-    let mut requests: Vec<AuditEntry> = Vec::new();
+/// The last line may be half written, and a mark may be in the middle of one: only whole lines count.
+fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    for line in bytes[..whole].split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"kind\"")) {
-        let request: AuditEntry = serde_json::from_slice(line)?;
-        requests.push(request);
-    }
+    bytes[..whole].split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"kind\""))
+}
+
+/// Of a watch, which has a line at its start and one at its end, the later one stays.
+fn parse(bytes: &[u8]) -> Result<AuditEntries, serde_json::Error> {
+    let requests: Vec<AuditEntry> =
+        whole_lines(bytes).map(serde_json::from_slice).collect::<Result<_, _>>()?;
     let mut seen = std::collections::HashSet::new();
     let mut latest: Vec<AuditEntry> =
         requests.into_iter().rev().filter(|request| seen.insert(request.id.clone())).collect();

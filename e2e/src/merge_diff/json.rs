@@ -4,8 +4,9 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize, Serializer,
     de::{MapAccess, SeqAccess, Visitor},
+    ser::Error as _,
 };
 pub use serde_json::Number;
 
@@ -299,6 +300,22 @@ impl<'de> Deserialize<'de> for Json {
         }
 
         deserializer.deserialize_any(Any)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Number(number) => number.serialize(serializer),
+            Self::String(text) => serializer.serialize_str(text),
+            Self::List(items) => serializer.collect_seq(items),
+            Self::Object(members) => {
+                serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
+            }
+            Self::Text(text) => text.parse::<Self>().map_err(S::Error::custom)?.serialize(serializer),
+        }
     }
 }
 

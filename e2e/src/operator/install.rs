@@ -4,28 +4,23 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client, ResourceExt as _,
     api::{Patch, PatchParams},
     core::{ApiResource, DynamicObject, GroupVersionKind},
-    runtime::wait::{await_condition, conditions},
 };
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use crate::{ControlPlane, Error};
+use crate::{ControlPlane, Error, definition};
 
 /// The field manager of all that this crate applies.
 const MANAGER: &str = "baton-e2e";
 /// The `ClusterRole` of the manifests.
 const ROLE: &str = "baton";
-/// How long the API server may take to serve a new definition.
-const ESTABLISHED: Duration = Duration::from_secs(30);
 
 /// Makes sure that the definition and the role are there, and binds the ServiceAccount `name` in `namespace` to the role.
 /// Everything is applied, so it may be there already.
@@ -68,7 +63,7 @@ async fn install_manifests(url: &str, client: &Client) -> Result<(), Error> {
         match object["kind"].as_str() {
             Some("CustomResourceDefinition") => {
                 apply(client, object).await?;
-                wait_until_established(client, &name).await?;
+                definition::established(client, &name).await?;
             }
             Some("ClusterRole") => apply(client, object).await?,
             // They also bind the role to the ServiceAccount of an installation, which isn't ours.
@@ -119,20 +114,6 @@ async fn apply(client: &Client, object: Value) -> Result<(), Error> {
     let (name, params) = (object.name_any(), PatchParams::apply(MANAGER).force());
     let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
     applied.map(|_| ()).map_err(Error::api(format!("apply the {} {name}", types.kind)))
-}
-
-async fn wait_until_established(client: &Client, name: &str) -> Result<(), Error> {
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let established = await_condition(definitions, name, conditions::is_crd_established());
-    match tokio::time::timeout(ESTABLISHED, established).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(Error::parse(format!("the watch of the definition {name}"))(error)),
-        Err(_) => Err(Error::Timeout {
-            what: format!("the definition {name} being served"),
-            limit: ESTABLISHED,
-            state: "the API server hasn't accepted its names; see its log".to_owned(),
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,7 @@ use crate::merge_diff::json::Json;
 ///
 /// `{"code":200,"changed":false}`, or with `changed` true the whole `object` after an apply and after a write of the
 /// scale, and only its `managedFields` after any other: there the object is part of the question.
-pub(super) fn done(write: &Write, before: Option<&Json>, after: &Json) -> Json {
-    let version = |object: &Json| object.at(&["metadata", "resourceVersion"]).cloned();
-    let changed = before.is_none_or(|before| version(before) != version(after));
+pub(crate) fn done(write: &Write, changed: bool, after: &Json) -> Json {
     let answer = Json::object().with("code", 200).with("changed", changed);
     match (changed, write.is_apply() || write.subresource == "scale") {
         (false, _) => answer,
@@ -22,7 +20,7 @@ pub(super) fn done(write: &Write, before: Option<&Json>, after: &Json) -> Json {
 }
 
 /// A refusal, from the `Status` that tells it. The causes of a `409 Conflict` become rows as the protocol has them.
-pub(super) fn refused(status: &kube::core::Status) -> Json {
+pub(crate) fn refused(status: &kube::core::Status) -> Json {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let mut conflicts: Vec<_> = causes
         .filter(|cause| cause.reason == "FieldManagerConflict")

@@ -6,7 +6,7 @@ use crate::merge_diff::{json::Json, random::Random};
 pub(super) type Place = Vec<String>;
 
 /// `over` laid over `base`: maps are merged, everything else is replaced, and null removes.
-pub(super) fn overlaid(base: &Json, over: &Json) -> Json {
+pub(crate) fn overlaid(base: &Json, over: &Json) -> Json {
     let (Json::Object(_), Json::Object(members)) = (base, over) else { return over.clone() };
     let mut merged = base.clone();
     for (name, value) in members {

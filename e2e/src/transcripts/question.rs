@@ -2,7 +2,7 @@
 
 use super::{
     edit::{at_mut, overlaid, perform},
-    kinds::{Kind, Source},
+    resource::{Resource, Schema},
     write::{Method, Owners, Write},
 };
 use crate::merge_diff::{PROFILE, json::Json};
@@ -48,11 +48,12 @@ const DROPPED: Paths = &[(
 /// Paths of plain fields, by kind.
 type Paths = &'static [(&'static str, &'static [&'static [&'static str]])];
 
-fn paths_of(paths: Paths, kind: &Kind) -> &'static [&'static [&'static str]] {
-    paths.iter().find(|(name, _)| *name == kind.kind).map_or(&[], |(_, paths)| paths)
+fn paths_of(paths: Paths, kind: &str) -> &'static [&'static [&'static str]] {
+    paths.iter().find(|(name, _)| *name == kind).map_or(&[], |(_, paths)| paths)
 }
 
-fn version_of(object: &Json) -> Option<&Json> {
+/// What changes with each write that is stored.
+pub(super) fn version_of(object: &Json) -> Option<&Json> {
     object.at(&["metadata", "resourceVersion"])
 }
 
@@ -66,26 +67,29 @@ enum Later {
 }
 
 /// What is known of a write once the server has answered it.
-pub(super) struct Answered<'a> {
+pub(crate) struct Answered<'a> {
     /// The object before, in the version of the write.
-    pub(super) live: Option<&'a Json>,
+    pub(crate) live: Option<&'a Json>,
     /// The object after; for a write of the scale its parent.
-    pub(super) after: Option<&'a Json>,
+    pub(crate) after: Option<&'a Json>,
+    /// Whether anything is stored, or would be by a write that isn't tried only.
+    pub(crate) changed: bool,
     /// The server's time at the write, as RFC 3339.
-    pub(super) now: &'a str,
-    /// Where the OpenAPI document of the kind is.
-    pub(super) document: &'a str,
+    pub(crate) now: &'a str,
 }
 
 /// The question, or `None` where nothing can be asked: the object that an update leads to isn't known when the server
 /// refuses it.
-pub(super) fn question(kind: &Kind, write: &Write, answered: &Answered<'_>) -> Option<Json> {
+pub(crate) fn question(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Option<Json> {
     let object = match (write.is_apply(), write.subresource) {
         (true, _) => write.body.clone(),
         (false, "scale") => scale(write, answered)?,
-        (false, _) => updated(kind, write, answered)?,
+        (false, _) => updated(resource, write, answered)?,
     };
-    let gvk = Json::object().with("group", kind.group).with("version", write.version).with("kind", kind.kind);
+    let gvk = Json::object()
+        .with("group", resource.group.as_str())
+        .with("version", resource.version.as_str())
+        .with("kind", resource.kind.as_str());
     let mut question = Json::object()
         .with("do", if write.is_apply() { "apply" } else { "update" })
         .with("gvk", gvk)
@@ -98,32 +102,32 @@ pub(super) fn question(kind: &Kind, write: &Write, answered: &Answered<'_>) -> O
     if let Method::Apply { force } = write.method {
         question.set("force", force);
     }
-    match kind.source {
-        Source::OpenApi => question.set("openapi", Json::object().with("file", answered.document)),
-        Source::Crd(file) => question.set("crd", Json::object().with("file", file)),
+    match &resource.schema {
+        Schema::OpenApi(file) => question.set("openapi", Json::object().with("file", file.as_str())),
+        Schema::Crd(definition) => question.set("crd", definition.clone()),
     }
     Some(question)
 }
 
 /// The object as the field manager gets it: decoded and defaulted, but without what is allocated later.
-fn updated(kind: &Kind, write: &Write, answered: &Answered<'_>) -> Option<Json> {
+fn updated(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Option<Json> {
     let mut object = answered.after?.clone();
     // What changes nothing shows nothing of what is allocated.
-    if answered.live.is_none_or(|live| version_of(live) != version_of(&object)) {
+    if answered.changed {
         let sent = sent(write, answered.live);
-        for path in paths_of(ALLOCATED, kind) {
+        for path in paths_of(ALLOCATED, &resource.kind) {
             as_sent(&mut object, &sent, path, Later::Filled);
         }
-        for path in paths_of(DROPPED, kind) {
+        for path in paths_of(DROPPED, &resource.kind) {
             as_sent(&mut object, &sent, path, Later::Dropped);
         }
         if answered.live.is_none() {
-            for path in paths_of(GENERATED, kind) {
+            for path in paths_of(GENERATED, &resource.kind) {
                 as_sent(&mut object, &sent, path, Later::Filled);
             }
         }
     }
-    if kind.is_custom() && write.subresource.is_empty() && kind.has_status(write.version) {
+    if resource.is_custom() && write.subresource.is_empty() && resource.has_status {
         // It is put back later, but what is wrong in it costs the object its owners.
         match sent(write, answered.live).take("status") {
             Some(status) => object.set("status", status),

@@ -10,10 +10,11 @@ use super::{
     answer::{done, refused},
     judge::Verdict,
     kinds::Kind,
-    question::{Answered, question},
+    question::{Answered, question, version_of},
     sequence::Sequence,
     server::Server,
     tally::Tally,
+    time::{seconds, time_of},
     transcript::Step,
     write::Write,
 };
@@ -136,7 +137,7 @@ async fn write_one(
         if let Some(step) = step {
             report.add(step, core);
         }
-        live = server.read(kind, kind.version, sequence.name()).await?;
+        live = server.read(&server.resource(kind, kind.version), sequence.name()).await?;
         if live.is_none() && creations >= CREATIONS {
             break;
         }
@@ -152,44 +153,24 @@ async fn send(
     write: &Write,
     number: &str,
 ) -> Result<(Option<Step>, bool), Error> {
-    let live = server.read(kind, write.version, sequence.name()).await?;
+    let resource = server.resource(kind, &write.version);
+    let live = server.read(&resource, sequence.name()).await?;
     let began = Timestamp::now();
-    let answer = server.write(kind, sequence.name(), write).await?;
-    let after = server.read(kind, write.version, sequence.name()).await?;
+    let answer = server.write(&resource, sequence.name(), write).await?;
+    let after = server.read(&resource, sequence.name()).await?;
     let now = after.as_ref().and_then(|after| time_of(write, after, began)).unwrap_or_else(|| seconds(began));
-    let document = server.document(kind);
-    let mut answered = Answered { live: live.as_ref(), after: None, now: &now, document: &document };
+    let changed = live.as_ref().map(version_of) != after.as_ref().map(version_of);
+    let mut answered = Answered { live: live.as_ref(), after: None, changed, now: &now };
     let (recorded, succeeded) = match (&answer, &after) {
         (Ok(_), Some(after)) => {
             answered.after = Some(after);
-            (done(write, live.as_ref(), after), true)
+            (done(write, changed, after), true)
         }
         (Err(status), _) => (refused(status), false),
         // What is deleted by being written, such as the last finalizer taken off: nothing is left to compare with.
         (Ok(_), None) => return Ok((None, true)),
     };
-    let step = question(kind, write, &answered)
+    let step = question(&resource, write, &answered)
         .map(|question| Step::new(&format!("{} {number}", kind.kind), &write.label(), question, recorded));
     Ok((step, succeeded))
-}
-
-/// The time at which the server did a write: that of the writer's entry, where it is new.
-fn time_of(write: &Write, after: &Json, began: Timestamp) -> Option<String> {
-    let entries = after.at(&["metadata", "managedFields"])?.items();
-    let text =
-        |entry: &Json, name: &str| entry.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();
-    let operation = if write.is_apply() { "Apply" } else { "Update" };
-    let entry = entries.iter().find(|entry| {
-        text(entry, "manager") == write.manager
-            && text(entry, "operation") == operation
-            && text(entry, "subresource") == write.subresource
-    })?;
-    let time = text(entry, "time");
-    let is_new = time.parse::<Timestamp>().is_ok_and(|time| time.as_second() >= began.as_second());
-    is_new.then_some(time)
-}
-
-/// A time as `managedFields` have it.
-fn seconds(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).unwrap_or_default().to_string()
 }

@@ -126,7 +126,7 @@ impl Sequence {
         } else {
             self.updater()
         };
-        Write { method, subresource: "", version, manager, body, owners }
+        Write { method, subresource: "", version: version.to_owned(), manager, body, owners }
     }
 
     fn creation(&mut self) -> Write {

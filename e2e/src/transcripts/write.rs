@@ -1,5 +1,6 @@
 //! One write to an object, before anybody has sent it.
 
+use super::resource::Resource;
 use crate::merge_diff::json::Json;
 
 /// A write.
@@ -10,7 +11,7 @@ pub struct Write {
     /// The subresource; empty for the object itself.
     pub subresource: &'static str,
     /// The version that the request is made in.
-    pub version: &'static str,
+    pub version: String,
     /// The field manager.
     pub manager: String,
     /// What is sent.
@@ -56,6 +57,22 @@ impl Write {
         matches!(self.method, Method::Apply { .. })
     }
 
+    /// The path that it is sent to, without the query.
+    pub(crate) fn path(&self, resource: &Resource, namespace: &str, name: &str) -> String {
+        let mut path = resource.path(namespace);
+        let mut below = |segment: &str| {
+            path.push('/');
+            path.push_str(segment);
+        };
+        if self.method != Method::Create {
+            below(name);
+        }
+        if !self.subresource.is_empty() {
+            below(self.subresource);
+        }
+        path
+    }
+
     /// In a few words: how it is written and where to.
     pub fn label(&self) -> String {
         let method = self.method.name();
@@ -64,7 +81,19 @@ impl Write {
 }
 
 impl Method {
-    fn name(self) -> &'static str {
+    /// The HTTP method, and the content type of what is sent.
+    pub(crate) fn on_the_wire(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Apply { .. } => ("PATCH", "application/apply-patch+yaml"),
+            Self::Create => ("POST", "application/json"),
+            Self::Replace => ("PUT", "application/json"),
+            Self::MergePatch => ("PATCH", "application/merge-patch+json"),
+            Self::StrategicPatch => ("PATCH", "application/strategic-merge-patch+json"),
+            Self::JsonPatch => ("PATCH", "application/json-patch+json"),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Apply { force: false } => "apply",
             Self::Apply { force: true } => "apply by force",

@@ -93,12 +93,6 @@ impl Kind {
         if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
     }
 
-    /// The path of the collection in a namespace.
-    pub fn path(&self, version: &str, namespace: &str) -> String {
-        let root = if self.group.is_empty() { "/api" } else { "/apis" };
-        format!("{root}/{}/namespaces/{namespace}/{}", self.api_version(version), self.plural)
-    }
-
     /// Whether a version has a status subresource that something is known to write to.
     pub fn has_status(&self, version: &str) -> bool {
         self.status.is_some() && (!self.is_custom() || self.with_status.contains(&version))

@@ -1,0 +1,89 @@
+//! Requests to an API server as they go over the wire, and answers to the letter: for what a typed client would hide, such as
+//! the order of members in field sets, the code of a success, or a request that no client would make.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use kube::{Client, client::Body, core::Status};
+
+use crate::Error;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    /// The HTTP method.
+    pub(crate) method: &'static str,
+    /// The path with its query.
+    pub(crate) uri: String,
+    /// More headers than a client sends anyway.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// What is sent.
+    pub(crate) body: String,
+}
+
+/// What was answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    /// The HTTP status code.
+    pub(crate) code: u16,
+    /// The texts of `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+    /// The body.
+    pub(crate) text: String,
+}
+
+impl Request {
+    /// A read.
+    pub(crate) fn get(uri: impl Into<String>) -> Self {
+        Self { method: "GET", uri: uri.into(), headers: Vec::new(), body: String::new() }
+    }
+
+    /// Sends it.
+    ///
+    /// # Errors
+    /// When there is no answer. A refusal is one.
+    pub(crate) async fn send(self, client: &Client) -> Result<Reply, Error> {
+        let what = format!("{} {}", self.method, self.uri);
+        let mut request = hyper::Request::builder().method(self.method).uri(self.uri);
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Body::from(self.body.into_bytes())).map_err(Error::parse(what.clone()))?;
+        let exchange = async {
+            let response = client.send(request).await.map_err(Error::api(what.clone()))?;
+            let (head, body) = response.into_parts();
+            let warning = |value: &hyper::header::HeaderValue| value.to_str().ok().map(str::to_owned);
+            let bytes = body.collect().await.map_err(Error::parse(what.clone()))?.to_bytes();
+            Ok(Reply {
+                code: head.status.as_u16(),
+                warnings: head.headers.get_all("warning").iter().filter_map(warning).collect(),
+                text: String::from_utf8(bytes.to_vec()).map_err(Error::parse(what.clone()))?,
+            })
+        };
+        let late = |_| Error::Timeout {
+            what: what.clone(),
+            limit: PATIENCE,
+            state: "the server is silent".to_owned(),
+        };
+        tokio::time::timeout(PATIENCE, exchange).await.map_err(late)?
+    }
+}
+
+impl Reply {
+    /// The body of a success, or what the server says of the refusal.
+    pub(crate) fn into_result(self) -> Answer {
+        if (200..300).contains(&self.code) {
+            return Ok(self.text);
+        }
+        Err(Box::new(serde_json::from_str(&self.text).unwrap_or_else(|_| {
+            // Not everything in front of an API server answers with a Status.
+            Status::failure(&self.text, "Unknown").with_code(self.code)
+        })))
+    }
+}
+
+/// The text of an answer, or the refusal.
+pub(crate) type Answer = Result<String, Box<Status>>;

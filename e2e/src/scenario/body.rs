@@ -1,0 +1,72 @@
+//! Bodies: what a scenario writes down, and what is sent.
+
+use crate::{
+    merge_diff::Json,
+    transcripts::{Owners, Resource},
+};
+
+/// A document of a scenario: YAML, and so JSON too.
+///
+/// # Panics
+/// When it is neither.
+pub(super) fn parse(text: &str) -> Json {
+    match serde_norway::from_str(text) {
+        Ok(Json::Null) => Json::object(),
+        Ok(json) => json,
+        Err(error) => panic!("this is no YAML: {error}\n{text}"),
+    }
+}
+
+/// The body with what says which object it is, at its start, where it doesn't say so itself.
+pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
+    let Json::Object(members) = body else { return body };
+    let mut whole =
+        Json::object().with("apiVersion", resource.api_version()).with("kind", resource.kind.as_str());
+    let mut metadata = Json::object();
+    let mut rest = Vec::new();
+    for (member, value) in members {
+        match (member.as_str(), value) {
+            ("metadata", Json::Object(own)) => metadata = Json::Object(own),
+            (_, value) => rest.push((member, value)),
+        }
+    }
+    if metadata.get("name").is_none() && metadata.get("generateName").is_none() {
+        let Json::Object(own) = metadata else { unreachable!("it was made an object above") };
+        metadata = Json::Object([("name".to_owned(), name.into())].into_iter().chain(own).collect());
+    }
+    whole.set("metadata", metadata);
+    for (member, value) in rest {
+        whole.set(&member, value);
+    }
+    whole
+}
+
+/// What a body other than an apply's, or a patch, says of `managedFields`.
+pub(super) fn owners_in(body: &Json, otherwise: Owners) -> Owners {
+    if let Json::List(operations) = body {
+        let about_owners = |operation: &&Json| {
+            operation.get("path").and_then(Json::as_str) == Some("/metadata/managedFields")
+                && operation.get("op").and_then(Json::as_str) != Some("test")
+        };
+        return match operations.iter().rev().find(about_owners).map(|operation| operation.get("value")) {
+            Some(Some(list)) => Owners::Given(list.clone()),
+            Some(None) => Owners::Absent,
+            None => otherwise,
+        };
+    }
+    match body.at(&["metadata", "managedFields"]) {
+        Some(Json::Null) => Owners::Absent,
+        Some(list) => Owners::Given(list.clone()),
+        None => otherwise,
+    }
+}
+
+/// A value of a scenario: YAML, and so JSON too. Unlike a [document](parse) it may be nothing.
+pub(super) fn parse_value(text: &str) -> Json {
+    serde_norway::from_str(text).unwrap_or_else(|error| panic!("this is no YAML: {error}\n{text}"))
+}
+
+/// Whether a text is YAML at all.
+pub(super) fn is_yaml(text: &str) -> bool {
+    serde_norway::from_str::<Json>(text).is_ok()
+}

@@ -1,0 +1,124 @@
+//! CustomResourceDefinitions as scenarios write them: a kind and what its versions' schemas say.
+
+use super::body;
+use crate::{
+    merge_diff::Json,
+    transcripts::{Resource, Schema},
+};
+
+/// The group of all custom resources that scenarios define.
+const GROUP: &str = "example.com";
+
+/// A custom resource. Its kind has to be unique among all scenarios, since they share a cluster.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    kind: &'static str,
+    /// Names and schemas; the first is the one that is stored.
+    versions: Vec<(&'static str, Json)>,
+    status: bool,
+    scale: bool,
+}
+
+impl Definition {
+    /// One with a single version `v1`, whose schema has these `properties`.
+    pub fn new(kind: &'static str, properties: &str) -> Self {
+        Self { kind, versions: Vec::new(), status: false, scale: false }.version("v1", properties)
+    }
+
+    /// One that takes anything in its `spec`, and says nothing about how it merges.
+    pub fn schemaless(kind: &'static str) -> Self {
+        Self::new(kind, "spec: {type: object, x-kubernetes-preserve-unknown-fields: true}")
+    }
+
+    /// One more version that is served.
+    #[must_use]
+    pub fn version(mut self, version: &'static str, properties: &str) -> Self {
+        self.versions.push((version, body::parse(properties)));
+        self
+    }
+
+    /// With a status subresource.
+    #[must_use]
+    pub fn with_status(mut self) -> Self {
+        self.status = true;
+        self
+    }
+
+    /// With a scale subresource, of `.spec.replicas` and `.status.replicas`.
+    #[must_use]
+    pub fn with_scale(mut self) -> Self {
+        self.scale = true;
+        self
+    }
+
+    pub(super) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn plural(&self) -> String {
+        format!("{}s", self.kind.to_lowercase())
+    }
+
+    /// The name of the CustomResourceDefinition.
+    pub(super) fn name(&self) -> String {
+        format!("{}.{GROUP}", self.plural())
+    }
+
+    /// What an API server is told. `probe` is the name of one more property in all schemas, by which it can be told from
+    /// outside whether this definition is in use.
+    pub(super) fn object(&self, probe: &str) -> Json {
+        let version = |(i, (version, properties)): (usize, &(&str, Json))| {
+            let probed = properties.clone().with(probe, Json::object().with("type", "boolean"));
+            let schema = Json::object().with("type", "object").with("properties", probed);
+            let mut subresources = Json::object();
+            if self.status {
+                subresources.set("status", Json::object());
+            }
+            if self.scale {
+                let paths = Json::object()
+                    .with("specReplicasPath", ".spec.replicas")
+                    .with("statusReplicasPath", ".status.replicas");
+                subresources.set("scale", paths);
+            }
+            Json::object()
+                .with("name", *version)
+                .with("served", true)
+                .with("storage", i == 0)
+                .with("schema", Json::object().with("openAPIV3Schema", schema))
+                .with("subresources", subresources)
+        };
+        let names = Json::object()
+            .with("kind", self.kind)
+            .with("plural", self.plural())
+            .with("singular", self.kind.to_lowercase());
+        let versions: Vec<_> = self.versions.iter().enumerate().map(version).collect();
+        let spec = Json::object()
+            .with("group", GROUP)
+            .with("names", names)
+            .with("scope", "Namespaced")
+            .with("versions", versions);
+        Json::object()
+            .with("apiVersion", "apiextensions.k8s.io/v1")
+            .with("kind", "CustomResourceDefinition")
+            .with("metadata", Json::object().with("name", self.name()))
+            .with("spec", spec)
+    }
+
+    /// What is served in a version, by the definition that was [made](Self::object) of this.
+    pub(super) fn resource(&self, version: &str, object: Json) -> Resource {
+        Resource {
+            group: GROUP.to_owned(),
+            version: version.to_owned(),
+            kind: self.kind.to_owned(),
+            plural: self.plural(),
+            namespaced: true,
+            schema: Schema::Crd(object),
+            has_status: self.status,
+        }
+    }
+
+    /// The version that is stored.
+    pub(super) fn stored(&self) -> &'static str {
+        self.versions[0].0
+    }
+}

@@ -1,0 +1,204 @@
+//! `docs/server-side-apply.md`: prose by hand, with the steps of scenarios between its lines, as a server recorded them.
+//!
+//! A line `<!-- scenario NAME -->` begins what is generated, and `<!-- end -->` ends it. `<!-- scenario NAME 2..4 -->` shows
+//! only some steps, counted from 1.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use super::super::{Recorded, show::yaml};
+use crate::merge_diff::Json;
+
+const BEGIN: &str = "<!-- scenario ";
+const END: &str = "<!-- end -->";
+
+/// What a server alone decides, and no reader learns anything from.
+const ITS_OWN: [&str; 7] =
+    ["name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation"];
+
+/// Why a document can't be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unmade {
+    /// It asks for a scenario that wasn't played.
+    #[error("there is no scenario {0}: see `cargo test -p baton-e2e --test seeds -- --list`")]
+    NoScenario(String),
+    /// It asks for steps that a scenario doesn't have.
+    #[error("{0} has no such steps: it has {1}")]
+    NoSteps(String, usize),
+    /// A begin without an end.
+    #[error("{BEGIN}{0} is never ended by {END}")]
+    Unended(String),
+}
+
+/// The document, with what it asks for brought up to date.
+///
+/// # Errors
+/// When it asks for what there isn't.
+pub fn render(document: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, Unmade> {
+    let mut text = String::new();
+    let mut rest = document;
+    while let Some(at) = rest.find(BEGIN) {
+        let line_end = rest[at..].find('\n').map_or(rest.len(), |end| at + end + 1);
+        let asked = rest[at + BEGIN.len()..line_end].trim().trim_end_matches("-->").trim();
+        text.push_str(&rest[..line_end]);
+        let end = rest[line_end..].find(END).ok_or_else(|| Unmade::Unended(asked.to_owned()))?;
+        text.push('\n');
+        text.push_str(&steps(asked, played)?);
+        rest = &rest[line_end + end..];
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+/// The steps that are asked for.
+fn steps(asked: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, Unmade> {
+    let (name, range) = asked.split_once(' ').unwrap_or((asked, ""));
+    let of_name =
+        |(known, _): &(&String, &Vec<Recorded>)| *known == name || known.ends_with(&format!("::{name}"));
+    let (_, steps) = played.iter().find(of_name).ok_or_else(|| Unmade::NoScenario(name.to_owned()))?;
+    let number = |text: &str, otherwise: usize| text.trim().parse().unwrap_or(otherwise);
+    let (first, last) = match range.split_once("..") {
+        Some((first, last)) => (number(first, 1), number(last, steps.len())),
+        None if range.is_empty() => (1, steps.len()),
+        None => (number(range, 0), number(range, 0)),
+    };
+    let wanted = first.checked_sub(1).and_then(|first| steps.get(first..last));
+    let wanted = wanted.ok_or_else(|| Unmade::NoSteps(name.to_owned(), steps.len()))?;
+    Ok(wanted.iter().map(step).collect())
+}
+
+/// A step: the sentence, what is sent, and what comes of it.
+fn step(step: &Recorded) -> String {
+    let mut text = format!("**{}**\n\n", step.sentence);
+    if let Some(sent) = &step.sent {
+        let _ = write!(text, "```yaml\n{}```\n\n", yaml(&without_identity(sent)));
+    }
+    if let Some(refusal) = &step.refusal {
+        let _ = write!(text, "The server refuses:\n\n```text\n{}\n```\n\n", timeless(refusal).trim_end());
+        return text;
+    }
+    let difference = difference(&shown(step.before.as_ref()), &shown(step.after.as_ref()));
+    if difference.is_empty() {
+        text.push_str("Nothing changes.\n\n");
+    } else {
+        let _ = write!(text, "```diff\n{difference}```\n\n");
+    }
+    text
+}
+
+/// A message without the time in it.
+fn timeless(message: &str) -> String {
+    let is_time = |word: &str| word.trim_end_matches([':', ',', '"']).parse::<jiff::Timestamp>().is_ok();
+    let words: Vec<_> = message.split(' ').collect();
+    let mut kept = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        if is_time(word) {
+            if let Some(last) = kept.last_mut().filter(|_| word.ends_with(':')) {
+                *last = format!("{last}:");
+            }
+        } else if !(*word == "at" && words.get(i + 1).is_some_and(|next| is_time(next))) {
+            kept.push((*word).to_owned());
+        }
+    }
+    kept.join(" ")
+}
+
+fn without_identity(body: &Json) -> Json {
+    let mut body = body.clone();
+    body.take("apiVersion");
+    body.take("kind");
+    if let Some(metadata) = body.get_mut("metadata") {
+        metadata.take("name");
+        metadata.take("namespace");
+        metadata.take("managedFields").filter(|_| false);
+        if metadata.is_empty() {
+            body.take("metadata");
+        }
+    }
+    body
+}
+
+/// An object as readers want it: without what a server alone decides, who owns what at its end.
+fn shown(object: Option<&Json>) -> String {
+    let Some(object) = object else { return String::new() };
+    let mut object = object.clone();
+    object.take("apiVersion");
+    object.take("kind");
+    let mut owners = Json::Null;
+    if let Some(metadata) = object.get_mut("metadata") {
+        for name in ITS_OWN {
+            metadata.take(name);
+        }
+        owners = metadata.take("managedFields").unwrap_or(Json::Null);
+        if metadata.is_empty() {
+            object.take("metadata");
+        }
+    }
+    if let Json::List(entries) = &mut owners {
+        for entry in entries {
+            entry.take("time");
+            entry.take("fieldsType");
+        }
+        object.set("managedFields", owners);
+    }
+    if object.is_empty() { String::new() } else { yaml(&object) }
+}
+
+/// What changed between two texts, with some lines around.
+fn difference(before: &str, after: &str) -> String {
+    let diff = similar::TextDiff::from_lines(before, after);
+    let text = diff.unified_diff().context_radius(4).to_string();
+    let mut lines = String::new();
+    for line in text.lines() {
+        let line = if line.starts_with("@@") { " …" } else { line };
+        lines.push_str(line);
+        lines.push('\n');
+    }
+    // What isn't shown at the start says nothing.
+    lines.strip_prefix(" …\n").map(str::to_owned).unwrap_or(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn played() -> BTreeMap<String, Vec<Recorded>> {
+        let object = |text: &str| Some(text.parse().unwrap());
+        let step = Recorded {
+            sentence: "apply as kubectl".to_owned(),
+            sent: object(r#"{"data":{"a":"1"}}"#),
+            refusal: None,
+            before: object(r#"{"kind":"ConfigMap","metadata":{"uid":"x"},"data":{"a":"0"}}"#),
+            after: object(
+                r#"{"kind":"ConfigMap","metadata":{"uid":"x","managedFields":[{"manager":"kubectl","time":"t"}]},"data":{"a":"1"}}"#,
+            ),
+        };
+        BTreeMap::from([("ssa::fields::one".to_owned(), vec![step])])
+    }
+
+    #[test]
+    fn what_stands_between_the_marks_is_replaced_and_nothing_else() {
+        let document = "before\n<!-- scenario fields::one -->\nold\n<!-- end -->\nafter\n";
+        let made = render(document, &played()).unwrap();
+        assert_eq!(
+            made,
+            "before\n<!-- scenario fields::one -->\n\n**apply as kubectl**\n\n```yaml\ndata:\n  a: '1'\n```\n\n```diff\n data:\n-  a: \
+             '0'\n+  a: '1'\n+managedFields:\n+- manager: kubectl\n```\n\n<!-- end -->\nafter\n"
+        );
+        assert_eq!(render(&made, &played()).unwrap(), made);
+    }
+
+    #[test]
+    fn what_there_is_not_is_told() {
+        let ask = |text: &str| render(text, &played()).unwrap_err().to_string();
+        assert!(ask("<!-- scenario two -->\n<!-- end -->").contains("no scenario two"));
+        assert!(ask("<!-- scenario fields::one 2 -->\n<!-- end -->").contains("no such steps"));
+        assert!(ask("<!-- scenario fields::one -->\n").contains("never ended"));
+    }
+
+    #[test]
+    fn a_time_in_a_message_is_left_out() {
+        let message = r#"conflict with "m" using v1 at 2026-01-02T03:04:05Z: .data.a"#;
+        assert_eq!(timeless(message), r#"conflict with "m" using v1: .data.a"#);
+    }
+}

@@ -1,0 +1,82 @@
+//! The kinds that scenarios are about. Where their schemas come from is the stage's business.
+
+/// A kind of objects in one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One that every API server has.
+    BuiltIn(BuiltIn),
+    /// A custom resource of [`Scene::define`](super::Scene::define), by kind, in a version.
+    Custom(&'static str, &'static str),
+}
+
+/// A kind that every API server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BuiltIn {
+    pub(super) group: &'static str,
+    pub(super) version: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) plural: &'static str,
+    pub(super) namespaced: bool,
+}
+
+impl From<BuiltIn> for Kind {
+    fn from(kind: BuiltIn) -> Self {
+        Self::BuiltIn(kind)
+    }
+}
+
+/// A custom resource in its version `v1`.
+impl From<&'static str> for Kind {
+    fn from(kind: &'static str) -> Self {
+        Self::Custom(kind, "v1")
+    }
+}
+
+/// A custom resource in some version.
+impl From<(&'static str, &'static str)> for Kind {
+    fn from((kind, version): (&'static str, &'static str)) -> Self {
+        Self::Custom(kind, version)
+    }
+}
+
+/// Kinds of every API server.
+pub mod builtin {
+    use super::BuiltIn;
+
+    const fn kind(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> BuiltIn {
+        BuiltIn { group, version, kind, plural, namespaced: true }
+    }
+
+    /// `v1 ConfigMap`
+    pub const CONFIG_MAP: BuiltIn = kind("", "v1", "ConfigMap", "configmaps");
+    /// `v1 Service`
+    pub const SERVICE: BuiltIn = kind("", "v1", "Service", "services");
+    /// `v1 Pod`
+    pub const POD: BuiltIn = kind("", "v1", "Pod", "pods");
+    /// `v1 ServiceAccount`
+    pub const SERVICE_ACCOUNT: BuiltIn = kind("", "v1", "ServiceAccount", "serviceaccounts");
+    /// `v1 ResourceQuota`
+    pub const RESOURCE_QUOTA: BuiltIn = kind("", "v1", "ResourceQuota", "resourcequotas");
+    /// `v1 Namespace`
+    pub const NAMESPACE: BuiltIn = BuiltIn { namespaced: false, ..kind("", "v1", "Namespace", "namespaces") };
+    /// `apps/v1 Deployment`
+    pub const DEPLOYMENT: BuiltIn = kind("apps", "v1", "Deployment", "deployments");
+    /// `autoscaling/v2 HorizontalPodAutoscaler`
+    pub const AUTOSCALER: BuiltIn =
+        kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
+    /// `autoscaling/v1 HorizontalPodAutoscaler`
+    pub const AUTOSCALER_V1: BuiltIn = BuiltIn { version: "v1", ..AUTOSCALER };
+    /// `networking.k8s.io/v1 NetworkPolicy`
+    pub const NETWORK_POLICY: BuiltIn = kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies");
+    /// `rbac.authorization.k8s.io/v1 Role`
+    pub const ROLE: BuiltIn = kind("rbac.authorization.k8s.io", "v1", "Role", "roles");
+    /// `rbac.authorization.k8s.io/v1 RoleBinding`
+    pub const ROLE_BINDING: BuiltIn = kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings");
+    /// `baton.rs/v1alpha1 Workload`, which the stage installs.
+    pub const WORKLOAD: BuiltIn = kind("baton.rs", "v1alpha1", "Workload", "workloads");
+}

@@ -1,0 +1,62 @@
+//! A small language for scenarios: steps that read as sentences, each sent to a real API server and predicted by the merge
+//! core.
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use baton_e2e::scenario::{Scene, Stage};
+//! async fn who_changes_a_value_owns_it(s: &mut Scene) {
+//!     s.apply_as("kubectl", "data: {key: some value}").await;
+//!     s.update_as("kube-controller-manager", "data: {key: new value}").await;
+//!     s.expect_owner(".data.key", "kube-controller-manager (Update)");
+//!     s.apply_as("kubectl", "data: {key: some value}")
+//!         .conflicts_with("kube-controller-manager", ".data.key")
+//!         .await;
+//! }
+//! # async fn example() -> Result<(), baton_e2e::Error> {
+//! let stage = Arc::new(Stage::start().await?);
+//! let mut scene = Scene::open(&stage, "example").await?;
+//! who_changes_a_value_owns_it(&mut scene).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Scene`] has a namespace of its own and a subject, a ConfigMap unless another is chosen by [`Scene::of`]. Bodies are
+//! YAML without what says which object is meant. A [`Step`] is sent when it is awaited, and panics, with live object, request,
+//! prediction and answer side by side, when
+//!
+//! - the server answers something else than the step expects: success, unless it says otherwise,
+//! - the merge core predicted another object, other `managedFields` or other conflicts,
+//! - a refusal or a dry run changed the object.
+//!
+//! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
+//! it. [`Promise`]s say which sentence of which document a scenario shows.
+
+mod body;
+mod definition;
+mod foreign;
+mod kinds;
+mod kubectl;
+mod manager;
+mod owners;
+mod path;
+mod predict;
+mod promise;
+mod record;
+mod scene;
+mod show;
+mod stage;
+mod step;
+
+pub mod docs;
+
+pub use self::{
+    definition::Definition,
+    kinds::{BuiltIn, Kind, builtin},
+    kubectl::Kubectl,
+    manager::{Manager, nobody, user_agent},
+    promise::{Document, Play, Playing, Promise, Section},
+    record::{Counts, Recorded},
+    scene::Scene,
+    stage::Stage,
+    step::{Answered, Step},
+};

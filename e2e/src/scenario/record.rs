@@ -1,0 +1,89 @@
+//! What is kept of the steps of a scenario, and how many there were.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use crate::{merge_diff::Json, transcripts::judge::Verdict};
+
+/// One step, as a reader wants to see it.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The step as a sentence: `apply as kubectl, by force`.
+    pub sentence: String,
+    /// What was sent, without what says which object is meant.
+    pub sent: Option<Json>,
+    /// The server's words where it refused.
+    pub refusal: Option<String>,
+    /// The object before.
+    pub before: Option<Json>,
+    /// The object after, or in a dry run the answer.
+    pub after: Option<Json>,
+}
+
+/// Counts steps, from all scenarios at once.
+#[derive(Debug, Default)]
+pub struct Tally {
+    steps: AtomicUsize,
+    matched: AtomicUsize,
+    modulo_defaulting: AtomicUsize,
+    refused_later: AtomicUsize,
+    unknown: AtomicUsize,
+}
+
+/// How many steps there were, and what became of the predictions for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Writes that were sent.
+    pub steps: usize,
+    /// Predictions that came true to the letter.
+    pub matched: usize,
+    /// Predictions that came true but for what the server fills in by itself.
+    pub modulo_defaulting: usize,
+    /// Writes that something behind the field manager refused: validation, admission, a stale version.
+    pub refused_later: usize,
+    /// Writes for which the merge core says that it can't know.
+    pub unknown: usize,
+}
+
+impl Tally {
+    /// Counts a step, with what became of the prediction, where there was one.
+    pub(super) fn add(&self, verdict: Option<&Verdict>) {
+        let count = |counter: &AtomicUsize| {
+            counter.fetch_add(1, Ordering::Relaxed);
+        };
+        count(&self.steps);
+        match verdict {
+            Some(Verdict::Match) => count(&self.matched),
+            Some(Verdict::ModuloDefaulting) => count(&self.modulo_defaulting),
+            Some(Verdict::Refused) => count(&self.refused_later),
+            Some(Verdict::Unknown) => count(&self.unknown),
+            Some(Verdict::Mismatch(_)) | None => {}
+        }
+    }
+
+    /// The counts up to now.
+    pub fn counts(&self) -> Counts {
+        let read = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        Counts {
+            steps: read(&self.steps),
+            matched: read(&self.matched),
+            modulo_defaulting: read(&self.modulo_defaulting),
+            refused_later: read(&self.refused_later),
+            unknown: read(&self.unknown),
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { steps, matched, modulo_defaulting, refused_later, unknown } = self;
+        let unasked = steps - matched - modulo_defaulting - refused_later - unknown;
+        write!(
+            f,
+            "{steps} steps: {matched} predicted to the letter, {modulo_defaulting} but for defaults, {refused_later} refused \
+             behind the field manager, {unknown} where the core abstains, {unasked} where there is nothing to predict"
+        )
+    }
+}

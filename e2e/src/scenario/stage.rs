@@ -1,0 +1,177 @@
+//! What all scenarios share: a control plane where nobody writes unasked but the autoscaler, the schemas that it serves, and
+//! the merge core.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use baton_merge_driver::Session;
+use kube::Client;
+
+use super::{Definition, kinds::BuiltIn, record::Tally};
+use crate::{
+    ControlPlane, Error, definition,
+    merge_diff::{Json, workspace},
+    poll,
+    raw::Request,
+    transcripts::{Resource, Schema},
+};
+
+/// Without the other controllers nobody else writes to what scenarios are about.
+const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller,\
+    resourcequota-controller,horizontal-pod-autoscaler-controller";
+
+/// Baton's own definition, relative to the workspace.
+const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
+
+/// Longer than anything takes on a slow machine.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+/// How long to wait before something is asked again.
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
+
+/// A control plane for scenarios.
+pub struct Stage {
+    control_plane: ControlPlane,
+    client: Client,
+    release: String,
+    /// The OpenAPI documents that were asked for, by group and version.
+    documents: Mutex<BTreeMap<String, String>>,
+    core: Mutex<Session>,
+    tally: Tally,
+}
+
+impl Stage {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When the control plane can't be started.
+    pub async fn start() -> Result<Self, Error> {
+        let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+        let client = control_plane.admin().await?;
+        let release = control_plane.version().await?;
+        definition::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
+        Ok(Self {
+            control_plane,
+            client,
+            release,
+            documents: Mutex::default(),
+            core: Mutex::new(Session::new()),
+            tally: Tally::default(),
+        })
+    }
+
+    /// The control plane itself.
+    pub fn control_plane(&self) -> &ControlPlane {
+        &self.control_plane
+    }
+
+    /// A client as administrator.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The release of the API server, such as `v1.36.3`.
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// What has been counted.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Puts a question to the merge core.
+    pub(super) fn predict(&self, question: &Json) -> Result<Json, Error> {
+        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+        core.answer(&question.to_string()).parse().map_err(Error::parse("an answer of the merge core"))
+    }
+
+    /// A kind that every API server has, or Baton's own, as this one serves it.
+    pub(super) async fn resource(&self, kind: BuiltIn) -> Result<Resource, Error> {
+        let mut resource = Resource {
+            group: kind.group.to_owned(),
+            version: kind.version.to_owned(),
+            kind: kind.kind.to_owned(),
+            plural: kind.plural.to_owned(),
+            namespaced: kind.namespaced,
+            schema: Schema::Crd(
+                Json::object().with("file", workspace().join(WORKLOAD_CRD).display().to_string()),
+            ),
+            has_status: true,
+        };
+        if kind.group != "baton.rs" {
+            resource.schema = Schema::OpenApi(self.document(&resource).await?);
+        }
+        Ok(resource)
+    }
+
+    /// The file with the OpenAPI document of a group and version.
+    async fn document(&self, resource: &Resource) -> Result<String, Error> {
+        let api_version = resource.api_version();
+        let known = self.documents.lock().unwrap_or_else(PoisonError::into_inner).get(&api_version).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let root = if resource.group.is_empty() { "api" } else { "apis" };
+        let path = format!("/openapi/v3/{root}/{api_version}");
+        let answer = Request::get(&path).send(&self.client).await?.into_result();
+        let text = answer.map_err(|status| Error::api(format!("read {path}"))(kube::Error::Api(status)))?;
+        let file = self.control_plane.dir().join(format!("{}.json", api_version.replace('/', "__")));
+        // Several scenarios may ask at the same time: nobody may see half a file.
+        let mut temporary = tempfile::NamedTempFile::new_in(self.control_plane.dir())
+            .map_err(Error::file("create a file in", self.control_plane.dir()))?;
+        std::io::Write::write_all(&mut temporary, text.as_bytes()).map_err(Error::file("write", &file))?;
+        fs::rename(temporary.path(), &file).map_err(Error::file("write", &file))?;
+        let name = file.display().to_string();
+        self.documents.lock().unwrap_or_else(PoisonError::into_inner).insert(api_version, name.clone());
+        Ok(name)
+    }
+
+    /// Installs a definition, or changes the one that there is, and waits until it is in use in every version. The outcome is
+    /// what the server was told.
+    pub(super) async fn define(&self, definition: &Definition, namespace: &str) -> Result<Json, Error> {
+        static PROBES: AtomicU32 = AtomicU32::new(1);
+        let probe = format!("probe{}", PROBES.fetch_add(1, Ordering::Relaxed));
+        let object = definition.object(&probe);
+        let name = definition.name();
+        let request = Request {
+            method: "PATCH",
+            uri: format!(
+                "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}?fieldManager=scenario&force=true"
+            ),
+            headers: vec![("content-type", "application/apply-patch+yaml".to_owned())],
+            body: object.to_string(),
+        };
+        let answer = request.send(&self.client).await?.into_result();
+        answer.map_err(|status| Error::api(format!("define {name}"))(kube::Error::Api(status)))?;
+        let resource = definition.resource(definition.stored(), object.clone());
+        let body = Json::object()
+            .with("apiVersion", resource.api_version())
+            .with("kind", resource.kind.as_str())
+            .with("metadata", Json::object().with("generateName", "probe-"))
+            .with(&probe, true)
+            .to_string();
+        let trial = Request {
+            method: "POST",
+            uri: format!("{}?dryRun=All&fieldValidation=Strict", resource.path(namespace)),
+            headers: vec![("content-type", "application/json".to_owned())],
+            body,
+        };
+        // Whether the rest is valid is no concern of the probe's: an unknown field is told before.
+        let in_use = async || match trial.clone().send(&self.client).await {
+            Ok(reply) if matches!(reply.code, 201 | 422) => Ok(()),
+            Ok(reply) => Err(reply.text),
+            Err(error) => Err(error.report()),
+        };
+        let late =
+            |state| Error::Timeout { what: format!("the definition of {name}"), limit: PATIENCE, state };
+        poll(PATIENCE, PAUSE, in_use).await.map_err(late)?;
+        Ok(object)
+    }
+}

@@ -1,0 +1,403 @@
+//! One write of a scenario: built as a sentence, sent when it is awaited, and held against what the merge core predicted.
+
+use std::{collections::BTreeSet, future::IntoFuture, pin::Pin};
+
+use jiff::Timestamp;
+
+use super::{
+    body,
+    manager::Manager,
+    owners,
+    predict::{Done, Predicted},
+    record::Recorded,
+    scene::Scene,
+    show::{self, Failure},
+};
+use crate::{
+    merge_diff::Json,
+    raw::{Answer, Reply, Request},
+    transcripts::{Method, Owners, Resource, Write, answer, judge::Verdict},
+};
+
+/// A write that hasn't been sent yet. Awaiting it sends it.
+#[must_use = "a step does nothing until it is awaited"]
+pub struct Step<'s> {
+    pub(super) scene: &'s mut Scene,
+    pub(super) resource: Resource,
+    pub(super) name: String,
+    pub(super) kind_of_write: KindOfWrite,
+    pub(super) manager: Manager,
+    pub(super) subresource: &'static str,
+    /// What the scenario wrote down.
+    pub(super) told: Option<Json>,
+    /// What is sent, as JSON.
+    pub(super) body: Json,
+    /// What is sent instead, to the letter.
+    verbatim: Option<String>,
+    dry_run: bool,
+    query: Vec<(&'static str, String)>,
+    headers: Vec<(&'static str, String)>,
+    expected: Expected,
+}
+
+/// Which request a step makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KindOfWrite {
+    /// One that the merge core knows.
+    Merge(Method),
+    /// A deletion.
+    Delete,
+}
+
+/// What a step expects of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Expected {
+    /// Any success, or the one with this code.
+    Success(Option<u16>),
+    /// A success that stores nothing.
+    NoChange,
+    /// A conflict with these managers on these fields, and no others.
+    Conflicts(BTreeSet<(String, String)>),
+    /// A refusal with this code, in whose message this text is.
+    Refusal(u16, String),
+}
+
+/// What the server answered to a step.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// The HTTP status code.
+    pub code: u16,
+    /// The object, or the `Status` that tells the refusal.
+    pub body: Json,
+    /// The texts of `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+impl<'s> Step<'s> {
+    pub(super) fn new(scene: &'s mut Scene, write: KindOfWrite, manager: Manager, body: Json) -> Self {
+        let (resource, name) = scene.subject();
+        Self {
+            resource,
+            name,
+            scene,
+            kind_of_write: write,
+            manager,
+            subresource: "",
+            told: Some(body.clone()),
+            body,
+            verbatim: None,
+            dry_run: false,
+            query: Vec::new(),
+            headers: Vec::new(),
+            expected: Expected::Success(None),
+        }
+    }
+
+    /// Overrules conflicts.
+    pub fn by_force(mut self) -> Self {
+        self.kind_of_write = KindOfWrite::Merge(Method::Apply { force: true });
+        self
+    }
+
+    /// Asks for everything but that it is stored.
+    pub fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self.with("dryRun", "All")
+    }
+
+    /// With one more parameter.
+    pub fn with(mut self, parameter: &'static str, value: &str) -> Self {
+        self.query.push((parameter, value.to_owned()));
+        self
+    }
+
+    /// With one more header.
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    /// As this user, with what that user may do.
+    pub fn by_user(self, user: &str) -> Self {
+        self.with_header("impersonate-user", user)
+    }
+
+    /// To this subresource.
+    pub fn to(mut self, subresource: &'static str) -> Self {
+        self.subresource = subresource;
+        self
+    }
+
+    /// Sends this text instead, to the letter. It has to mean what the scenario wrote down.
+    pub fn spelled(mut self, text: &str) -> Self {
+        self.verbatim = Some(text.to_owned());
+        self
+    }
+
+    /// Expects that the object is created.
+    pub fn creates(mut self) -> Self {
+        self.expected = Expected::Success(Some(201));
+        self
+    }
+
+    /// Expects a success after which the object is what it was.
+    pub fn changes_nothing(mut self) -> Self {
+        self.expected = Expected::NoChange;
+        self
+    }
+
+    /// Expects a conflict with this manager on this field; said several times, with each of them. A manager that wrote to a
+    /// subresource is spelled `kubectl (scale)`.
+    pub fn conflicts_with(mut self, manager: &str, field: &str) -> Self {
+        let row = (manager.to_owned(), field.to_owned());
+        match &mut self.expected {
+            Expected::Conflicts(rows) => drop(rows.insert(row)),
+            other => *other = Expected::Conflicts(BTreeSet::from([row])),
+        }
+        self
+    }
+
+    /// Expects a refusal with this status code, with this text in its message.
+    pub fn is_refused(mut self, code: u16, text: &str) -> Self {
+        self.expected = Expected::Refusal(code, text.to_owned());
+        self
+    }
+
+    /// The step as a sentence.
+    fn sentence(&self) -> String {
+        let verb = match self.kind_of_write {
+            KindOfWrite::Merge(Method::Apply { .. }) => "apply",
+            KindOfWrite::Merge(Method::Replace) => "update",
+            KindOfWrite::Merge(method) => method.name(),
+            KindOfWrite::Delete => "delete",
+        };
+        let mut sentence = format!("{verb} {}", self.manager.told());
+        if !self.subresource.is_empty() {
+            sentence = format!("{sentence} through {}", self.subresource);
+        }
+        if self.kind_of_write == KindOfWrite::Merge(Method::Apply { force: true }) {
+            sentence += ", by force";
+        }
+        for (name, value) in &self.query {
+            sentence = format!("{sentence}, {name}={value}");
+        }
+        if let Some((_, user)) = self.headers.iter().find(|(name, _)| *name == "impersonate-user") {
+            sentence = format!("{sentence}, by {user}");
+        }
+        sentence
+    }
+
+    fn write(&self) -> Option<Write> {
+        let KindOfWrite::Merge(method) = self.kind_of_write else { return None };
+        let otherwise = match method {
+            Method::Create | Method::Replace => Owners::Absent,
+            _ => Owners::Kept,
+        };
+        Some(Write {
+            method,
+            subresource: self.subresource,
+            version: self.resource.version.clone(),
+            manager: self.manager.recorded().to_owned(),
+            owners: body::owners_in(&self.body, otherwise),
+            body: self.body.clone(),
+        })
+    }
+
+    fn request(&self, write: Option<&Write>) -> Request {
+        let namespace = self.scene.namespace();
+        let (method, content_type, path) = match write {
+            Some(write) => {
+                let (method, content_type) = write.method.on_the_wire();
+                (method, content_type, write.path(&self.resource, namespace, &self.name))
+            }
+            None => {
+                ("DELETE", "application/json", format!("{}/{}", self.resource.path(namespace), self.name))
+            }
+        };
+        let mut query = self.query.clone();
+        if let Manager::Named(name) = &self.manager {
+            query.insert(0, ("fieldManager", name.clone()));
+        }
+        if self.kind_of_write == KindOfWrite::Merge(Method::Apply { force: true }) {
+            query.push(("force", "true".to_owned()));
+        }
+        let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let mut headers = self.headers.clone();
+        headers.push(("content-type", content_type.to_owned()));
+        if let Manager::UserAgent(text) = &self.manager {
+            headers.push(("user-agent", text.clone()));
+        }
+        let body = self.verbatim.clone().unwrap_or_else(|| self.body.to_string());
+        Request { method, uri: format!("{path}?{}", query.join("&")), headers, body }
+    }
+
+    async fn send(self) -> Answered {
+        let (sentence, write) = (self.sentence(), self.write());
+        let before = self.scene.read(&self.resource, &self.name).await;
+        let began = Timestamp::now();
+        let request = self.request(write.as_ref());
+        let reply = match request.clone().send(self.scene.stage().client()).await {
+            Ok(reply) => reply,
+            Err(error) => panic!("{sentence}: {}", error.report()),
+        };
+        let answered = Answered {
+            code: reply.code,
+            body: reply.text.parse().unwrap_or_else(|_| reply.text.as_str().into()),
+            warnings: reply.warnings.clone(),
+        };
+        let name = self.name_of_outcome(&answered);
+        let after = self.scene.read(&self.resource, &name).await;
+        let result = reply.clone().into_result();
+        let outcome = match &result {
+            Err(status) => Err(&**status),
+            Ok(_) if self.dry_run => Ok(&answered.body),
+            Ok(_) => Ok(after.as_ref().unwrap_or(&Json::Null)),
+        };
+        // A creation begins with nothing, even where it then finds the object there.
+        let creates = self.kind_of_write == KindOfWrite::Merge(Method::Create);
+        let live = if creates { None } else { before.as_ref() };
+        let done = write.as_ref().map(|write| Done {
+            resource: &self.resource,
+            write,
+            before: live,
+            outcome,
+            began,
+            dry_run: self.dry_run,
+        });
+        let is_json = self.verbatim.as_deref().is_none_or(body::is_yaml);
+        let predicted =
+            match done.filter(|_| is_json).map(|done| done.predict(self.scene.stage())).transpose() {
+                Ok(predicted) => predicted.flatten(),
+                Err(error) => panic!("{sentence}: {}", error.report()),
+            };
+        let verdict = predicted.as_ref().map(|predicted| &predicted.verdict);
+        self.scene.stage().tally().add(verdict);
+        let problems = self.problems(&reply, &answered, before.as_ref(), after.as_ref(), predicted.as_ref());
+        if !problems.is_empty() {
+            let (live, shown) =
+                (before.unwrap_or(Json::Null), outcome_shown(&result, &answered, after.as_ref()));
+            let failure = Failure {
+                scenario: self.scene.title(),
+                sentence: &sentence,
+                problems: &problems,
+                live: &live,
+                request: &self.body,
+                uri: &request.uri,
+                prediction: predicted.as_ref().map_or(&Json::Null, |predicted| &predicted.prediction),
+                answer: &shown,
+                code: answered.code,
+            };
+            panic!("{}", show::failure(&failure));
+        }
+        let refusal = result.err().map(|status| status.message);
+        let seen =
+            if self.dry_run && refusal.is_none() { Some(answered.body.clone()) } else { after.clone() };
+        let recorded = Recorded { sentence, sent: self.told, refusal, before, after: seen };
+        self.scene.take_note(recorded, after);
+        answered
+    }
+
+    /// The name of the object that came of it, where the server has chosen it.
+    fn name_of_outcome(&self, answered: &Answered) -> String {
+        let generated = self.body.at(&["metadata", "generateName"]).is_some();
+        let name = answered.body.at(&["metadata", "name"]).and_then(Json::as_str).filter(|_| generated);
+        name.unwrap_or(&self.name).to_owned()
+    }
+
+    /// Everything that isn't as it should be.
+    fn problems(
+        &self,
+        reply: &Reply,
+        answered: &Answered,
+        before: Option<&Json>,
+        after: Option<&Json>,
+        predicted: Option<&Predicted>,
+    ) -> Vec<String> {
+        let mut problems = Vec::new();
+        problems.extend(self.expected.unmet(answered, before, after));
+        let is_done = (200..300).contains(&reply.code);
+        if (self.dry_run || !is_done) && before != after {
+            problems.push(format!(
+                "{}, and yet the object has changed",
+                if is_done { "a dry run" } else { "refused" }
+            ));
+        }
+        if let Some(Predicted { verdict: Verdict::Mismatch(difference), .. }) = predicted {
+            problems.push(format!("predicted wrongly: {difference}"));
+        }
+        problems
+    }
+}
+
+/// What a reader of a failure wants to see of the answer: the object as it is now, or the refusal.
+fn outcome_shown(result: &Answer, answered: &Answered, after: Option<&Json>) -> Json {
+    match (result, after) {
+        (Err(status), _) => answer::refused(status),
+        (Ok(_), Some(after)) => after.clone(),
+        (Ok(_), None) => answered.body.clone(),
+    }
+}
+
+impl Expected {
+    /// What the answer isn't.
+    fn unmet(&self, answered: &Answered, before: Option<&Json>, after: Option<&Json>) -> Option<String> {
+        let Answered { code, body, .. } = answered;
+        let message = body.get("message").and_then(Json::as_str).unwrap_or_default();
+        let told = if *code < 300 { code.to_string() } else { format!("{code}: {message}") };
+        let is_done = (200..300).contains(code);
+        match self {
+            Self::Success(wanted) if is_done && wanted.is_none_or(|wanted| wanted == *code) => None,
+            Self::Success(wanted) => {
+                let wanted = wanted.map_or("a success".to_owned(), |code| format!("the code {code}"));
+                Some(format!("expected is {wanted}; the server answers {told}"))
+            }
+            Self::NoChange if !is_done => Some(format!("expected is no change; the server answers {told}")),
+            Self::NoChange => {
+                (before != after).then(|| "expected is no change; the object has changed".to_owned())
+            }
+            Self::Conflicts(rows) => {
+                let found = conflicts(body);
+                (found != *rows || *code != 409).then(|| {
+                    format!("expected are conflicts {rows:?}; the server answers {told}, with {found:?}")
+                })
+            }
+            Self::Refusal(wanted, text) => (code != wanted || !message.contains(text))
+                .then(|| format!("expected is {wanted} with {text:?}; the server answers {told}")),
+        }
+    }
+}
+
+/// The managers and fields that a `409 Conflict` tells, the manager with its subresource.
+fn conflicts(status: &Json) -> BTreeSet<(String, String)> {
+    let Ok(status) = serde_json::from_str(&status.to_string()) else { return BTreeSet::new() };
+    let answer = answer::refused(&status);
+    let text =
+        |row: &Json, member: &str| row.get(member).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let row = |row: &Json| {
+        let (manager, subresource) = (text(row, "manager"), text(row, "subresource"));
+        let manager = if subresource.is_empty() { manager } else { format!("{manager} ({subresource})") };
+        (manager, text(row, "field"))
+    };
+    answer.get("conflicts").map(Json::items).unwrap_or_default().iter().map(row).collect()
+}
+
+impl<'s> IntoFuture for Step<'s> {
+    type Output = Answered;
+    type IntoFuture = Pin<Box<dyn Future<Output = Answered> + Send + 's>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+impl Answered {
+    /// The value at a path of the answer, spelled as in conflicts.
+    pub fn at(&self, path: &str) -> Option<&Json> {
+        super::path::at(&self.body, path)
+    }
+
+    /// The field managers in the answer, such as `kubectl (Apply)`, in their order.
+    pub fn managers(&self) -> Vec<String> {
+        owners::entries(Some(&self.body)).iter().map(owners::name).collect()
+    }
+}

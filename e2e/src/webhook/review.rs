@@ -1,0 +1,209 @@
+//! The documents of the API, and what each hook answers. It asks nobody and remembers nothing: the answer depends on the
+//! hook's path and the question alone.
+
+use k8s_openapi::ByteString;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The hook that changes what it is asked about.
+const MUTATE: &str = "/mutate";
+/// The hook that denies it.
+const DENY: &str = "/deny";
+
+/// What an API server asked a webhook about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Review {
+    /// The hook that was asked: its path, without the query in which the API server tells how long it waits.
+    pub path: String,
+    /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`. A patch is an `UPDATE`, or a `CREATE` where there was nothing.
+    pub operation: String,
+    /// The kind of the object, such as `Deployment`.
+    pub kind: String,
+    /// The object's namespace; `None` where it has none.
+    pub namespace: Option<String>,
+    /// The object's name; `None` while it is still to be made up by the API server, and where many are deleted at once.
+    pub name: Option<String>,
+    /// Whether nothing of the write will be kept; `None` if the API server doesn't say, which the API lets it do.
+    pub dry_run: Option<bool>,
+    /// The name of the user whose write it is.
+    pub user: String,
+}
+
+/// The part of an `AdmissionReview` that is used here. The group has no other kind, and a question without its fields is an
+/// error; so is one of another version.
+#[derive(Deserialize)]
+#[serde(tag = "apiVersion")]
+enum AdmissionReview {
+    #[serde(rename = "admission.k8s.io/v1")]
+    V1 { request: AdmissionRequest },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AdmissionRequest {
+    uid: String,
+    operation: String,
+    kind: GroupVersionKind,
+    namespace: Option<String>,
+    name: Option<String>,
+    dry_run: Option<bool>,
+    user_info: UserInfo,
+    /// As it would be kept; null when it is deleted.
+    #[serde(default)]
+    object: Value,
+}
+
+#[derive(Deserialize)]
+struct GroupVersionKind {
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct UserInfo {
+    username: String,
+}
+
+/// What the hook at `path` is asked by this body of a request, and the body that it answers with.
+///
+/// # Errors
+/// When the body isn't an `AdmissionReview` of `admission.k8s.io/v1` with a request.
+pub(super) fn answer(path: &str, body: &[u8]) -> Result<(Review, Value), serde_json::Error> {
+    let AdmissionReview::V1 { request } = serde_json::from_slice(body)?;
+    let document = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response(path, &request),
+    });
+    let review = Review {
+        path: path.to_owned(),
+        operation: request.operation,
+        kind: request.kind.kind,
+        namespace: request.namespace,
+        name: request.name,
+        dry_run: request.dry_run,
+        user: request.user_info.username,
+    };
+    Ok((review, document))
+}
+
+fn response(path: &str, request: &AdmissionRequest) -> Value {
+    let uid = &request.uid;
+    match (path, touch(&request.object)) {
+        (DENY, _) => {
+            let message = format!("the hook at {DENY} denies everything");
+            json!({"uid": uid, "allowed": false, "status": {"message": message}})
+        }
+        (MUTATE, Some(change)) => {
+            let change = ByteString(change.to_string().into_bytes());
+            json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": change})
+        }
+        _ => json!({"uid": uid, "allowed": true}),
+    }
+}
+
+/// The JSON patch that annotates an object. `None` where there is nothing to annotate: an API server fails the write when
+/// a deletion is patched, and the options of a connection have no metadata.
+fn touch(object: &Value) -> Option<Value> {
+    let annotations = &object.get("metadata")?["annotations"];
+    let annotation =
+        json!({"op": "add", "path": "/metadata/annotations/webhook.test~1touched", "value": "true"});
+    Some(if annotations.is_object() {
+        json!([annotation])
+    } else {
+        json!([{"op": "add", "path": "/metadata/annotations", "value": {}}, annotation])
+    })
+}
+
+/// A question as an API server writes it, about a Deployment in the namespace `shop`.
+#[cfg(test)]
+pub(super) fn question(operation: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+            "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+            "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+            "name": name, "namespace": "shop", "operation": operation, "dryRun": true,
+            "userInfo": {"username": "ann", "groups": ["system:authenticated"]},
+            "object": {"metadata": {"name": name, "namespace": "shop"}}, "oldObject": null,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(path: &str, question: &Value) -> (Review, Value) {
+        answer(path, question.to_string().as_bytes()).unwrap()
+    }
+
+    /// The object of a question about it, after the patch that it is answered with.
+    fn mutated(object: Value) -> Value {
+        let mut question = question("CREATE", "web");
+        question["request"]["object"] = object;
+        let response = ask("/mutate", &question).1["response"].take();
+        let patch: ByteString = serde_json::from_value(response["patch"].clone()).unwrap();
+        let patch: json_patch::Patch = serde_json::from_slice(&patch.0).unwrap();
+        let mut object = question["request"]["object"].take();
+        json_patch::patch(&mut object, &patch).unwrap();
+        object
+    }
+
+    #[test]
+    fn a_hook_allows_and_says_which_question_that_was() {
+        let (review, document) = ask("/any", &question("UPDATE", "web"));
+        let uid = "705ab4f5-6393-11e8-b7cc-42010a800002";
+        let expected = json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "response": {"uid": uid, "allowed": true},
+        });
+        assert_eq!(document, expected);
+        let expected = Review {
+            path: "/any".to_owned(),
+            operation: "UPDATE".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: Some("web".to_owned()),
+            dry_run: Some(true),
+            user: "ann".to_owned(),
+        };
+        assert_eq!(review, expected);
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_question_is_left_out_of_its_review() {
+        let mut question = question("CREATE", "web");
+        for field in ["namespace", "name", "dryRun", "object"] {
+            question["request"].as_object_mut().unwrap().remove(field);
+        }
+        let (review, _) = ask("/any", &question);
+        assert_eq!((review.namespace, review.name, review.dry_run), (None, None, None));
+    }
+
+    #[test]
+    fn an_annotation_is_added_to_those_that_there_are() {
+        let touched = json!({"metadata": {"annotations": {"webhook.test/touched": "true"}}});
+        for before in [json!({"metadata": {}}), json!({"metadata": {"annotations": null}}), touched.clone()] {
+            assert_eq!(mutated(before.clone()), touched, "{before}");
+        }
+        let other = json!({"metadata": {"annotations": {"team": "a"}}});
+        let both = json!({"metadata": {"annotations": {"team": "a", "webhook.test/touched": "true"}}});
+        assert_eq!(mutated(other), both);
+    }
+
+    #[test]
+    fn what_has_no_metadata_is_allowed_as_it_is() {
+        for object in [json!(null), json!({"container": "app"})] {
+            let mut question = question("CONNECT", "web");
+            question["request"]["object"] = object;
+            let response = ask("/mutate", &question).1["response"].take();
+            assert_eq!(response, json!({"uid": question["request"]["uid"], "allowed": true}));
+        }
+    }
+
+    #[test]
+    fn a_denial_says_who_denies() {
+        let response = ask("/deny", &question("CREATE", "web")).1["response"].take();
+        assert_eq!(response["allowed"], false);
+        assert_eq!(response["status"]["message"], "the hook at /deny denies everything");
+    }
+}

@@ -1,0 +1,7 @@
+//! An article on how conflicts are resolved.
+
+use baton_e2e::scenario::Section;
+
+pub fn sections() -> Vec<Section> {
+    Vec::new()
+}

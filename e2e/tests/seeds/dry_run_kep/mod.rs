@@ -1,0 +1,7 @@
+//! The enhancement proposal "Dry-run".
+
+use baton_e2e::scenario::Section;
+
+pub fn sections() -> Vec<Section> {
+    Vec::new()
+}

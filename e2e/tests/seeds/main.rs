@@ -1,0 +1,128 @@
+//! Every promise of the documents that server-side apply was made from, played on a real kube-apiserver and predicted.
+//!
+//! A file begins with what a part of a document promises, each promise with the scenarios that show it kept; the scenarios
+//! follow. After a run of all of them `docs/seeds.md` and `docs/server-side-apply.md` are held against what was played, or
+//! written, with `BATON_WRITE_DOCS=1`.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod alpha_article;
+mod apply_kep;
+mod conflict_article;
+mod dry_run_kep;
+mod map;
+mod ssa;
+
+use std::{
+    collections::BTreeMap,
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use baton_e2e::scenario::{Play, Recorded, Scene, Section, Stage, docs};
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::{runtime::Runtime, sync::OnceCell};
+
+/// Scenarios mostly wait for the server, and share nothing but it.
+const AT_ONCE: usize = 8;
+
+/// All sections, by document.
+fn sections() -> Vec<Section> {
+    let documents = [
+        ssa::sections(),
+        apply_kep::sections(),
+        dry_run_kep::sections(),
+        conflict_article::sections(),
+        alpha_article::sections(),
+    ];
+    documents.into_iter().flatten().collect()
+}
+
+/// What was played, by scenario.
+type Played = Arc<Mutex<BTreeMap<String, Vec<Recorded>>>>;
+
+/// The stage, started by the first scenario.
+#[derive(Default)]
+struct Theatre {
+    stage: OnceCell<Arc<Stage>>,
+    played: Played,
+}
+
+impl Theatre {
+    async fn play(&self, play: Play) -> Result<(), Failed> {
+        let start = async || Stage::start().await.map(Arc::new).map_err(|error| error.report());
+        let stage = self.stage.get_or_try_init(start).await?;
+        let mut scene = Scene::open(stage, play.name).await.map_err(|error| error.report())?;
+        (play.run)(&mut scene).await;
+        let steps = scene.recorded().to_vec();
+        self.played.lock().unwrap_or_else(PoisonError::into_inner).insert(title(play.name).to_owned(), steps);
+        Ok(())
+    }
+}
+
+/// The name of a scenario without that of this program.
+fn title(name: &str) -> &str {
+    name.split_once("::").map_or(name, |(_, title)| title)
+}
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    // The message is shown with the test's outcome.
+    std::panic::set_hook(Box::new(|panic| {
+        if let Some(place) = panic.location() {
+            eprintln!("panicked at {place}");
+        }
+    }));
+    let runtime = Arc::new(Runtime::new().expect("a runtime"));
+    let theatre = Arc::new(Theatre::default());
+    let plays: BTreeMap<&str, Play> = sections()
+        .iter()
+        .flat_map(|section| section.promises)
+        .flat_map(|promise| promise.plays)
+        .map(|play| (play.name, *play))
+        .collect();
+    let scenario = |play: &Play| {
+        let (play, runtime, theatre) = (*play, runtime.clone(), theatre.clone());
+        Trial::test(title(play.name), move || runtime.block_on(theatre.play(play)))
+    };
+    let trials = plays.values().map(scenario).chain(map::trials()).collect();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    if let Some(stage) = theatre.stage.get() {
+        println!("{} scenarios; {}", plays.len(), stage.tally().counts());
+    }
+    let is_whole = conclusion.num_filtered_out == 0 && conclusion.num_ignored == 0 && !arguments.list;
+    match theatre.stage.get() {
+        _ if conclusion.has_failed() => ExitCode::FAILURE,
+        Some(stage) if is_whole => documents(stage, &theatre.played),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Holds the documents against what was played.
+fn documents(stage: &Stage, played: &Played) -> ExitCode {
+    let played = played.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = || {
+        let table = docs::File::of("seeds.md");
+        let mut outdated = Vec::new();
+        if !table.is_up_to_date(&docs::table::render(&sections(), stage.release()))? {
+            outdated.push(table.name().to_owned());
+        }
+        let tutorial = docs::File::of("server-side-apply.md");
+        if !tutorial.is_up_to_date(&docs::tutorial::render(&tutorial.read()?, &played)?)? {
+            outdated.push(tutorial.name().to_owned());
+        }
+        Ok::<_, Box<dyn std::error::Error>>(outdated)
+    };
+    match made() {
+        Ok(outdated) if outdated.is_empty() => ExitCode::SUCCESS,
+        Ok(outdated) => {
+            let again = format!("{}=1 cargo test -p baton-e2e --test seeds", docs::WRITE_DOCS);
+            eprintln!("docs/ doesn't tell what was played: {}. Run `{again}`", outdated.join(", "));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("the documents can't be made: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

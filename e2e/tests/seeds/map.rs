@@ -1,0 +1,48 @@
+//! The map from promises to scenarios, without a server: no promise is without a scenario, and what it names is there.
+
+use std::fs;
+
+use baton_e2e::{merge_diff::workspace, scenario::Promise};
+use libtest_mimic::{Failed, Trial};
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        Trial::test("map::every_promise_is_told_and_shown", every_promise_is_told_and_shown),
+        Trial::test("map::no_promise_stands_there_twice", no_promise_stands_there_twice),
+        Trial::test("map::tests_of_other_suites_are_there", tests_of_other_suites_are_there),
+    ]
+}
+
+fn promises() -> impl Iterator<Item = (&'static str, &'static Promise)> {
+    super::sections()
+        .into_iter()
+        .flat_map(|section| section.promises.iter().map(move |promise| (section.title, promise)))
+}
+
+fn none(found: impl Iterator<Item = String>) -> Result<(), Failed> {
+    let found: Vec<_> = found.collect();
+    if found.is_empty() { Ok(()) } else { Err(found.join("\n").into()) }
+}
+
+fn every_promise_is_told_and_shown() -> Result<(), Failed> {
+    let is_empty = |promise: &Promise| promise.plays.is_empty() && promise.tests.is_empty();
+    let found = promises()
+        .filter(|(title, promise)| title.is_empty() || promise.says.is_empty() || is_empty(promise));
+    none(found.map(|(title, promise)| format!("{title}: {:?} is a row without content", promise.says)))
+}
+
+fn no_promise_stands_there_twice() -> Result<(), Failed> {
+    let mut all: Vec<_> = promises().map(|(_, promise)| promise.says).collect();
+    all.sort_unstable();
+    none(all.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_owned()))
+}
+
+fn tests_of_other_suites_are_there() -> Result<(), Failed> {
+    let is_there = |test: &str| {
+        let (file, name) = test.split_once("::").unwrap_or((test, ""));
+        let text = fs::read_to_string(workspace().join("e2e/tests").join(file)).unwrap_or_default();
+        text.contains(&format!("fn {name}("))
+    };
+    let tests = promises().flat_map(|(_, promise)| promise.tests);
+    none(tests.filter(|test| !is_there(test)).map(|test| format!("there is no test {test}")))
+}
