@@ -2,7 +2,7 @@
 
 use crate::{
     merge_diff::Json,
-    transcripts::{Owners, Resource},
+    transcripts::{Owners, Resource, perform},
 };
 
 /// A document of a scenario: YAML, and so JSON too.
@@ -41,17 +41,21 @@ pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
     whole
 }
 
-/// What a body other than an apply's, or a patch, says of `managedFields`.
-pub(super) fn owners_in(body: &Json, otherwise: Owners) -> Owners {
+/// What a write other than an apply, to this object, says of `managedFields`.
+pub(super) fn owners_in(body: &Json, live: Option<&Json>, otherwise: Owners) -> Owners {
     if let Json::List(operations) = body {
-        let about_owners = |operation: &&Json| {
-            operation.get("path").and_then(Json::as_str) == Some("/metadata/managedFields")
-                && operation.get("op").and_then(Json::as_str) != Some("test")
+        let of_owners = |operation: &Json| {
+            let path = operation.get("path").and_then(Json::as_str).unwrap_or_default();
+            path.starts_with("/metadata/managedFields")
         };
-        return match operations.iter().rev().find(about_owners).map(|operation| operation.get("value")) {
-            Some(Some(list)) => Owners::Given(list.clone()),
-            Some(None) => Owners::Absent,
-            None => otherwise,
+        if !operations.iter().any(of_owners) {
+            return otherwise;
+        }
+        let mut patched = live.cloned().unwrap_or_else(Json::object);
+        operations.iter().for_each(|operation| perform(&mut patched, operation));
+        return match patched.at(&["metadata", "managedFields"]) {
+            Some(list) => Owners::Given(list.clone()),
+            None => Owners::Absent,
         };
     }
     match body.at(&["metadata", "managedFields"]) {

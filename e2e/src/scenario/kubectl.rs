@@ -77,7 +77,7 @@ impl Kubectl<'_> {
 
 impl<'s> IntoFuture for Kubectl<'s> {
     type Output = Output;
-    type IntoFuture = Pin<Box<dyn Future<Output = Output> + Send + 's>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Output> + 's>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())

@@ -35,11 +35,20 @@ pub(super) struct Predicted {
     pub(super) verdict: Verdict,
 }
 
+/// Whether a refusal is for how something was asked, before anybody looked at any object.
+fn is_for_the_request(status: &kube::core::Status) -> bool {
+    let kind = status.details.as_ref().map_or("", |details| details.kind.as_str());
+    matches!(status.code, 401 | 403 | 405 | 406 | 413 | 415 | 429) || kind.ends_with("Options")
+}
+
 impl Done<'_> {
     /// Asks the merge core. Nothing can be asked where there is no object to write to, where what is sent isn't even JSON, and
     /// where a write other than an apply is refused: then it isn't known which object would have come of it.
     pub(super) fn predict(&self, stage: &Stage) -> Result<Option<Predicted>, Error> {
         if self.before.is_none() && !matches!(self.write.method, Method::Apply { .. } | Method::Create) {
+            return Ok(None);
+        }
+        if self.outcome.is_err_and(is_for_the_request) {
             return Ok(None);
         }
         let after = self.outcome.ok();

@@ -45,7 +45,7 @@ pub struct Play {
 }
 
 /// A scenario that is played.
-pub type Playing<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
+pub type Playing<'s> = Pin<Box<dyn Future<Output = ()> + 's>>;
 
 impl Promise {
     /// A promise, with the scenarios that show it kept.

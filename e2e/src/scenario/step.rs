@@ -187,7 +187,7 @@ impl<'s> Step<'s> {
         sentence
     }
 
-    fn write(&self) -> Option<Write> {
+    fn write(&self, live: Option<&Json>) -> Option<Write> {
         let KindOfWrite::Merge(method) = self.kind_of_write else { return None };
         let otherwise = match method {
             Method::Create | Method::Replace => Owners::Absent,
@@ -198,7 +198,7 @@ impl<'s> Step<'s> {
             subresource: self.subresource,
             version: self.resource.version.clone(),
             manager: self.manager.recorded().to_owned(),
-            owners: body::owners_in(&self.body, otherwise),
+            owners: body::owners_in(&self.body, live, otherwise),
             body: self.body.clone(),
         })
     }
@@ -223,7 +223,9 @@ impl<'s> Step<'s> {
         }
         let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut headers = self.headers.clone();
-        headers.push(("content-type", content_type.to_owned()));
+        if headers.iter().all(|(name, _)| *name != "content-type") {
+            headers.push(("content-type", content_type.to_owned()));
+        }
         if let Manager::UserAgent(text) = &self.manager {
             headers.push(("user-agent", text.clone()));
         }
@@ -232,8 +234,9 @@ impl<'s> Step<'s> {
     }
 
     async fn send(self) -> Answered {
-        let (sentence, write) = (self.sentence(), self.write());
+        let sentence = self.sentence();
         let before = self.scene.read(&self.resource, &self.name).await;
+        let write = self.write(before.as_ref());
         let began = Timestamp::now();
         let request = self.request(write.as_ref());
         let reply = match request.clone().send(self.scene.stage().client()).await {
@@ -383,7 +386,7 @@ fn conflicts(status: &Json) -> BTreeSet<(String, String)> {
 
 impl<'s> IntoFuture for Step<'s> {
     type Output = Answered;
-    type IntoFuture = Pin<Box<dyn Future<Output = Answered> + Send + 's>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Answered> + 's>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())

@@ -96,6 +96,7 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("Role:rules", &["null"]),
     ("HorizontalPodAutoscaler:spec.minReplicas", &["1"]),
     ("HorizontalPodAutoscaler:spec.maxReplicas", &["0"]),
+    ("HorizontalPodAutoscaler:spec.targetCPUUtilizationPercentage", &["80"]),
     (
         "HorizontalPodAutoscaler:spec.metrics",
         &[

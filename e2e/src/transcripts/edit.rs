@@ -71,17 +71,24 @@ pub(super) fn pointer(place: &[String]) -> String {
     escaped.flat_map(|name| ["/".to_owned(), name]).collect()
 }
 
-/// Performs one operation of a JSON patch: an addition, a replacement or a removal.
-pub(super) fn perform(json: &mut Json, operation: &Json) {
+/// Performs one operation of a JSON patch: an addition, a replacement or a removal. A test changes nothing.
+pub(crate) fn perform(json: &mut Json, operation: &Json) {
     let path = operation.get("path").and_then(Json::as_str).unwrap_or_default();
     let place: Place =
         path.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+    if operation.get("op").and_then(Json::as_str) == Some("test") {
+        return;
+    }
     match (operation.get("value"), place.split_last()) {
         (None, _) => remove(json, &place),
         (Some(value), Some((name, parent))) => match at_mut(json, parent) {
             Some(Json::List(items)) => {
-                if let Some(item) = name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
-                    *item = value.clone();
+                let adds = operation.get("op").and_then(Json::as_str) == Some("add");
+                match name.parse::<usize>().ok() {
+                    Some(index) if adds && index <= items.len() => items.insert(index, value.clone()),
+                    Some(index) if index < items.len() => items[index] = value.clone(),
+                    None if adds && name == "-" => items.push(value.clone()),
+                    _ => {}
                 }
             }
             Some(object) => object.set(name, value.clone()),

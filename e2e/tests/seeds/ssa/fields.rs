@@ -2,22 +2,249 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section},
+    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT, nobody},
 };
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
+use super::{DOCUMENT, NGINX};
+
+pub const INTRODUCTION: Section = Section {
+    document: DOCUMENT,
+    title: "Introduction",
+    promises: &[
+        Promise::new(
+            "Several appliers can manage the fields of one object together.",
+            plays![two_appliers_share_an_object],
+        ),
+        Promise::new(
+            "The control plane keeps track of who controls which fields, for every kind of resource.",
+            plays![two_appliers_share_an_object, every_way_to_write_is_recorded],
+        ),
+        Promise::new(
+            "An intent holds only the fields and values that its author has an opinion on.",
+            plays![two_appliers_share_an_object],
+        ),
+        Promise::new(
+            "An intent can create an object; what it leaves out gets its default.",
+            plays![an_intent_creates_with_defaults],
+        ),
+        Promise::new(
+            "An intent is merged into an object that is there.",
+            plays![two_appliers_share_an_object],
+        ),
+    ],
+};
+
+pub const FIELD_MANAGEMENT: Section = Section {
+    document: DOCUMENT,
     title: "Field management",
-    promises: &[Promise::new(
-        "The API server tracks the managed fields of every new object, however it is made.",
-        plays![every_way_to_create_is_recorded],
-    )],
+    promises: &[
+        Promise::new(
+            "The API server tracks the managed fields of every object that is created, however that happens.",
+            plays![every_way_to_write_is_recorded, an_intent_creates_with_defaults],
+        ),
+        Promise::new(
+            "To apply another value to a field that another manager owns is a conflict: it may undo what somebody else did.",
+            plays![another_value_is_a_conflict],
+        ),
+        Promise::new(
+            "Forced, an apply overwrites the values that conflict, and ownership is transferred.",
+            plays![another_value_is_a_conflict],
+        ),
+        Promise::new(
+            "Whenever a value really changes, ownership moves from its manager to who changed it.",
+            plays![who_changes_a_value_owns_it, an_update_with_the_same_value_gains_nothing],
+        ),
+        Promise::new(
+            "The server checks whether anybody else owns a field that an applier no longer sends; if not, it gets its default, or \
+             goes.",
+            plays![a_dropped_field_goes_or_gets_its_default, a_dropped_field_stays_while_somebody_owns_it],
+        ),
+        Promise::new(
+            "That holds for lists, associative lists and maps, too.",
+            plays![dropped_items_of_lists_and_maps_go],
+        ),
+        Promise::new(
+            "To manage a field means to rely on its value not changing: who tries is told.",
+            plays![another_value_is_a_conflict],
+        ),
+        Promise::new(
+            "Who last made a statement about a value is recorded as its manager.",
+            plays![who_changes_a_value_owns_it],
+        ),
+        Promise::new(
+            "POST, PUT and PATCH make their sender the manager of what they change, without applying anything.",
+            plays![every_way_to_write_is_recorded],
+        ),
+        Promise::new(
+            "Applying a field with its value makes the applier its manager.",
+            plays![two_appliers_share_an_object, every_way_to_write_is_recorded],
+        ),
+        Promise::new("An apply has to say which field manager it is from.", plays![an_apply_needs_a_manager]),
+        Promise::new(
+            "An apply that would change a field of another manager is refused unless it is forced.",
+            plays![another_value_is_a_conflict],
+        ),
+        Promise::new(
+            "Appliers of the same value share the ownership of a field.",
+            plays![the_same_value_is_shared],
+        ),
+        Promise::new(
+            "Whoever then applies another value to the shared field meets a conflict.",
+            plays![the_same_value_is_shared],
+        ),
+        Promise::new("A sharer gives the field up by applying without it.", plays![a_sharer_gives_up]),
+        Promise::new(
+            "Who manages what is stored in `metadata.managedFields`.",
+            plays![every_way_to_write_is_recorded],
+        ),
+        Promise::new(
+            "A field that was removed from a manifest is removed from the live object when nobody else owns it, or reset to its \
+             default.",
+            plays![a_dropped_field_goes_or_gets_its_default],
+        ),
+        Promise::new(
+            "So are items of an associative list and keys of a map.",
+            plays![dropped_items_of_lists_and_maps_go],
+        ),
+        Promise::new(
+            "What is tracked is who manages a field, rather than what somebody applied last.",
+            plays![no_annotation_is_needed],
+        ),
+        Promise::new(
+            "So it can be read from an object which manager manages which field.",
+            plays![two_appliers_share_an_object],
+        ),
+    ],
 };
 
-async fn every_way_to_create_is_recorded(s: &mut Scene) {
-    s.create_as("kubectl-create", "data: {key: some value}").creates().await;
-    s.expect_owner(".data.key", "kubectl-create (Update)");
-    s.apply_as("kubectl", "data: {key: other value}").conflicts_with("kubectl-create", ".data.key").await;
-    s.kubectl("apply --server-side --force-conflicts -f -").reading("data: {key: other value}").await;
+async fn two_appliers_share_an_object(s: &mut Scene) {
+    s.apply_as("team-a", "data: {color: red}").creates().await;
+    s.apply_as("team-b", "data: {size: large}").await;
+    s.expect(".data", "{color: red, size: large}");
+    s.expect_fields("team-a (Apply)", &[".data.color"]);
+    s.expect_fields("team-b (Apply)", &[".data.size"]);
+}
+
+async fn an_intent_creates_with_defaults(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.apply_as("kubectl", NGINX).creates().await;
+    s.expect(".spec.strategy.type", "RollingUpdate");
+    s.expect_no_owner(".spec.strategy.type");
+    s.expect_owner(".spec.replicas", "kubectl (Apply)");
+}
+
+async fn every_way_to_write_is_recorded(s: &mut Scene) {
+    s.create_as("poster", "data: {post: '1'}").creates().await;
+    s.update_as("putter", "data: {put: '1'}").await;
+    s.merge_patch_as("merger", "data: {merge: '1'}").await;
+    s.strategic_patch_as("strategist", "data: {strategic: '1'}").await;
+    s.json_patch_as("json-patcher", "[{op: add, path: /data/json, value: '1'}]").await;
+    s.apply_as("applier", "data: {apply: '1'}").await;
+    s.expect_owner(".data.post", "poster (Update)");
+    s.expect_owner(".data.put", "putter (Update)");
+    s.expect_owner(".data.merge", "merger (Update)");
+    s.expect_owner(".data.strategic", "strategist (Update)");
+    s.expect_owner(".data.json", "json-patcher (Update)");
+    s.expect_owner(".data.apply", "applier (Apply)");
+}
+
+async fn another_value_is_a_conflict(s: &mut Scene) {
+    s.apply_as("alice", "data: {key: hers}").await;
+    s.apply_as("bob", "data: {key: his}").conflicts_with("alice", ".data.key").await;
+    s.expect(".data.key", "hers");
+    s.apply_as("bob", "data: {key: his}").by_force().await;
+    s.expect(".data.key", "his");
+    s.expect_owner(".data.key", "bob (Apply)");
+}
+
+async fn who_changes_a_value_owns_it(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: one}").await;
+    s.update_as("editor", "data: {key: two}").await;
+    s.expect_owner(".data.key", "editor (Update)");
+    s.merge_patch_as("patcher", "data: {key: three}").await;
+    s.expect_owner(".data.key", "patcher (Update)");
+}
+
+async fn an_update_with_the_same_value_gains_nothing(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: one}").await;
+    s.update_as("editor", "data: {key: one}").changes_nothing().await;
     s.expect_owner(".data.key", "kubectl (Apply)");
+}
+
+async fn a_dropped_field_goes_or_gets_its_default(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.apply_as("kubectl", NGINX).await;
+    s.apply_as("kubectl", &with_nginx("revisionHistoryLimit: 3, paused: true")).await;
+    s.apply_as("kubectl", NGINX).await;
+    s.expect(".spec.revisionHistoryLimit", "10");
+    s.expect_absent(".spec.paused");
+}
+
+async fn a_dropped_field_stays_while_somebody_owns_it(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.apply_as("kubectl", &with_nginx("revisionHistoryLimit: 3")).await;
+    s.apply_as("other", "spec: {revisionHistoryLimit: 3}").await;
+    s.apply_as("kubectl", NGINX).await;
+    s.expect(".spec.revisionHistoryLimit", "3");
+    s.expect_owner(".spec.revisionHistoryLimit", "other (Apply)");
+}
+
+/// The example's Deployment with this on top of its spec.
+fn with_nginx(more: &str) -> String {
+    NGINX.replacen("replicas: 3", &format!("replicas: 3\n      {}", more.replace(", ", "\n      ")), 1)
+}
+
+async fn dropped_items_of_lists_and_maps_go(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    let sidecar = "\n          - {name: sidecar, image: envoy}";
+    s.apply_as(
+        "kubectl",
+        &(NGINX.replace("{app: nginx}}\n    spec", "{app: nginx, tier: web}}\n    spec") + sidecar),
+    )
+    .await;
+    s.merge_patch_as("tagger", "metadata: {finalizers: [example.com/kept], labels: {team: a}}").await;
+    s.apply_as("kubectl", NGINX).await;
+    s.expect(".metadata.labels", "{app: nginx, team: a}");
+    s.expect_absent(r#".spec.template.spec.containers[name="sidecar"]"#);
+    s.expect(".metadata.finalizers", "[example.com/kept]");
+
+    s.apply_as("finalizer", "metadata: {finalizers: [example.com/kept, example.com/own]}").await;
+    s.apply_as("finalizer", "metadata: {finalizers: [example.com/kept]}").await;
+    s.expect(".metadata.finalizers", "[example.com/kept]");
+}
+
+async fn an_apply_needs_a_manager(s: &mut Scene) {
+    s.apply_as(nobody(), "data: {key: one}")
+        .is_refused(422, "fieldManager: Required value: is required for apply patch")
+        .await;
+    s.expect_absent("");
+}
+
+async fn the_same_value_is_shared(s: &mut Scene) {
+    s.apply_as("alice", "data: {key: same}").await;
+    s.apply_as("bob", "data: {key: same}").await;
+    s.expect_owners(".data.key", &["bob (Apply)", "alice (Apply)"]);
+    s.apply_as("alice", "data: {key: other}").conflicts_with("bob", ".data.key").await;
+    s.apply_as("bob", "data: {key: other}").conflicts_with("alice", ".data.key").await;
+    s.apply_as("carol", "data: {key: other}")
+        .conflicts_with("alice", ".data.key")
+        .conflicts_with("bob", ".data.key")
+        .await;
+}
+
+async fn a_sharer_gives_up(s: &mut Scene) {
+    s.apply_as("alice", "data: {key: same}").await;
+    s.apply_as("bob", "data: {key: same, own: '1'}").await;
+    s.apply_as("bob", "data: {own: '1'}").await;
+    s.expect_owner(".data.key", "alice (Apply)");
+    s.expect(".data.key", "same");
+}
+
+async fn no_annotation_is_needed(s: &mut Scene) {
+    s.apply_as("applier", "data: {key: one}").await;
+    s.expect_absent(".metadata.annotations");
+    s.update_as("editor", "data: {other: two}").await;
+    s.apply_as("applier", "data: {}").await;
+    // What it owned goes; what others made stays, though no applied state ever mentioned it.
+    s.expect(".data", "{other: two}");
 }

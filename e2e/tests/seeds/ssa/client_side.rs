@@ -1,0 +1,103 @@
+//! Server-side beside client-side apply.
+
+use baton_e2e::{
+    plays,
+    scenario::{
+        Promise, Scene, Section,
+        builtin::{AUTOSCALER, AUTOSCALER_V1},
+    },
+};
+
+use super::DOCUMENT;
+
+pub const SECTION: Section = Section {
+    document: DOCUMENT,
+    title: "Comparison with Client-Side Apply",
+    promises: &[
+        Promise::new(
+            "Server-side apply can take the place of `kubectl apply`'s client side, and serves controllers as a simple mechanism.",
+            plays![a_stale_value_is_a_conflict, client_side_overwrites_in_silence],
+        ),
+        Promise::new(
+            "It tracks the managers of fields, where client-side apply kept what a user applied last in an annotation.",
+            plays![client_side_keeps_an_annotation],
+        ),
+        Promise::new(
+            "So who manages each field of an object becomes known.",
+            plays![client_side_keeps_an_annotation],
+        ),
+        Promise::new(
+            "Appliers always have the live values: who hasn't is told by a conflict at the next apply.",
+            plays![a_stale_value_is_a_conflict],
+        ),
+        Promise::new(
+            "Each way out of the conflict leaves an applied configuration that is a current subset of the object.",
+            plays![every_way_out_leaves_a_subset],
+        ),
+        Promise::new(
+            "Client-side, stale values stay in the applier's file, and nothing tells whether the next apply will overwrite somebody's \
+             change.",
+            plays![client_side_overwrites_in_silence],
+        ),
+        Promise::new(
+            "Server-side appliers may change the API version that they use.",
+            plays![the_api_version_may_change],
+        ),
+    ],
+};
+
+async fn client_side_keeps_an_annotation(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: one}").await;
+    assert!(s.at(".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration").is_some());
+    s.expect_owner(".data.key", "kubectl-client-side-apply (Update)");
+    s.named("other").await;
+    s.apply_as("applier", "data: {key: one}").await;
+    s.expect_absent(".metadata.annotations");
+    s.expect_owner(".data.key", "applier (Apply)");
+}
+
+async fn a_stale_value_is_a_conflict(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: one}").await;
+    s.update_as("editor", "data: {key: two}").await;
+    s.apply_as("kubectl", "data: {key: one}").conflicts_with("editor", ".data.key").await;
+}
+
+async fn every_way_out_leaves_a_subset(s: &mut Scene) {
+    for (name, intent, forced) in [
+        ("overwritten", "data: {key: one}", true),
+        ("shared", "data: {key: two}", false),
+        ("given-up", "data: {own: '1'}", false),
+    ] {
+        s.named(name).await;
+        s.apply_as("kubectl", "data: {key: one}").await;
+        s.update_as("editor", "data: {key: two, more: '1'}").await;
+        s.apply_as("kubectl", "data: {key: one}").conflicts_with("editor", ".data.key").await;
+        let step = s.apply_as("kubectl", intent);
+        if forced {
+            step.by_force().await
+        } else {
+            step.await
+        };
+        // A subset of the live object applied again changes nothing.
+        s.apply_as("kubectl", intent).changes_nothing().await;
+    }
+}
+
+async fn client_side_overwrites_in_silence(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: one}").await;
+    s.update_as("editor", "data: {key: two}").await;
+    s.kubectl("apply -f -").reading("data: {key: one}").await;
+    s.expect(".data.key", "one");
+}
+
+async fn the_api_version_may_change(s: &mut Scene) {
+    let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}";
+    s.of(AUTOSCALER_V1).await;
+    s.apply_as("kubectl", &format!("spec: {{{target}, maxReplicas: 5, minReplicas: 2}}")).await;
+    s.of(AUTOSCALER).await;
+    s.apply_as("kubectl", &format!("spec: {{{target}, maxReplicas: 6}}")).await;
+    s.expect(".spec.maxReplicas", "6");
+    // What it applied in the older version and dropped in the newer one is gone, too.
+    s.expect(".spec.minReplicas", "1");
+    s.expect_managers(&["kubectl (Apply)"]);
+}

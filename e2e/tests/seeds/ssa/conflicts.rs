@@ -1,0 +1,95 @@
+//! Conflicts, and the three ways out of them.
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section},
+};
+
+use super::DOCUMENT;
+
+pub const SECTION: Section = Section {
+    document: DOCUMENT,
+    title: "Conflicts",
+    promises: &[
+        Promise::new(
+            "It is a conflict when an apply changes a field that another manager also claims.",
+            plays![a_conflict_names_manager_and_field, a_new_or_equal_value_is_no_conflict],
+        ),
+        Promise::new(
+            "So no applier overwrites by accident what somebody else has set.",
+            plays![a_conflict_names_manager_and_field],
+        ),
+        Promise::new(
+            "Way out: overwrite, and be the only manager: with `force`, the value changes and the field goes from the records of \
+             all others.",
+            plays![overwrite_and_be_the_only_manager],
+        ),
+        Promise::new(
+            "For `kubectl apply` that is the flag `--force-conflicts`.",
+            plays![kubectl_forces_conflicts],
+        ),
+        Promise::new(
+            "Way out: don't overwrite, and give up the claim: applied without the field, its value stays, and the field goes from \
+             the applier's record.",
+            plays![give_up_the_claim],
+        ),
+        Promise::new(
+            "Way out: don't overwrite, and share: with the live value applied, the value stays, and the field has one more manager.",
+            plays![become_a_shared_manager],
+        ),
+    ],
+};
+
+async fn a_conflict_names_manager_and_field(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: some value}").await;
+    s.update_as("kube-controller-manager", "data: {key: new value, own: '1'}").await;
+    let answer = s
+        .apply_as("kubectl", "data: {key: some value}")
+        .conflicts_with("kube-controller-manager", ".data.key")
+        .await;
+    let cause = answer.at(".details.causes[0].message").map(ToString::to_string).unwrap_or_default();
+    assert!(cause.contains(r#"conflict with \"kube-controller-manager\" using v1"#), "{cause}");
+    s.expect(".data.key", "new value");
+}
+
+async fn a_new_or_equal_value_is_no_conflict(s: &mut Scene) {
+    s.apply_as("alice", "data: {key: value}").await;
+    s.apply_as("bob", "data: {key: value, other: value}").await;
+    s.expect_owner(".data.other", "bob (Apply)");
+}
+
+async fn overwrite_and_be_the_only_manager(s: &mut Scene) {
+    s.apply_as("alice", "data: {key: one}").await;
+    s.apply_as("bob", "data: {key: one}").await;
+    s.apply_as("carol", "data: {key: two}").by_force().await;
+    s.expect(".data.key", "two");
+    s.expect_owner(".data.key", "carol (Apply)");
+    s.expect_managers(&["carol (Apply)"]);
+}
+
+async fn kubectl_forces_conflicts(s: &mut Scene) {
+    s.apply_as("alice", "data: {key: one}").await;
+    s.kubectl("apply --server-side -f -")
+        .reading("data: {key: two}")
+        .fails(r#"conflict with "alice": .data.key"#)
+        .await;
+    s.kubectl("apply --server-side --force-conflicts -f -").reading("data: {key: two}").await;
+    s.expect_owner(".data.key", "kubectl (Apply)");
+}
+
+async fn give_up_the_claim(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: mine, other: mine}").await;
+    s.update_as("controller", "data: {key: better}").await;
+    s.apply_as("kubectl", "data: {key: mine, other: mine}").conflicts_with("controller", ".data.key").await;
+    s.apply_as("kubectl", "data: {other: mine}").await;
+    s.expect(".data.key", "better");
+    s.expect_owner(".data.key", "controller (Update)");
+}
+
+async fn become_a_shared_manager(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: mine}").await;
+    s.update_as("controller", "data: {key: better}").await;
+    s.apply_as("kubectl", "data: {key: better}").await;
+    s.expect(".data.key", "better");
+    s.expect_owners(".data.key", &["kubectl (Apply)", "controller (Update)"]);
+}

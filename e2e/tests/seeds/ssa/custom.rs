@@ -1,0 +1,70 @@
+//! Custom resources.
+
+use baton_e2e::{
+    plays,
+    scenario::{Definition, Promise, Scene, Section},
+};
+
+use super::DOCUMENT;
+
+pub const SECTION: Section = Section {
+    document: DOCUMENT,
+    title: "Custom resources and Server-Side Apply",
+    promises: &[
+        Promise::new(
+            "Without more, a custom resource is unstructured data: all keys are those of structs, and all lists are atomic.",
+            plays![without_markers_keys_are_fields_and_lists_atomic, without_a_schema_types_are_deduced],
+        ),
+        Promise::new(
+            "Markers in the schema of a CustomResourceDefinition are used when its objects are merged.",
+            plays![markers_of_a_definition_count],
+        ),
+    ],
+};
+
+const LISTS: &str = "
+    spec:
+      type: object
+      properties:
+        hosts: {type: array, items: {type: string}}
+        rules: {type: array, items: {type: object, properties: {name: {type: string}, weight: {type: integer}}}}
+        labels: {type: object, additionalProperties: {type: string}}";
+
+async fn without_markers_keys_are_fields_and_lists_atomic(s: &mut Scene) {
+    s.define(Definition::new("Unmarked", LISTS)).await;
+    s.apply_as("alice", "spec: {hosts: [a], rules: [{name: x}], labels: {a: '1'}}").await;
+    s.expect_fields("alice (Apply)", &[".spec.hosts", ".spec.rules", ".spec.labels.a"]);
+    s.apply_as("bob", "spec: {labels: {b: '1'}}").await;
+    s.apply_as("bob", "spec: {hosts: [b], rules: [{name: y}]}")
+        .conflicts_with("alice", ".spec.hosts")
+        .conflicts_with("alice", ".spec.rules")
+        .await;
+}
+
+async fn without_a_schema_types_are_deduced(s: &mut Scene) {
+    s.define(Definition::schemaless("Schemaless")).await;
+    s.apply_as("alice", "spec: {list: [{name: x}], map: {a: {deep: 1}}}").await;
+    s.expect_fields("alice (Apply)", &[".spec.list", ".spec.map", ".spec.map.a", ".spec.map.a.deep"]);
+    s.apply_as("bob", "spec: {map: {a: {other: 2}, b: two}}").await;
+    s.expect(".spec.map", "{a: {deep: 1, other: 2}, b: two}");
+    s.apply_as("bob", "spec: {list: [{name: y}]}").conflicts_with("alice", ".spec.list").await;
+}
+
+async fn markers_of_a_definition_count(s: &mut Scene) {
+    let marked = LISTS
+        .replace("hosts: {type: array,", "hosts: {type: array, x-kubernetes-list-type: set,")
+        .replace("labels: {type: object,", "labels: {type: object, x-kubernetes-map-type: atomic,")
+        .replace(
+            "rules: {type: array, items: {type: object,",
+            "rules: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], \
+             items: {type: object, required: [name],",
+        );
+    s.define(Definition::new("Marked", &marked)).await;
+    s.apply_as("alice", "spec: {hosts: [a], rules: [{name: x}], labels: {a: '1'}}").await;
+    s.apply_as("bob", "spec: {hosts: [b], rules: [{name: y}]}").await;
+    s.expect(".spec.hosts", "[a, b]");
+    s.expect(".spec.rules", "[{name: x}, {name: y}]");
+    s.apply_as("bob", "spec: {hosts: [b], rules: [{name: y}], labels: {b: '1'}}")
+        .conflicts_with("alice", ".spec.labels")
+        .await;
+}

@@ -1,0 +1,61 @@
+//! Field managers, and how they are named.
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section, nobody, user_agent},
+};
+
+use super::DOCUMENT;
+
+pub const SECTION: Section = Section {
+    document: DOCUMENT,
+    title: "Managers",
+    promises: &[
+        Promise::new(
+            "A manager tells which workflow modifies an object; in a conflict that is what one wants to know.",
+            plays![a_manager_is_named_by_a_parameter],
+        ),
+        Promise::new(
+            "It is named by the query parameter `fieldManager`, in any request that modifies.",
+            plays![a_manager_is_named_by_a_parameter],
+        ),
+        Promise::new("In an apply the parameter is required.", plays![an_apply_is_never_inferred]),
+        Promise::new(
+            "In all others the server infers the manager from the `User-Agent` header, if there is one.",
+            plays![a_manager_is_inferred_from_the_user_agent],
+        ),
+        Promise::new(
+            "`kubectl` calls itself `kubectl` when it applies server-side.",
+            plays![kubectl_is_called_kubectl],
+        ),
+    ],
+};
+
+async fn a_manager_is_named_by_a_parameter(s: &mut Scene) {
+    s.create_as("importer", "data: {key: '1'}").await;
+    s.merge_patch_as("tuner", "data: {tuned: '1'}").await;
+    s.apply_as("deployer", "data: {deployed: '1'}").await;
+    s.expect_managers(&["deployer (Apply)", "importer (Update)", "tuner (Update)"]);
+    s.apply_as("other", "data: {tuned: '2'}").conflicts_with("tuner", ".data.tuned").await;
+}
+
+async fn an_apply_is_never_inferred(s: &mut Scene) {
+    s.apply_as(user_agent("deployer/1.0"), "data: {key: '1'}")
+        .is_refused(422, "fieldManager: Required value")
+        .await;
+    s.apply_as(nobody(), "data: {key: '1'}").is_refused(422, "fieldManager: Required value").await;
+}
+
+async fn a_manager_is_inferred_from_the_user_agent(s: &mut Scene) {
+    s.create_as(user_agent("curl/8.5.0"), "data: {key: '1'}").await;
+    s.merge_patch_as(user_agent("my-tool/v2 (linux/amd64) build/7"), "data: {other: '1'}").await;
+    s.expect_owner(".data.key", "curl (Update)");
+    s.expect_owner(".data.other", "my-tool (Update)");
+}
+
+async fn kubectl_is_called_kubectl(s: &mut Scene) {
+    s.kubectl("apply --server-side -f -").reading("data: {key: '1'}").await;
+    s.expect_managers(&["kubectl (Apply)"]);
+    s.kubectl("apply --server-side --field-manager=my-manager -f -").reading("data: {key: '1'}").await;
+    s.expect_owners(".data.key", &["my-manager (Apply)", "kubectl (Apply)"]);
+}

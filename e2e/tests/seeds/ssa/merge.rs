@@ -1,0 +1,258 @@
+//! How objects are merged, and the markers that say so.
+
+use baton_e2e::{
+    plays,
+    scenario::{
+        Definition, Promise, Scene, Section,
+        builtin::{DEPLOYMENT, SERVICE},
+    },
+};
+
+use super::{DOCUMENT, NGINX};
+
+pub const SECTION: Section = Section {
+    document: DOCUMENT,
+    title: "Merge strategy",
+    promises: &[
+        Promise::new(
+            "Fields are merged by who manages them, rather than overruled by value: several actors update an object and don't get \
+             in each other's way.",
+            plays![several_actors_update_one_object],
+        ),
+        Promise::new(
+            "An intent is merged with the live object, and where both have a value, the intent's wins.",
+            plays![the_intent_wins],
+        ),
+        Promise::new(
+            "What the applier's last intent had and this one lacks is removed, unless somebody else manages it.",
+            plays![what_is_missing_goes_unless_it_is_managed],
+        ),
+        Promise::new(
+            "Markers in a schema say how each field merges.",
+            plays![
+                an_atomic_list_has_one_manager,
+                items_of_a_set_have_managers,
+                items_of_a_map_list_have_managers
+            ],
+        ),
+        Promise::new(
+            "`x-kubernetes-list-type: atomic` is for any list: a merge replaces it whole, and one manager has it at a time.",
+            plays![an_atomic_list_has_one_manager],
+        ),
+        Promise::new(
+            "`x-kubernetes-list-type: set` is for lists of scalars, each of which may be there once; items can have different \
+             managers.",
+            plays![items_of_a_set_have_managers],
+        ),
+        Promise::new(
+            "`x-kubernetes-list-type: map` is for lists of objects, each key of which may be there once; items can have different \
+             managers.",
+            plays![items_of_a_map_list_have_managers],
+        ),
+        Promise::new(
+            "`x-kubernetes-list-map-keys` names the scalar fields that together identify an item of such a list.",
+            plays![several_keys_identify_an_item, several_keys_of_a_service],
+        ),
+        Promise::new(
+            "`x-kubernetes-map-type: granular` lets the keys of a map have different managers, and `atomic` only replaces it whole.",
+            plays![maps_are_granular_or_atomic],
+        ),
+        Promise::new(
+            "For structs the same marker means the same.",
+            plays![structs_are_granular_or_atomic, the_selector_of_a_deployment_is_atomic],
+        ),
+        Promise::new(
+            "Where a list has no list type, the older patch strategy `merge` with its patch merge key stands for a map list with \
+             that key.",
+            plays![the_older_markers_stand_in],
+        ),
+        Promise::new("An atomic list is atomic in all that is in it.", plays![atomic_is_recursive]),
+    ],
+};
+
+async fn several_actors_update_one_object(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.apply_as("kubectl", NGINX).await;
+    s.scale_as("autoscaler", 7).await;
+    let injected = "{spec: {template: {spec: {containers: [{name: proxy, image: envoy}]}}}}";
+    s.apply_as("mesh", injected).await;
+    s.apply_as("kubectl", &super::NGINX_WITHOUT_REPLICAS.replace("1.14.2", "1.15")).await;
+    s.expect(".spec.replicas", "7");
+    s.expect(r#".spec.template.spec.containers[name="nginx"].image"#, "nginx:1.15");
+    s.expect(r#".spec.template.spec.containers[name="proxy"].image"#, "envoy");
+}
+
+async fn the_intent_wins(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {both: old, live: kept}").await;
+    s.apply_as("kubectl", "data: {both: new, live: kept, more: '1'}").await;
+    s.expect(".data", "{both: new, live: kept, more: '1'}");
+}
+
+async fn what_is_missing_goes_unless_it_is_managed(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {alone: '1', shared: '1'}").await;
+    s.apply_as("other", "data: {shared: '1'}").await;
+    s.apply_as("kubectl", "data: {new: '1'}").await;
+    s.expect(".data", "{shared: '1', new: '1'}");
+}
+
+async fn an_atomic_list_has_one_manager(s: &mut Scene) {
+    s.define(Definition::new(
+        "AtomicList",
+        "spec: {type: object, properties: {hosts: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {hosts: [a, b]}").await;
+    s.expect_fields("alice (Apply)", &[".spec.hosts"]);
+    s.apply_as("bob", "spec: {hosts: [b, c]}").conflicts_with("alice", ".spec.hosts").await;
+    s.apply_as("bob", "spec: {hosts: [b, c]}").by_force().await;
+    s.expect(".spec.hosts", "[b, c]");
+    s.expect_owner(".spec.hosts", "bob (Apply)");
+}
+
+async fn items_of_a_set_have_managers(s: &mut Scene) {
+    s.define(Definition::new(
+        "SetList",
+        "spec: {type: object, properties: {hosts: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {hosts: [a, b]}").await;
+    s.apply_as("bob", "spec: {hosts: [b, c]}").await;
+    s.expect(".spec.hosts", "[a, b, c]");
+    s.expect_owner(r#".spec.hosts[="a"]"#, "alice (Apply)");
+    s.expect_owners(r#".spec.hosts[="b"]"#, &["alice (Apply)", "bob (Apply)"]);
+    s.apply_as("alice", "spec: {hosts: []}").await;
+    s.expect(".spec.hosts", "[b, c]");
+    s.apply_as("alice", "spec: {hosts: [d, d]}").is_refused(500, "duplicate entries").await;
+}
+
+async fn items_of_a_map_list_have_managers(s: &mut Scene) {
+    s.define(Definition::new(
+        "MapList",
+        "spec:
+          type: object
+          properties:
+            rules:
+              type: array
+              x-kubernetes-list-type: map
+              x-kubernetes-list-map-keys: [name]
+              items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {rules: [{name: a, weight: 1}]}").await;
+    s.apply_as("bob", "spec: {rules: [{name: b, weight: 2}]}").await;
+    s.expect(".spec.rules", "[{name: a, weight: 1}, {name: b, weight: 2}]");
+    s.expect_owner(r#".spec.rules[name="a"]"#, "alice (Apply)");
+    s.apply_as("bob", "spec: {rules: [{name: a, weight: 9}, {name: b, weight: 2}]}")
+        .conflicts_with("alice", r#".spec.rules[name="a"].weight"#)
+        .await;
+    s.apply_as("bob", "spec: {rules: [{name: c}, {name: c}]}").is_refused(500, "duplicate entries").await;
+}
+
+async fn several_keys_identify_an_item(s: &mut Scene) {
+    s.define(Definition::new(
+        "KeyedList",
+        "spec:
+          type: object
+          properties:
+            ports:
+              type: array
+              x-kubernetes-list-type: map
+              x-kubernetes-list-map-keys: [port, protocol]
+              items:
+                type: object
+                required: [port]
+                properties: {port: {type: integer}, protocol: {type: string, default: TCP}, name: {type: string}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {ports: [{port: 53, protocol: UDP, name: dns}]}").await;
+    s.apply_as("bob", "spec: {ports: [{port: 53, name: dns-tcp}]}").await;
+    s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
+    s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
+}
+
+async fn several_keys_of_a_service(s: &mut Scene) {
+    s.of(SERVICE).await;
+    s.apply_as("alice", "spec: {selector: {app: dns}, ports: [{name: udp, port: 53, protocol: UDP}]}").await;
+    s.apply_as("bob", "spec: {ports: [{name: tcp, port: 53, protocol: TCP}]}").await;
+    s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
+    s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
+}
+
+async fn maps_are_granular_or_atomic(s: &mut Scene) {
+    s.define(Definition::new(
+        "TwoMaps",
+        "spec:
+          type: object
+          properties:
+            granular: {type: object, x-kubernetes-map-type: granular, additionalProperties: {type: string}}
+            atomic: {type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: string}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {granular: {a: '1'}, atomic: {a: '1'}}").await;
+    s.apply_as("bob", "spec: {granular: {b: '1'}}").await;
+    s.expect(".spec.granular", "{a: '1', b: '1'}");
+    s.expect_fields("alice (Apply)", &[".spec.granular.a", ".spec.atomic"]);
+    s.apply_as("bob", "spec: {atomic: {b: '1'}}").conflicts_with("alice", ".spec.atomic").await;
+    s.apply_as("bob", "spec: {atomic: {b: '1'}}").by_force().await;
+    s.expect(".spec.atomic", "{b: '1'}");
+}
+
+async fn structs_are_granular_or_atomic(s: &mut Scene) {
+    s.define(Definition::new(
+        "TwoStructs",
+        "spec:
+          type: object
+          properties:
+            granular: {type: object, properties: {host: {type: string}, port: {type: integer}}}
+            atomic:
+              type: object
+              x-kubernetes-map-type: atomic
+              properties: {host: {type: string}, port: {type: integer}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {granular: {host: a}, atomic: {host: a}}").await;
+    s.apply_as("bob", "spec: {granular: {port: 1}}").await;
+    s.expect(".spec.granular", "{host: a, port: 1}");
+    s.apply_as("bob", "spec: {atomic: {port: 1}}").conflicts_with("alice", ".spec.atomic").await;
+    s.expect_fields("alice (Apply)", &[".spec.granular.host", ".spec.atomic"]);
+}
+
+async fn the_selector_of_a_deployment_is_atomic(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.apply_as("kubectl", NGINX).await;
+    s.expect_owner(".spec.selector", "kubectl (Apply)");
+    s.apply_as("other", "spec: {selector: {matchLabels: {tier: web}}}")
+        .conflicts_with("kubectl", ".spec.selector")
+        .await;
+}
+
+async fn the_older_markers_stand_in(s: &mut Scene) {
+    // A ServiceAccount's secrets have no list type, only a patch strategy and a patch merge key.
+    s.of(baton_e2e::scenario::builtin::SERVICE_ACCOUNT).await;
+    s.apply_as("alice", "secrets: [{name: one}]").await;
+    s.apply_as("bob", "secrets: [{name: two}]").await;
+    s.expect(".secrets", "[{name: one}, {name: two}]");
+    s.expect_owner(r#".secrets[name="one"]"#, "alice (Apply)");
+    s.expect_owner(r#".secrets[name="two"]"#, "bob (Apply)");
+}
+
+async fn atomic_is_recursive(s: &mut Scene) {
+    s.define(Definition::new(
+        "AtomicWithin",
+        "spec:
+          type: object
+          properties:
+            outer:
+              type: array
+              x-kubernetes-list-type: atomic
+              items:
+                type: object
+                properties:
+                  name: {type: string}
+                  inner: {type: array, x-kubernetes-list-type: set, items: {type: string}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {outer: [{name: x, inner: [a]}]}").await;
+    s.expect_fields("alice (Apply)", &[".spec.outer"]);
+    s.apply_as("bob", "spec: {outer: [{name: x, inner: [b]}]}").conflicts_with("alice", ".spec.outer").await;
+}

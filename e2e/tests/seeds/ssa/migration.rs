@@ -1,0 +1,143 @@
+//! From client-side to server-side apply, and back.
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+};
+
+use super::{DOCUMENT, NGINX, NGINX_WITHOUT_REPLICAS};
+
+pub const UPGRADE: Section = Section {
+    document: DOCUMENT,
+    title: "Upgrading from client-side apply to server-side apply",
+    promises: &[
+        Promise::new(
+            "Who used `kubectl apply` can go on with `kubectl apply --server-side`.",
+            plays![an_upgrade_without_conflict],
+        ),
+        Promise::new(
+            "The management of fields moves along, without conflicts.",
+            plays![an_upgrade_without_conflict],
+        ),
+        Promise::new(
+            "The annotation `last-applied-configuration` has to be up to date: from it the server infers what was managed \
+             client-side.",
+            plays![the_annotation_tells_what_was_managed, the_annotation_stays_up_to_date],
+        ),
+        Promise::new(
+            "Fields that weren't managed client-side conflict.",
+            plays![a_field_that_client_side_apply_did_not_know],
+        ),
+        Promise::new(
+            "Such as a number of replicas that `kubectl scale` has written since.",
+            plays![a_field_that_client_side_apply_did_not_know],
+        ),
+        Promise::new(
+            "All this is so for the field manager `kubectl`; another one given by `--field-manager` meets conflicts.",
+            plays![an_upgrade_under_another_name],
+        ),
+    ],
+};
+
+pub const DOWNGRADE: Section = Section {
+    document: DOCUMENT,
+    title: "Downgrading from server-side apply to client-side apply",
+    promises: &[
+        Promise::new(
+            "Who used `kubectl apply --server-side` can go back to `kubectl apply`.",
+            plays![a_downgrade],
+        ),
+        Promise::new(
+            "That works because server-side `kubectl` keeps the annotation `last-applied-configuration` up to date.",
+            plays![a_downgrade, the_annotation_stays_up_to_date],
+        ),
+        Promise::new(
+            "It works for the field manager `kubectl` and for no other: under another name the annotation isn't kept.",
+            plays![a_downgrade_from_another_name],
+        ),
+    ],
+};
+
+const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
+
+/// What client-side apply's annotation says.
+fn last_applied(s: &Scene) -> String {
+    s.at(LAST_APPLIED).and_then(|text| text.as_str()).unwrap_or_default().to_owned()
+}
+
+async fn an_upgrade_without_conflict(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.kubectl("apply -f -").reading(NGINX).await;
+    s.expect_owner(".spec.replicas", "kubectl-client-side-apply (Update)");
+    s.kubectl("apply --server-side -f -").reading(&NGINX.replace("replicas: 3", "replicas: 4")).await;
+    s.expect(".spec.replicas", "4");
+    // The annotation has a manager of its own, so that it stays when the rest is applied by others.
+    s.expect_managers(&["kubectl-last-applied (Apply)", "kubectl (Apply)"]);
+    s.kubectl("apply --server-side -f -").reading(NGINX_WITHOUT_REPLICAS).await;
+    s.expect(".spec.replicas", "1");
+}
+
+async fn the_annotation_tells_what_was_managed(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: one, other: one}").await;
+    // A server-side apply as `kubectl` that changes a value takes it from client-side apply without a conflict.
+    s.apply_as("kubectl", "data: {key: two, other: one}").await;
+    s.expect_owner(".data.key", "kubectl (Apply)");
+
+    s.named("outdated").await;
+    s.kubectl("apply -f -").reading("data: {key: one}").await;
+    s.merge_patch_as(
+        "meddler",
+        "metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}",
+    )
+    .await;
+    s.apply_as("kubectl", "data: {key: two}").conflicts_with("kubectl-client-side-apply", ".data.key").await;
+}
+
+async fn the_annotation_stays_up_to_date(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: one}").await;
+    s.kubectl("apply --server-side -f -").reading("data: {key: two}").await;
+    assert!(last_applied(s).contains(r#""key":"two""#), "{}", last_applied(s));
+}
+
+async fn a_field_that_client_side_apply_did_not_know(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.kubectl("apply -f -").reading(NGINX_WITHOUT_REPLICAS).await;
+    s.kubectl("scale deployment example --replicas=5").await;
+    s.expect_owner(".spec.replicas", "kubectl (Update scale)");
+    s.kubectl("apply --server-side -f -")
+        .reading(NGINX)
+        .fails(r#"conflict with "kubectl" with subresource "scale" using apps/v1: .spec.replicas"#)
+        .await;
+    s.expect(".spec.replicas", "5");
+}
+
+async fn an_upgrade_under_another_name(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: one}").await;
+    s.kubectl("apply --server-side --field-manager=my-manager -f -")
+        .reading("data: {key: two}")
+        .fails(r#"conflict with "kubectl-client-side-apply" using v1: .data.key"#)
+        .await;
+    s.kubectl("apply --server-side --field-manager=my-manager -f -").reading("data: {key: one}").await;
+    // Once it has succeeded, kubectl itself moves client-side apply's fields to the new manager.
+    s.expect_owner(".data.key", "my-manager (Apply)");
+}
+
+async fn a_downgrade(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: one, dropped: one}").await;
+    s.kubectl("apply --server-side -f -").reading("data: {key: two, dropped: one}").await;
+    s.kubectl("apply -f -").reading("data: {key: three}").await;
+    s.expect(".data", "{key: three}");
+}
+
+async fn a_downgrade_from_another_name(s: &mut Scene) {
+    s.kubectl("apply --server-side --field-manager=my-manager -f -")
+        .reading("data: {key: one, dropped: one}")
+        .await;
+    assert_eq!(last_applied(s), "");
+    s.kubectl("apply -f -")
+        .reading("data: {key: two}")
+        .says("missing the kubectl.kubernetes.io/last-applied")
+        .await;
+    // Without the annotation client-side apply doesn't know that this was ever applied.
+    s.expect(".data", "{key: two, dropped: one}");
+}

@@ -1,0 +1,77 @@
+//! How an intent is written down.
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section},
+};
+
+use super::DOCUMENT;
+
+pub const SECTION: Section = Section {
+    document: DOCUMENT,
+    title: "Serialization",
+    promises: &[
+        Promise::new(
+            "An intent is sent as YAML, with the media type `application/apply-patch+yaml`.",
+            plays![yaml_and_json_mean_the_same],
+        ),
+        Promise::new(
+            "The media type is the same whether YAML or JSON is sent.",
+            plays![yaml_and_json_mean_the_same, another_media_type_is_no_apply],
+        ),
+        Promise::new(
+            "All JSON is YAML, but the server's parser doesn't know all of YAML: some escapes of JSON may not be recognized.",
+            plays![escapes_of_json],
+        ),
+        Promise::new(
+            "An intent is written like the object, but needn't be complete.",
+            plays![an_intent_needs_not_be_complete],
+        ),
+        Promise::new(
+            "An intent with nothing but `apiVersion` and `kind` changes nothing.",
+            plays![an_empty_intent_changes_nothing],
+        ),
+    ],
+};
+
+async fn yaml_and_json_mean_the_same(s: &mut Scene) {
+    let yaml =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\ndata:\n  key: some value # a comment\n";
+    s.apply_as("kubectl", "data: {key: some value}").spelled(yaml).creates().await;
+    let json =
+        r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"example"},"data":{"key":"some value"}}"#;
+    s.apply_as("kubectl", "data: {key: some value}").spelled(json).changes_nothing().await;
+    s.expect_owner(".data.key", "kubectl (Apply)");
+}
+
+async fn another_media_type_is_no_apply(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: some value}")
+        .with_header("content-type", "application/json")
+        .is_refused(415, "Unsupported Media Type")
+        .await;
+}
+
+async fn escapes_of_json(s: &mut Scene) {
+    let body = |value: &str| {
+        format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"example"}},"data":{{"key":"{value}"}}}}"#
+        )
+    };
+    s.apply_as("kubectl", r#"data: {key: "a\tbé"}"#).spelled(&body(r"a\tb\u00e9")).await;
+    s.expect(".data.key", r#""a\tbé""#);
+    // A surrogate pair is JSON's way to write one character; to YAML these are two, and no characters.
+    s.apply_as("kubectl", r#"data: {key: "😀"}"#).spelled(&body(r"\ud83d\ude00")).is_refused(400, "").await;
+}
+
+async fn an_intent_needs_not_be_complete(s: &mut Scene) {
+    s.of(baton_e2e::scenario::builtin::DEPLOYMENT).await;
+    s.apply_as("kubectl", super::NGINX).await;
+    s.apply_as("annotator", "metadata: {annotations: {note: mine}}").await;
+    s.expect_fields("annotator (Apply)", &[".metadata.annotations.note"]);
+}
+
+async fn an_empty_intent_changes_nothing(s: &mut Scene) {
+    s.create_as("somebody", "data: {key: some value}").await;
+    s.apply_as("kubectl", "{}").spelled(r#"{"apiVersion":"v1","kind":"ConfigMap"}"#).changes_nothing().await;
+    s.expect_managers(&["somebody (Update)"]);
+}

@@ -1,0 +1,131 @@
+//! A schema that changes how a field merges, while there are objects.
+
+use baton_e2e::{
+    plays,
+    scenario::{Definition, Promise, Scene, Section},
+};
+
+use super::DOCUMENT;
+
+pub const SECTION: Section = Section {
+    document: DOCUMENT,
+    title: "Compatibility across topology changes",
+    promises: &[
+        Promise::new(
+            "How a field merges may be changed without a new version of its API; objects that exist are treated by the new rule from \
+             then on.",
+            plays![from_granular_to_atomic, from_atomic_to_granular],
+        ),
+        Promise::new(
+            "From `map`, `set` or `granular` to `atomic`: who owned an element owns the whole list, map or struct.",
+            plays![from_granular_to_atomic, from_set_to_atomic, from_map_list_to_atomic],
+        ),
+        Promise::new(
+            "So further changes to such objects conflict.",
+            plays![from_granular_to_atomic, from_set_to_atomic, from_map_list_to_atomic],
+        ),
+        Promise::new(
+            "From `atomic` to `map`, `set` or `granular`: the new owners of the elements can't be inferred.",
+            plays![from_atomic_to_granular, from_atomic_to_set],
+        ),
+        Promise::new(
+            "So no conflict arises when the elements are changed; the change isn't recommended.",
+            plays![from_atomic_to_granular, from_atomic_to_set],
+        ),
+        Promise::new(
+            "In the example, while `spec.data` is atomic its owner owns it with all that is in it.",
+            plays![from_atomic_to_granular],
+        ),
+        Promise::new(
+            "Made granular, `spec.data` itself remains with its owner, so nobody else can remove it without a conflict.",
+            plays![from_atomic_to_granular],
+        )
+        .but("who wants to remove it can't even ask: an apply without it leaves it where it is, and an update removes it without a \
+              conflict."),
+        Promise::new(
+            "The keys `key1` and `key2` are no longer its owner's.",
+            plays![from_atomic_to_granular],
+        ),
+        Promise::new(
+            "So another manager may change or remove the keys without a conflict.",
+            plays![from_atomic_to_granular],
+        ),
+    ],
+};
+
+/// A Foo whose `spec.data` merges like this.
+fn foo(kind: &'static str, map_type: &str) -> Definition {
+    let data = format!(
+        "{{type: object, x-kubernetes-map-type: {map_type}, additionalProperties: {{type: string}}}}"
+    );
+    Definition::new(kind, &format!("spec: {{type: object, properties: {{data: {data}}}}}"))
+}
+
+/// One with a list that merges like this.
+fn list(kind: &'static str, list_type: &str, items: &str) -> Definition {
+    let list = format!("{{type: array, x-kubernetes-list-type: {list_type}, items: {items}}}");
+    Definition::new(kind, &format!("spec: {{type: object, properties: {{list: {list}}}}}"))
+}
+
+async fn from_granular_to_atomic(s: &mut Scene) {
+    s.define(foo("ToAtomic", "granular")).await;
+    s.apply_as("manager-one", "spec: {data: {key1: val1}}").await;
+    s.apply_as("manager-two", "spec: {data: {key2: val2}}").await;
+    s.define(foo("ToAtomic", "atomic")).await;
+    s.apply_as("manager-three", "spec: {data: {key3: val3}}")
+        .conflicts_with("manager-one", ".spec.data")
+        .conflicts_with("manager-two", ".spec.data")
+        .await;
+    // Now even what each of the two applied before is a conflict with the other.
+    s.apply_as("manager-one", "spec: {data: {key1: val1}}").conflicts_with("manager-two", ".spec.data").await;
+}
+
+async fn from_set_to_atomic(s: &mut Scene) {
+    s.define(list("SetToAtomic", "set", "{type: string}")).await;
+    s.apply_as("manager-one", "spec: {list: [a]}").await;
+    s.apply_as("manager-two", "spec: {list: [b]}").await;
+    s.define(list("SetToAtomic", "atomic", "{type: string}")).await;
+    s.apply_as("manager-one", "spec: {list: [a]}").conflicts_with("manager-two", ".spec.list").await;
+    s.apply_as("manager-one", "spec: {list: [a]}").by_force().await;
+    s.expect(".spec.list", "[a]");
+    s.expect_managers(&["manager-one (Apply)"]);
+}
+
+async fn from_map_list_to_atomic(s: &mut Scene) {
+    let items = "{type: object, required: [name], properties: {name: {type: string}, value: {type: string}}}";
+    s.define(list("MapToAtomic", "map, x-kubernetes-list-map-keys: [name]", items)).await;
+    s.apply_as("manager-one", "spec: {list: [{name: a, value: '1'}]}").await;
+    s.apply_as("manager-two", "spec: {list: [{name: b}]}").await;
+    s.define(list("MapToAtomic", "atomic", items)).await;
+    s.apply_as("manager-two", "spec: {list: [{name: b}]}").conflicts_with("manager-one", ".spec.list").await;
+}
+
+async fn from_atomic_to_granular(s: &mut Scene) {
+    s.define(foo("Foo", "atomic")).await;
+    s.named("foo-sample").await;
+    s.apply_as("manager-one", "spec: {data: {key1: val1, key2: val2}}").await;
+    s.expect_fields("manager-one (Apply)", &[".spec.data"]);
+    s.define(foo("Foo", "granular")).await;
+    s.apply_as("manager-two", "spec: {data: {key1: changed}}").await;
+    s.expect(".spec.data", "{key1: changed, key2: val2}");
+    s.expect_owner(".spec.data.key1", "manager-two (Apply)");
+    s.expect_owner(".spec.data", "manager-one (Apply)");
+    s.apply_as("manager-two", "spec: {}").await;
+    s.expect(".spec.data", "{key2: val2}");
+    s.merge_patch_as("manager-three", "spec: {data: {key2: null}}").await;
+    s.expect(".spec.data", "{}");
+    s.expect_owner(".spec.data", "manager-one (Apply)");
+    s.merge_patch_as("manager-three", "spec: {data: null}").await;
+    s.expect_absent(".spec.data");
+}
+
+async fn from_atomic_to_set(s: &mut Scene) {
+    s.define(list("AtomicToSet", "atomic", "{type: string}")).await;
+    s.apply_as("manager-one", "spec: {list: [a, b]}").await;
+    s.define(list("AtomicToSet", "set", "{type: string}")).await;
+    s.apply_as("manager-two", "spec: {list: [b, c]}").await;
+    s.expect(".spec.list", "[a, b, c]");
+    s.expect_owner(r#".spec.list[="b"]"#, "manager-two (Apply)");
+    s.expect_owner(".spec.list", "manager-one (Apply)");
+    s.expect_no_owner(r#".spec.list[="a"]"#);
+}
