@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
+use hyper::header::HeaderValue;
 use kube::{Client, client::Body, core::Status};
 
 use crate::Error;
@@ -31,6 +32,8 @@ pub(crate) struct Reply {
     pub(crate) code: u16,
     /// The texts of `Warning` headers.
     pub(crate) warnings: Vec<String>,
+    /// By what name the request stands in the server's audit log.
+    pub(crate) audit_id: String,
     /// The body.
     pub(crate) text: String,
 }
@@ -55,11 +58,12 @@ impl Request {
         let exchange = async {
             let response = client.send(request).await.map_err(Error::api(what.clone()))?;
             let (head, body) = response.into_parts();
-            let warning = |value: &hyper::header::HeaderValue| value.to_str().ok().map(str::to_owned);
+            let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
             let bytes = body.collect().await.map_err(Error::parse(what.clone()))?.to_bytes();
             Ok(Reply {
                 code: head.status.as_u16(),
-                warnings: head.headers.get_all("warning").iter().filter_map(warning).collect(),
+                warnings: head.headers.get_all("warning").iter().filter_map(text).collect(),
+                audit_id: head.headers.get("audit-id").and_then(text).unwrap_or_default(),
                 text: String::from_utf8(bytes.to_vec()).map_err(Error::parse(what.clone()))?,
             })
         };

@@ -3,6 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+use kube::core::Status;
+
 use super::{
     Recorded, body,
     manager::Manager,
@@ -12,10 +15,9 @@ use super::{
     stage::{PATIENCE, PAUSE},
 };
 use crate::{
-    Mark,
     merge_diff::Json,
     query,
-    transcripts::{Method, Owners, Resource, Write, judge::Verdict},
+    transcripts::{Method, Owners, Resource, Write, answer, judge::Verdict},
 };
 
 /// How far a request's own time may be from the one that the object bears.
@@ -47,8 +49,23 @@ impl Line {
     }
 
     /// The version of the object that came of it.
-    fn resource_version(&self) -> Option<&Json> {
-        self.0.at(&["responseObject", "metadata", "resourceVersion"])
+    fn resource_version(&self) -> Option<u64> {
+        self.0.get("responseObject").and_then(resource_version)
+    }
+
+    fn code(&self) -> u16 {
+        let code = self.0.at(&["responseStatus", "code"]).map(Json::to_string).unwrap_or_default();
+        code.parse().unwrap_or_default()
+    }
+
+    /// What a refusal says.
+    fn status(&self) -> Option<Status> {
+        if (200..300).contains(&self.code()) {
+            return None;
+        }
+        let told = self.0.get("responseObject").or_else(|| self.0.get("responseStatus"));
+        let status = told.and_then(|told| serde_json::from_str(&told.to_string()).ok());
+        Some(status.unwrap_or_else(|| Status::failure("refused", "Unknown").with_code(self.code())))
     }
 
     fn query(&self, key: &str) -> Option<String> {
@@ -94,31 +111,41 @@ impl Line {
     }
 }
 
+/// A server counts its versions.
+fn resource_version(object: &Json) -> Option<u64> {
+    object.at(&["metadata", "resourceVersion"])?.as_str()?.parse().ok()
+}
+
 impl Scene {
-    /// Takes note of what others have written to the subject since the last step, and holds each write against its
+    /// Takes note of what others have written to the subject since it was last seen, and holds each write against its
     /// prediction. `by` tells who, in the sentence.
-    pub(super) async fn take_note_of_others(&mut self, by: &str, since: Mark) {
+    pub(super) async fn take_note_of_others(&mut self, by: &str) {
+        let mark = self.end_of_audit_log();
         let (resource, name) = self.subject();
         let before = self.live.take();
         let after = self.read(&resource, &name).await;
-        let lines = self.lines_up_to(since, before.as_ref(), after.as_ref()).await;
-        let mut live = before;
+        let lines = self.unseen(before.as_ref(), after.as_ref()).await;
+        self.mark = mark;
+        self.seen.extend(lines.iter().map(|line| line.text(&["auditID"]).to_owned()));
         let count = lines.len();
+        // Nothing where it isn't known how the object was: a scale doesn't tell its parent.
+        let mut live = Some(before);
         for (i, line) in lines.iter().enumerate() {
             let response = line.0.get("responseObject").cloned().unwrap_or(Json::Null);
             let is_whole = response.get("kind").and_then(Json::as_str) == Some(&resource.kind);
-            let code = line.0.at(&["responseStatus", "code"]).map(Json::to_string).unwrap_or_default();
-            let is_done = code.starts_with('2');
             let is_trial = line.query("dryRun").is_some();
-            // A scale doesn't tell its parent: only what comes last can be read.
-            let outcome = match (is_done, is_whole) {
-                (true, true) => Some(response.clone()),
-                (true, false) if i + 1 == count => after.clone(),
-                _ => None,
+            let outcome = match line.status() {
+                Some(refusal) => Err(refusal),
+                None if is_whole => Ok(Some(response)),
+                None => Ok(after.clone().filter(|_| i + 1 == count)),
             };
-            self.hold(by, line, live.as_ref(), outcome.as_ref(), &response, is_trial);
-            if is_done && !is_trial {
-                live = outcome;
+            match (&live, &outcome) {
+                (Some(live), Err(refusal)) => self.hold(by, line, live.as_ref(), Err(refusal), is_trial),
+                (Some(live), Ok(Some(object))) => self.hold(by, line, live.as_ref(), Ok(object), is_trial),
+                _ => self.stage().tally().add(None),
+            }
+            if let (Ok(object), false) = (outcome, is_trial) {
+                live = object.map(Some);
             }
         }
         self.live = after;
@@ -129,24 +156,20 @@ impl Scene {
         by: &str,
         line: &Line,
         before: Option<&Json>,
-        outcome: Option<&Json>,
-        response: &Json,
+        outcome: Result<&Json, &Status>,
         dry_run: bool,
     ) {
-        let uri = line.text(&["requestURI"]);
         let Some(write) = line.write(before) else {
             self.stage().tally().add(None);
             return;
         };
-        let began = line.text(&["requestReceivedTimestamp"]).parse().unwrap_or_default();
-        let status = serde_json::from_str::<kube::core::Status>(&response.to_string());
-        let status = status.unwrap_or_else(|_| kube::core::Status::failure("", ""));
+        let began: Timestamp = line.text(&["requestReceivedTimestamp"]).parse().unwrap_or_default();
         let done = Done {
             resource: self.resource(),
             write: &write,
             before: if write.method == Method::Create { None } else { before },
-            outcome: outcome.ok_or(&status),
-            began: jiff::Timestamp::saturating_sub(began, SKEW).unwrap_or(began),
+            outcome,
+            began: began.saturating_sub(SKEW).unwrap_or(began),
             dry_run,
         };
         let predicted = done.predict(self.stage()).unwrap_or_else(failed);
@@ -154,45 +177,55 @@ impl Scene {
         self.stage().tally().add(verdict);
         let sentence = format!("{by}: {} as {}", write.label(), write.manager);
         if let Some(Verdict::Mismatch(difference)) = verdict {
+            let refusal = outcome.err().map(answer::refused);
             let failure = Failure {
                 scenario: self.title(),
                 sentence: &sentence,
                 problems: &[format!("predicted wrongly: {difference}")],
                 live: before.unwrap_or(&Json::Null),
                 request: &write.body,
-                uri,
+                uri: line.text(&["requestURI"]),
                 prediction: predicted.as_ref().map_or(&Json::Null, |predicted| &predicted.prediction),
-                answer: outcome.unwrap_or(response),
-                code: 0,
+                answer: outcome.ok().or(refusal.as_ref()).unwrap_or(&Json::Null),
+                code: line.code(),
             };
             panic!("{}", show::failure(&failure));
         }
-        let refusal = outcome.is_none().then(|| status.message.clone());
         let recorded = Recorded {
             sentence,
             sent: Some(write.body),
-            refusal,
+            refusal: outcome.err().map(|status| status.message.clone()),
             before: before.cloned(),
-            after: outcome.or(before).cloned(),
+            after: outcome.ok().or(before).cloned(),
         };
         self.take_note_of(recorded);
     }
 
-    /// The writes to the subject since a mark, once the last one of them is written down.
-    async fn lines_up_to(&self, since: Mark, before: Option<&Json>, after: Option<&Json>) -> Vec<Line> {
-        let version = |object: &Json| object.at(&["metadata", "resourceVersion"]).cloned();
-        let last = after.and_then(version).filter(|last| before.and_then(version).as_ref() != Some(last));
+    /// The writes that led from one state of the subject to another and that nobody has taken note of yet, once the last one of
+    /// them is written down.
+    async fn unseen(&self, before: Option<&Json>, after: Option<&Json>) -> Vec<Line> {
+        let (first, last) = (before.and_then(resource_version), after.and_then(resource_version));
+        let is_between = |version: u64| {
+            first.is_none_or(|first| version >= first) && last.is_none_or(|last| version <= last)
+        };
         let end = Instant::now() + PATIENCE;
         loop {
             let audit = self.stage().control_plane().audit().unwrap_or_else(failed);
-            let lines = audit.lines_since(since).unwrap_or_else(failed);
+            let lines = audit.lines_since(self.mark).unwrap_or_else(failed);
             let mut found: Vec<_> = lines.into_iter().map(Line).collect();
-            found.retain(|line| line.writes_to(self.resource(), self.namespace(), self.name()));
-            let is_last = |line: &Line| line.resource_version() == last.as_ref();
-            if last.is_none() || found.iter().any(is_last) {
+            found.retain(|line| {
+                line.writes_to(self.resource(), self.namespace(), self.name())
+                    && !self.seen.contains(line.text(&["auditID"]))
+                    && line.resource_version().is_none_or(is_between)
+            });
+            if last.is_none() || last == first || found.iter().any(|line| line.resource_version() == last) {
                 return found;
             }
-            assert!(Instant::now() < end, "{}: nobody is known to have written {last:?}", self.title());
+            assert!(
+                Instant::now() < end,
+                "{}: nobody is known to have written version {last:?}",
+                self.title()
+            );
             tokio::time::sleep(PAUSE).await;
         }
     }

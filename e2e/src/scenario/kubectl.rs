@@ -52,7 +52,6 @@ impl Kubectl<'_> {
         let told = format!("kubectl {}", args.join(" "));
         args.extend(["--namespace".to_owned(), scene.namespace().to_owned()]);
         let control_plane = scene.stage().control_plane();
-        let mark = control_plane.audit().and_then(|audit| audit.mark()).unwrap_or_else(failed);
         let mut command = control_plane.kubectl_command(&args).unwrap_or_else(failed);
         if let Some(input) = &input {
             command = command.input(show::yaml(input));
@@ -70,7 +69,7 @@ impl Kubectl<'_> {
             let said = [&*output.stdout, &*output.stderr].concat();
             assert!(said.contains(&text), "{}: expected is that it says {text:?}\n{output}", scene.title());
         }
-        scene.take_note_of_others(&told, mark).await;
+        scene.take_note_of_others(&told).await;
         output
     }
 }

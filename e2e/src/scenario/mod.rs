@@ -28,9 +28,14 @@
 //! - the merge core predicted another object, other `managedFields` or other conflicts,
 //! - a refusal or a dry run changed the object.
 //!
+//! A step reads the object before and after it is sent, so nobody else may write to it in the meantime. Where a controller
+//! does, [`Scene::kubectl`] is the way to write, and [`Scene::eventually`] to wait: they find all that was written, by
+//! whomever, in the audit log, and hold each write against its own prediction.
+//!
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
 //! it. [`Promise`]s say which sentence of which document a scenario shows.
 
+mod baton;
 mod body;
 mod definition;
 mod foreign;

@@ -1,6 +1,10 @@
 //! The scene of one scenario: a namespace, an object that it is about, and what is seen of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     Definition, Kind, Manager, Recorded, Stage, Step, body,
@@ -37,8 +41,14 @@ pub struct Scene {
     record: Vec<Recorded>,
     /// Definitions of this scene, with what the server was told.
     definitions: Vec<(Definition, Json)>,
-    /// The end of the audit log at the last step.
+    /// Where the audit log ended when the scene was opened.
+    opened: Mark,
+    /// Where it ended when the subject was last seen.
     pub(super) mark: Mark,
+    /// Other objects, by the path of their collection and their name, as they were last seen and when that was.
+    known: BTreeMap<(String, String), (Option<Json>, Mark)>,
+    /// The requests of which note was taken, by their ids in the audit log.
+    pub(super) seen: BTreeSet<String>,
 }
 
 impl Scene {
@@ -47,6 +57,7 @@ impl Scene {
     /// # Errors
     /// When there is no namespace to be had.
     pub async fn open(stage: &Arc<Stage>, title: &str) -> Result<Self, Error> {
+        let opened = stage.control_plane().audit()?.mark()?;
         let namespace = stage.control_plane().namespace("scene").await?;
         let name = namespace.name().to_owned();
         // It goes with the control plane.
@@ -60,7 +71,10 @@ impl Scene {
             live: None,
             record: Vec::new(),
             definitions: Vec::new(),
-            mark: stage.control_plane().audit()?.mark()?,
+            opened,
+            mark: opened,
+            known: BTreeMap::new(),
+            seen: BTreeSet::new(),
         })
     }
 
@@ -102,7 +116,7 @@ impl Scene {
     /// Turns to an object of this kind, in its version: a [built-in](builtin) one, or a custom one by its kind, or by kind and
     /// version. The name stays.
     pub async fn of(&mut self, kind: impl Into<Kind>) {
-        self.resource = match kind.into() {
+        let resource = match kind.into() {
             Kind::BuiltIn(kind) => self.stage.resource(kind).await.unwrap_or_else(failed),
             Kind::Custom(kind, version) => {
                 let found = self.definitions.iter().find(|(definition, _)| definition.kind() == kind);
@@ -110,13 +124,32 @@ impl Scene {
                 definition.resource(version, object.clone())
             }
         };
-        self.look().await;
+        self.turn_to(resource, self.name.clone()).await;
     }
 
     /// Turns to the object of this name, of the same kind.
     pub async fn named(&mut self, name: &str) {
-        name.clone_into(&mut self.name);
-        self.look().await;
+        self.turn_to(self.resource.clone(), name.to_owned()).await;
+    }
+
+    /// Turns to an object, and takes note of all that was written to it since it was last seen, or since the scene was opened,
+    /// when it wasn't there yet.
+    async fn turn_to(&mut self, resource: Resource, name: String) {
+        let place = |resource: &Resource, name: &str| (resource.path(&self.namespace), name.to_owned());
+        let (from, to) = (place(&self.resource, &self.name), place(&resource, &name));
+        self.known.insert(from, (self.live.take(), self.mark));
+        let (live, mark) = self.known.get(&to).cloned().unwrap_or((None, self.opened));
+        let of_another_version = |(path, known): &&(String, String)| {
+            *known == name && *path != to.0 && path.ends_with(&format!("/{}", resource.plural))
+        };
+        let is_known_otherwise = live.is_none() && self.known.keys().any(|place| of_another_version(&place));
+        (self.resource, self.name, self.live, self.mark) = (resource, name, live, mark);
+        if is_known_otherwise {
+            self.mark = self.end_of_audit_log();
+            self.live = self.read(&self.resource, &self.name).await;
+        } else {
+            self.look().await;
+        }
     }
 
     /// Defines a custom resource, or changes its definition, and turns to its stored version. It is in use afterwards.
@@ -220,9 +253,13 @@ impl Scene {
         }
     }
 
-    /// Looks at the subject again, for what somebody else has done to it.
+    /// Looks at the subject again, and takes note of what others have done to it.
     pub async fn look(&mut self) {
-        self.live = self.read(&self.resource, &self.name).await;
+        self.take_note_of_others("meanwhile").await;
+    }
+
+    pub(super) fn end_of_audit_log(&self) -> Mark {
+        self.stage.control_plane().audit().and_then(|audit| audit.mark()).unwrap_or_else(failed)
     }
 
     pub(super) fn take_note_of(&mut self, recorded: Recorded) {
@@ -230,10 +267,10 @@ impl Scene {
     }
 
     /// Takes note of a step of the scenario's own.
-    pub(super) fn take_note(&mut self, recorded: Recorded, live: Option<Json>) {
+    pub(super) fn take_note(&mut self, recorded: Recorded, live: Option<Json>, audit_id: String) {
         self.take_note_of(recorded);
         self.live = live;
-        self.mark = self.stage.control_plane().audit().and_then(|audit| audit.mark()).unwrap_or_else(failed);
+        self.seen.insert(audit_id);
     }
 
     /// Lets the clock go on, so that what comes next has another time.
@@ -241,21 +278,36 @@ impl Scene {
         tokio::time::sleep(NEXT_SECOND).await;
     }
 
-    /// Waits for something to be so, of the subject, and looks at the subject.
+    /// Waits until others have given the subject this value at a path.
     pub async fn eventually(&mut self, path: &str, value: &str) {
         let wanted = body::parse_value(value);
+        let is_so = |live: &Json| path::at(live, path).is_some_and(|found| found.same_value(&wanted));
+        self.until(&format!("{path} is {wanted}"), is_so).await;
+    }
+
+    /// Waits until this manager, and nobody else, owns a path of the subject.
+    pub async fn eventually_owned(&mut self, path: &str, manager: &str) {
+        let is_so = |live: &Json| {
+            let owners = owners::owners(Some(live));
+            owners.iter().all(|owner| owner.owns(path) == (owner.name == manager))
+                && owners.iter().any(|owner| owner.name == manager)
+        };
+        self.until(&format!("{path} is owned by {manager}"), is_so).await;
+    }
+
+    async fn until(&mut self, what: &str, is_so: impl Fn(&Json) -> bool) {
         let probe = async || match self.read(&self.resource, &self.name).await {
-            Some(live) if path::at(&live, path).is_some_and(|found| found.same_value(&wanted)) => Ok(()),
+            Some(live) if is_so(&live) => Ok(()),
             other => Err(other),
         };
         if let Err(live) = poll(PATIENCE, PAUSE, probe).await {
             panic!(
-                "{}: {path} doesn't become {wanted}:\n{}",
+                "{}: it never comes that {what}:\n{}",
                 self.title,
                 show::yaml(&live.unwrap_or(Json::Null))
             );
         }
-        self.take_note_of_others("meanwhile", self.mark).await;
+        self.look().await;
     }
 
     // ---- what is expected

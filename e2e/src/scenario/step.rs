@@ -296,7 +296,7 @@ impl<'s> Step<'s> {
         let seen =
             if self.dry_run && refusal.is_none() { Some(answered.body.clone()) } else { after.clone() };
         let recorded = Recorded { sentence, sent: self.told, refusal, before, after: seen };
-        self.scene.take_note(recorded, after);
+        self.scene.take_note(recorded, after, reply.audit_id);
         answered
     }
 

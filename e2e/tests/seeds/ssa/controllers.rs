@@ -5,7 +5,7 @@ use baton_e2e::{
     scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
 };
 
-use super::{DOCUMENT, NGINX};
+use super::{DOCUMENT, NGINX, baton::baton_forces_its_own_fields_and_no_others};
 
 pub const SECTION: Section = Section {
     document: DOCUMENT,
@@ -26,7 +26,7 @@ pub const SECTION: Section = Section {
         ),
         Promise::new(
             "It should always force: it has no other way out of a conflict.",
-            plays![a_controller_forces],
+            plays![a_controller_forces, baton_forces_its_own_fields_and_no_others],
         )
         .and_tests(&["scenarios/drift.rs::a_foreign_change_of_a_field_that_baton_owns_is_put_back"]),
     ],

@@ -8,7 +8,10 @@ use baton_e2e::{
     },
 };
 
-use super::{DOCUMENT, NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS};
+use super::{
+    DOCUMENT, NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS,
+    baton::baton_hands_replicas_over_and_takes_them_back,
+};
 
 pub const SECTION: Section = Section {
     document: DOCUMENT,
@@ -55,7 +58,7 @@ pub const SECTION: Section = Section {
         ),
         Promise::new(
             "When the autoscaler writes another number, the temporary manager owns nothing any more, and vanishes by itself.",
-            plays![the_advanced_handover],
+            plays![the_advanced_handover, baton_hands_replicas_over_and_takes_them_back],
         ),
         Promise::new("Nothing is left to clean up.", plays![the_advanced_handover]),
     ],
@@ -91,7 +94,8 @@ fn autoscaler(at_least: u32) -> String {
 
 async fn autoscale(s: &mut Scene, at_least: u32) {
     s.of(AUTOSCALER).await;
-    s.apply_as("kubectl", &autoscaler(at_least)).by_force().await;
+    // Its controller writes a status whenever it likes, so this is no step of the scenario's own.
+    s.kubectl("apply --server-side -f -").reading(&autoscaler(at_least)).await;
     s.of(DEPLOYMENT).await;
 }
 

@@ -1,6 +1,7 @@
 //! The documentation of server-side apply.
 
 mod access;
+mod baton;
 mod client_side;
 mod conflicts;
 mod controllers;
