@@ -52,7 +52,9 @@ pub(super) fn owners_in(body: &Json, live: Option<&Json>, otherwise: Owners) -> 
             return otherwise;
         }
         let mut patched = live.cloned().unwrap_or_else(Json::object);
-        operations.iter().for_each(|operation| perform(&mut patched, operation));
+        for operation in operations {
+            perform(&mut patched, operation);
+        }
         return match patched.at(&["metadata", "managedFields"]) {
             Some(list) => Owners::Given(list.clone()),
             None => Owners::Absent,

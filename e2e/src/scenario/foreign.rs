@@ -13,6 +13,7 @@ use super::{
     scene::{Scene, failed},
     show::{self, Failure},
     stage::{PATIENCE, PAUSE},
+    step,
 };
 use crate::{
     merge_diff::Json,
@@ -118,8 +119,8 @@ fn resource_version(object: &Json) -> Option<u64> {
 
 impl Scene {
     /// Takes note of what others have written to the subject since it was last seen, and holds each write against its
-    /// prediction. `by` tells who, in the sentence.
-    pub(super) async fn take_note_of_others(&mut self, by: &str) {
+    /// prediction. `by` tells what the scenario did to have it written, if anything.
+    pub(super) async fn take_note_of_others(&mut self, by: Option<&str>) {
         let mark = self.end_of_audit_log();
         let (resource, name) = self.subject();
         let before = self.live.take();
@@ -153,7 +154,7 @@ impl Scene {
 
     fn hold(
         &mut self,
-        by: &str,
+        by: Option<&str>,
         line: &Line,
         before: Option<&Json>,
         outcome: Result<&Json, &Status>,
@@ -175,7 +176,9 @@ impl Scene {
         let predicted = done.predict(self.stage()).unwrap_or_else(failed);
         let verdict = predicted.as_ref().map(|predicted| &predicted.verdict);
         self.stage().tally().add(verdict);
-        let sentence = format!("{by}: {} as {}", write.label(), write.manager);
+        let manager = Manager::Named(write.manager.clone());
+        let what = step::told(write.method, &manager, write.subresource);
+        let sentence = by.map_or_else(|| what.clone(), |by| format!("{by}: {what}"));
         if let Some(Verdict::Mismatch(difference)) = verdict {
             let refusal = outcome.err().map(answer::refused);
             let failure = Failure {
@@ -193,6 +196,8 @@ impl Scene {
         }
         let recorded = Recorded {
             sentence,
+            subresource: write.subresource,
+            by_others: by.is_none(),
             sent: Some(write.body),
             refusal: outcome.err().map(|status| status.message.clone()),
             before: before.cloned(),

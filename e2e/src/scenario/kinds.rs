@@ -77,6 +77,11 @@ pub mod builtin {
     pub const ROLE: BuiltIn = kind("rbac.authorization.k8s.io", "v1", "Role", "roles");
     /// `rbac.authorization.k8s.io/v1 RoleBinding`
     pub const ROLE_BINDING: BuiltIn = kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings");
+    /// `apiextensions.k8s.io/v1 CustomResourceDefinition`
+    pub const CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
+        namespaced: false,
+        ..kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+    };
     /// `baton.rs/v1alpha1 Workload`, which the stage installs.
     pub const WORKLOAD: BuiltIn = kind("baton.rs", "v1alpha1", "Workload", "workloads");
 }

@@ -69,7 +69,7 @@ impl Kubectl<'_> {
             let said = [&*output.stdout, &*output.stderr].concat();
             assert!(said.contains(&text), "{}: expected is that it says {text:?}\n{output}", scene.title());
         }
-        scene.take_note_of_others(&told).await;
+        scene.take_note_of_others(Some(&told)).await;
         output
     }
 }

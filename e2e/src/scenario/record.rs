@@ -12,6 +12,10 @@ use crate::{merge_diff::Json, transcripts::judge::Verdict};
 pub struct Recorded {
     /// The step as a sentence: `apply as kubectl, by force`.
     pub sentence: String,
+    /// The subresource that is written; empty for the object itself.
+    pub subresource: &'static str,
+    /// Whether a controller wrote it, unasked.
+    pub by_others: bool,
     /// What was sent, without what says which object is meant.
     pub sent: Option<Json>,
     /// The server's words where it refused.

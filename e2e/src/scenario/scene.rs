@@ -255,7 +255,7 @@ impl Scene {
 
     /// Looks at the subject again, and takes note of what others have done to it.
     pub async fn look(&mut self) {
-        self.take_note_of_others("meanwhile").await;
+        self.take_note_of_others(None).await;
     }
 
     pub(super) fn end_of_audit_log(&self) -> Mark {
@@ -356,15 +356,29 @@ impl Scene {
         self.expect_owners(path, &[]);
     }
 
-    /// Expects that exactly these managers own a path, in the order of `managedFields`.
+    /// Expects that exactly these managers own a path, in any order: that of `managedFields` depends on the second.
     #[track_caller]
     pub fn expect_owners(&self, path: &str, managers: &[&str]) {
         let owners = owners::owners(self.live.as_ref());
-        let found: Vec<_> =
-            owners.iter().filter(|owner| owner.owns(path)).map(|owner| owner.name.as_str()).collect();
+        let owning = owners.iter().filter(|owner| owner.owns(path));
+        let found = sorted(owning.map(|owner| owner.name.as_str()));
+        let wanted = sorted(managers.iter().copied());
         assert!(
-            found == managers,
-            "{}: expected is that {path} is owned by {managers:?}, and it is by {found:?}\n{}",
+            found == wanted,
+            "{}: expected is that {path} is owned by {wanted:?}, and it is by {found:?}\n{}",
+            self.title,
+            self.shown()
+        );
+    }
+
+    /// Expects exactly these field managers, in any order.
+    #[track_caller]
+    pub fn expect_managers(&self, managers: &[&str]) {
+        let owners = self.managers();
+        let (found, wanted) = (sorted(owners.iter().map(String::as_str)), sorted(managers.iter().copied()));
+        assert!(
+            found == wanted,
+            "{}: expected are the field managers {wanted:?}, and there are {found:?}\n{}",
             self.title,
             self.shown()
         );
@@ -372,7 +386,7 @@ impl Scene {
 
     /// Expects exactly these field managers, in the order of `managedFields`.
     #[track_caller]
-    pub fn expect_managers(&self, managers: &[&str]) {
+    pub fn expect_managers_in_order(&self, managers: &[&str]) {
         let found = self.managers();
         assert!(
             found == managers,
@@ -413,6 +427,12 @@ impl Scene {
         }
         format!("{}\n{}", show::yaml(&object), owners.concat())
     }
+}
+
+fn sorted<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut texts: Vec<_> = texts.collect();
+    texts.sort_unstable();
+    texts
 }
 
 /// A scenario can't go on without its stage.

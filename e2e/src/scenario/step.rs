@@ -165,19 +165,10 @@ impl<'s> Step<'s> {
 
     /// The step as a sentence.
     fn sentence(&self) -> String {
-        let verb = match self.kind_of_write {
-            KindOfWrite::Merge(Method::Apply { .. }) => "apply",
-            KindOfWrite::Merge(Method::Replace) => "update",
-            KindOfWrite::Merge(method) => method.name(),
-            KindOfWrite::Delete => "delete",
+        let mut sentence = match self.kind_of_write {
+            KindOfWrite::Merge(method) => told(method, &self.manager, self.subresource),
+            KindOfWrite::Delete => "delete".to_owned(),
         };
-        let mut sentence = format!("{verb} {}", self.manager.told());
-        if !self.subresource.is_empty() {
-            sentence = format!("{sentence} through {}", self.subresource);
-        }
-        if self.kind_of_write == KindOfWrite::Merge(Method::Apply { force: true }) {
-            sentence += ", by force";
-        }
         for (name, value) in &self.query {
             sentence = format!("{sentence}, {name}={value}");
         }
@@ -295,7 +286,15 @@ impl<'s> Step<'s> {
         let refusal = result.err().map(|status| status.message);
         let seen =
             if self.dry_run && refusal.is_none() { Some(answered.body.clone()) } else { after.clone() };
-        let recorded = Recorded { sentence, sent: self.told, refusal, before, after: seen };
+        let recorded = Recorded {
+            sentence,
+            subresource: self.subresource,
+            by_others: false,
+            sent: self.told,
+            refusal,
+            before,
+            after: seen,
+        };
         self.scene.take_note(recorded, after, reply.audit_id);
         answered
     }
@@ -330,6 +329,18 @@ impl<'s> Step<'s> {
         }
         problems
     }
+}
+
+/// A write as a sentence.
+pub(super) fn told(method: Method, manager: &Manager, subresource: &str) -> String {
+    let verb = match method {
+        Method::Apply { .. } => "apply",
+        Method::Replace => "update",
+        method => method.name(),
+    };
+    let through = if subresource.is_empty() { String::new() } else { format!(" through {subresource}") };
+    let force = if method == (Method::Apply { force: true }) { ", by force" } else { "" };
+    format!("{verb} {}{through}{force}", manager.told())
 }
 
 /// What a reader of a failure wants to see of the answer: the object as it is now, or the refusal.

@@ -10,6 +10,7 @@ pub fn trials() -> Vec<Trial> {
         Trial::test("map::every_promise_is_told_and_shown", every_promise_is_told_and_shown),
         Trial::test("map::no_promise_stands_there_twice", no_promise_stands_there_twice),
         Trial::test("map::tests_of_other_suites_are_there", tests_of_other_suites_are_there),
+        Trial::test("map::what_the_tutorial_names_is_there", what_the_tutorial_names_is_there),
     ]
 }
 
@@ -45,4 +46,25 @@ fn tests_of_other_suites_are_there() -> Result<(), Failed> {
     };
     let tests = promises().flat_map(|(_, promise)| promise.tests);
     none(tests.filter(|test| !is_there(test)).map(|test| format!("there is no test {test}")))
+}
+
+/// A link whose text is code, to a file, is to something in that file.
+fn what_the_tutorial_names_is_there() -> Result<(), Failed> {
+    let docs = workspace().join("docs");
+    let text = fs::read_to_string(docs.join("server-side-apply.md"))?;
+    let links = text.split("](").skip(1).zip(text.split("](")).filter_map(|(after, before)| {
+        let (target, _) = after.split_once(')')?;
+        let (_, shown) = before.rsplit_once('[')?;
+        Some((shown, target))
+    });
+    let is_missing = |(shown, target): &(&str, &str)| {
+        let path = docs.join(target);
+        let Some(name) = shown.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
+            return !path.exists();
+        };
+        let name = name.rsplit("::").next().unwrap_or(name);
+        let is_the_file = path.file_stem().is_some_and(|stem| stem == name) || target.ends_with(name);
+        !is_the_file && !fs::read_to_string(&path).is_ok_and(|text| text.contains(name))
+    };
+    none(links.filter(is_missing).map(|(shown, target)| format!("{shown} isn't at {target}")))
 }

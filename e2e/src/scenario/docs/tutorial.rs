@@ -5,15 +5,15 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::super::{Recorded, show::yaml};
+use super::super::{Recorded, owners, show::yaml};
 use crate::merge_diff::Json;
 
 const BEGIN: &str = "<!-- scenario ";
 const END: &str = "<!-- end -->";
 
-/// What a server alone decides, and no reader learns anything from.
+/// What another server, or this one at another time, would decide otherwise, and no reader learns anything from.
 const ITS_OWN: [&str; 7] =
-    ["name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "generation"];
+    ["uid", "resourceVersion", "creationTimestamp", "generation", "time", "fieldsType", "lastTransitionTime"];
 
 /// Why a document can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +56,9 @@ fn steps(asked: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String
     let of_name =
         |(known, _): &(&String, &Vec<Recorded>)| *known == name || known.ends_with(&format!("::{name}"));
     let (_, steps) = played.iter().find(of_name).ok_or_else(|| Unmade::NoScenario(name.to_owned()))?;
+    // How often a controller writes a status is its own affair.
+    let steps: Vec<_> =
+        steps.iter().filter(|step| !(step.by_others && step.subresource == "status")).collect();
     let number = |text: &str, otherwise: usize| text.trim().parse().unwrap_or(otherwise);
     let (first, last) = match range.split_once("..") {
         Some((first, last)) => (number(first, 1), number(last, steps.len())),
@@ -64,26 +67,77 @@ fn steps(asked: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String
     };
     let wanted = first.checked_sub(1).and_then(|first| steps.get(first..last));
     let wanted = wanted.ok_or_else(|| Unmade::NoSteps(name.to_owned(), steps.len()))?;
-    Ok(wanted.iter().map(step).collect())
+    Ok(wanted.iter().copied().map(step).collect())
 }
 
 /// A step: the sentence, what is sent, and what comes of it.
 fn step(step: &Recorded) -> String {
     let mut text = format!("**{}**\n\n", step.sentence);
     if let Some(sent) = &step.sent {
-        let _ = write!(text, "```yaml\n{}```\n\n", yaml(&without_identity(sent)));
+        let _ = write!(text, "```yaml\n{}```\n\n", document(&without_identity(sent)));
     }
     if let Some(refusal) = &step.refusal {
         let _ = write!(text, "The server refuses:\n\n```text\n{}\n```\n\n", timeless(refusal).trim_end());
         return text;
     }
-    let difference = difference(&shown(step.before.as_ref()), &shown(step.after.as_ref()));
+    let after = match (&step.before, &step.sent) {
+        // Of a new object, what nobody asked for would bury the rest.
+        (None, Some(sent)) => step.after.as_ref().map(|after| asked_for(after, sent)),
+        _ => step.after.clone(),
+    };
+    let difference = difference(&shown(step.before.as_ref()), &shown(after.as_ref()));
     if difference.is_empty() {
         text.push_str("Nothing changes.\n\n");
     } else {
         let _ = write!(text, "```diff\n{difference}```\n\n");
     }
     text
+}
+
+/// Of an object, what somebody asked for, and who owns it.
+fn asked_for(object: &Json, sent: &Json) -> Json {
+    match (object, sent) {
+        (Json::Object(members), Json::Object(_)) => {
+            let asked = |(name, value): &(String, Json)| match (sent.get(name), &**name) {
+                (Some(sent), _) => Some((name.clone(), asked_for(value, sent))),
+                (None, "managedFields") => Some((name.clone(), value.clone())),
+                (None, "metadata") => Some((name.clone(), asked_for(value, &Json::object()))),
+                (None, _) => None,
+            };
+            Json::Object(members.iter().filter_map(asked).collect())
+        }
+        (Json::List(items), Json::List(sent)) if items.len() == sent.len() => {
+            Json::List(items.iter().zip(sent).map(|(item, sent)| asked_for(item, sent)).collect())
+        }
+        _ => object.clone(),
+    }
+}
+
+/// A document without what the next run would have otherwise.
+fn document(json: &Json) -> String {
+    let text = yaml(&scrubbed(json));
+    // Namespaces of scenes end in what a server has chosen.
+    let mut parts = text.split("scene-");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + "scene" + part.get(5..).unwrap_or_default())
+}
+
+fn scrubbed(json: &Json) -> Json {
+    match json {
+        Json::Object(members) => {
+            let kept = members.iter().filter(|(name, _)| !ITS_OWN.contains(&&**name));
+            Json::Object(kept.map(|(name, value)| (name.clone(), scrubbed(value))).collect())
+        }
+        Json::List(items) => {
+            // An operation of a JSON patch on one of them.
+            let is_its_own = |item: &&Json| {
+                let path = item.get("path").and_then(Json::as_str).unwrap_or_default();
+                path.strip_prefix("/metadata/").is_none_or(|name| !ITS_OWN.contains(&name))
+            };
+            Json::List(items.iter().filter(is_its_own).map(scrubbed).collect())
+        }
+        other => other.clone(),
+    }
 }
 
 /// A message without the time in it.
@@ -103,6 +157,7 @@ fn timeless(message: &str) -> String {
     kept.join(" ")
 }
 
+/// What is sent, without what says to which object.
 fn without_identity(body: &Json) -> Json {
     let mut body = body.clone();
     body.take("apiVersion");
@@ -110,38 +165,27 @@ fn without_identity(body: &Json) -> Json {
     if let Some(metadata) = body.get_mut("metadata") {
         metadata.take("name");
         metadata.take("namespace");
-        metadata.take("managedFields").filter(|_| false);
-        if metadata.is_empty() {
+        if scrubbed(metadata).is_empty() {
             body.take("metadata");
         }
     }
     body
 }
 
-/// An object as readers want it: without what a server alone decides, who owns what at its end.
+/// An object as readers want it, who owns what at its end.
 fn shown(object: Option<&Json>) -> String {
     let Some(object) = object else { return String::new() };
-    let mut object = object.clone();
-    object.take("apiVersion");
-    object.take("kind");
-    let mut owners = Json::Null;
-    if let Some(metadata) = object.get_mut("metadata") {
-        for name in ITS_OWN {
-            metadata.take(name);
-        }
-        owners = metadata.take("managedFields").unwrap_or(Json::Null);
-        if metadata.is_empty() {
-            object.take("metadata");
-        }
+    let mut object = without_identity(object);
+    let entries = object.get_mut("metadata").and_then(|metadata| metadata.take("managedFields"));
+    if object.get("metadata").is_some_and(|metadata| scrubbed(metadata).is_empty()) {
+        object.take("metadata");
     }
-    if let Json::List(entries) = &mut owners {
-        for entry in entries {
-            entry.take("time");
-            entry.take("fieldsType");
-        }
-        object.set("managedFields", owners);
+    if let Some(Json::List(mut entries)) = entries {
+        // A server sorts them by time before it does by name.
+        entries.sort_by_cached_key(owners::name);
+        object.set("managedFields", entries);
     }
-    if object.is_empty() { String::new() } else { yaml(&object) }
+    if object.is_empty() { String::new() } else { document(&object) }
 }
 
 /// What changed between two texts, with some lines around.
@@ -166,6 +210,8 @@ mod tests {
         let object = |text: &str| Some(text.parse().unwrap());
         let step = Recorded {
             sentence: "apply as kubectl".to_owned(),
+            subresource: "",
+            by_others: false,
             sent: object(r#"{"data":{"a":"1"}}"#),
             refusal: None,
             before: object(r#"{"kind":"ConfigMap","metadata":{"uid":"x"},"data":{"a":"0"}}"#),

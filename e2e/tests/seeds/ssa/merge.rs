@@ -4,7 +4,7 @@ use baton_e2e::{
     plays,
     scenario::{
         Definition, Promise, Scene, Section,
-        builtin::{DEPLOYMENT, SERVICE},
+        builtin::{CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE},
     },
 };
 
@@ -50,9 +50,14 @@ pub const SECTION: Section = Section {
             plays![items_of_a_map_list_have_managers],
         ),
         Promise::new(
-            "`x-kubernetes-list-map-keys` names the scalar fields that together identify an item of such a list.",
+            "`x-kubernetes-list-map-keys` names the fields that together identify an item of such a list.",
             plays![several_keys_identify_an_item, several_keys_of_a_service],
         ),
+        Promise::new(
+            "Keys have to be scalars, and so have the items of a set.",
+            plays![markers_that_make_no_sense_are_refused],
+        )
+        .but("atomic lists, maps and structs are taken as items of a set, too."),
         Promise::new(
             "`x-kubernetes-map-type: granular` lets the keys of a map have different managers, and `atomic` only replaces it whole.",
             plays![maps_are_granular_or_atomic],
@@ -65,7 +70,9 @@ pub const SECTION: Section = Section {
             "Where a list has no list type, the older patch strategy `merge` with its patch merge key stands for a map list with \
              that key.",
             plays![the_older_markers_stand_in],
-        ),
+        )
+        .but("every list of a built-in kind that has them has a list type as well, which says the same; a CustomResourceDefinition \
+              can't have them."),
         Promise::new("An atomic list is atomic in all that is in it.", plays![atomic_is_recursive]),
     ],
 };
@@ -170,6 +177,36 @@ async fn several_keys_identify_an_item(s: &mut Scene) {
     s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
 }
 
+async fn markers_that_make_no_sense_are_refused(s: &mut Scene) {
+    s.of(CUSTOM_RESOURCE_DEFINITION).await;
+    s.named("senseless.example.com").await;
+    let definition = |list: &str| {
+        format!(
+            "spec:
+              group: example.com
+              names: {{kind: Senseless, plural: senseless}}
+              scope: Namespaced
+              versions:
+              - name: v1
+                served: true
+                storage: true
+                schema:
+                  openAPIV3Schema:
+                    type: object
+                    properties: {{list: {{type: array, {list}}}}}"
+        )
+    };
+    let of_objects = definition("x-kubernetes-list-type: set, items: {type: object}");
+    s.create_as("author", &of_objects)
+        .is_refused(422, "must be atomic as item of a list with x-kubernetes-list-type=set")
+        .await;
+    let with_object_key = definition(
+        "x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], \
+         items: {type: object, required: [name], properties: {name: {type: object}}}",
+    );
+    s.create_as("author", &with_object_key).is_refused(422, "must be a scalar type").await;
+}
+
 async fn several_keys_of_a_service(s: &mut Scene) {
     s.of(SERVICE).await;
     s.apply_as("alice", "spec: {selector: {app: dns}, ports: [{name: udp, port: 53, protocol: UDP}]}").await;
@@ -227,13 +264,15 @@ async fn the_selector_of_a_deployment_is_atomic(s: &mut Scene) {
 }
 
 async fn the_older_markers_stand_in(s: &mut Scene) {
-    // A ServiceAccount's secrets have no list type, only a patch strategy and a patch merge key.
+    // Strategic merge patches still go by them, and agree with the list type.
     s.of(baton_e2e::scenario::builtin::SERVICE_ACCOUNT).await;
     s.apply_as("alice", "secrets: [{name: one}]").await;
     s.apply_as("bob", "secrets: [{name: two}]").await;
     s.expect(".secrets", "[{name: one}, {name: two}]");
     s.expect_owner(r#".secrets[name="one"]"#, "alice (Apply)");
     s.expect_owner(r#".secrets[name="two"]"#, "bob (Apply)");
+    s.strategic_patch_as("carol", "secrets: [{name: three}]").await;
+    s.expect_owner(r#".secrets[name="three"]"#, "carol (Update)");
 }
 
 async fn atomic_is_recursive(s: &mut Scene) {
