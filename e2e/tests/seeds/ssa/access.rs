@@ -52,7 +52,7 @@ async fn part_of_an_object_is_patched(s: &mut Scene) {
     s.expect(".data", "{key: value}");
 }
 
-/// Lets the user `jane` do this to ConfigMaps.
+/// Lets the user `jane` do this to every `ConfigMap` of the namespace.
 async fn allow(s: &mut Scene, verbs: &str) {
     s.of(ROLE).await;
     s.named("jane").await;
