@@ -60,7 +60,10 @@ pub const SECTION: Section = Section {
             "When the autoscaler writes another number, the temporary manager owns nothing any more, and vanishes by itself.",
             plays![the_advanced_handover, baton_hands_replicas_over_and_takes_them_back],
         ),
-        Promise::new("Nothing is left to clean up.", plays![the_advanced_handover]),
+        Promise::new(
+            "Nothing is left to clean up.",
+            plays![the_advanced_handover, baton_hands_replicas_over_and_takes_them_back],
+        ),
     ],
 };
 

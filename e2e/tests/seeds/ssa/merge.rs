@@ -18,7 +18,11 @@ pub const SECTION: Section = Section {
             "Fields are merged by who manages them, rather than overruled by value: several actors update an object and don't get \
              in each other's way.",
             plays![several_actors_update_one_object],
-        ),
+        )
+        .and_tests(&[
+            "scenarios/drift.rs::what_another_manager_applies_stays_through_ten_applies",
+            "scenarios/teams.rs::two_managers_apply_different_containers_and_conflict_only_where_they_overlap",
+        ]),
         Promise::new(
             "An intent is merged with the live object, and where both have a value, the intent's wins.",
             plays![the_intent_wins],
