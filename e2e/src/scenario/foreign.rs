@@ -46,6 +46,12 @@ impl Line {
                     .is_some_and(by_name))
     }
 
+    /// Whether something came of it that is stored, as far as the answer's code tells.
+    fn is_done(&self) -> bool {
+        let code = self.0.at(&["responseStatus", "code"]).map(Json::to_string).unwrap_or_default();
+        code.starts_with('2') && self.query("dryRun").is_none()
+    }
+
     /// The version of the object that came of it.
     fn resource_version(&self) -> Option<&Json> {
         self.0.at(&["responseObject", "metadata", "resourceVersion"])
@@ -95,13 +101,24 @@ impl Line {
 }
 
 impl Scene {
+    /// Takes note of what somebody else has written to the subject since the last step, such as a client that the scenario
+    /// itself plays, and holds each write against its prediction.
+    pub async fn somebody_wrote(&mut self, by: &str) {
+        self.take_note_of_others(by, self.mark).await;
+    }
+
     /// Takes note of what others have written to the subject since the last step, and holds each write against its
     /// prediction. `by` tells who, in the sentence.
     pub(super) async fn take_note_of_others(&mut self, by: &str, since: Mark) {
+        self.take_note_of_rivals(by, since, 0).await;
+    }
+
+    /// As [`take_note_of_others`](Self::take_note_of_others), where so many writes at the least were done.
+    pub(super) async fn take_note_of_rivals(&mut self, by: &str, since: Mark, at_least: usize) {
         let (resource, name) = self.subject();
         let before = self.live.take();
         let after = self.read(&resource, &name).await;
-        let lines = self.lines_up_to(since, before.as_ref(), after.as_ref()).await;
+        let lines = self.lines_up_to(since, before.as_ref(), after.as_ref(), at_least).await;
         let mut live = before;
         let count = lines.len();
         for (i, line) in lines.iter().enumerate() {
@@ -122,6 +139,9 @@ impl Scene {
             }
         }
         self.live = after;
+        // What has been taken note of isn't found again.
+        self.mark =
+            self.stage().control_plane().audit().and_then(|audit| audit.mark()).unwrap_or_else(failed);
     }
 
     fn hold(
@@ -178,8 +198,14 @@ impl Scene {
         self.take_note_of(recorded);
     }
 
-    /// The writes to the subject since a mark, once the last one of them is written down.
-    async fn lines_up_to(&self, since: Mark, before: Option<&Json>, after: Option<&Json>) -> Vec<Line> {
+    /// The writes to the subject since a mark in the order of their doing, once the last one of them is written down.
+    async fn lines_up_to(
+        &self,
+        since: Mark,
+        before: Option<&Json>,
+        after: Option<&Json>,
+        at_least: usize,
+    ) -> Vec<Line> {
         let version = |object: &Json| object.at(&["metadata", "resourceVersion"]).cloned();
         let last = after.and_then(version).filter(|last| before.and_then(version).as_ref() != Some(last));
         let end = Instant::now() + PATIENCE;
@@ -189,11 +215,27 @@ impl Scene {
             let mut found: Vec<_> = lines.into_iter().map(Line).collect();
             found.retain(|line| line.writes_to(self.resource(), self.namespace(), self.name()));
             let is_last = |line: &Line| line.resource_version() == last.as_ref();
-            if last.is_none() || found.iter().any(is_last) {
-                return found;
+            let done = found.iter().filter(|line| line.is_done()).count();
+            if (last.is_none() || found.iter().any(is_last)) && done >= at_least {
+                return in_order(found);
             }
             assert!(Instant::now() < end, "{}: nobody is known to have written {last:?}", self.title());
             tokio::time::sleep(PAUSE).await;
         }
     }
+}
+
+/// The lines in the order of what was stored: of requests that are under way at the same time, the log has first what ended
+/// first. A refusal stays behind what it stood behind.
+fn in_order(lines: Vec<Line>) -> Vec<Line> {
+    let mut latest = 0;
+    let mut keyed: Vec<(u64, Line)> = Vec::new();
+    for line in lines {
+        let version = line.resource_version().and_then(Json::as_str).and_then(|text| text.parse().ok());
+        let version = version.filter(|_| line.is_done()).unwrap_or(latest);
+        latest = version;
+        keyed.push((version, line));
+    }
+    keyed.sort_by_key(|(version, _)| *version);
+    keyed.into_iter().map(|(_, line)| line).collect()
 }

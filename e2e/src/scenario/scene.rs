@@ -1,6 +1,9 @@
 //! The scene of one scenario: a namespace, an object that it is about, and what is seen of it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     Definition, Kind, Manager, Recorded, Stage, Step, body,
@@ -14,7 +17,6 @@ use super::{
 use crate::{
     Error, Mark,
     merge_diff::Json,
-    poll,
     raw::Request,
     transcripts::{Method, Resource},
 };
@@ -244,16 +246,20 @@ impl Scene {
     /// Waits for something to be so, of the subject, and looks at the subject.
     pub async fn eventually(&mut self, path: &str, value: &str) {
         let wanted = body::parse_value(value);
-        let probe = async || match self.read(&self.resource, &self.name).await {
-            Some(live) if path::at(&live, path).is_some_and(|found| found.same_value(&wanted)) => Ok(()),
-            other => Err(other),
-        };
-        if let Err(live) = poll(PATIENCE, PAUSE, probe).await {
-            panic!(
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let live = self.read(&self.resource, &self.name).await;
+            let found = live.as_ref().and_then(|live| path::at(live, path));
+            if found.is_some_and(|found| found.same_value(&wanted)) {
+                break;
+            }
+            assert!(
+                Instant::now() < end,
                 "{}: {path} doesn't become {wanted}:\n{}",
                 self.title,
                 show::yaml(&live.unwrap_or(Json::Null))
             );
+            tokio::time::sleep(PAUSE).await;
         }
         self.take_note_of_others("meanwhile", self.mark).await;
     }
