@@ -21,6 +21,14 @@ use crate::{
 /// How far a request's own time may be from the one that the object bears.
 const SKEW: Duration = Duration::from_secs(1);
 
+/// What a request says beside its body.
+struct Sent<'a> {
+    uri: &'a str,
+    /// Not later than the server began with it.
+    began: jiff::Timestamp,
+    dry_run: bool,
+}
+
 /// A line of the audit log.
 struct Line(Json);
 
@@ -107,6 +115,24 @@ impl Scene {
         self.take_note_of_others(by, self.mark).await;
     }
 
+    /// Takes note of an apply that a client of the scenario's own has sent since the last step, and that the server did. Of a
+    /// body that is YAML and no JSON there is no line in the audit log: what it says has to be told here.
+    pub async fn somebody_applied(&mut self, by: &str, manager: &str, intent: &str) {
+        let step = self.apply_as(manager, intent);
+        let Some(write) = step.write() else { unreachable!("an apply is a write") };
+        let uri = step.request(Some(&write)).uri;
+        let (resource, name) = self.subject();
+        let before = self.live.take();
+        let after = self.read(&resource, &name).await;
+        let began = jiff::Timestamp::now();
+        let began = jiff::Timestamp::saturating_sub(began, PATIENCE).unwrap_or(began);
+        let sent = Sent { uri: &uri, began, dry_run: false };
+        self.hold(by, &sent, Some(write), before.as_ref(), after.as_ref(), &Json::Null);
+        self.live = after;
+        self.mark =
+            self.stage().control_plane().audit().and_then(|audit| audit.mark()).unwrap_or_else(failed);
+    }
+
     /// Takes note of what others have written to the subject since the last step, and holds each write against its
     /// prediction. `by` tells who, in the sentence.
     pub(super) async fn take_note_of_others(&mut self, by: &str, since: Mark) {
@@ -133,7 +159,13 @@ impl Scene {
                 (true, false) if i + 1 == count => after.clone(),
                 _ => None,
             };
-            self.hold(by, line, live.as_ref(), outcome.as_ref(), &response, is_trial);
+            let began = line.text(&["requestReceivedTimestamp"]).parse().unwrap_or_default();
+            let sent = Sent {
+                uri: line.text(&["requestURI"]),
+                began: jiff::Timestamp::saturating_sub(began, SKEW).unwrap_or(began),
+                dry_run: is_trial,
+            };
+            self.hold(by, &sent, line.write(), live.as_ref(), outcome.as_ref(), &response);
             if is_done && !is_trial {
                 live = outcome;
             }
@@ -147,18 +179,16 @@ impl Scene {
     fn hold(
         &mut self,
         by: &str,
-        line: &Line,
+        sent: &Sent<'_>,
+        write: Option<Write>,
         before: Option<&Json>,
         outcome: Option<&Json>,
         response: &Json,
-        dry_run: bool,
     ) {
-        let uri = line.text(&["requestURI"]);
-        let Some(write) = line.write() else {
+        let Some(write) = write else {
             self.stage().tally().add(None);
             return;
         };
-        let began = line.text(&["requestReceivedTimestamp"]).parse().unwrap_or_default();
         let status = serde_json::from_str::<kube::core::Status>(&response.to_string());
         let status = status.unwrap_or_else(|_| kube::core::Status::failure("", ""));
         let done = Done {
@@ -166,8 +196,8 @@ impl Scene {
             write: &write,
             before: if write.method == Method::Create { None } else { before },
             outcome: outcome.ok_or(&status),
-            began: jiff::Timestamp::saturating_sub(began, SKEW).unwrap_or(began),
-            dry_run,
+            began: sent.began,
+            dry_run: sent.dry_run,
         };
         let predicted = done.predict(self.stage()).unwrap_or_else(failed);
         let verdict = predicted.as_ref().map(|predicted| &predicted.verdict);
@@ -180,7 +210,7 @@ impl Scene {
                 problems: &[format!("predicted wrongly: {difference}")],
                 live: before.unwrap_or(&Json::Null),
                 request: &write.body,
-                uri,
+                uri: sent.uri,
                 prediction: predicted.as_ref().map_or(&Json::Null, |predicted| &predicted.prediction),
                 answer: outcome.unwrap_or(response),
                 code: 0,

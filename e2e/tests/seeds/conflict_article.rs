@@ -561,15 +561,15 @@ async fn the_story_of_the_labels(s: &mut Scene) {
     s.expect(".metadata.labels.newlabel", "new");
     s.expect(".metadata.labels.label1", "updated");
 
-    let other = "metadata: {labels: {label1: by another}}".replace("by another", "by-another");
+    let other = "metadata: {labels: {label1: by-another}}";
     s.kubectl("apply --server-side --field-manager=new-field-manager -f -")
-        .reading(&other)
+        .reading(other)
         .fails("conflict with \"kubectl\": .metadata.labels.label1")
         .await;
     s.expect(".metadata.labels.label1", "updated");
 
     s.kubectl("apply --server-side --field-manager=new-field-manager --force-conflicts -f -")
-        .reading(&other)
+        .reading(other)
         .await;
     s.expect(".metadata.labels.label1", "by-another");
     s.expect(".metadata.labels.newlabel", "new");
