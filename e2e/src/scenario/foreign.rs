@@ -269,3 +269,29 @@ fn in_order(lines: Vec<Line>) -> Vec<Line> {
     keyed.sort_by_key(|(version, _)| *version);
     keyed.into_iter().map(|(_, line)| line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(verb: &str, code: u16, version: &str, uri: &str) -> Line {
+        let version = Json::object().with("metadata", Json::object().with("resourceVersion", version));
+        let status = Json::object().with("code", i64::from(code));
+        let line = Json::object().with("verb", verb).with("requestURI", uri);
+        Line(line.with("responseStatus", status).with("responseObject", version))
+    }
+
+    #[test]
+    fn what_was_done_stands_in_the_order_of_its_versions_and_a_refusal_behind_what_it_was_behind() {
+        let logged = vec![
+            line("first", 200, "9", "/x"),
+            line("refused", 409, "", "/x"),
+            line("trial", 200, "5", "/x?dryRun=All"),
+            line("second", 200, "10", "/x"),
+            line("late", 201, "8", "/x"),
+        ];
+        let sorted = in_order(logged);
+        let verbs: Vec<_> = sorted.iter().map(|line| line.text(&["verb"])).collect();
+        assert_eq!(verbs, ["late", "first", "refused", "trial", "second"]);
+    }
+}

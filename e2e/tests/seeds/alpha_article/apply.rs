@@ -1,4 +1,4 @@
-//! What applying is, and what it is on the server's side.
+//! What applying is, what it is on the server's side, and what a cluster needs for it.
 
 use baton_e2e::{
     plays,
@@ -83,7 +83,17 @@ pub const SERVER_SIDE: Section = Section {
     ],
 };
 
-pub async fn the_server_has_no_gate_for_it(s: &mut Scene) {
+pub const SETUP: Section = Section {
+    document: super::DOCUMENT,
+    title: "SSA が利用できるクラスタの準備",
+    promises: &[Promise::new(
+        "A cluster for server-side apply is started with ServerSideApply=true among its feature gates.",
+        plays![the_server_has_no_gate_for_it],
+    )
+    .but("The gate is gone: nothing has to be prepared.")],
+};
+
+async fn the_server_has_no_gate_for_it(s: &mut Scene) {
     of_nginx(s).await;
     s.apply_as("kubectl", &nginx("nginx")).creates().await;
     let metrics = s.kubectl("get --raw /metrics").says("kubernetes_feature_enabled{").await;

@@ -5,17 +5,7 @@ use baton_e2e::{
     scenario::{Promise, Scene, Section},
 };
 
-use super::{IMAGE, apply::the_server_has_no_gate_for_it, nginx, of_nginx};
-
-pub const SETUP: Section = Section {
-    document: super::DOCUMENT,
-    title: "SSA が利用できるクラスタの準備",
-    promises: &[Promise::new(
-        "A cluster for server-side apply is started with ServerSideApply=true among its feature gates.",
-        plays![the_server_has_no_gate_for_it],
-    )
-    .but("The gate is gone: nothing has to be prepared.")],
-};
+use super::{IMAGE, nginx, of_nginx};
 
 pub const KUBECTL: Section = Section {
     document: super::DOCUMENT,

@@ -18,7 +18,7 @@ pub fn sections() -> Vec<Section> {
         apply::INTRODUCTION,
         apply::APPLY,
         apply::SERVER_SIDE,
-        comparison::SETUP,
+        apply::SETUP,
         comparison::KUBECTL,
         comparison::COMPARISON,
         state::SECTION,

@@ -1,6 +1,7 @@
 //! Where server-side apply keeps who manages what, and how that is spelled.
 
 use baton_e2e::{
+    merge_diff::Json,
     plays,
     scenario::{Promise, Scene, Section},
 };
@@ -19,8 +20,8 @@ pub const SECTION: Section = Section {
             plays![managed_fields_instead_of_an_annotation, an_annotation_that_is_there_is_kept],
         )
         .but(
-            "An annotation that client-side apply has left stays. kubectl brings it up to date with every server-side apply, as \
-             the manager kubectl-last-applied.",
+            "An annotation that client-side apply has left stays. kubectl takes it over as the manager kubectl-last-applied, and \
+             the server brings it up to date with every apply of the manager kubectl.",
         ),
         Promise::new(
             "An entry of managedFields names the manager: the component that has written.",
@@ -108,16 +109,22 @@ async fn managed_fields_instead_of_an_annotation(s: &mut Scene) {
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
     s.expect_absent(".metadata.annotations");
     s.expect_managers(&["kubectl (Apply)"]);
-    s.kubectl("apply view-last-applied deployment/nginx").fails("no last-applied-configuration").await;
+    let shown = s.kubectl("apply view-last-applied deployment/nginx").await;
+    assert_eq!(shown.stdout, "");
 }
 
 async fn an_annotation_that_is_there_is_kept(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).await;
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).await;
+    // The intent, the annotation, the move of what was owned by client-side apply, and the intent again.
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).asks(&["patch"; 4]).await;
     s.expect_owner(LAST_APPLIED, "kubectl-last-applied (Apply)");
     assert!(s.text(LAST_APPLIED).contains("nginx:1.15"), "{}", s.text(LAST_APPLIED));
-    s.expect_owner(IMAGE, "kubectl (Apply)");
+    s.expect_managers(&["kubectl-last-applied (Apply)", "kubectl (Apply)"]);
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.16")).asks(&["patch"]).await;
+    // This time the server has seen to it.
+    assert!(s.text(LAST_APPLIED).contains("nginx:1.16"), "{}", s.text(LAST_APPLIED));
+    s.expect(IMAGE, "nginx:1.16");
 }
 
 async fn an_entry_says_who_how_and_when(s: &mut Scene) {
@@ -230,14 +237,14 @@ async fn a_value_in_a_list_of_scalars(s: &mut Scene) {
 
 /// A patch that adds an update of `indexed` with these fields to the live object's managers.
 fn with_entry(s: &Scene, api_version: &str, fields: &str) -> String {
-    let entry: baton_e2e::merge_diff::Json = format!(
+    let entry: Json = format!(
         r#"{{"manager":"indexed","operation":"Update","apiVersion":"{api_version}","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{fields}}}"#
     )
     .parse()
     .unwrap();
     let mut entries = s.at(".metadata.managedFields").unwrap().items().to_vec();
     entries.push(entry);
-    let list = baton_e2e::merge_diff::Json::List(entries);
+    let list = Json::List(entries);
     format!(r#"[{{"op":"replace","path":"/metadata/managedFields","value":{list}}}]"#)
 }
 
