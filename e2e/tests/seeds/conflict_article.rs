@@ -135,7 +135,7 @@ const APPLY: Section = Section {
         ),
         Promise::new(
             "Who applies needs no loop of reading, editing and applying again, even at the same time as others.",
-            plays![applies_of_different_fields_at_the_same_time_all_win],
+            plays![applies_of_different_fields_at_the_same_time_all_win, the_first_applies_at_the_same_time_all_win],
         ),
         Promise::new(
             "Who applies says only the fields that it wants to change, not the whole object.",
@@ -517,6 +517,16 @@ async fn applies_of_different_fields_at_the_same_time_all_win(s: &mut Scene) {
     s.at_once(rivals).await.all_win();
     for i in 0..CROWD {
         s.expect(&format!(".metadata.labels.label{i}"), &format!("'{i}'"));
+        s.expect_owner(&format!(".metadata.labels.label{i}"), &format!("client{i} (Apply)"));
+    }
+}
+
+async fn the_first_applies_at_the_same_time_all_win(s: &mut Scene) {
+    of_a_namespace(s).await;
+    let rivals: Vec<_> =
+        (0..CROWD).map(|i| s.apply_as(&*format!("client{i}"), &own_label(i)).as_rival()).collect();
+    s.at_once(rivals).await.all_win();
+    for i in 0..CROWD {
         s.expect_owner(&format!(".metadata.labels.label{i}"), &format!("client{i} (Apply)"));
     }
 }
