@@ -24,6 +24,14 @@ use crate::{
 /// How far a request's own time may be from the one that the object bears.
 const SKEW: Duration = Duration::from_secs(1);
 
+/// What a request says beside its body.
+struct Sent<'a> {
+    uri: &'a str,
+    /// Not later than the server began with it.
+    began: Timestamp,
+    dry_run: bool,
+}
+
 /// A line of the audit log.
 struct Line(Json);
 
@@ -57,6 +65,11 @@ impl Line {
     fn code(&self) -> u16 {
         let code = self.0.at(&["responseStatus", "code"]).map(Json::to_string).unwrap_or_default();
         code.parse().unwrap_or_default()
+    }
+
+    /// Whether something came of it that is stored, as far as the answer's code tells.
+    fn is_done(&self) -> bool {
+        self.status().is_none() && self.query("dryRun").is_none()
     }
 
     /// What a refusal says.
@@ -118,14 +131,42 @@ fn resource_version(object: &Json) -> Option<u64> {
 }
 
 impl Scene {
+    /// Takes note of what somebody else has written to the subject since it was last seen, such as a client that the scenario
+    /// itself plays, and holds each write against its prediction.
+    pub async fn somebody_wrote(&mut self, by: &str) {
+        self.take_note_of_others(Some(by)).await;
+    }
+
+    /// Takes note of an apply that a client of the scenario's own has sent since the subject was last seen, and that the server
+    /// did. Of a body that is YAML and no JSON there is no line in the audit log: what it says has to be told here.
+    pub async fn somebody_applied(&mut self, by: &str, manager: &str, intent: &str) {
+        let step = self.apply_as(manager, intent);
+        let write = step.write(None);
+        let uri = step.request(write.as_ref()).uri;
+        self.mark = self.end_of_audit_log();
+        let (resource, name) = self.subject();
+        let before = self.live.take();
+        let after = self.read(&resource, &name).await;
+        let now = Timestamp::now();
+        let sent = Sent { uri: &uri, began: now.saturating_sub(PATIENCE).unwrap_or(now), dry_run: false };
+        let outcome = after.as_ref().unwrap_or(&Json::Null);
+        self.hold(Some(by), &sent, write, before.as_ref(), Ok(outcome));
+        self.live = after;
+    }
+
     /// Takes note of what others have written to the subject since it was last seen, and holds each write against its
     /// prediction. `by` tells what the scenario did to have it written, if anything.
     pub(super) async fn take_note_of_others(&mut self, by: Option<&str>) {
+        self.take_note_of_rivals(by, 0).await;
+    }
+
+    /// As [`take_note_of_others`](Self::take_note_of_others), where so many writes at the least were done.
+    pub(super) async fn take_note_of_rivals(&mut self, by: Option<&str>, at_least: usize) {
         let mark = self.end_of_audit_log();
         let (resource, name) = self.subject();
         let before = self.live.take();
         let after = self.read(&resource, &name).await;
-        let lines = self.unseen(before.as_ref(), after.as_ref()).await;
+        let lines = self.unseen(before.as_ref(), after.as_ref(), at_least).await;
         self.mark = mark;
         self.seen.extend(lines.iter().map(|line| line.text(&["auditID"]).to_owned()));
         let count = lines.len();
@@ -134,18 +175,27 @@ impl Scene {
         for (i, line) in lines.iter().enumerate() {
             let response = line.0.get("responseObject").cloned().unwrap_or(Json::Null);
             let is_whole = response.get("kind").and_then(Json::as_str) == Some(&resource.kind);
-            let is_trial = line.query("dryRun").is_some();
+            let began: Timestamp = line.text(&["requestReceivedTimestamp"]).parse().unwrap_or_default();
+            let sent = Sent {
+                uri: line.text(&["requestURI"]),
+                began: began.saturating_sub(SKEW).unwrap_or(began),
+                dry_run: line.query("dryRun").is_some(),
+            };
             let outcome = match line.status() {
                 Some(refusal) => Err(refusal),
                 None if is_whole => Ok(Some(response)),
                 None => Ok(after.clone().filter(|_| i + 1 == count)),
             };
             match (&live, &outcome) {
-                (Some(live), Err(refusal)) => self.hold(by, line, live.as_ref(), Err(refusal), is_trial),
-                (Some(live), Ok(Some(object))) => self.hold(by, line, live.as_ref(), Ok(object), is_trial),
+                (Some(live), Err(refusal)) => {
+                    self.hold(by, &sent, line.write(live.as_ref()), live.as_ref(), Err(refusal));
+                }
+                (Some(live), Ok(Some(object))) => {
+                    self.hold(by, &sent, line.write(live.as_ref()), live.as_ref(), Ok(object));
+                }
                 _ => self.stage().tally().add(None),
             }
-            if let (Ok(object), false) = (outcome, is_trial) {
+            if let (Ok(object), false) = (outcome, sent.dry_run) {
                 live = object.map(Some);
             }
         }
@@ -155,23 +205,22 @@ impl Scene {
     fn hold(
         &mut self,
         by: Option<&str>,
-        line: &Line,
+        sent: &Sent<'_>,
+        write: Option<Write>,
         before: Option<&Json>,
         outcome: Result<&Json, &Status>,
-        dry_run: bool,
     ) {
-        let Some(write) = line.write(before) else {
+        let Some(write) = write else {
             self.stage().tally().add(None);
             return;
         };
-        let began: Timestamp = line.text(&["requestReceivedTimestamp"]).parse().unwrap_or_default();
         let done = Done {
             resource: self.resource(),
             write: &write,
             before: if write.method == Method::Create { None } else { before },
             outcome,
-            began: began.saturating_sub(SKEW).unwrap_or(began),
-            dry_run,
+            began: sent.began,
+            dry_run: sent.dry_run,
         };
         let predicted = done.predict(self.stage()).unwrap_or_else(failed);
         let verdict = predicted.as_ref().map(|predicted| &predicted.verdict);
@@ -187,10 +236,10 @@ impl Scene {
                 problems: &[format!("predicted wrongly: {difference}")],
                 live: before.unwrap_or(&Json::Null),
                 request: &write.body,
-                uri: line.text(&["requestURI"]),
+                uri: sent.uri,
                 prediction: predicted.as_ref().map_or(&Json::Null, |predicted| &predicted.prediction),
                 answer: outcome.ok().or(refusal.as_ref()).unwrap_or(&Json::Null),
-                code: line.code(),
+                code: outcome.err().map_or(200, |status| status.code),
             };
             panic!("{}", show::failure(&failure));
         }
@@ -206,9 +255,9 @@ impl Scene {
         self.take_note_of(recorded);
     }
 
-    /// The writes that led from one state of the subject to another and that nobody has taken note of yet, once the last one of
-    /// them is written down.
-    async fn unseen(&self, before: Option<&Json>, after: Option<&Json>) -> Vec<Line> {
+    /// The writes that led from one state of the subject to another and that nobody has taken note of yet, in the order in which
+    /// they were done, once the last one of them is written down.
+    async fn unseen(&self, before: Option<&Json>, after: Option<&Json>, at_least: usize) -> Vec<Line> {
         let (first, last) = (before.and_then(resource_version), after.and_then(resource_version));
         let is_between = |version: u64| {
             first.is_none_or(|first| version >= first) && last.is_none_or(|last| version <= last)
@@ -223,8 +272,10 @@ impl Scene {
                     && !self.seen.contains(line.text(&["auditID"]))
                     && line.resource_version().is_none_or(is_between)
             });
-            if last.is_none() || last == first || found.iter().any(|line| line.resource_version() == last) {
-                return found;
+            let is_whole =
+                last.is_none() || last == first || found.iter().any(|line| line.resource_version() == last);
+            if is_whole && found.iter().filter(|line| line.is_done()).count() >= at_least {
+                return in_order(found);
             }
             assert!(
                 Instant::now() < end,
@@ -233,5 +284,45 @@ impl Scene {
             );
             tokio::time::sleep(PAUSE).await;
         }
+    }
+}
+
+/// The lines in the order of what was stored: of requests that are under way at the same time, the log has first what ended
+/// first. A refusal stays behind what it stood behind.
+fn in_order(lines: Vec<Line>) -> Vec<Line> {
+    let mut latest = 0;
+    let mut keyed: Vec<(u64, Line)> = Vec::new();
+    for line in lines {
+        let version = line.resource_version().filter(|_| line.is_done()).unwrap_or(latest);
+        latest = version;
+        keyed.push((version, line));
+    }
+    keyed.sort_by_key(|(version, _)| *version);
+    keyed.into_iter().map(|(_, line)| line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(verb: &str, code: u16, version: &str, uri: &str) -> Line {
+        let version = Json::object().with("metadata", Json::object().with("resourceVersion", version));
+        let status = Json::object().with("code", i64::from(code));
+        let line = Json::object().with("verb", verb).with("requestURI", uri);
+        Line(line.with("responseStatus", status).with("responseObject", version))
+    }
+
+    #[test]
+    fn what_was_done_stands_in_the_order_of_its_versions_and_a_refusal_behind_what_it_was_behind() {
+        let logged = vec![
+            line("first", 200, "9", "/x"),
+            line("refused", 409, "", "/x"),
+            line("trial", 200, "5", "/x?dryRun=All"),
+            line("second", 200, "10", "/x"),
+            line("late", 201, "8", "/x"),
+        ];
+        let sorted = in_order(logged);
+        let verbs: Vec<_> = sorted.iter().map(|line| line.text(&["verb"])).collect();
+        assert_eq!(verbs, ["late", "first", "refused", "trial", "second"]);
     }
 }

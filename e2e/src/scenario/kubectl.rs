@@ -1,29 +1,38 @@
 //! kubectl in a scenario: what it writes is predicted, too.
 
-use std::{future::IntoFuture, pin::Pin};
+use std::{
+    future::IntoFuture,
+    pin::Pin,
+    time::{Duration, Instant},
+};
 
 use super::{
     body,
     scene::{Scene, failed},
     show,
+    stage::PAUSE,
 };
-use crate::{kubectl::Output, merge_diff::Json};
+use crate::{AuditEntry, Mark, kubectl::Output, merge_diff::Json};
+
+/// How long the line of a request that was answered may keep one waiting.
+const LATE: Duration = Duration::from_secs(10);
 
 /// A call of kubectl that hasn't run yet. Awaiting it runs it.
 #[must_use = "kubectl does nothing until it is awaited"]
 pub struct Kubectl<'s> {
-    scene: &'s mut Scene,
+    pub(super) scene: &'s mut Scene,
     args: Vec<String>,
     input: Option<Json>,
     fails_with: Option<String>,
     prints: Vec<String>,
+    asks: Option<Vec<&'static str>>,
 }
 
 impl Scene {
     /// kubectl as administrator, in the namespace of the scene: `"apply --server-side -f -"`.
     pub fn kubectl(&mut self, args: &str) -> Kubectl<'_> {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        Kubectl { scene: self, args, input: None, fails_with: None, prints: Vec::new() }
+        Kubectl { scene: self, args, input: None, fails_with: None, prints: Vec::new(), asks: None }
     }
 }
 
@@ -47,15 +56,27 @@ impl Kubectl<'_> {
         self
     }
 
-    async fn run(self) -> Output {
-        let Self { scene, mut args, input, fails_with, prints } = self;
-        let told = format!("kubectl {}", args.join(" "));
-        args.extend(["--namespace".to_owned(), scene.namespace().to_owned()]);
-        let control_plane = scene.stage().control_plane();
-        let mut command = control_plane.kubectl_command(&args).unwrap_or_else(failed);
-        if let Some(input) = &input {
-            command = command.input(show::yaml(input));
+    /// Expects that it sends these requests about the subject, told by their verbs, and no others.
+    pub fn asks(mut self, verbs: &[&'static str]) -> Self {
+        self.asks = Some(verbs.to_owned());
+        self
+    }
+
+    /// What is to be run.
+    pub(super) fn command(&self) -> crate::Kubectl {
+        let args = self.args.iter().map(String::as_str).chain(["--namespace", self.scene.namespace()]);
+        let command = self.scene.stage().control_plane().kubectl_command(args).unwrap_or_else(failed);
+        match &self.input {
+            Some(input) => command.input(show::yaml(input)),
+            None => command,
         }
+    }
+
+    async fn run(self) -> Output {
+        let command = self.command();
+        let Self { scene, args, input: _, fails_with, prints, asks } = self;
+        let told = format!("kubectl {}", args.join(" "));
+        let mark = scene.end_of_audit_log();
         let output = command.run().await.unwrap_or_else(failed);
         match &fails_with {
             None => assert!(output.status.success(), "{}: {output}", scene.title()),
@@ -69,8 +90,49 @@ impl Kubectl<'_> {
             let said = [&*output.stdout, &*output.stderr].concat();
             assert!(said.contains(&text), "{}: expected is that it says {text:?}\n{output}", scene.title());
         }
+        if let Some(verbs) = asks {
+            scene.expect_requests(mark, &verbs).await;
+        }
         scene.take_note_of_others(Some(&told)).await;
         output
+    }
+}
+
+impl Scene {
+    /// Expects these requests about the subject since a mark, and no others. The log may be a moment behind.
+    async fn expect_requests(&self, since: Mark, verbs: &[&str]) {
+        let end = Instant::now() + LATE;
+        loop {
+            let found = self.requests_since(since);
+            if found == verbs {
+                return;
+            }
+            assert!(
+                Instant::now() < end,
+                "{}: expected are the requests {verbs:?}, and there are {found:?}",
+                self.title()
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// The verbs of the requests about the subject since a mark, in their order.
+    fn requests_since(&self, since: Mark) -> Vec<String> {
+        let (resource, name) = self.subject();
+        let log = self.stage().control_plane().audit().unwrap_or_else(failed);
+        let is_here = |request: &AuditEntry| {
+            !resource.namespaced || request.namespace.as_deref() == Some(self.namespace())
+        };
+        let is_named = |request: &AuditEntry| match &request.name {
+            Some(own) => *own == name,
+            // A creation names its object in what it sends.
+            None => request.request_object.as_ref().is_some_and(|sent| sent["metadata"]["name"] == *name),
+        };
+        let requests = log.since(since).unwrap_or_else(failed).resource(&resource.plural);
+        let mut found: Vec<_> =
+            requests.that(|request| is_here(request) && is_named(request)).into_iter().collect();
+        found.sort_by_key(|request| request.received);
+        found.into_iter().map(|request| request.verb).collect()
     }
 }
 

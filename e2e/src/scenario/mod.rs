@@ -46,6 +46,7 @@ mod owners;
 mod path;
 mod predict;
 mod promise;
+mod race;
 mod record;
 mod scene;
 mod show;
@@ -60,6 +61,7 @@ pub use self::{
     kubectl::Kubectl,
     manager::{Manager, nobody, user_agent},
     promise::{Document, Play, Playing, Promise, Section},
+    race::{Race, Rival},
     record::{Counts, Recorded},
     scene::Scene,
     stage::Stage,

@@ -25,7 +25,7 @@ use crate::{
 
 /// Without the other controllers nobody else writes to what scenarios are about.
 const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller,\
-    resourcequota-controller,horizontal-pod-autoscaler-controller";
+    resourcequota-controller,horizontal-pod-autoscaler-controller,clusterrole-aggregation-controller";
 
 /// Baton's own definition, relative to the workspace.
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";

@@ -178,7 +178,7 @@ impl<'s> Step<'s> {
         sentence
     }
 
-    fn write(&self, live: Option<&Json>) -> Option<Write> {
+    pub(super) fn write(&self, live: Option<&Json>) -> Option<Write> {
         let KindOfWrite::Merge(method) = self.kind_of_write else { return None };
         let otherwise = match method {
             Method::Create | Method::Replace => Owners::Absent,
@@ -194,7 +194,7 @@ impl<'s> Step<'s> {
         })
     }
 
-    fn request(&self, write: Option<&Write>) -> Request {
+    pub(super) fn request(&self, write: Option<&Write>) -> Request {
         let namespace = self.scene.namespace();
         let (method, content_type, path) = match write {
             Some(write) => {

@@ -91,6 +91,10 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("EndpointSlice:ports", &["null"]),
     ("status.loadBalancer", &["{}"]),
     // The rest.
+    ("Namespace:metadata.labels", &["*"]),
+    ("Namespace:metadata.labels.kubernetes.io/metadata.name", &["*"]),
+    ("Namespace:spec", &[r#"{"finalizers":["kubernetes"]}"#]),
+    ("Namespace:status", &[r#"{"phase":"Active"}"#]),
     ("Secret:type", &[r#""Opaque""#]),
     ("PodDisruptionBudget:spec", &["{}"]),
     ("Role:rules", &["null"]),

@@ -9,6 +9,7 @@ use crate::merge_diff::{PROFILE, json::Json};
 
 /// What a server allocates after the field manager has looked at a write, so that nobody owns it.
 const ALLOCATED: Paths = &[
+    ("Namespace", &[&["spec"]]),
     (
         "Service",
         &[

@@ -1,0 +1,110 @@
+//! Writes that are sent at the same time, so that nobody can say which comes first. Each that is done is predicted all the
+//! same, afterwards, in the order in which the server did them.
+
+use futures::{FutureExt as _, future::join_all};
+
+use super::{
+    Kubectl, Step,
+    scene::{Scene, failed},
+};
+use crate::{merge_diff::Json, raw::Request};
+
+/// A write that is sent together with others.
+#[must_use = "a rival does nothing until it runs against others"]
+pub struct Rival {
+    /// The path of the object that it is about.
+    object: String,
+    sent: Sent,
+}
+
+enum Sent {
+    Request(Request),
+    Kubectl(crate::Kubectl),
+}
+
+/// What came of writes that were sent at the same time, in the order in which they were told.
+#[must_use = "who writes at the same time as others may be refused"]
+pub struct Race {
+    title: String,
+    outcomes: Vec<Result<(), String>>,
+}
+
+impl Step<'_> {
+    /// Not sent by itself, but at the same time as others. What the step expects counts for nothing.
+    pub fn as_rival(self) -> Rival {
+        let sent = Sent::Request(self.request(self.write(self.scene.live.as_ref()).as_ref()));
+        Rival { object: self.scene.path(), sent }
+    }
+}
+
+impl Kubectl<'_> {
+    /// Not run by itself, but at the same time as others. What is expected of it counts for nothing.
+    pub fn as_rival(self) -> Rival {
+        Rival { object: self.scene.path(), sent: Sent::Kubectl(self.command()) }
+    }
+}
+
+impl Scene {
+    /// Sends these at the same time. What they do to the subject is predicted; of other objects only the outcome is seen.
+    pub async fn at_once(&mut self, rivals: impl IntoIterator<Item = Rival>) -> Race {
+        let client = self.stage().client().clone();
+        let run = |sent| match sent {
+            Sent::Request(request) => {
+                let client = client.clone();
+                async move {
+                    let reply = request.send(&client).await.unwrap_or_else(failed);
+                    reply.into_result().map(drop).map_err(|status| status.message)
+                }
+                .boxed_local()
+            }
+            Sent::Kubectl(command) => async move {
+                let output = command.run().await.unwrap_or_else(failed);
+                if output.status.success() { Ok(()) } else { Err(output.stderr) }
+            }
+            .boxed_local(),
+        };
+        let (objects, sent): (Vec<_>, Vec<_>) =
+            rivals.into_iter().map(|rival| (rival.object, rival.sent)).unzip();
+        let outcomes = join_all(sent.into_iter().map(run)).await;
+        let subject = self.path();
+        let wins = |(object, outcome): &(&String, &Result<_, _>)| **object == subject && outcome.is_ok();
+        let done = objects.iter().zip(&outcomes).filter(wins).count();
+        self.take_note_of_rivals(Some("at the same time"), done).await;
+        Race { title: self.title().to_owned(), outcomes }
+    }
+
+    /// The path of the subject.
+    fn path(&self) -> String {
+        format!("{}/{}", self.resource().path(self.namespace()), self.name())
+    }
+
+    /// The value at a path as a text.
+    pub fn text(&self, path: &str) -> &str {
+        self.at(path).and_then(Json::as_str).unwrap_or_default()
+    }
+}
+
+impl Race {
+    /// Expects that all of them are done.
+    #[track_caller]
+    pub fn all_win(self) {
+        let Self { title, outcomes } = self;
+        assert!(outcomes.iter().all(Result::is_ok), "{title}: expected is that all are done: {outcomes:#?}");
+    }
+
+    /// Expects that exactly one of them is done, and that the others are refused with this text. Says which one is done,
+    /// counted from 0.
+    #[track_caller]
+    pub fn one_wins(self, text: &str) -> usize {
+        let Self { title, outcomes } = self;
+        let winners: Vec<_> = (0..outcomes.len()).filter(|i| outcomes[*i].is_ok()).collect();
+        let others = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        let [winner] = winners[..] else {
+            panic!("{title}: expected is that exactly one is done: {outcomes:#?}");
+        };
+        for refusal in others {
+            assert!(refusal.contains(text), "{title}: expected is a refusal with {text:?}: {refusal}");
+        }
+        winner
+    }
+}

@@ -1,0 +1,144 @@
+//! How kubectl is told to apply on the server's side, and the same story both ways.
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section},
+};
+
+use super::{IMAGE, nginx, of_nginx};
+
+pub const KUBECTL: Section = Section {
+    document: super::DOCUMENT,
+    title: "kubectl apply コマンドから SSA を利用する",
+    promises: &[
+        Promise::new(
+            "kubectl applies on the server's side with the flag --experimental-server-side.",
+            plays![the_flags_of_the_alpha_are_gone],
+        )
+        .but("The flag is --server-side. kubectl doesn't know the other any more."),
+        Promise::new(
+            "kubectl creates a Deployment by server-side apply, and says serverside-applied.",
+            plays![the_flags_of_today],
+        ),
+    ],
+};
+
+pub const COMPARISON: Section = Section {
+    document: super::DOCUMENT,
+    title: "Server-side Apply と Client-side Apply の比較",
+    promises: &[
+        Promise::new(
+            "A command such as kubectl set image changes an object that was applied, and succeeds.",
+            plays![client_side_the_edit_is_lost, server_side_the_edit_is_a_conflict],
+        ),
+        Promise::new(
+            "Client-side apply overwrites a change that was made behind its back, and says nothing about it.",
+            plays![client_side_the_edit_is_lost],
+        ),
+        Promise::new(
+            "Server-side apply fails there with a conflict, and leaves the change alone.",
+            plays![server_side_the_edit_is_a_conflict],
+        ),
+        Promise::new(
+            "The error tells how many conflicts there are, with whom, and on which path.",
+            plays![server_side_the_edit_is_a_conflict],
+        )
+        .but(
+            "kubectl set is called kubectl-set, the version is apps/v1, and the time of the other's write is no longer told.",
+        ),
+        Promise::new(
+            "A conflict is resolved by looking at kubectl diff, changing the manifest, and applying it.",
+            plays![a_conflict_is_resolved_in_the_manifest],
+        )
+        .but(
+            "With --server-side kubectl diff meets the same conflict. It shows the difference without that flag, or with \
+             --force-conflicts.",
+        ),
+        Promise::new(
+            "--experimental-force-conflicts has the manifest win, as it does in client-side apply.",
+            plays![a_conflict_is_resolved_by_force, the_flags_of_the_alpha_are_gone],
+        )
+        .but("The flag is --force-conflicts. kubectl doesn't know the other any more."),
+    ],
+};
+
+async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
+    of_nginx(s).await;
+    for flag in ["server-side", "field-manager=me", "force-conflicts"] {
+        s.kubectl(&format!("apply --experimental-{flag} -f -"))
+            .reading(&nginx("nginx"))
+            .fails("unknown flag: --experimental-")
+            .asks(&[])
+            .await;
+    }
+    s.expect_absent("");
+}
+
+async fn the_flags_of_today(s: &mut Scene) {
+    of_nginx(s).await;
+    s.kubectl("apply --server-side -f -")
+        .reading(&nginx("nginx:1.15"))
+        .says("deployment.apps/nginx serverside-applied")
+        .await;
+    s.expect(IMAGE, "nginx:1.15");
+    s.expect_owner(IMAGE, "kubectl (Apply)");
+}
+
+async fn client_side_the_edit_is_lost(s: &mut Scene) {
+    of_nginx(s).await;
+    s.kubectl("apply -f -").reading(&nginx("nginx")).says("created").await;
+    s.kubectl("set image deployment nginx nginx=nginx:1.15").says("image updated").await;
+    s.expect(IMAGE, "nginx:1.15");
+    let told = s.kubectl("apply -f -").reading(&nginx("nginx")).says("configured").await;
+    assert_eq!(told.stderr, "", "nobody is warned");
+    s.expect(IMAGE, "nginx");
+}
+
+async fn server_side_the_edit_is_a_conflict(s: &mut Scene) {
+    of_nginx(s).await;
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
+    s.kubectl("set image deployment nginx nginx=nginx:1.15").says("image updated").await;
+    s.expect(IMAGE, "nginx:1.15");
+    let told = s
+        .kubectl("apply --server-side -f -")
+        .reading(&nginx("nginx"))
+        .fails(&format!(
+            "Apply failed with 1 conflict: conflict with \"kubectl-set\" using apps/v1: {IMAGE}\n"
+        ))
+        .await;
+    assert!(told.stderr.contains("--force-conflicts"), "{told}");
+    s.expect(IMAGE, "nginx:1.15");
+    s.expect_owner(IMAGE, "kubectl-set (Update)");
+    let refused = s.apply_as("kubectl", &nginx("nginx")).conflicts_with("kubectl-set", IMAGE).await;
+    assert!(!refused.body.to_string().contains(" at 20"), "a time is told: {}", refused.body);
+}
+
+async fn a_conflict_is_resolved_in_the_manifest(s: &mut Scene) {
+    of_nginx(s).await;
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
+    s.kubectl("set image deployment nginx nginx=nginx:1.15").await;
+    let difference = "-      - image: nginx:1.15\n+      - image: nginx\n";
+    s.kubectl("diff -f -").reading(&nginx("nginx")).fails("").says(difference).await;
+    s.kubectl("diff --server-side -f -").reading(&nginx("nginx")).fails("Apply failed with 1 conflict").await;
+    let forced = "diff --server-side --force-conflicts -f -";
+    s.kubectl(forced).reading(&nginx("nginx")).fails("").says(difference).await;
+    s.expect(IMAGE, "nginx:1.15");
+
+    s.kubectl("diff --server-side -f -").reading(&nginx("nginx:1.15")).await;
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).await;
+    s.expect_owners(IMAGE, &["kubectl (Apply)", "kubectl-set (Update)"]);
+}
+
+async fn a_conflict_is_resolved_by_force(s: &mut Scene) {
+    of_nginx(s).await;
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
+    s.kubectl("set image deployment nginx nginx=nginx:1.15").await;
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).fails("1 conflict").await;
+    s.kubectl("apply --server-side --force-conflicts -f -")
+        .reading(&nginx("nginx"))
+        .says("serverside-applied")
+        .await;
+    s.expect(IMAGE, "nginx");
+    s.expect_owner(IMAGE, "kubectl (Apply)");
+    s.expect_managers(&["kubectl (Apply)"]);
+}

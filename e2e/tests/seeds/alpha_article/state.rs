@@ -1,0 +1,270 @@
+//! Where server-side apply keeps who manages what, and how that is spelled.
+
+use baton_e2e::{
+    merge_diff::Json,
+    plays,
+    scenario::{Promise, Scene, Section},
+};
+
+use super::{IMAGE, nginx, of_nginx};
+
+/// What client-side apply leaves on an object.
+const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "SSA は、適用したオブジェクトの状態をどのように管理しているのか",
+    promises: &[
+        Promise::new(
+            "An object of server-side apply has no last-applied annotation, and has metadata.managedFields instead.",
+            plays![managed_fields_instead_of_an_annotation, an_annotation_that_is_there_is_kept],
+        )
+        .but(
+            "An annotation that client-side apply has left stays. kubectl takes it over as the manager kubectl-last-applied, and \
+             the server brings it up to date with every apply of the manager kubectl.",
+        ),
+        Promise::new(
+            "An entry of managedFields names the manager: the component that has written.",
+            plays![an_entry_says_who_how_and_when],
+        ),
+        Promise::new(
+            "An entry names the operation, which is Apply or Update.",
+            plays![an_entry_says_who_how_and_when],
+        ),
+        Promise::new(
+            "An entry of an update has the time of it, one of an apply has none.",
+            plays![an_entry_says_who_how_and_when],
+        )
+        .but("Both have it."),
+        Promise::new(
+            "An entry has the version that the write was made in, and the fields of it in `fields`.",
+            plays![an_entry_says_who_how_and_when],
+        )
+        .but("The fields are in `fieldsV1`, and `fieldsType` says so."),
+        Promise::new(
+            "The manager of kubectl apply is `kubectl` unless it is told otherwise.",
+            plays![kubectl_applies_as_kubectl, client_side_apply_is_recorded_too],
+        )
+        .but("On the client's side it is `kubectl-client-side-apply`."),
+        Promise::new(
+            "A flag of kubectl apply, --experimental-field-manager, gives the manager another name.",
+            plays![kubectl_applies_as_somebody_else],
+        )
+        .but("The flag is --field-manager."),
+        Promise::new(
+            "A controller that uses kubectl apply had better take a name of its own.",
+            plays![kubectl_applies_as_somebody_else],
+        ),
+        Promise::new(
+            "managedFields is a list: one object has several managers, each with the operations that it did.",
+            plays![several_managers_have_an_entry_each],
+        ),
+        Promise::new(
+            "One manager has an entry for Apply and another for Update.",
+            plays![one_manager_by_apply_and_by_update],
+        ),
+        Promise::new(
+            "Client-side apply doesn't have this recorded.",
+            plays![client_side_apply_is_recorded_too],
+        )
+        .but("Every write is recorded, client-side apply as the update that it is."),
+        Promise::new(
+            "Since it is recorded who manages which field, the server notices what client-side apply doesn't.",
+            plays![who_manages_a_field_is_told_when_another_wants_it],
+        ),
+        Promise::new(
+            "The fields are a tree, in which an empty leaf says that the path up to it is in the set.",
+            plays![a_tree_of_fields],
+        )
+        .but("A leaf is `{}`, no longer null."),
+        Promise::new(
+            "`f:` and a name is a field of a struct, or a key of a map.",
+            plays![a_tree_of_fields],
+        ),
+        Promise::new(
+            "`k:` and a map of key fields is an item of a list.",
+            plays![a_tree_of_fields],
+        ),
+        Promise::new(
+            "`.` is the thing itself, beside what is in it, and always empty.",
+            plays![a_tree_of_fields],
+        ),
+        Promise::new(
+            "`v:` and a value as JSON is an item of a list of scalars.",
+            plays![a_value_in_a_list_of_scalars],
+        ),
+        Promise::new(
+            "`i:` and a number is a place in a list.",
+            plays![a_place_in_a_list_by_hand, a_place_in_an_atomic_list_by_hand],
+        )
+        .but(
+            "No list makes one: its items have keys or are a set, or it is owned as a whole. Written into managedFields by hand it \
+             stays in a list of scalars, and becomes the whole list in an atomic one.",
+        ),
+    ],
+};
+
+async fn managed_fields_instead_of_an_annotation(s: &mut Scene) {
+    of_nginx(s).await;
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
+    s.expect_absent(".metadata.annotations");
+    s.expect_managers(&["kubectl (Apply)"]);
+    let shown = s.kubectl("apply view-last-applied deployment/nginx").await;
+    assert_eq!(shown.stdout, "");
+}
+
+async fn an_annotation_that_is_there_is_kept(s: &mut Scene) {
+    of_nginx(s).await;
+    s.kubectl("apply -f -").reading(&nginx("nginx")).await;
+    // The intent, the annotation, the move of what was owned by client-side apply, and the intent again.
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).asks(&["patch"; 4]).await;
+    s.expect_owner(LAST_APPLIED, "kubectl-last-applied (Apply)");
+    assert!(s.text(LAST_APPLIED).contains("nginx:1.15"), "{}", s.text(LAST_APPLIED));
+    s.expect_managers(&["kubectl-last-applied (Apply)", "kubectl (Apply)"]);
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.16")).asks(&["patch"]).await;
+    // This time the server has seen to it.
+    assert!(s.text(LAST_APPLIED).contains("nginx:1.16"), "{}", s.text(LAST_APPLIED));
+    s.expect(IMAGE, "nginx:1.16");
+}
+
+async fn an_entry_says_who_how_and_when(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {applied: '1'}").await;
+    s.update_as("kube-controller-manager", "data: {updated: '1'}").await;
+    for (entry, operation, field, manager) in [
+        (0, "Apply", "{f:data: {f:applied: {}}}", "kubectl"),
+        (1, "Update", "{f:data: {f:updated: {}}}", "kube-controller-manager"),
+    ] {
+        let at = |member| format!(".metadata.managedFields[{entry}].{member}");
+        s.expect(&at("manager"), manager);
+        s.expect(&at("operation"), operation);
+        s.expect(&at("apiVersion"), "v1");
+        s.expect(&at("fieldsType"), "FieldsV1");
+        s.expect(&at("fieldsV1"), field);
+        s.expect_absent(&at("fields"));
+        let time: jiff::Timestamp = s.text(&at("time")).parse().unwrap();
+        let age = jiff::Timestamp::now().duration_since(time);
+        assert!(age < jiff::SignedDuration::from_mins(1), "{age}");
+    }
+}
+
+async fn kubectl_applies_as_kubectl(s: &mut Scene) {
+    s.kubectl("apply --server-side -f -").reading("data: {key: value}").await;
+    s.expect_owner(".data.key", "kubectl (Apply)");
+}
+
+async fn client_side_apply_is_recorded_too(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: value}").await;
+    s.expect_managers(&["kubectl-client-side-apply (Update)"]);
+    s.expect_owner(".data.key", "kubectl-client-side-apply (Update)");
+}
+
+async fn kubectl_applies_as_somebody_else(s: &mut Scene) {
+    let apply = "apply --server-side --field-manager=my-controller -f -";
+    s.kubectl(apply).reading("data: {key: value}").await;
+    s.expect_managers(&["my-controller (Apply)"]);
+    // So its part isn't taken for one of the user's own.
+    s.kubectl("apply --server-side -f -").reading("data: {other: value}").await;
+    s.expect(".data", "{key: value, other: value}");
+    s.expect_owner(".data.key", "my-controller (Apply)");
+}
+
+async fn several_managers_have_an_entry_each(s: &mut Scene) {
+    of_nginx(s).await;
+    s.apply_as("kubectl", &nginx("nginx")).await;
+    s.next_second().await;
+    let revision = "metadata: {annotations: {deployment.kubernetes.io/revision: '1'}}";
+    s.merge_patch_as("kube-controller-manager", revision).await;
+    s.status_as("kube-controller-manager", "status: {observedGeneration: 1}").await;
+    s.next_second().await;
+    s.kubectl("set image deployment nginx nginx=nginx:1.15").await;
+    s.expect_managers(&[
+        "kubectl (Apply)",
+        "kube-controller-manager (Update)",
+        "kube-controller-manager (Update status)",
+        "kubectl-set (Update)",
+    ]);
+}
+
+async fn one_manager_by_apply_and_by_update(s: &mut Scene) {
+    of_nginx(s).await;
+    s.apply_as("kubectl", &nginx("nginx")).await;
+    s.kubectl("set image deployment nginx nginx=nginx:1.15 --field-manager=kubectl").await;
+    s.expect_managers(&["kubectl (Apply)", "kubectl (Update)"]);
+    s.expect_owner(IMAGE, "kubectl (Update)");
+    // In the article they had one name, and were two managers all the same.
+    s.kubectl("apply --server-side -f -")
+        .reading(&nginx("nginx"))
+        .fails(&format!("conflict with \"kubectl\" using apps/v1: {IMAGE}"))
+        .await;
+}
+
+async fn who_manages_a_field_is_told_when_another_wants_it(s: &mut Scene) {
+    s.apply_as("alice", "data: {key: alices}").await;
+    s.apply_as("bob", "data: {key: bobs}").conflicts_with("alice", ".data.key").await;
+    s.update_as("kubectl-edit", "data: {key: edited}").await;
+    s.apply_as("alice", "data: {key: alices}").conflicts_with("kubectl-edit", ".data.key").await;
+    s.expect(".data.key", "edited");
+}
+
+async fn a_tree_of_fields(s: &mut Scene) {
+    of_nginx(s).await;
+    s.apply_as("kubectl", &nginx("nginx")).await;
+    let container = r#"'k:{"name":"nginx"}': {.: {}, f:image: {}, f:name: {}}"#;
+    let template =
+        format!("{{f:metadata: {{f:labels: {{f:app: {{}}}}}}, f:spec: {{f:containers: {{{container}}}}}}}");
+    let tree = format!("{{f:spec: {{f:selector: {{}}, f:template: {template}}}}}");
+    s.expect(".metadata.managedFields[0].fieldsV1", &tree);
+    s.expect_fields(
+        "kubectl (Apply)",
+        &[
+            ".spec.selector",
+            ".spec.template.metadata.labels.app",
+            r#".spec.template.spec.containers[name="nginx"]"#,
+            IMAGE,
+            r#".spec.template.spec.containers[name="nginx"].name"#,
+        ],
+    );
+}
+
+async fn a_value_in_a_list_of_scalars(s: &mut Scene) {
+    s.apply_as("kubectl", "metadata: {finalizers: [example.com/mine]}").await;
+    let tree = r#"{f:metadata: {f:finalizers: {'v:"example.com/mine"': {}}}}"#;
+    s.expect(".metadata.managedFields[0].fieldsV1", tree);
+    s.apply_as("other", "metadata: {finalizers: [example.com/theirs]}").await;
+    s.expect(".metadata.finalizers", "[example.com/mine, example.com/theirs]");
+    s.expect_owner(r#".metadata.finalizers[="example.com/theirs"]"#, "other (Apply)");
+}
+
+/// A patch that adds an update of `indexed` with these fields to the live object's managers.
+fn with_entry(s: &Scene, api_version: &str, fields: &str) -> String {
+    let entry: Json = format!(
+        r#"{{"manager":"indexed","operation":"Update","apiVersion":"{api_version}","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{fields}}}"#
+    )
+    .parse()
+    .unwrap();
+    let mut entries = s.at(".metadata.managedFields").unwrap().items().to_vec();
+    entries.push(entry);
+    let list = Json::List(entries);
+    format!(r#"[{{"op":"replace","path":"/metadata/managedFields","value":{list}}}]"#)
+}
+
+async fn a_place_in_a_list_by_hand(s: &mut Scene) {
+    s.apply_as("kubectl", "metadata: {finalizers: [example.com/mine]}").await;
+    let fields = r#"{"f:metadata":{"f:finalizers":{"i:0":{}}}}"#;
+    let patch = with_entry(s, "v1", fields);
+    s.json_patch_as("hand", &patch).await;
+    s.expect(".metadata.managedFields[1].fieldsV1", "{f:metadata: {f:finalizers: {i:0: {}}}}");
+    s.expect_owner(".metadata.finalizers[0]", "indexed (Update)");
+    // It stays there, whatever becomes of the list.
+    s.apply_as("kubectl", "metadata: {finalizers: [example.com/new]}").await;
+    s.expect_owner(".metadata.finalizers[0]", "indexed (Update)");
+}
+
+async fn a_place_in_an_atomic_list_by_hand(s: &mut Scene) {
+    of_nginx(s).await;
+    s.apply_as("kubectl", &nginx("nginx")).await;
+    let fields = r#"{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:args":{"i:0":{}}}}}}}}"#;
+    let patch = with_entry(s, "apps/v1", fields);
+    s.json_patch_as("hand", &patch).await;
+    s.expect_fields("indexed (Update)", &[r#".spec.template.spec.containers[name="nginx"].args"#]);
+}

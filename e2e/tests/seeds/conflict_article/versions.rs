@@ -1,0 +1,203 @@
+//! Writes that name the version of the object that they are meant for.
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section},
+};
+
+use super::{CROWD, of_a_namespace, same_label};
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Enter resourceVersion",
+    promises: &[
+        Promise::new(
+            "Every object has a resourceVersion, which changes with every update of the object.",
+            plays![every_update_changes_the_resource_version],
+        ),
+        Promise::new(
+            "A request that names a resourceVersion other than the stored one is rejected.",
+            plays![a_stale_resource_version_is_refused],
+        ),
+        Promise::new(
+            "Of updates at the same time that name the resourceVersion exactly one succeeds, and the others are told that the \
+             object has changed.",
+            plays![one_of_many_updates_with_a_resource_version_wins],
+        ),
+        Promise::new(
+            "Of client-side applies of files that name the resourceVersion one succeeds, and the others are told the same.",
+            plays![
+                late_applies_with_a_resource_version_are_refused,
+                kubectl_leaves_out_a_resource_version_that_it_has_just_read,
+            ],
+        )
+        .but(
+            "This holds for who comes later. kubectl leaves a resourceVersion out of its patch that is the one that it has just \
+             read, so those that read at the same time all succeed.",
+        ),
+        Promise::new(
+            "An update has to hold the whole object, even where one field is meant: what it leaves out is gone.",
+            plays![an_update_says_everything],
+        ),
+        Promise::new(
+            "The usual way is to read, edit and write the object, and after a conflict to begin again.",
+            plays![after_a_conflict_it_is_read_again],
+        ),
+        Promise::new(
+            "A JSON patch or a strategic merge patch holds only the changes that are wanted.",
+            plays![a_patch_says_only_what_changes],
+        ),
+        Promise::new(
+            "Patches compete as updates do: the last one overwrites the others.",
+            plays![json_patches_overwrite_each_other, strategic_patches_overwrite_each_other],
+        ),
+        Promise::new(
+            "Patches need the optimistic lock, too, to notice each other: with the resourceVersion one of them succeeds.",
+            plays![one_of_many_locked_patches_wins],
+        ),
+    ],
+};
+
+async fn every_update_changes_the_resource_version(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label: none}}").await;
+    let mut seen = vec![s.text(".metadata.resourceVersion").to_owned()];
+    s.update_as("admin", "metadata: {labels: {label: update}}").await;
+    seen.push(s.text(".metadata.resourceVersion").to_owned());
+    s.merge_patch_as("admin", "metadata: {labels: {label: patch}}").await;
+    seen.push(s.text(".metadata.resourceVersion").to_owned());
+    s.apply_as("admin", "metadata: {labels: {label: apply}}").by_force().await;
+    seen.push(s.text(".metadata.resourceVersion").to_owned());
+    let before = seen.clone();
+    seen.dedup();
+    assert_eq!(seen, before, "each is another than the one before");
+    assert!(!seen[0].is_empty());
+}
+
+async fn a_stale_resource_version_is_refused(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label: none}}").await;
+    let stale = s.text(".metadata.resourceVersion").to_owned();
+    s.merge_patch_as("other", "metadata: {labels: {label: newer}}").await;
+    let late = format!("metadata: {{resourceVersion: '{stale}', labels: {{label: late}}}}");
+    let refusal = "the object has been modified";
+    s.replace_as("admin", &late).is_refused(409, refusal).await;
+    s.merge_patch_as("admin", &late).is_refused(409, refusal).await;
+    s.apply_as("admin", &late).by_force().is_refused(409, refusal).await;
+    s.expect(".metadata.labels.label", "newer");
+}
+
+async fn late_applies_with_a_resource_version_are_refused(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.kubectl("apply -f -").reading("metadata: {labels: {label0: '0'}}").await;
+    let version = s.text(".metadata.resourceVersion").to_owned();
+    let file = |i| format!("metadata: {{resourceVersion: '{version}', labels: {{label{i}: '{i}'}}}}");
+    s.kubectl("apply -f -").reading(&file(1)).await;
+    s.expect(".metadata.labels.label1", "'1'");
+    s.kubectl("apply -f -").reading(&file(2)).fails("Error from server (Conflict)").await;
+    s.kubectl("apply -f -").reading(&file(3)).fails("the object has been modified").await;
+    s.expect_absent(".metadata.labels.label2");
+    s.expect_absent(".metadata.labels.label3");
+}
+
+async fn kubectl_leaves_out_a_resource_version_that_it_has_just_read(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.kubectl("apply -f -").reading("metadata: {labels: {label0: '0'}}").await;
+    let version = s.text(".metadata.resourceVersion").to_owned();
+    let file = |i| format!("metadata: {{resourceVersion: '{version}', labels: {{label{i}: '{i}'}}}}");
+    s.kubectl("apply -f -").reading(&file(1)).asks(&["get", "patch"]).await;
+    // It isn't part of the difference that kubectl sends, and so the server has nothing to compare.
+    let sent = s.recorded().last().unwrap().sent.clone().unwrap();
+    assert!(sent.at(&["metadata", "labels", "label1"]).is_some(), "{sent}");
+    assert!(sent.at(&["metadata", "resourceVersion"]).is_none(), "{sent}");
+}
+
+async fn one_of_many_updates_with_a_resource_version_wins(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label0: '0'}}").await;
+    let version = s.text(".metadata.resourceVersion").to_owned();
+    let file = |i| format!("metadata: {{resourceVersion: '{version}', labels: {{label: '{i}'}}}}");
+    let rivals: Vec<_> = (0..CROWD).map(|i| s.kubectl("replace -f -").reading(&file(i)).as_rival()).collect();
+    let winner = s.at_once(rivals).await.one_wins("(Conflict)");
+    s.expect(".metadata.labels.label", &format!("'{winner}'"));
+    assert_ne!(s.text(".metadata.resourceVersion"), version);
+}
+
+async fn an_update_says_everything(s: &mut Scene) {
+    s.create_as("admin", "data: {one: '1', two: '2'}").await;
+    s.replace_as("other", "data: {two: new}").await;
+    s.expect(".data", "{two: new}");
+    s.expect_owner(".data.two", "other (Update)");
+}
+
+async fn after_a_conflict_it_is_read_again(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label: none}}").await;
+    let read = s.text(".metadata.resourceVersion").to_owned();
+    s.merge_patch_as("other", "metadata: {annotations: {by: other}}").await;
+    let edited = format!("metadata: {{resourceVersion: '{read}', labels: {{label: edited}}}}");
+    s.update_as("admin", &edited).is_refused(409, "please apply your changes to the latest version").await;
+    s.look().await;
+    s.update_as("admin", "metadata: {labels: {label: edited}}").await;
+    s.expect(".metadata.labels.label", "edited");
+    s.expect(".metadata.annotations.by", "other");
+}
+
+async fn a_patch_says_only_what_changes(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label1: '1', label2: '2', label3: '3'}}").await;
+    s.strategic_patch_as("alice", "metadata: {labels: {label2: two}}").await;
+    s.json_patch_as("bob", "[{op: replace, path: /metadata/labels/label3, value: three}]").await;
+    s.expect_owner(".metadata.labels.label1", "admin (Update)");
+    s.expect(".metadata.labels.label1", "'1'");
+    s.expect(".metadata.labels.label2", "two");
+    s.expect(".metadata.labels.label3", "three");
+}
+
+async fn json_patches_overwrite_each_other(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label: none}}").await;
+    let patch = |i| format!("[{{op: replace, path: /metadata/labels/label, value: '{i}'}}]");
+    let rivals: Vec<_> =
+        (0..CROWD).map(|i| s.json_patch_as(&*format!("client{i}"), &patch(i)).as_rival()).collect();
+    s.at_once(rivals).await.all_win();
+    let last = s.text(".metadata.labels.label").to_owned();
+    s.expect_owner(".metadata.labels.label", &format!("client{last} (Update)"));
+    s.json_patch_as("late", &patch(CROWD)).await;
+    s.expect(".metadata.labels.label", &format!("'{CROWD}'"));
+}
+
+async fn strategic_patches_overwrite_each_other(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label: none}}").await;
+    let rivals: Vec<_> =
+        (0..CROWD).map(|i| s.strategic_patch_as(&*format!("client{i}"), &same_label(i)).as_rival()).collect();
+    s.at_once(rivals).await.all_win();
+    let last = s.text(".metadata.labels.label").to_owned();
+    s.expect_owner(".metadata.labels.label", &format!("client{last} (Update)"));
+    s.strategic_patch_as("late", &same_label(CROWD)).await;
+    s.expect(".metadata.labels.label", &format!("'{CROWD}'"));
+}
+
+async fn one_of_many_locked_patches_wins(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label: none}}").await;
+    let version = s.text(".metadata.resourceVersion").to_owned();
+    let strategic = |i| format!("metadata: {{resourceVersion: '{version}', labels: {{label: '{i}'}}}}");
+    let rivals: Vec<_> =
+        (0..CROWD).map(|i| s.strategic_patch_as(&*format!("client{i}"), &strategic(i)).as_rival()).collect();
+    let winner = s.at_once(rivals).await.one_wins("the object has been modified");
+    s.expect_owner(".metadata.labels.label", &format!("client{winner} (Update)"));
+
+    let version = s.text(".metadata.resourceVersion").to_owned();
+    let json = |i| {
+        format!(
+            "[{{op: replace, path: /metadata/resourceVersion, value: '{version}'}}, \
+             {{op: replace, path: /metadata/labels/label, value: json{i}}}]"
+        )
+    };
+    let rivals: Vec<_> =
+        (0..CROWD).map(|i| s.json_patch_as(&*format!("client{i}"), &json(i)).as_rival()).collect();
+    let winner = s.at_once(rivals).await.one_wins("the object has been modified");
+    s.expect(".metadata.labels.label", &format!("json{winner}"));
+}

@@ -1,0 +1,172 @@
+//! Writes that don't know of each other.
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section, builtin},
+};
+
+use super::{CROWD, of_a_namespace, own_label, same_label};
+
+pub const STORAGE: Section = Section {
+    document: super::DOCUMENT,
+    title: "Granular resource ownership in the Kubernetes API",
+    promises: &[
+        Promise::new(
+            "The API server validates a request and asks RBAC about it before anything is stored.",
+            plays![what_is_invalid_or_not_allowed_is_not_stored],
+        ),
+        Promise::new(
+            "Users say in the API what they want, and control loops report there what is.",
+            plays![a_control_loop_reports_beside_what_is_wanted],
+        ),
+        Promise::new(
+            "Writes to different objects at the same time don't disturb each other.",
+            plays![writes_to_different_objects_never_meet],
+        ),
+    ],
+};
+
+pub const CREATES: Section = Section {
+    document: super::DOCUMENT,
+    title: "Conflicting Creates",
+    promises: &[
+        Promise::new(
+            "Of several creations of one object at the same time exactly one succeeds; which one is open.",
+            plays![one_of_many_creations_wins],
+        ),
+        Promise::new(
+            "A second object of the same name can't be created: the server says that it exists already.",
+            plays![one_of_many_creations_wins, a_name_is_taken_once],
+        ),
+        Promise::new("What is read back is what the winner sent.", plays![one_of_many_creations_wins]),
+    ],
+};
+
+pub const UPDATES: Section = Section {
+    document: super::DOCUMENT,
+    title: "Concurrent Updates",
+    promises: &[
+        Promise::new(
+            "Client-side applies of different files at the same time all succeed, and the last one wins.",
+            plays![the_last_of_many_client_side_applies_wins],
+        ),
+        Promise::new(
+            "The next client-side apply overwrites what the one before it said, without a word.",
+            plays![a_client_side_apply_overwrites_the_one_before],
+        ),
+        Promise::new(
+            "Who updates one field at the same time as others can't know what it will be.",
+            plays![the_last_of_many_client_side_applies_wins, two_differences_from_one_object_mix],
+        ),
+        Promise::new(
+            "Clients that overwrite each other can go on like that for ever, each write an update of the object.",
+            plays![two_clients_can_fight_for_ever],
+        ),
+    ],
+};
+
+async fn what_is_invalid_or_not_allowed_is_not_stored(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label1: not/valid}}").is_refused(422, "Invalid value").await;
+    s.create_as("intern", "metadata: {labels: {label1: '1'}}")
+        .by_user("intern")
+        .is_refused(403, "intern")
+        .await;
+    s.expect_absent("");
+    s.create_as("admin", "metadata: {labels: {label1: '1'}}").creates().await;
+    s.expect(".metadata.labels.label1", "'1'");
+}
+
+async fn a_control_loop_reports_beside_what_is_wanted(s: &mut Scene) {
+    s.of(builtin::AUTOSCALER).await;
+    let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: absent}";
+    s.apply_as("user", &format!("spec: {{maxReplicas: 3, {target}}}")).creates().await;
+    // The autoscaler has looked for what it is to scale.
+    s.eventually(r#".status.conditions[type="AbleToScale"].status"#, "'False'").await;
+    s.expect_owner(".spec.maxReplicas", "user (Apply)");
+    s.expect_owner(
+        r#".status.conditions[type="AbleToScale"].status"#,
+        "kube-controller-manager (Update status)",
+    );
+}
+
+async fn writes_to_different_objects_never_meet(s: &mut Scene) {
+    let mut rivals = Vec::new();
+    for name in ["one", "two", "three", "four"] {
+        s.named(name).await;
+        rivals.push(s.create_as("admin", &format!("data: {{name: {name}}}")).as_rival());
+    }
+    s.at_once(rivals).await.all_win();
+    for name in ["one", "two", "three", "four"] {
+        s.named(name).await;
+        s.expect(".data.name", name);
+    }
+}
+
+async fn one_of_many_creations_wins(s: &mut Scene) {
+    of_a_namespace(s).await;
+    let rivals: Vec<_> =
+        (0..CROWD).map(|i| s.kubectl("create -f -").reading(&own_label(i)).as_rival()).collect();
+    let winner = s.at_once(rivals).await.one_wins("(AlreadyExists)");
+    for i in 0..CROWD {
+        let label = format!(".metadata.labels.label{i}");
+        if i == winner { s.expect(&label, &format!("'{i}'")) } else { s.expect_absent(&label) }
+    }
+    s.expect_managers(&["kubectl-create (Update)"]);
+}
+
+async fn a_name_is_taken_once(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("first", "metadata: {labels: {label1: '1'}}").creates().await;
+    s.create_as("second", "metadata: {labels: {label2: '2'}}").is_refused(409, "already exists").await;
+    s.expect_owner(".metadata.labels.label1", "first (Update)");
+    s.expect_absent(".metadata.labels.label2");
+}
+
+async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.kubectl("apply -f -").reading("metadata: {labels: {label: none}}").await;
+    let rivals: Vec<_> =
+        (0..CROWD).map(|i| s.kubectl("apply -f -").reading(&same_label(i)).as_rival()).collect();
+    s.at_once(rivals).await.all_win();
+    let last = s.text(".metadata.labels.label").to_owned();
+    assert!((0..CROWD).any(|i| last == i.to_string()), "{last} is of none of them");
+}
+
+async fn a_client_side_apply_overwrites_the_one_before(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.kubectl("apply -f -").reading("metadata: {labels: {label1: '1'}}").says("created").await;
+    s.kubectl("apply -f -").reading("metadata: {labels: {label2: '2'}}").says("configured").await;
+    s.expect(".metadata.labels.label2", "'2'");
+    s.expect_absent(".metadata.labels.label1");
+}
+
+/// What two kubectls send that both have seen label0: each takes it away, and adds its own.
+async fn two_differences_from_one_object_mix(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("kubectl-client-side-apply", "metadata: {labels: {label0: '0'}}").await;
+    let patches = [
+        "metadata: {labels: {label0: null, label1: '1'}}",
+        "metadata: {labels: {label0: null, label2: '2'}}",
+    ];
+    let rivals = patches.map(|patch| s.strategic_patch_as("kubectl-client-side-apply", patch).as_rival());
+    s.at_once(rivals).await.all_win();
+    s.expect_absent(".metadata.labels.label0");
+    // Nobody has asked for both.
+    s.expect(".metadata.labels.label1", "'1'");
+    s.expect(".metadata.labels.label2", "'2'");
+}
+
+async fn two_clients_can_fight_for_ever(s: &mut Scene) {
+    of_a_namespace(s).await;
+    s.create_as("admin", "metadata: {labels: {label: none}}").await;
+    for _round in 0..3 {
+        for client in ["alice", "bob"] {
+            let before = s.text(".metadata.resourceVersion").to_owned();
+            s.merge_patch_as(client, &format!("metadata: {{labels: {{label: {client}}}}}")).await;
+            s.expect(".metadata.labels.label", client);
+            s.expect_owner(".metadata.labels.label", &format!("{client} (Update)"));
+            assert_ne!(s.text(".metadata.resourceVersion"), before);
+        }
+    }
+}
