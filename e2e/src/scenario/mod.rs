@@ -42,6 +42,7 @@ mod path;
 mod predict;
 mod promise;
 mod record;
+mod rehearsal;
 mod scene;
 mod show;
 mod stage;
@@ -56,6 +57,7 @@ pub use self::{
     manager::{Manager, nobody, user_agent},
     promise::{Document, Play, Playing, Promise, Section},
     record::{Counts, Recorded},
+    rehearsal::Rehearsal,
     scene::Scene,
     stage::Stage,
     step::{Answered, Step},
