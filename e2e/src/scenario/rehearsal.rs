@@ -56,6 +56,10 @@ impl Scene {
 /// An answer without what two answers to the same write can't share. A member that differs by nature stays, without its value.
 fn comparable(body: &Json, is_new: bool) -> Json {
     let mut body = body.clone();
+    if let Some(Json::List(causes)) = body.get_mut("details").and_then(|details| details.get_mut("causes")) {
+        // Those of a conflict come in any order.
+        causes.sort_by_cached_key(Json::to_string);
+    }
     let Some(metadata) = body.get_mut("metadata") else { return body };
     metadata.take("resourceVersion");
     let is_generated = metadata.get("generateName").is_some();

@@ -8,7 +8,11 @@ use baton_e2e::{
 };
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, ResourceQuota};
-use kube::{Api, api::PostParams};
+use kube::{
+    Api, Client, Config,
+    api::PostParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
 use serde_json::json;
 
 pub const SECTION: Section = Section {
@@ -28,7 +32,10 @@ pub const SECTION: Section = Section {
                 events_and_namespaces_are_left_alone,
             ],
         ),
-        Promise::new("ResourceQuota holds a dry run against the quota, and uses nothing of it up.", plays![a_dry_run_uses_up_no_quota]),
+        Promise::new(
+            "ResourceQuota holds a dry run against the quota, and uses nothing of it up.",
+            plays![a_dry_run_uses_up_no_quota],
+        ),
         Promise::new("EventRateLimit doesn't count dry runs.", plays![events_and_namespaces_are_left_alone]),
         Promise::new(
             "NamespaceAutoProvision makes no namespace for a dry run.",
@@ -123,7 +130,11 @@ async fn events_and_namespaces_are_left_alone(s: &mut Scene) {
         .start();
     let cluster = cluster.await.unwrap();
     assert_eq!(cluster.version().await.unwrap(), s.stage().release());
-    let client = cluster.admin().await.unwrap();
+    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    // What is refused isn't to be sent again.
+    config.default_retry = false;
+    let client = Client::try_from(config).unwrap();
 
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let objects: Api<ConfigMap> = Api::namespaced(client.clone(), "provided");

@@ -33,8 +33,14 @@ pub const SECTION: Section = Section {
             plays![a_dry_run_makes_up_a_name_of_its_own],
         )
         .but("The answer has a name, and the object that is then created has another."),
-        Promise::new("A dry run sets creationTimestamp as a real request does.", plays![a_dry_run_sets_the_time_of_creation]),
-        Promise::new("A dry run sets deletionTimestamp as a real request does.", plays![a_dry_run_sets_the_time_of_deletion]),
+        Promise::new(
+            "A dry run sets creationTimestamp as a real request does.",
+            plays![a_dry_run_sets_the_time_of_creation],
+        ),
+        Promise::new(
+            "A dry run sets deletionTimestamp as a real request does.",
+            plays![a_dry_run_sets_the_time_of_deletion],
+        ),
         Promise::new(
             "The resourceVersion stays empty in the dry run of a creation.",
             plays![a_new_object_has_no_resource_version],
@@ -104,7 +110,10 @@ async fn a_dry_run_sets_the_time_of_creation(s: &mut Scene) {
     let answers = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
     expect_now(&answers.dry_run, ".metadata.creationTimestamp");
     let changed = s.merge_patch_as("me", "data: {key: b}").dry_run().await;
-    assert_eq!(text(&changed, ".metadata.creationTimestamp"), text(&answers.real, ".metadata.creationTimestamp"));
+    assert_eq!(
+        text(&changed, ".metadata.creationTimestamp"),
+        text(&answers.real, ".metadata.creationTimestamp")
+    );
 }
 
 async fn a_dry_run_sets_the_time_of_deletion(s: &mut Scene) {

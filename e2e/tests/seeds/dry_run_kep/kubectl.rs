@@ -94,7 +94,11 @@ async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
     objects.get_opt("the-last").await.unwrap();
     let is_written = async || {
         let found = audit.since(mark).unwrap().namespace(s.namespace());
-        if found.iter().any(|request| request.name.as_deref() == Some("the-last")) { Ok(found) } else { Err(()) }
+        if found.iter().any(|request| request.name.as_deref() == Some("the-last")) {
+            Ok(found)
+        } else {
+            Err(())
+        }
     };
     let found = poll(PATIENCE, PAUSE, is_written).await.unwrap().resource("configmaps").writes();
     let told = |dry_run| if dry_run { " for trial" } else { "" };
@@ -125,7 +129,10 @@ async fn client_sends_nothing(s: &mut Scene) {
     assert_eq!(sent(s, "apply -f - --dry-run=client", "configmap/example created (dry run)").await, NOTHING);
     s.expect_absent("");
     s.create_as("me", "data: {key: a}").await;
-    assert_eq!(sent(s, "apply -f - --dry-run=client", "configmap/example configured (dry run)").await, NOTHING);
+    assert_eq!(
+        sent(s, "apply -f - --dry-run=client", "configmap/example configured (dry run)").await,
+        NOTHING
+    );
     assert_eq!(sent(s, "label configmap example a=b --dry-run=client", "labeled (dry run)").await, NOTHING);
     assert_eq!(sent(s, "delete configmap example --dry-run=client", "(dry run)").await, NOTHING);
     s.expect(".data", "{key: a}");
@@ -143,9 +150,15 @@ async fn server_sends_a_dry_run(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").await;
     let configured = "configmap/example configured (server dry run)";
     assert_eq!(sent(s, "apply -f - --dry-run=server", configured).await.last().unwrap(), "patch for trial");
-    assert_eq!(sent(s, "label configmap example a=b --dry-run=server", "(server dry run)").await, ["patch for trial"]);
+    assert_eq!(
+        sent(s, "label configmap example a=b --dry-run=server", "(server dry run)").await,
+        ["patch for trial"]
+    );
     assert_eq!(sent(s, "replace -f - --dry-run=server", "(server dry run)").await, ["update for trial"]);
-    assert_eq!(sent(s, "delete configmap example --dry-run=server", "(server dry run)").await, ["delete for trial"]);
+    assert_eq!(
+        sent(s, "delete configmap example --dry-run=server", "(server dry run)").await,
+        ["delete for trial"]
+    );
     s.expect(".data", "{key: a}");
     s.expect_managers(&["me (Update)"]);
 }
@@ -155,8 +168,12 @@ async fn server_side_apply_can_be_tried(s: &mut Scene) {
     assert_eq!(sent(s, "apply --server-side -f - --dry-run=server", applied).await, ["patch for trial"]);
     s.expect_absent("");
     s.create_as("me", "data: {key: a}").await;
-    s.kubectl("apply --server-side -f - --dry-run=server").reading(OBJECT).fails(r#"conflict with "me" using v1: .data.key"#).await;
-    let merged = sent(s, "apply --server-side --force-conflicts -f - --dry-run=server -o yaml", "key: some value");
+    s.kubectl("apply --server-side -f - --dry-run=server")
+        .reading(OBJECT)
+        .fails(r#"conflict with "me" using v1: .data.key"#)
+        .await;
+    let merged =
+        sent(s, "apply --server-side --force-conflicts -f - --dry-run=server -o yaml", "key: some value");
     assert_eq!(merged.await, ["patch for trial"]);
     s.expect(".data.key", "a");
 }
@@ -164,12 +181,17 @@ async fn server_side_apply_can_be_tried(s: &mut Scene) {
 async fn the_old_flag_is_gone(s: &mut Scene) {
     s.kubectl("apply -f - --server-dry-run").reading(OBJECT).fails("unknown flag: --server-dry-run").await;
     s.expect_absent("");
-    assert_eq!(sent(s, "apply -f - --dry-run=server", "created (server dry run)").await, ["create for trial"]);
+    assert_eq!(
+        sent(s, "apply -f - --dry-run=server", "created (server dry run)").await,
+        ["create for trial"]
+    );
 }
 
 async fn booleans_are_still_understood(s: &mut Scene) {
     for value in ["true", "1"] {
-        let warning = format!("--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run=client");
+        let warning = format!(
+            "--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run=client"
+        );
         assert_eq!(sent(s, &format!("create -f - --dry-run={value}"), &warning).await, NOTHING);
     }
     s.expect_absent("");

@@ -65,7 +65,7 @@ async fn a_delete_with_a_body_is_told_there(s: &mut Scene) {
 async fn admission_looks_at_what_is_tried(s: &mut Scene) {
     s.of(POD).await;
     let pod = "spec: {serviceAccountName: nobody, containers: [{name: app, image: nginx}]}";
-    let message = r#"error looking up service account"#;
+    let message = "error looking up service account";
     s.rehearse(|s| s.create_as("me", pod).is_refused(403, message)).await;
 }
 
@@ -89,7 +89,7 @@ async fn every_kind_of_patch_is_merged(s: &mut Scene) {
         let items = answer.at(".spec.template.spec.containers").unwrap().items();
         items.iter().map(|item| item.get("name").unwrap().to_string()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(names(&s.apply_as("you", containers).dry_run().await), r#""sidecar" "app""#);
+    assert_eq!(names(&s.apply_as("you", containers).dry_run().await), r#""app" "sidecar""#);
     assert_eq!(names(&s.strategic_patch_as("you", containers).dry_run().await), r#""sidecar" "app""#);
     assert_eq!(names(&s.merge_patch_as("you", containers).dry_run().await), r#""sidecar""#);
     let operations = "[{op: replace, path: /spec/template/spec/containers/0/name, value: web}]";
@@ -139,5 +139,9 @@ async fn no_other_value_is_supported(s: &mut Scene) {
     s.delete().with("dryRun", "Some").is_refused(422, message).await;
     s.delete().spelled(r#"{"dryRun": ["Some"]}"#).is_refused(422, message).await;
     let message = r#"["All","Some"]"#;
-    s.merge_patch_as("me", "data: {key: b}").with("dryRun", "All").with("dryRun", "Some").is_refused(422, message).await;
+    s.merge_patch_as("me", "data: {key: b}")
+        .with("dryRun", "All")
+        .with("dryRun", "Some")
+        .is_refused(422, message)
+        .await;
 }

@@ -119,7 +119,8 @@ fn asked(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<b
 async fn a_mutating_webhook_changes_what_is_tried(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     ask(s, &webhook, MUTATING, "/mutate", "None").await;
-    let created = s.rehearse(|s| s.create_as("me", "data: {key: a}").admission_adds(".metadata.annotations")).await;
+    let created =
+        s.rehearse(|s| s.create_as("me", "data: {key: a}").admission_adds(".metadata.annotations")).await;
     created.dry_run.expect(".metadata.annotations", "{webhook.test/touched: 'true'}");
     s.named("other").await;
     s.rehearse(|s| s.apply_as("me", "data: {key: a}").admission_adds(".metadata.annotations")).await;
@@ -149,15 +150,23 @@ async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Scene) {
                 other => panic!("this should be refused: {other:?}"),
             }
         };
-        for (declared, told) in [(Value::Null, ""), (json!("Some"), "Some"), (json!("Unknown"), "Unknown")] {
+        let unsupported = |value: &str| {
+            format!(r#"Unsupported value: "{value}": supported values: "None", "NoneOnDryRun""#)
+        };
+        for (declared, told) in [
+            (Value::Null, "Required value: must specify one of None, NoneOnDryRun".to_owned()),
+            (json!("Some"), unsupported("Some")),
+            (json!("Unknown"), unsupported("Unknown")),
+        ] {
             let (code, message) = refusal("sideEffects", declared).await;
-            let wanted = format!(
-                r#"webhooks[0].sideEffects: Unsupported value: "{told}": supported values: "None", "NoneOnDryRun""#
-            );
+            let wanted = format!("webhooks[0].sideEffects: {told}");
             assert!(code == 422 && message.ends_with(&wanted), "{code}: {message}");
         }
         let (code, message) = refusal("dryRunnable", json!(true)).await;
-        assert!(code == 400 && message.contains(r#"unknown field "webhooks[0].dryRunnable""#), "{code}: {message}");
+        assert!(
+            code == 400 && message.contains(r#"unknown field "webhooks[0].dryRunnable""#),
+            "{code}: {message}"
+        );
     }
 }
 
