@@ -28,6 +28,8 @@
 //! - the merge core predicted another object, other `managedFields` or other conflicts,
 //! - a refusal or a dry run changed the object.
 //!
+//! [`Scene::rehearse`] sends a step as a dry run first, and compares the two answers.
+//!
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
 //! it. [`Promise`]s say which sentence of which document a scenario shows.
 

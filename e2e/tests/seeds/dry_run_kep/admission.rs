@@ -60,7 +60,7 @@ fn quotas(s: &Scene) -> Api<ResourceQuota> {
     Api::namespaced(s.stage().client().clone(), s.namespace())
 }
 
-/// A quota of this many ConfigMaps, once it is in force.
+/// A quota of this many objects, once it is in force.
 async fn set_quota(s: &Scene, count: &str) {
     let quota = json!({"metadata": {"name": "objects"}, "spec": {"hard": {"configmaps": count}}});
     quotas(s).create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
@@ -71,7 +71,7 @@ async fn set_quota(s: &Scene, count: &str) {
     poll(PATIENCE, PAUSE, async || objects.create(&trial(), &probe).await).await.unwrap();
 }
 
-/// Waits until this many ConfigMaps count.
+/// Waits until this many objects count.
 async fn expect_used(s: &Scene, count: &str) {
     let probe = async || {
         let status = quotas(s).get("objects").await.unwrap().status.unwrap_or_default();
@@ -82,7 +82,7 @@ async fn expect_used(s: &Scene, count: &str) {
     assert_eq!(found, Ok(()), "expected is that {count} are used");
 }
 
-/// How many ConfigMaps count now.
+/// How many objects count now.
 async fn used(s: &Scene) -> String {
     quotas(s).get("objects").await.unwrap().status.unwrap().used.unwrap()["configmaps"].0.clone()
 }

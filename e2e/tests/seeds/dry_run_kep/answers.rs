@@ -2,7 +2,10 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+    scenario::{
+        Promise, Scene, Section,
+        builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
+    },
 };
 
 pub const SECTION: Section = Section {
@@ -20,6 +23,10 @@ pub const SECTION: Section = Section {
         Promise::new(
             "A dry run runs into the same validation as the real request.",
             plays![what_is_invalid_is_told_by_a_dry_run],
+        ),
+        Promise::new(
+            "A dry run goes through the same admission chain as the real request.",
+            plays![what_admission_forbids_is_told_by_a_dry_run],
         ),
         Promise::new(
             "A dry run tells what the write would have made of the object, without having made it.",
@@ -120,6 +127,15 @@ async fn what_is_invalid_is_told_by_a_dry_run(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     let other = "spec: {selector: {matchLabels: {app: other}}}";
     s.rehearse(|s| s.create_as("me", other).is_refused(422, "`selector` does not match template `labels`"))
+        .await;
+}
+
+async fn what_admission_forbids_is_told_by_a_dry_run(s: &mut Scene) {
+    s.of(SERVICE_ACCOUNT).await;
+    s.create_as("me", "automountServiceAccountToken: false").await;
+    s.of(POD).await;
+    let pod = "spec: {serviceAccountName: example, priorityClassName: highest, containers: [{name: app, image: nginx}]}";
+    s.rehearse(|s| s.create_as("me", pod).is_refused(403, "no PriorityClass with name highest was found"))
         .await;
 }
 

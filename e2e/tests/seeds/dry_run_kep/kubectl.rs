@@ -86,7 +86,7 @@ async fn sent(s: &mut Scene, args: &str, says: &str) -> Vec<String> {
     writes_since(s, mark).await
 }
 
-/// The writes to ConfigMaps that were sent since a mark: their verbs, and which of them were dry runs.
+/// The writes to objects of the subject's kind that were sent since a mark: their verbs, and which of them were dry runs.
 async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
     let audit = s.stage().control_plane().audit().unwrap();
     // All of them are written down once a later request is.

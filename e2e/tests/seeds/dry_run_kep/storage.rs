@@ -9,7 +9,7 @@ use baton_e2e::{
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api, ResourceExt as _,
+    Api, ResourceExt,
     api::{DeleteParams, ListParams, WatchEvent, WatchParams},
 };
 
@@ -50,13 +50,7 @@ fn config_maps(s: &Scene) -> Api<ConfigMap> {
 }
 
 async fn names(s: &Scene) -> Vec<String> {
-    config_maps(s)
-        .list(&ListParams::default())
-        .await
-        .unwrap()
-        .iter()
-        .map(|object| object.name_any())
-        .collect()
+    config_maps(s).list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect()
 }
 
 async fn options_in_a_body_count(s: &mut Scene) {

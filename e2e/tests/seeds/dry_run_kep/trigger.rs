@@ -14,7 +14,7 @@ pub const SECTION: Section = Section {
     promises: &[
         Promise::new(
             "The query parameter dryRun asks for a dry run of a POST, a PUT, a PATCH and a DELETE.",
-            plays![every_modifying_verb_can_be_tried, a_delete_with_a_body_is_told_there],
+            plays![every_modifying_verb_can_be_tried, a_delete_with_a_body_takes_its_options_from_there],
         )
         .but("A DELETE that has a body, even {}, takes its options from there alone: the parameter is passed over, and the object is deleted."),
         Promise::new(
@@ -54,7 +54,7 @@ async fn every_modifying_verb_can_be_tried(s: &mut Scene) {
     s.expect(".data.key", "a");
 }
 
-async fn a_delete_with_a_body_is_told_there(s: &mut Scene) {
+async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").await;
     s.delete().dry_run().spelled(r#"{"dryRun": ["All"]}"#).await;
     s.expect(".data.key", "a");
@@ -73,7 +73,8 @@ async fn what_is_tried_is_defaulted_and_changed(s: &mut Scene) {
     s.of(SERVICE_ACCOUNT).await;
     s.create_as("me", "automountServiceAccountToken: false").await;
     s.of(POD).await;
-    let pod = "spec: {serviceAccountName: example, containers: [{name: app, image: nginx}]}";
+    let pod =
+        "spec: {serviceAccountName: example, schedulerName: nobody, containers: [{name: app, image: nginx}]}";
     let told = s.rehearse(|s| s.create_as("me", pod)).await.dry_run;
     // The first is a default; the others are the work of admission.
     told.expect(".spec.restartPolicy", "Always");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baton_e2e::{
     AdmissionWebhook, Review, plays, poll,
-    scenario::{Promise, Scene, Section},
+    scenario::{Promise, Scene, Section, builtin::SERVICE_ACCOUNT},
 };
 use hyper::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -68,7 +68,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 const MUTATING: &str = "MutatingWebhookConfiguration";
 
-/// A configuration that has the webhook at `path` asked about ConfigMaps of the scene.
+/// A configuration that has the webhook at `path` asked about objects of the scene.
 fn configuration(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -210,6 +210,9 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     s.apply_as("you", "data: {other: a}").dry_run().is_refused(400, message).await;
     s.delete().dry_run().is_refused(400, message).await;
     assert_eq!(webhook.reviews().len(), 1);
+    // What it isn't asked about can be tried as ever.
+    s.of(SERVICE_ACCOUNT).await;
+    s.create_as("me", "automountServiceAccountToken: false").dry_run().creates().await;
 }
 
 async fn a_webhook_is_told_which_requests_are_dry_runs(s: &mut Scene) {
