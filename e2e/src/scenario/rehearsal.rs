@@ -87,8 +87,6 @@ fn comparable(body: &Json, is_new: bool) -> Json {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     fn comparable(text: &str, is_new: bool) -> String {
         super::comparable(&text.parse().unwrap(), is_new).to_string()
     }

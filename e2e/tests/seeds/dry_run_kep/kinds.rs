@@ -118,7 +118,8 @@ async fn everything(s: &Scene) -> Vec<Tried> {
             object["apiVersion"] = json!(resource.api_version);
             object["kind"] = json!(resource.kind);
             if object["metadata"].is_null() {
-                object["metadata"] = json!({"name": "example"});
+                // What isn't in a namespace mustn't meet what other scenarios make.
+                object["metadata"] = json!({"name": format!("{}-tried", s.namespace())});
             }
             known.insert(key);
             let namespaced = capabilities.scope == Scope::Namespaced;

@@ -225,6 +225,7 @@ async fn expect_diff(s: &mut Scene, args: &str) {
     let audit = s.stage().control_plane().audit().unwrap();
     let mark = audit.mark().unwrap();
     let diff = s.kubectl(args).reading(OBJECT).fails("").says("\n-  key: a\n+  key: some value\n").await;
+    // Which says that there is a difference; more would be an error.
     assert_eq!(diff.status.code(), Some(1), "{diff}");
     assert_eq!(writes_since(s, mark).await, ["patch for trial"]);
     s.expect(".data.key", "a");
