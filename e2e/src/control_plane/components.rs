@@ -152,10 +152,14 @@ pub(super) fn url(port: u16) -> String {
     format!("https://127.0.0.1:{port}")
 }
 
+pub(super) fn etcd_url(port: u16) -> String {
+    format!("http://127.0.0.1:{port}")
+}
+
 /// etcd that forgets everything with its folder, so it needn't wait for the disk.
 pub(super) fn etcd(layout: &Layout<'_>, assets: &Assets, port: u16) -> Command {
     let mut command = Command::new(assets.path(Program::Etcd));
-    let client = format!("http://127.0.0.1:{port}");
+    let client = etcd_url(port);
     command
         .arg(format!("--data-dir={}", layout.0.join("etcd").display()))
         .arg(format!("--listen-client-urls={client}"))
@@ -169,7 +173,7 @@ pub(super) fn api_server(layout: &Layout<'_>, assets: &Assets, options: &Options
     let pki = |flag: &str, name: &str| format!("--{flag}={}", layout.pki(name).display());
     let mut command = Command::new(assets.path(Program::ApiServer));
     command
-        .arg(format!("--etcd-servers=http://127.0.0.1:{}", ports.etcd))
+        .arg(format!("--etcd-servers={}", etcd_url(ports.etcd)))
         .arg(format!("--secure-port={}", ports.api_server))
         .arg("--service-cluster-ip-range=10.96.0.0/16")
         .arg("--allow-privileged=true")

@@ -7,6 +7,7 @@
 mod access;
 mod components;
 mod outage;
+mod past;
 mod start;
 
 use std::{

@@ -86,7 +86,7 @@ impl Line {
         query::value(self.text(&["requestURI"]), key)
     }
 
-    /// What was sent. A deletion is none that the merge core knows.
+    /// What was sent. A deletion, for one, is none that the merge core knows.
     fn write(&self, live: Option<&Json>) -> Option<Write> {
         let body = self.0.get("requestObject")?.clone();
         let method = match self.text(&["verb"]) {
@@ -108,7 +108,8 @@ impl Line {
             "" => "",
             "scale" => "scale",
             "status" => "status",
-            other => panic!("nothing is known of the subresource {other}"),
+            // Such as an eviction: nothing is merged there.
+            _ => return None,
         };
         let otherwise = match method {
             Method::Create | Method::Replace => Owners::Absent,

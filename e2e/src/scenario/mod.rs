@@ -32,6 +32,8 @@
 //! does, [`Scene::kubectl`] is the way to write, and [`Scene::eventually`] to wait: they find all that was written, by
 //! whomever, in the audit log, and hold each write against its own prediction.
 //!
+//! [`Scene::rehearse`] sends a step as a dry run first, and compares the two answers.
+//!
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
 //! it. [`Promise`]s say which sentence of which document a scenario shows.
 
@@ -48,6 +50,7 @@ mod predict;
 mod promise;
 mod race;
 mod record;
+mod rehearsal;
 mod scene;
 mod show;
 mod stage;
@@ -63,6 +66,7 @@ pub use self::{
     promise::{Document, Play, Playing, Promise, Section},
     race::{Race, Rival},
     record::{Counts, Recorded},
+    rehearsal::Rehearsal,
     scene::Scene,
     stage::Stage,
     step::{Answered, Step},

@@ -45,6 +45,10 @@ impl Done<'_> {
     /// Asks the merge core. Nothing can be asked where there is no object to write to, where what is sent isn't even JSON, and
     /// where a write other than an apply is refused: then it isn't known which object would have come of it.
     pub(super) fn predict(&self, stage: &Stage) -> Result<Option<Predicted>, Error> {
+        // A scale that isn't stored doesn't tell what would become of its parent.
+        if self.dry_run && self.write.subresource == "scale" && self.outcome.is_ok() {
+            return Ok(None);
+        }
         if self.before.is_none() && !matches!(self.write.method, Method::Apply { .. } | Method::Create) {
             return Ok(None);
         }

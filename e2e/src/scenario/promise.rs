@@ -44,7 +44,7 @@ pub struct Play {
     pub run: for<'s> fn(&'s mut Scene) -> Playing<'s>,
 }
 
-/// A scenario that is played.
+/// A scenario that is played, on the thread where it began.
 pub type Playing<'s> = Pin<Box<dyn Future<Output = ()> + 's>>;
 
 impl Promise {

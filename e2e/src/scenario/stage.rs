@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Write as _,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -13,6 +14,7 @@ use std::{
 
 use baton_merge_driver::Session;
 use kube::Client;
+use tempfile::NamedTempFile;
 
 use super::{Definition, kinds::BuiltIn, record::Tally};
 use crate::{
@@ -35,6 +37,9 @@ pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 /// How long to wait before something is asked again.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
+/// What is written into the audit log.
+const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
+
 /// A control plane for scenarios.
 pub struct Stage {
     control_plane: ControlPlane,
@@ -52,7 +57,12 @@ impl Stage {
     /// # Errors
     /// When the control plane can't be started.
     pub async fn start() -> Result<Self, Error> {
-        let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+        let policy = temporary(AUDIT_POLICY)?;
+        let control_plane = ControlPlane::options()
+            .controller_manager_arg(CONTROLLERS)
+            .api_server_arg(format!("--audit-policy-file={}", policy.path().display()))
+            .start()
+            .await?;
         let client = control_plane.admin().await?;
         let release = control_plane.version().await?;
         definition::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
@@ -124,9 +134,9 @@ impl Stage {
         let text = answer.map_err(|status| Error::api(format!("read {path}"))(kube::Error::Api(status)))?;
         let file = self.control_plane.dir().join(format!("{}.json", api_version.replace('/', "__")));
         // Several scenarios may ask at the same time: nobody may see half a file.
-        let mut temporary = tempfile::NamedTempFile::new_in(self.control_plane.dir())
+        let mut temporary = NamedTempFile::new_in(self.control_plane.dir())
             .map_err(Error::file("create a file in", self.control_plane.dir()))?;
-        std::io::Write::write_all(&mut temporary, text.as_bytes()).map_err(Error::file("write", &file))?;
+        temporary.write_all(text.as_bytes()).map_err(Error::file("write", &file))?;
         fs::rename(temporary.path(), &file).map_err(Error::file("write", &file))?;
         let name = file.display().to_string();
         self.documents.lock().unwrap_or_else(PoisonError::into_inner).insert(api_version, name.clone());
@@ -174,4 +184,12 @@ impl Stage {
         poll(PATIENCE, PAUSE, in_use).await.map_err(late)?;
         Ok(object)
     }
+}
+
+/// A file with this text, as long as it is held.
+fn temporary(text: &str) -> Result<NamedTempFile, Error> {
+    let failed = || Error::file("write a file in", std::env::temp_dir());
+    let mut file = NamedTempFile::new().map_err(failed())?;
+    file.write_all(text.as_bytes()).map_err(failed())?;
+    Ok(file)
 }

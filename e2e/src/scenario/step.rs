@@ -38,6 +38,8 @@ pub struct Step<'s> {
     query: Vec<(&'static str, String)>,
     headers: Vec<(&'static str, String)>,
     expected: Expected,
+    /// What admission is expected to add: names of members.
+    added: Vec<Vec<String>>,
 }
 
 /// Which request a step makes.
@@ -90,6 +92,7 @@ impl<'s> Step<'s> {
             query: Vec::new(),
             headers: Vec::new(),
             expected: Expected::Success(None),
+            added: Vec::new(),
         }
     }
 
@@ -131,6 +134,13 @@ impl<'s> Step<'s> {
     /// Sends this text instead, to the letter. It has to mean what the scenario wrote down.
     pub fn spelled(mut self, text: &str) -> Self {
         self.verbatim = Some(text.to_owned());
+        self
+    }
+
+    /// Expects that admission adds this member, such as `.metadata.annotations`. It comes after the field manager, so it is
+    /// no part of what is predicted.
+    pub fn admission_adds(mut self, member: &str) -> Self {
+        self.added.push(member.split('.').skip(1).map(str::to_owned).collect());
         self
     }
 
@@ -220,7 +230,12 @@ impl<'s> Step<'s> {
         if let Manager::UserAgent(text) = &self.manager {
             headers.push(("user-agent", text.clone()));
         }
-        let body = self.verbatim.clone().unwrap_or_else(|| self.body.to_string());
+        let body = match (&self.verbatim, write) {
+            (Some(text), _) => text.clone(),
+            (None, Some(_)) => self.body.to_string(),
+            // A deletion that has a body takes its options from there, and none from the query.
+            (None, None) => String::new(),
+        };
         Request { method, uri: format!("{path}?{}", query.join("&")), headers, body }
     }
 
@@ -250,6 +265,8 @@ impl<'s> Step<'s> {
         // A creation begins with nothing, even where it then finds the object there.
         let creates = self.kind_of_write == KindOfWrite::Merge(Method::Create);
         let live = if creates { None } else { before.as_ref() };
+        let managed = outcome.map(|object| without(object, &self.added));
+        let outcome = managed.as_ref().map_err(|status| *status);
         let done = write.as_ref().map(|write| Done {
             resource: &self.resource,
             write,
@@ -317,6 +334,12 @@ impl<'s> Step<'s> {
     ) -> Vec<String> {
         let mut problems = Vec::new();
         problems.extend(self.expected.unmet(answered, before, after));
+        for member in &self.added {
+            let path: Vec<_> = member.iter().map(String::as_str).collect();
+            if answered.body.at(&path).is_none() {
+                problems.push(format!("expected is that admission adds .{}", path.join(".")));
+            }
+        }
         let is_done = (200..300).contains(&reply.code);
         if (self.dry_run || !is_done) && before != after {
             problems.push(format!(
@@ -341,6 +364,15 @@ pub(super) fn told(method: Method, manager: &Manager, subresource: &str) -> Stri
     let through = if subresource.is_empty() { String::new() } else { format!(" through {subresource}") };
     let force = if method == (Method::Apply { force: true }) { ", by force" } else { "" };
     format!("{verb} {}{through}{force}", manager.told())
+}
+
+/// An object without these members.
+fn without(object: &Json, members: &[Vec<String>]) -> Json {
+    let mut object = object.clone();
+    for member in members {
+        crate::transcripts::remove(&mut object, member);
+    }
+    object
 }
 
 /// What a reader of a failure wants to see of the answer: the object as it is now, or the refusal.
@@ -408,6 +440,29 @@ impl Answered {
     /// The value at a path of the answer, spelled as in conflicts.
     pub fn at(&self, path: &str) -> Option<&Json> {
         super::path::at(&self.body, path)
+    }
+
+    /// Expects this value, written in YAML, at a path of the answer.
+    #[track_caller]
+    pub fn expect(&self, path: &str, value: &str) {
+        let (wanted, found) = (body::parse_value(value), self.at(path));
+        assert!(
+            found.is_some_and(|found| found.same_value(&wanted)),
+            "expected is {wanted} at {path} of the answer, and there is {}\n{}",
+            found.map_or("nothing".to_owned(), Json::to_string),
+            show::yaml(&self.body)
+        );
+    }
+
+    /// Expects nothing at a path of the answer.
+    #[track_caller]
+    pub fn expect_absent(&self, path: &str) {
+        let found = self.at(path);
+        assert!(
+            found.is_none(),
+            "expected is nothing at {path} of the answer, and there is {}",
+            found.map_or(String::new(), Json::to_string)
+        );
     }
 
     /// The field managers in the answer, such as `kubectl (Apply)`, in their order.

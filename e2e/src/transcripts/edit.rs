@@ -52,7 +52,7 @@ pub(super) fn at_mut<'j>(json: &'j mut Json, place: &[String]) -> Option<&'j mut
 }
 
 /// Takes the value at a place out.
-pub(super) fn remove(json: &mut Json, place: &[String]) {
+pub(crate) fn remove(json: &mut Json, place: &[String]) {
     let Some((name, parent)) = place.split_last() else { return };
     match at_mut(json, parent) {
         Some(Json::List(items)) => {

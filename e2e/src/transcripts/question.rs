@@ -115,7 +115,10 @@ fn updated(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Optio
     let mut object = answered.after?.clone();
     // What changes nothing shows nothing of what is allocated.
     if answered.changed {
-        let sent = sent(write, answered.live);
+        let mut sent = sent(write, answered.live);
+        if resource.kind == "Pod" {
+            mirror_account(&mut sent);
+        }
         for path in paths_of(ALLOCATED, &resource.kind) {
             as_sent(&mut object, &sent, path, Later::Filled);
         }
@@ -146,6 +149,14 @@ fn updated(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Optio
         metadata.set("managedFields", owners.clone());
     }
     Some(object)
+}
+
+/// A Pod's account has an older name, too, which gets the value of the newer one before the field manager sees it.
+fn mirror_account(pod: &mut Json) {
+    let account = pod.at(&["spec", "serviceAccountName"]).cloned();
+    if let (Some(account), Some(spec)) = (account, pod.get_mut("spec")) {
+        spec.set("serviceAccount", account);
+    }
 }
 
 /// The object that a write asks for, as far as what is allocated is concerned.

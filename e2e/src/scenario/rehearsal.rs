@@ -1,0 +1,114 @@
+//! A dry run, and then the same for real: both answers have to be the same, but for what only a server decides.
+
+use super::{
+    Answered, Scene, Step,
+    show::{self, Failure},
+};
+use crate::merge_diff::Json;
+
+/// What was answered to a write that was tried before it was made.
+#[derive(Clone, Debug)]
+pub struct Rehearsal {
+    /// The answer to the dry run.
+    pub dry_run: Answered,
+    /// The answer to the same write for real.
+    pub real: Answered,
+}
+
+impl Scene {
+    /// Sends a step as a dry run, and then for real. Code, warnings and body of the two answers have to be the same, owners
+    /// included, but for `resourceVersion`, times of owners and of the write itself, and the `uid` and the generated name of a
+    /// new object.
+    ///
+    /// # Panics
+    /// When the answers differ in anything else, or when one of them isn't what the step expects.
+    pub async fn rehearse(&mut self, step: impl for<'s> Fn(&'s mut Self) -> Step<'s>) -> Rehearsal {
+        let dry_run = step(self).dry_run().await;
+        let real = step(self).await;
+        let bodies = [&dry_run, &real].map(|answered| comparable(&answered.body, answered.code == 201));
+        let mut problems = Vec::new();
+        if dry_run.code != real.code {
+            problems.push(format!("the dry run is answered with {}, the real one isn't", dry_run.code));
+        }
+        if dry_run.warnings != real.warnings {
+            let (tried, real) = (&dry_run.warnings, &real.warnings);
+            problems.push(format!("the dry run warns of {tried:?}, the real one of {real:?}"));
+        }
+        if bodies[0] != bodies[1] {
+            problems.push("the bodies differ".to_owned());
+        }
+        if !problems.is_empty() {
+            let nothing = Json::Null;
+            let failure = Failure {
+                scenario: self.title(),
+                sentence: "rehearsed: the dry run in the place of the prediction",
+                problems: &problems,
+                live: &nothing,
+                request: &nothing,
+                uri: "",
+                prediction: &bodies[0],
+                answer: &bodies[1],
+                code: real.code,
+            };
+            panic!("{}", show::failure(&failure));
+        }
+        Rehearsal { dry_run, real }
+    }
+}
+
+/// An answer without what two answers to the same write can't share. A member that differs by nature stays, without its value.
+fn comparable(body: &Json, is_new: bool) -> Json {
+    let mut body = body.clone();
+    if let Some(Json::List(causes)) = body.get_mut("details").and_then(|details| details.get_mut("causes")) {
+        // Those of a conflict come in any order.
+        causes.sort_by_cached_key(Json::to_string);
+    }
+    let Some(metadata) = body.get_mut("metadata") else { return body };
+    metadata.take("resourceVersion");
+    let is_generated = metadata.get("generateName").is_some();
+    let times = ["deletionTimestamp", if is_new { "creationTimestamp" } else { "" }];
+    let identity = [if is_new { "uid" } else { "" }, if is_new && is_generated { "name" } else { "" }];
+    for member in times.into_iter().chain(identity) {
+        if metadata.get(member).is_some() {
+            metadata.set(member, "*");
+        }
+    }
+    if let Some(Json::List(entries)) = metadata.get_mut("managedFields") {
+        for entry in entries.iter_mut() {
+            if entry.get("time").is_some() {
+                entry.set("time", "*");
+            }
+        }
+        // Their order goes by time.
+        entries.sort_by_cached_key(Json::to_string);
+    }
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    fn comparable(text: &str, is_new: bool) -> String {
+        super::comparable(&text.parse().unwrap(), is_new).to_string()
+    }
+
+    #[test]
+    fn what_a_server_decides_for_a_new_object_is_left_out_of_the_comparison() {
+        let tried = r#"{"metadata":{"name":"a-1","generateName":"a-","uid":"1","creationTimestamp":"t"}}"#;
+        let real = r#"{"metadata":{"name":"a-2","generateName":"a-","uid":"2","resourceVersion":"7","creationTimestamp":"u"}}"#;
+        assert_eq!(comparable(tried, true), comparable(real, true));
+        assert_ne!(comparable(tried, false), comparable(real, false));
+        assert_ne!(comparable(&tried.replace("generateName", "other"), true), comparable(real, true));
+        assert_ne!(comparable(&tried.replace("uid", "other"), true), comparable(real, true));
+    }
+
+    #[test]
+    fn owners_are_compared_but_for_their_times_and_order() {
+        let owners =
+            |entries: &str| comparable(&format!(r#"{{"metadata":{{"managedFields":[{entries}]}}}}"#), false);
+        let (a, b) = (r#"{"manager":"a","time":"1"}"#, r#"{"manager":"b","time":"1"}"#);
+        let [tried, real] = [[a, b].join(","), [b, &a.replace('1', "2")].join(",")];
+        assert_eq!(owners(&tried), owners(&real));
+        assert_ne!(owners(&tried), owners(&real.replace("\"a\"", "\"c\"")));
+        assert_ne!(owners(a), owners(r#"{"manager":"a"}"#));
+    }
+}

@@ -1,0 +1,163 @@
+//! What admission plugins with side effects do about a dry run.
+
+use std::{io::Write as _, time::Duration};
+
+use baton_e2e::{
+    ControlPlane, plays, poll,
+    scenario::{Promise, Scene, Section},
+};
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, ResourceQuota};
+use kube::{
+    Api, Client, Config,
+    api::PostParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::json;
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Admission controllers",
+    promises: &[
+        Promise::new(
+            "Admission plugins may have side effects that something puts right later, since a later check may still refuse the request.",
+            plays![a_quota_is_charged_for_what_is_refused_later],
+        ),
+        Promise::new("A quota changes with what a request asks for.", plays![a_dry_run_uses_up_no_quota]),
+        Promise::new(
+            "Admission plugins know whether a request is a dry run, and those that are built in then leave their side effects out.",
+            plays![
+                a_dry_run_uses_up_no_quota,
+                a_quota_is_charged_for_what_is_refused_later,
+                events_and_namespaces_are_left_alone,
+            ],
+        ),
+        Promise::new(
+            "ResourceQuota holds a dry run against the quota, and uses nothing of it up.",
+            plays![a_dry_run_uses_up_no_quota],
+        ),
+        Promise::new("EventRateLimit doesn't count dry runs.", plays![events_and_namespaces_are_left_alone]),
+        Promise::new(
+            "NamespaceAutoProvision makes no namespace for a dry run.",
+            plays![events_and_namespaces_are_left_alone],
+        )
+        .but("The dry run is then refused, since the namespace isn't there; the real request goes through."),
+    ],
+};
+
+/// Longer than a controller takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How many events a namespace may have at once.
+const BURST: usize = 3;
+
+fn trial() -> PostParams {
+    PostParams { dry_run: true, ..PostParams::default() }
+}
+
+fn quotas(s: &Scene) -> Api<ResourceQuota> {
+    Api::namespaced(s.stage().client().clone(), s.namespace())
+}
+
+/// A quota of this many objects, once it is in force.
+async fn set_quota(s: &Scene, count: &str) {
+    let quota = json!({"metadata": {"name": "objects"}, "spec": {"hard": {"configmaps": count}}});
+    quotas(s).create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
+    expect_used(s, "0").await;
+    let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    let probe: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
+    // Until the plugin knows it, too, it refuses everything.
+    poll(PATIENCE, PAUSE, async || objects.create(&trial(), &probe).await).await.unwrap();
+}
+
+/// Waits until this many objects count.
+async fn expect_used(s: &Scene, count: &str) {
+    let probe = async || {
+        let status = quotas(s).get("objects").await.unwrap().status.unwrap_or_default();
+        let used = status.used.unwrap_or_default().get("configmaps").map(|used| used.0.clone());
+        if used.as_deref() == Some(count) { Ok(()) } else { Err(used) }
+    };
+    let found = poll(PATIENCE, PAUSE, probe).await;
+    assert_eq!(found, Ok(()), "expected is that {count} are used");
+}
+
+/// How many objects count now.
+async fn used(s: &Scene) -> String {
+    quotas(s).get("objects").await.unwrap().status.unwrap().used.unwrap()["configmaps"].0.clone()
+}
+
+async fn a_dry_run_uses_up_no_quota(s: &mut Scene) {
+    set_quota(s, "1").await;
+    for _ in 0..3 {
+        s.create_as("me", "data: {key: a}").dry_run().await;
+    }
+    assert_eq!(used(s).await, "0");
+    s.create_as("me", "data: {key: a}").await;
+    assert_eq!(used(s).await, "1");
+    s.named("other").await;
+    s.rehearse(|s| s.create_as("me", "data: {key: a}").is_refused(403, "exceeded quota: objects")).await;
+}
+
+async fn a_quota_is_charged_for_what_is_refused_later(s: &mut Scene) {
+    set_quota(s, "5").await;
+    s.create_as("me", "data: {key: a}").await;
+    s.create_as("me", "data: {key: b}").dry_run().is_refused(409, "already exists").await;
+    assert_eq!(used(s).await, "1");
+    s.create_as("me", "data: {key: b}").is_refused(409, "already exists").await;
+    assert_eq!(used(s).await, "2");
+    // The controller counts again when something goes.
+    s.delete().await;
+    expect_used(s, "0").await;
+}
+
+async fn events_and_namespaces_are_left_alone(s: &mut Scene) {
+    let configuration = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "EventRateLimit", "configuration": {
+            "apiVersion": "eventratelimit.admission.k8s.io/v1alpha1",
+            "kind": "Configuration",
+            "limits": [{"type": "Namespace", "qps": 1, "burst": BURST}],
+        }}],
+    });
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(configuration.to_string().as_bytes()).unwrap();
+    // Neither plugin is on by default.
+    let cluster = ControlPlane::options()
+        .api_server_arg("--enable-admission-plugins=EventRateLimit,NamespaceAutoProvision")
+        .api_server_arg(format!("--admission-control-config-file={}", file.path().display()))
+        .start();
+    let cluster = cluster.await.unwrap();
+    assert_eq!(cluster.version().await.unwrap(), s.stage().release());
+    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    // What is refused isn't to be sent again.
+    config.default_retry = false;
+    let client = Client::try_from(config).unwrap();
+
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let objects: Api<ConfigMap> = Api::namespaced(client.clone(), "provided");
+    let object: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "example"}})).unwrap();
+    let tried = objects.create(&trial(), &object).await;
+    assert!(matches!(&tried, Err(kube::Error::Api(status)) if status.code == 404), "{tried:?}");
+    assert_eq!(namespaces.get_opt("provided").await.unwrap(), None);
+    objects.create(&PostParams::default(), &object).await.unwrap();
+    assert!(namespaces.get_opt("provided").await.unwrap().is_some());
+
+    let events: Api<Event> = Api::namespaced(client, "provided");
+    let codes = async |options: &PostParams| {
+        let code = async |i: usize| {
+            let event = json!({"metadata": {"name": format!("event-{i}")}, "involvedObject": {"namespace": "provided"}});
+            match events.create(options, &serde_json::from_value(event).unwrap()).await {
+                Ok(_) => 201,
+                Err(kube::Error::Api(status)) => status.code,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        join_all((0..10 * BURST).map(code)).await
+    };
+    assert_eq!(codes(&trial()).await, [201; 10 * BURST]);
+    let codes = codes(&PostParams::default()).await;
+    assert!(codes.contains(&429) && codes.contains(&201), "{codes:?}");
+}

@@ -1,0 +1,149 @@
+//! What a dry run is for: to be told what a write would do.
+
+use baton_e2e::{
+    plays,
+    scenario::{
+        Promise, Scene, Section,
+        builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
+    },
+};
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Summary",
+    promises: &[
+        Promise::new(
+            "A request to any endpoint that modifies can be sent only to see whether it would succeed.",
+            plays![a_new_object_is_answered_as_for_real, a_change_is_answered_as_for_real],
+        ),
+        Promise::new(
+            "A dry run runs into the same merge conflicts as the real request.",
+            plays![a_conflict_is_told_by_a_dry_run],
+        ),
+        Promise::new(
+            "A dry run runs into the same validation as the real request.",
+            plays![what_is_invalid_is_told_by_a_dry_run],
+        ),
+        Promise::new(
+            "A dry run goes through the same admission chain as the real request.",
+            plays![what_admission_forbids_is_told_by_a_dry_run],
+        ),
+        Promise::new(
+            "A dry run tells what the write would have made of the object, without having made it.",
+            plays![a_dry_run_tells_what_would_come_of_it],
+        ),
+        Promise::new(
+            "The answer to a dry run is as close as possible to the one without: same code, same warnings, same body, same owners.",
+            plays![
+                a_new_object_is_answered_as_for_real,
+                a_change_is_answered_as_for_real,
+                a_deployment_is_answered_as_for_real,
+                a_deletion_is_answered_as_for_real,
+                a_warning_is_given_as_for_real,
+            ],
+        )
+        .but("What differs: uid, times and a generated name are other ones each time, and the answer has no new resourceVersion."),
+    ],
+};
+
+async fn a_new_object_is_answered_as_for_real(s: &mut Scene) {
+    s.rehearse(|s| s.create_as("kubectl-create", "data: {key: some value}").creates()).await;
+    s.expect_owner(".data.key", "kubectl-create (Update)");
+    s.named("other").await;
+    s.rehearse(|s| s.apply_as("kubectl", "data: {key: some value}").creates()).await;
+    s.expect_owner(".data.key", "kubectl (Apply)");
+}
+
+async fn a_change_is_answered_as_for_real(s: &mut Scene) {
+    s.apply_as("kubectl", "data: {key: some value, other: x}").await;
+    s.rehearse(|s| s.update_as("controller", "data: {key: new value}")).await;
+    s.rehearse(|s| s.merge_patch_as("patcher", "data: {patched: a}")).await;
+    s.rehearse(|s| s.strategic_patch_as("patcher", "data: {patched: b}")).await;
+    s.rehearse(|s| s.json_patch_as("patcher", "[{op: add, path: /data/more, value: c}]")).await;
+    s.rehearse(|s| s.replace_as("replacer", "data: {key: last value}")).await;
+    s.rehearse(|s| s.apply_as("kubectl", "data: {key: last value}")).await;
+    s.expect_owners(".data.key", &["kubectl (Apply)", "replacer (Update)"]);
+    s.expect_absent(".data.patched");
+}
+
+async fn a_deployment_is_answered_as_for_real(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.rehearse(|s| s.create_as("kubectl-create", super::DEPLOYMENT).creates()).await;
+    s.rehearse(|s| {
+        s.apply_as("kubectl", "spec: {template: {spec: {containers: [{name: app, image: httpd}]}}}")
+            .by_force()
+    })
+    .await;
+    s.rehearse(|s| s.merge_patch_as("kubectl-edit", "spec: {paused: true}")).await;
+    s.expect(".metadata.generation", "3");
+}
+
+async fn a_deletion_is_answered_as_for_real(s: &mut Scene) {
+    s.create_as("kubectl-create", "data: {key: some value}").await;
+    s.rehearse(Scene::delete).await;
+    s.expect_absent("");
+}
+
+async fn a_warning_is_given_as_for_real(s: &mut Scene) {
+    let answers = s
+        .rehearse(|s| s.create_as("me", "{data: {key: a}, date: {key: b}}").with("fieldValidation", "Warn"))
+        .await;
+    assert!(answers.dry_run.warnings[0].contains("unknown field"), "{:?}", answers.dry_run.warnings);
+}
+
+async fn a_conflict_is_told_by_a_dry_run(s: &mut Scene) {
+    s.apply_as("one", "data: {key: a}").await;
+    s.update_as("two", "data: {other: a}").await;
+    let conflicting = "data: {key: b, other: b}";
+    s.rehearse(|s| {
+        s.apply_as("three", conflicting)
+            .conflicts_with("one", ".data.key")
+            .conflicts_with("two", ".data.other")
+    })
+    .await;
+    s.apply_as("three", conflicting).by_force().dry_run().await;
+    s.expect_owner(".data.key", "one (Apply)");
+    s.rehearse(|s| s.apply_as("three", conflicting).by_force()).await;
+    s.expect_owner(".data.key", "three (Apply)");
+}
+
+async fn what_is_invalid_is_told_by_a_dry_run(s: &mut Scene) {
+    s.rehearse(|s| {
+        s.create_as("me", "data: {no key: a}").is_refused(422, "a valid config key must consist of")
+    })
+    .await;
+    s.rehearse(|s| s.create_as("me", "data: {key: [no string]}").is_refused(400, "cannot unmarshal")).await;
+    s.rehearse(|s| s.apply_as("me", "date: {key: a}").is_refused(500, ".date: field not declared in schema"))
+        .await;
+    s.create_as("me", "data: {key: a}").await;
+    s.rehearse(|s| {
+        s.merge_patch_as("me", "data: {no key: a}").is_refused(422, "a valid config key must consist of")
+    })
+    .await;
+    s.rehearse(|s| {
+        s.merge_patch_as("me", "metadata: {resourceVersion: '1'}").is_refused(409, "has been modified")
+    })
+    .await;
+    s.of(DEPLOYMENT).await;
+    let other = "spec: {selector: {matchLabels: {app: other}}}";
+    s.rehearse(|s| s.create_as("me", other).is_refused(422, "`selector` does not match template `labels`"))
+        .await;
+}
+
+async fn what_admission_forbids_is_told_by_a_dry_run(s: &mut Scene) {
+    s.of(SERVICE_ACCOUNT).await;
+    s.create_as("me", "automountServiceAccountToken: false").await;
+    s.of(POD).await;
+    let pod = "spec: {serviceAccountName: example, priorityClassName: highest, containers: [{name: app, image: nginx}]}";
+    s.rehearse(|s| s.create_as("me", pod).is_refused(403, "no PriorityClass with name highest was found"))
+        .await;
+}
+
+async fn a_dry_run_tells_what_would_come_of_it(s: &mut Scene) {
+    s.create_as("controller", "data: {key: a}").await;
+    let told = s.apply_as("kubectl", "data: {key: b, other: c}").by_force().dry_run().await;
+    told.expect(".data", "{key: b, other: c}");
+    assert_eq!(told.managers(), ["kubectl (Apply)", "controller (Update)"]);
+    s.expect(".data", "{key: a}");
+    s.expect_managers(&["controller (Update)"]);
+}

@@ -1,0 +1,143 @@
+//! Values that the server makes up.
+
+use baton_e2e::{
+    merge_diff::Json,
+    plays,
+    scenario::{Answered, Promise, Scene, Section},
+};
+use jiff::{SignedDuration, Timestamp};
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Generated values",
+    promises: &[
+        Promise::new(
+            "Before an object is stored, the server makes up the name that generateName asks for, at random, and the uid.",
+            plays![names_and_uids_are_made_up],
+        ),
+        Promise::new(
+            "The server records in creationTimestamp and deletionTimestamp when an object was created and deleted.",
+            plays![times_are_recorded],
+        ),
+        Promise::new(
+            "The resourceVersion goes with what is stored of the object.",
+            plays![the_resource_version_goes_with_what_is_stored],
+        ),
+        Promise::new(
+            "The uid stays empty in a dry run, since the real one would be another.",
+            plays![a_dry_run_makes_up_a_uid_of_its_own],
+        )
+        .but("The answer has a uid, and the object that is then created has another."),
+        Promise::new(
+            "The generated name stays empty in a dry run, since the real one would be another.",
+            plays![a_dry_run_makes_up_a_name_of_its_own],
+        )
+        .but("The answer has a name, and the object that is then created has another."),
+        Promise::new(
+            "A dry run sets creationTimestamp as a real request does.",
+            plays![a_dry_run_sets_the_time_of_creation],
+        ),
+        Promise::new(
+            "A dry run sets deletionTimestamp as a real request does.",
+            plays![a_dry_run_sets_the_time_of_deletion],
+        ),
+        Promise::new(
+            "The resourceVersion stays empty in the dry run of a creation.",
+            plays![a_new_object_has_no_resource_version],
+        ),
+        Promise::new(
+            "The resourceVersion stays what it is in the dry run of an update.",
+            plays![a_change_keeps_the_resource_version],
+        ),
+    ],
+};
+
+const GENERATE: &str = "{metadata: {generateName: web-}, data: {key: a}}";
+const HELD: &str = "{metadata: {finalizers: [example.com/hold]}, data: {key: a}}";
+
+fn text(answer: &Answered, path: &str) -> String {
+    answer.at(path).and_then(Json::as_str).unwrap_or_default().to_owned()
+}
+
+#[track_caller]
+fn expect_now(answer: &Answered, path: &str) {
+    let time: Timestamp = text(answer, path).parse().unwrap();
+    let age = Timestamp::now().duration_since(time).abs();
+    assert!(age < SignedDuration::from_secs(30), "{path} is {time}");
+}
+
+async fn names_and_uids_are_made_up(s: &mut Scene) {
+    let one = s.create_as("me", GENERATE).await;
+    let other = s.create_as("me", GENERATE).await;
+    for path in [".metadata.name", ".metadata.uid"] {
+        assert_ne!(text(&one, path), text(&other, path), "{path}");
+    }
+    assert!(text(&one, ".metadata.name").starts_with("web-"));
+    assert_eq!(text(&one, ".metadata.uid").len(), 36);
+}
+
+async fn times_are_recorded(s: &mut Scene) {
+    expect_now(&s.create_as("me", HELD).await, ".metadata.creationTimestamp");
+    s.expect_absent(".metadata.deletionTimestamp");
+    expect_now(&s.delete().await, ".metadata.deletionTimestamp");
+}
+
+async fn the_resource_version_goes_with_what_is_stored(s: &mut Scene) {
+    let created = s.create_as("me", "data: {key: a}").await;
+    let changed = s.merge_patch_as("me", "data: {key: b}").await;
+    assert_ne!(text(&created, ".metadata.resourceVersion"), text(&changed, ".metadata.resourceVersion"));
+    let unchanged = s.merge_patch_as("me", "data: {key: b}").changes_nothing().await;
+    assert_eq!(text(&unchanged, ".metadata.resourceVersion"), text(&changed, ".metadata.resourceVersion"));
+}
+
+async fn a_dry_run_makes_up_a_uid_of_its_own(s: &mut Scene) {
+    let answers = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
+    let [told, real] = [answers.dry_run, answers.real].map(|answer| text(&answer, ".metadata.uid"));
+    assert_eq!(told.len(), 36);
+    assert_ne!(told, real);
+}
+
+async fn a_dry_run_makes_up_a_name_of_its_own(s: &mut Scene) {
+    let answers = s.rehearse(|s| s.create_as("me", GENERATE)).await;
+    let [told, real] = [answers.dry_run, answers.real].map(|answer| text(&answer, ".metadata.name"));
+    assert!(told.starts_with("web-") && told.len() > 4);
+    assert_ne!(told, real);
+    s.named(&told).await;
+    s.expect_absent("");
+}
+
+async fn a_dry_run_sets_the_time_of_creation(s: &mut Scene) {
+    let answers = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
+    expect_now(&answers.dry_run, ".metadata.creationTimestamp");
+    let changed = s.merge_patch_as("me", "data: {key: b}").dry_run().await;
+    assert_eq!(
+        text(&changed, ".metadata.creationTimestamp"),
+        text(&answers.real, ".metadata.creationTimestamp")
+    );
+}
+
+async fn a_dry_run_sets_the_time_of_deletion(s: &mut Scene) {
+    s.create_as("me", HELD).await;
+    let told = s.delete().dry_run().await;
+    expect_now(&told, ".metadata.deletionTimestamp");
+    told.expect(".metadata.deletionGracePeriodSeconds", "0");
+    s.expect_absent(".metadata.deletionTimestamp");
+    s.rehearse(Scene::delete).await;
+}
+
+async fn a_new_object_has_no_resource_version(s: &mut Scene) {
+    s.create_as("me", "data: {key: a}").dry_run().await.expect_absent(".metadata.resourceVersion");
+    s.apply_as("me", "data: {key: a}").dry_run().await.expect_absent(".metadata.resourceVersion");
+}
+
+async fn a_change_keeps_the_resource_version(s: &mut Scene) {
+    let version = text(&s.create_as("me", "data: {key: a}").await, ".metadata.resourceVersion");
+    for answer in [
+        s.update_as("me", "data: {key: b}").dry_run().await,
+        s.merge_patch_as("me", "data: {key: b}").dry_run().await,
+        s.apply_as("you", "data: {other: b}").dry_run().await,
+    ] {
+        assert_eq!(text(&answer, ".metadata.resourceVersion"), version);
+    }
+    s.expect(".data", "{key: a}");
+}

@@ -1,0 +1,249 @@
+//! Dry runs of every kind that the API server stores.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use baton_e2e::{
+    plays, poll,
+    scenario::{
+        Promise, Scene, Section,
+        builtin::{POD, SERVICE, SERVICE_ACCOUNT},
+    },
+};
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{Pod, ServiceAccount},
+};
+use kube::{
+    Api, ResourceExt as _,
+    api::{
+        ApiResource, DeleteParams, DynamicObject, EvictParams, ListParams, Patch, PatchParams, PostParams,
+    },
+    discovery::{Discovery, Scope, verbs},
+};
+use serde_json::{Value, json};
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Test Plan",
+    promises: &[
+        Promise::new(
+            "Objects of every kind that the API server knows can be created for trial, and nothing of it is stored.",
+            plays![every_kind_is_created_for_trial],
+        ),
+        Promise::new(
+            "Objects of every kind can be patched, replaced and deleted for trial, one by one and all at once.",
+            plays![every_kind_in_a_namespace_is_changed_for_trial],
+        ),
+        Promise::new(
+            "Subresources through which something is done, such as an eviction, are wired for dry runs, too.",
+            plays![pods_are_bound_and_evicted_for_trial],
+        ),
+        Promise::new(
+            "The dry run of a Service takes neither an address nor a port.",
+            plays![a_service_takes_no_address_and_no_port_for_trial],
+        )
+        .but(
+            "The answer shows an address and a port that no Service ever gets, and an address that is taken isn't noticed: there the \
+             real request is refused, and the dry run isn't.",
+        ),
+        Promise::new(
+            "The OpenAPI documents say which operations can be tried, for clients to look there first.",
+            plays![every_operation_that_stores_has_the_parameter],
+        )
+        .but("For custom resources they don't say that all of them can be deleted for trial, which works all the same."),
+    ],
+};
+
+/// Longer than a controller takes.
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A resource that can be created and listed, and the object of it that is tried.
+struct Tried {
+    resource: ApiResource,
+    namespaced: bool,
+    object: DynamicObject,
+}
+
+impl Tried {
+    fn api(&self, s: &Scene) -> Api<DynamicObject> {
+        let client = s.stage().client().clone();
+        if self.namespaced {
+            Api::namespaced_with(client, s.namespace(), &self.resource)
+        } else {
+            Api::all_with(client, &self.resource)
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.object.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    fn told(&self) -> String {
+        format!("{} {}", self.resource.api_version, self.resource.kind)
+    }
+}
+
+fn done<T>(answer: kube::Result<T>, what: &str) -> T {
+    answer.unwrap_or_else(|error| panic!("{what}: {error}"))
+}
+
+/// All that the server stores, but for what scenarios define.
+async fn everything(s: &Scene) -> Vec<Tried> {
+    // Without it there are no Pods.
+    let accounts: Api<ServiceAccount> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    poll(PATIENCE, PAUSE, async || accounts.get("default").await).await.unwrap();
+    let request = rcgen::CertificateParams::default().serialize_request(&rcgen::KeyPair::generate().unwrap());
+    let request = ByteString(request.unwrap().pem().unwrap().into_bytes());
+    let bodies = include_str!("kinds.yaml")
+        .replace("$NAMESPACE", s.namespace())
+        .replace("$REQUEST", json!(request).as_str().unwrap());
+    let mut bodies: BTreeMap<String, Value> = serde_norway::from_str(&bodies).unwrap();
+    let discovery = Discovery::new(s.stage().client().clone()).exclude(&["example.com"]).run().await.unwrap();
+    let mut tried = Vec::new();
+    let mut known = BTreeSet::new();
+    for group in discovery.groups() {
+        for (resource, capabilities) in
+            group.versions().flat_map(|version| group.versioned_resources(version))
+        {
+            if ![verbs::CREATE, verbs::LIST].iter().all(|verb| capabilities.supports_operation(verb)) {
+                continue;
+            }
+            let key = [&resource.group, &resource.plural].map(String::as_str).join("/");
+            let key = key.trim_start_matches('/').to_owned();
+            let mut object = bodies.get(&key).unwrap_or_else(|| panic!("kinds.yaml has no {key}")).clone();
+            object["apiVersion"] = json!(resource.api_version);
+            object["kind"] = json!(resource.kind);
+            if object["metadata"].is_null() {
+                // What isn't in a namespace mustn't meet what other scenarios make.
+                object["metadata"] = json!({"name": format!("{}-tried", s.namespace())});
+            }
+            known.insert(key);
+            let namespaced = capabilities.scope == Scope::Namespaced;
+            tried.push(Tried { resource, namespaced, object: serde_json::from_value(object).unwrap() });
+        }
+    }
+    bodies.retain(|key, _| !known.contains(key));
+    assert!(bodies.is_empty(), "the server doesn't have {:?}", bodies.keys());
+    tried
+}
+
+async fn every_kind_is_created_for_trial(s: &mut Scene) {
+    let options = PostParams { dry_run: true, ..PostParams::default() };
+    let everything = everything(s).await;
+    assert!(everything.len() > 50, "there are more kinds than {}", everything.len());
+    for tried in everything {
+        let (api, what) = (tried.api(s), tried.told());
+        let told = done(api.create(&options, &tried.object).await, &what);
+        assert_eq!(
+            (told.metadata.name.as_deref(), &told.metadata.resource_version),
+            (Some(tried.name()), &None),
+            "{what}"
+        );
+        assert_eq!(api.get_opt(tried.name()).await.unwrap(), None, "{what}");
+    }
+}
+
+async fn every_kind_in_a_namespace_is_changed_for_trial(s: &mut Scene) {
+    let tried: Vec<_> = everything(s).await.into_iter().filter(|tried| tried.namespaced).collect();
+    assert!(tried.len() > 25, "there are more kinds in namespaces than {}", tried.len());
+    let trial = PostParams { dry_run: true, ..PostParams::default() };
+    for tried in tried {
+        let (api, what) = (tried.api(s), tried.told());
+        // The other versions of a kind find what is there already.
+        if api.get_opt(tried.name()).await.unwrap().is_none() {
+            done(api.create(&PostParams::default(), &tried.object).await, &what);
+        }
+        let is_changed = |object: &DynamicObject| object.labels().contains_key("tried");
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"tried": "true"}}}));
+        let options = PatchParams { dry_run: true, ..PatchParams::default() };
+        let told = api.patch(tried.name(), &options, &patch).await;
+        assert!(is_changed(&done(told, &what)), "{what}");
+        let replaced = async || {
+            let mut object = api.get(tried.name()).await?;
+            object.labels_mut().insert("tried".to_owned(), "true".to_owned());
+            api.replace(tried.name(), &trial, &object).await
+        };
+        // Controllers may come between the read and the write.
+        let told = poll(PATIENCE, PAUSE, replaced).await;
+        assert!(is_changed(&done(told, &what)), "{what}");
+        let options = DeleteParams { dry_run: true, ..DeleteParams::default() };
+        done(api.delete(tried.name(), &options).await, &what);
+        done(api.delete_collection(&options, &ListParams::default()).await, &what);
+        let live = done(api.get(tried.name()).await, &what);
+        assert!(!is_changed(&live) && live.metadata.deletion_timestamp.is_none(), "{what}: {live:?}");
+    }
+}
+
+async fn pods_are_bound_and_evicted_for_trial(s: &mut Scene) {
+    s.of(SERVICE_ACCOUNT).await;
+    s.create_as("me", "automountServiceAccountToken: false").await;
+    s.of(POD).await;
+    s.create_as(
+        "me",
+        "spec: {serviceAccountName: example, schedulerName: nobody, containers: [{name: app, image: nginx}]}",
+    )
+    .await;
+    let pods: Api<Pod> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    let options = PostParams { dry_run: true, ..PostParams::default() };
+    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": s.name()}, "target": {"kind": "Node", "name": "any"}});
+    let bound: Value = pods.create_subresource("binding", s.name(), &options, &binding).await.unwrap();
+    assert_eq!(bound["status"], "Success");
+    pods.evict(s.name(), &EvictParams { post_options: options, ..EvictParams::default() }).await.unwrap();
+    s.look().await;
+    s.expect_absent(".spec.nodeName");
+    s.expect_absent(".metadata.deletionTimestamp");
+    pods.evict(s.name(), &EvictParams::default()).await.unwrap();
+    s.look().await;
+    s.expect_absent("");
+}
+
+async fn a_service_takes_no_address_and_no_port_for_trial(s: &mut Scene) {
+    s.of(SERVICE).await;
+    let service = "spec: {type: NodePort, ports: [{port: 80}]}";
+    for told in [s.create_as("me", service).dry_run().await, s.create_as("me", service).dry_run().await] {
+        told.expect(".spec.clusterIP", "10.96.0.0");
+        told.expect(".spec.ports[0].nodePort", "32769");
+    }
+    let chosen = "spec: {type: NodePort, clusterIP: 10.96.0.77, ports: [{port: 80, nodePort: 30077}]}";
+    s.rehearse(|s| s.create_as("me", chosen)).await;
+    s.named("other").await;
+    let port = "spec: {type: NodePort, ports: [{port: 80, nodePort: 30077}]}";
+    s.rehearse(|s| s.create_as("me", port).is_refused(422, "provided port is already allocated")).await;
+    let address = "spec: {clusterIP: 10.96.0.77, ports: [{port: 80}]}";
+    s.create_as("me", address).dry_run().creates().await.expect(".spec.clusterIP", "10.96.0.77");
+    s.create_as("me", address).is_refused(422, "provided IP is already allocated").await;
+}
+
+async fn every_operation_that_stores_has_the_parameter(s: &mut Scene) {
+    let read = async |path: &str| {
+        let request = hyper::Request::get(path).body(Vec::new()).unwrap();
+        s.stage().client().request::<Value>(request).await.unwrap()
+    };
+    let documents = read("/openapi/v3").await["paths"].as_object().unwrap().clone();
+    let mut lacking = Vec::new();
+    let mut count = 0;
+    for document in documents.keys().filter(|document| !document.contains("example.com")) {
+        let document = read(&format!("/openapi/v3/{document}")).await;
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            for method in ["post", "put", "patch", "delete"] {
+                let operation = &operations[method];
+                // What goes to a pod isn't stored anywhere.
+                if operation.is_null() || operation["x-kubernetes-action"] == "connect" {
+                    continue;
+                }
+                let parameters = [operation, operations].map(|level| level["parameters"].as_array());
+                let has_it = parameters.into_iter().flatten().flatten().any(|one| one["name"] == "dryRun");
+                if !has_it {
+                    lacking.push(format!("{method} {path}"));
+                }
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(lacking, ["delete /apis/baton.rs/v1alpha1/namespaces/{namespace}/workloads"]);
+    assert!(count > 300, "there are more operations than {count}");
+}

@@ -1,0 +1,244 @@
+//! The flag by which kubectl is asked for a dry run.
+
+use std::time::Duration;
+
+use baton_e2e::{
+    Mark, plays, poll,
+    scenario::{Promise, Scene, Section},
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+
+pub const GRADUATION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Graduation Criteria",
+    promises: &[
+        Promise::new(
+            "A diff is made of a dry run: it shows what would change, and changes nothing.",
+            plays![a_diff_is_made_of_a_dry_run, a_diff_of_server_side_apply_is_made_of_a_dry_run],
+        ),
+        Promise::new(
+            "The flag --server-dry-run is deprecated from 1.18 on, and replaced by --dry-run=server.",
+            plays![the_old_flag_is_gone],
+        )
+        .but("It is gone."),
+        Promise::new(
+            "The form --dry-run=true is deprecated from 1.18 on, kept during the deprecation, and removed then.",
+            plays![booleans_are_still_understood],
+        )
+        .but("It is still there, with a warning: it means --dry-run=client."),
+    ],
+};
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "kubectl",
+    promises: &[
+        Promise::new("kubectl passes the parameter dryRun on when a flag says so.", plays![server_sends_a_dry_run]),
+        Promise::new(
+            "kubectl apply --server-dry-run exercises server-side apply until the flag is removed after another release.",
+            plays![the_old_flag_is_gone, server_side_apply_can_be_tried],
+        )
+        .but("The flag is gone; kubectl apply --server-side --dry-run=server does that now."),
+        Promise::new(
+            "kubectl apply and kubectl create have the flag --dry-run.",
+            plays![client_sends_nothing, server_sends_a_dry_run],
+        ),
+        Promise::new("Its values are none, client and server.", plays![none_sends_the_real_request, client_sends_nothing, server_sends_a_dry_run]),
+        Promise::new(
+            "The default is client, as --dry-run=true was.",
+            plays![without_the_flag_everything_is_real, the_flag_alone_still_means_client],
+        )
+        .but("Without the flag everything is real: the default is none. The flag without a value means client."),
+        Promise::new(
+            "With client, kubectl prints the object that it would send, and sends nothing.",
+            plays![client_sends_nothing],
+        )
+        .but("Together with --server-side it is refused: there is nothing of a server-side apply that a client could show."),
+        Promise::new("With server, kubectl sends the request, and nothing of it is stored.", plays![server_sends_a_dry_run]),
+        Promise::new("Boolean values are deprecated, and removed after two releases.", plays![booleans_are_still_understood])
+            .but("They are still understood, with a warning."),
+        Promise::new("A boolean that is true means client, one that is false none.", plays![booleans_are_still_understood]),
+        Promise::new(
+            "The flag without a value is deprecated at first, and needs one after two releases.",
+            plays![the_flag_alone_still_means_client, an_empty_value_is_refused],
+        )
+        .but("--dry-run alone is still understood, with a warning; --dry-run= is refused."),
+        Promise::new(
+            "Scripts have to say --dry-run=client or --dry-run=server.",
+            plays![client_sends_nothing, server_sends_a_dry_run],
+        ),
+        Promise::new("Any other value is refused, and the message names those that there are.", plays![any_other_value_is_refused]),
+    ],
+};
+
+/// Longer than it takes to write down a request.
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What kubectl reads.
+const OBJECT: &str = "data: {key: some value}";
+
+/// Calls kubectl, has it say this, and returns the writes that it sent.
+async fn sent(s: &mut Scene, args: &str, says: &str) -> Vec<String> {
+    let mark = s.stage().control_plane().audit().unwrap().mark().unwrap();
+    s.kubectl(args).reading(OBJECT).says(says).await;
+    writes_since(s, mark).await
+}
+
+/// The writes to objects of the subject's kind that were sent since a mark: their verbs, and which of them were dry runs.
+async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
+    let audit = s.stage().control_plane().audit().unwrap();
+    // All of them are written down once a later request is.
+    let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    objects.get_opt("the-last").await.unwrap();
+    let is_written = async || {
+        let found = audit.since(mark).unwrap().namespace(s.namespace());
+        if found.iter().any(|request| request.name.as_deref() == Some("the-last")) {
+            Ok(found)
+        } else {
+            Err(())
+        }
+    };
+    let found = poll(PATIENCE, PAUSE, is_written).await.unwrap().resource("configmaps").writes();
+    let told = |dry_run| if dry_run { " for trial" } else { "" };
+    found.iter().map(|request| format!("{}{}", request.verb, told(request.is_dry_run()))).collect()
+}
+
+const NOTHING: [&str; 0] = [];
+
+async fn without_the_flag_everything_is_real(s: &mut Scene) {
+    assert_eq!(sent(s, "create -f -", "configmap/example created\n").await, ["create"]);
+    s.expect(".data.key", "some value");
+    assert_eq!(sent(s, "delete configmap example", r#"configmap "example" deleted"#).await, ["delete"]);
+    s.expect_absent("");
+    s.kubectl("apply --help").says("--dry-run='none'").await;
+}
+
+async fn none_sends_the_real_request(s: &mut Scene) {
+    assert_eq!(sent(s, "create -f - --dry-run=none", "configmap/example created\n").await, ["create"]);
+    assert_eq!(sent(s, "apply --server-side -f - --dry-run=none", "serverside-applied\n").await, ["patch"]);
+    s.expect_owners(".data.key", &["kubectl (Apply)", "kubectl-create (Update)"]);
+    assert_eq!(sent(s, "delete -f - --dry-run=none", "deleted").await, ["delete"]);
+    s.expect_absent("");
+}
+
+async fn client_sends_nothing(s: &mut Scene) {
+    assert_eq!(sent(s, "create -f - --dry-run=client", "configmap/example created (dry run)").await, NOTHING);
+    assert_eq!(sent(s, "create -f - --dry-run=client -o yaml", "key: some value").await, NOTHING);
+    assert_eq!(sent(s, "apply -f - --dry-run=client", "configmap/example created (dry run)").await, NOTHING);
+    s.expect_absent("");
+    s.create_as("me", "data: {key: a}").await;
+    assert_eq!(
+        sent(s, "apply -f - --dry-run=client", "configmap/example configured (dry run)").await,
+        NOTHING
+    );
+    assert_eq!(sent(s, "label configmap example a=b --dry-run=client", "labeled (dry run)").await, NOTHING);
+    assert_eq!(sent(s, "delete configmap example --dry-run=client", "(dry run)").await, NOTHING);
+    s.expect(".data", "{key: a}");
+    s.kubectl("apply --server-side -f - --dry-run=client")
+        .reading(OBJECT)
+        .fails("--dry-run=client doesn't work with --server-side (did you mean --dry-run=server instead?)")
+        .await;
+}
+
+async fn server_sends_a_dry_run(s: &mut Scene) {
+    let created = "configmap/example created (server dry run)";
+    assert_eq!(sent(s, "create -f - --dry-run=server", created).await, ["create for trial"]);
+    assert_eq!(sent(s, "apply -f - --dry-run=server", created).await, ["create for trial"]);
+    s.expect_absent("");
+    s.create_as("me", "data: {key: a}").await;
+    let configured = "configmap/example configured (server dry run)";
+    assert_eq!(sent(s, "apply -f - --dry-run=server", configured).await.last().unwrap(), "patch for trial");
+    assert_eq!(
+        sent(s, "label configmap example a=b --dry-run=server", "(server dry run)").await,
+        ["patch for trial"]
+    );
+    assert_eq!(sent(s, "replace -f - --dry-run=server", "(server dry run)").await, ["update for trial"]);
+    assert_eq!(
+        sent(s, "delete configmap example --dry-run=server", "(server dry run)").await,
+        ["delete for trial"]
+    );
+    s.expect(".data", "{key: a}");
+    s.expect_managers(&["me (Update)"]);
+}
+
+async fn server_side_apply_can_be_tried(s: &mut Scene) {
+    let applied = "configmap/example serverside-applied (server dry run)";
+    assert_eq!(sent(s, "apply --server-side -f - --dry-run=server", applied).await, ["patch for trial"]);
+    s.expect_absent("");
+    s.create_as("me", "data: {key: a}").await;
+    s.kubectl("apply --server-side -f - --dry-run=server")
+        .reading(OBJECT)
+        .fails(r#"conflict with "me" using v1: .data.key"#)
+        .await;
+    let merged =
+        sent(s, "apply --server-side --force-conflicts -f - --dry-run=server -o yaml", "key: some value");
+    assert_eq!(merged.await, ["patch for trial"]);
+    s.expect(".data.key", "a");
+}
+
+async fn the_old_flag_is_gone(s: &mut Scene) {
+    s.kubectl("apply -f - --server-dry-run").reading(OBJECT).fails("unknown flag: --server-dry-run").await;
+    s.expect_absent("");
+    assert_eq!(
+        sent(s, "apply -f - --dry-run=server", "created (server dry run)").await,
+        ["create for trial"]
+    );
+}
+
+async fn booleans_are_still_understood(s: &mut Scene) {
+    for value in ["true", "1"] {
+        let warning = format!(
+            "--dry-run={value} is deprecated (boolean value) and can be replaced with --dry-run=client"
+        );
+        assert_eq!(sent(s, &format!("create -f - --dry-run={value}"), &warning).await, NOTHING);
+    }
+    s.expect_absent("");
+    let warning = "--dry-run=false is deprecated (boolean value) and can be replaced with --dry-run=none";
+    assert_eq!(sent(s, "create -f - --dry-run=false", warning).await, ["create"]);
+    s.expect(".data.key", "some value");
+}
+
+async fn the_flag_alone_still_means_client(s: &mut Scene) {
+    let warning = "--dry-run is deprecated and can be replaced with --dry-run=client";
+    assert_eq!(sent(s, "create -f - --dry-run", warning).await, NOTHING);
+    assert_eq!(sent(s, "create -f - --dry-run", "configmap/example created (dry run)").await, NOTHING);
+    s.expect_absent("");
+}
+
+async fn an_empty_value_is_refused(s: &mut Scene) {
+    s.kubectl("create -f - --dry-run=").reading(OBJECT).fails("Invalid dry-run value ()").await;
+    s.expect_absent("");
+}
+
+async fn any_other_value_is_refused(s: &mut Scene) {
+    for command in ["create -f -", "apply -f -", "apply --server-side -f -", "delete -f -"] {
+        let message = r#"Invalid dry-run value (Server). Must be "none", "server", or "client"."#;
+        s.kubectl(&format!("{command} --dry-run=Server")).reading(OBJECT).fails(message).await;
+    }
+    s.expect_absent("");
+}
+
+/// A diff of what kubectl reads, from `a`.
+async fn expect_diff(s: &mut Scene, args: &str) {
+    let audit = s.stage().control_plane().audit().unwrap();
+    let mark = audit.mark().unwrap();
+    let diff = s.kubectl(args).reading(OBJECT).fails("").says("\n-  key: a\n+  key: some value\n").await;
+    // Which says that there is a difference; more would be an error.
+    assert_eq!(diff.status.code(), Some(1), "{diff}");
+    assert_eq!(writes_since(s, mark).await, ["patch for trial"]);
+    s.expect(".data.key", "a");
+    let same = s.kubectl(args).reading("data: {key: a}").await;
+    assert_eq!(same.stdout, "");
+}
+
+async fn a_diff_is_made_of_a_dry_run(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {key: a}").await;
+    expect_diff(s, "diff -f -").await;
+}
+
+async fn a_diff_of_server_side_apply_is_made_of_a_dry_run(s: &mut Scene) {
+    s.kubectl("apply --server-side -f -").reading("data: {key: a}").await;
+    expect_diff(s, "diff --server-side -f -").await;
+}

@@ -1,0 +1,160 @@
+//! What becomes of a dry run where objects are stored.
+
+use std::pin::pin;
+
+use baton_e2e::{
+    plays,
+    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+};
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, WatchEvent, WatchParams},
+};
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Storage",
+    promises: &[
+        Promise::new(
+            "The storage learns of a dry run from the options of a request, those of a deletion included.",
+            plays![options_in_a_body_count, a_collection_can_be_deleted_for_trial],
+        ),
+        Promise::new(
+            "A dry run stores nothing.",
+            plays![nobody_who_watches_sees_a_dry_run, a_collection_can_be_deleted_for_trial],
+        ),
+        Promise::new(
+            "The storage says that it has done it, and that success is what the user gets.",
+            plays![success_is_told],
+        ),
+        Promise::new(
+            "A dry run behaves as close as possible to a regular request.",
+            plays![what_is_refused_late_is_refused_in_a_dry_run, subresources_are_tried_as_for_real],
+        )
+        .but("A refusal by the storage names the object's key without /registry in a dry run."),
+        Promise::new(
+            "To create for trial what is already there is refused with AlreadyExists.",
+            plays![what_is_there_cannot_be_created_for_trial],
+        ),
+        Promise::new(
+            "To update for trial what isn't there is refused with NotFound.",
+            plays![what_is_not_there_cannot_be_changed_for_trial],
+        ),
+    ],
+};
+
+fn config_maps(s: &Scene) -> Api<ConfigMap> {
+    Api::namespaced(s.stage().client().clone(), s.namespace())
+}
+
+async fn names(s: &Scene) -> Vec<String> {
+    config_maps(s).list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect()
+}
+
+async fn options_in_a_body_count(s: &mut Scene) {
+    s.create_as("me", "data: {key: a}").await;
+    s.delete().dry_run().spelled(r#"{"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}"#).await;
+    s.expect(".data.key", "a");
+    let options = DeleteParams { dry_run: true, ..DeleteParams::default() };
+    config_maps(s).delete(s.name(), &options).await.unwrap();
+    assert_eq!(names(s).await, ["example"]);
+}
+
+async fn a_collection_can_be_deleted_for_trial(s: &mut Scene) {
+    for name in ["one", "two"] {
+        s.named(name).await;
+        s.create_as("me", "data: {key: a}").await;
+    }
+    let options = DeleteParams { dry_run: true, ..DeleteParams::default() };
+    let told = config_maps(s).delete_collection(&options, &ListParams::default()).await.unwrap();
+    assert_eq!(told.left().unwrap().items.len(), 2);
+    assert_eq!(names(s).await, ["one", "two"]);
+    config_maps(s).delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
+    assert_eq!(names(s).await, [""; 0]);
+}
+
+async fn nobody_who_watches_sees_a_dry_run(s: &mut Scene) {
+    s.create_as("me", "data: {key: a}").await;
+    let objects = config_maps(s);
+    let now = objects.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    s.update_as("me", "data: {key: b}").dry_run().await;
+    s.apply_as("you", "data: {other: b}").dry_run().await;
+    s.merge_patch_as("me", "metadata: {finalizers: [example.com/hold]}").dry_run().await;
+    s.delete().dry_run().await;
+    s.named("other").await;
+    s.create_as("me", "data: {key: b}").dry_run().await;
+    s.apply_as("me", "data: {key: b}").dry_run().await;
+    s.named("last").await;
+    s.create_as("me", "data: {key: c}").await;
+    let mut seen = pin!(objects.watch(&WatchParams::default(), &now).await.unwrap());
+    match seen.next().await {
+        Some(Ok(WatchEvent::Added(object))) => assert_eq!(object.name_any(), "last"),
+        other => panic!("the first that is seen should be the last write: {other:?}"),
+    }
+}
+
+async fn success_is_told(s: &mut Scene) {
+    assert_eq!(s.create_as("me", "data: {key: a}").dry_run().await.code, 201);
+    s.create_as("me", "data: {key: a}").await;
+    assert_eq!(s.update_as("me", "data: {key: b}").dry_run().await.code, 200);
+    let deleted = s.delete().dry_run().await;
+    deleted.expect(".status", "Success");
+    deleted.expect(".details.name", "example");
+    s.expect(".data.key", "a");
+}
+
+async fn what_is_refused_late_is_refused_in_a_dry_run(s: &mut Scene) {
+    s.create_as("me", "data: {key: a}").await;
+    s.rehearse(|s| {
+        s.update_as("me", "metadata: {resourceVersion: '1'}").is_refused(409, "has been modified")
+    })
+    .await;
+    let uid = "metadata: {uid: 00000000-0000-0000-0000-000000000000}";
+    let refused = "Precondition failed: UID in precondition";
+    let told = s.update_as("me", uid).dry_run().is_refused(409, refused).await;
+    let real = s.update_as("me", uid).is_refused(409, refused).await;
+    // The key in the message is the only difference.
+    assert_eq!(told.body.to_string(), real.body.to_string().replace("Key: /registry/", "Key: /"));
+    s.merge_patch_as("me", "immutable: true").await;
+    s.rehearse(|s| s.merge_patch_as("me", "data: {key: b}").is_refused(422, "field is immutable")).await;
+    s.delete()
+        .spelled(r#"{"dryRun": ["All"], "preconditions": {"resourceVersion": "1"}}"#)
+        .is_refused(409, "in the precondition")
+        .await;
+}
+
+async fn subresources_are_tried_as_for_real(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.create_as("me", super::DEPLOYMENT).await;
+    let told = s.status_as("controller", "status: {observedGeneration: 1, replicas: 2}").dry_run().await;
+    told.expect(".status.replicas", "2");
+    s.expect_absent(".status.replicas");
+    s.rehearse(|s| s.status_as("controller", "status: {observedGeneration: 1, replicas: 2}")).await;
+    s.scale_as("autoscaler", 5).dry_run().await.expect(".spec.replicas", "5");
+    s.expect(".spec.replicas", "2");
+    s.rehearse(|s| s.scale_as("autoscaler", 5)).await;
+    s.rehearse(|s| s.scale_as("autoscaler", -1).is_refused(422, "must be greater than or equal to 0")).await;
+    s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
+}
+
+async fn what_is_there_cannot_be_created_for_trial(s: &mut Scene) {
+    s.create_as("me", "data: {key: a}").await;
+    let refused =
+        s.rehearse(|s| s.create_as("you", "data: {key: b}").is_refused(409, "already exists")).await.dry_run;
+    refused.expect(".reason", "AlreadyExists");
+    s.expect_managers(&["me (Update)"]);
+}
+
+async fn what_is_not_there_cannot_be_changed_for_trial(s: &mut Scene) {
+    let message = r#"configmaps "example" not found"#;
+    let refused = s.rehearse(|s| s.replace_as("me", "data: {key: a}").is_refused(404, message)).await.dry_run;
+    refused.expect(".reason", "NotFound");
+    s.rehearse(|s| s.merge_patch_as("me", "data: {key: a}").is_refused(404, message)).await;
+    s.rehearse(|s| s.strategic_patch_as("me", "data: {key: a}").is_refused(404, message)).await;
+    s.rehearse(|s| s.json_patch_as("me", "[{op: add, path: /data, value: {}}]").is_refused(404, message))
+        .await;
+    s.rehearse(|s| s.delete().is_refused(404, message)).await;
+    s.rehearse(|s| s.apply_as("me", "data: {key: a}").creates()).await;
+}

@@ -1,0 +1,240 @@
+//! What webhooks are asked about dry runs, and what they have to say first.
+
+use std::time::Duration;
+
+use baton_e2e::{
+    AdmissionWebhook, Review, plays, poll,
+    scenario::{Promise, Scene, Section, builtin::SERVICE_ACCOUNT},
+};
+use hyper::Request;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, api::PostParams};
+use serde_json::{Value, json};
+
+pub const SECTION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Admission controllers: webhooks",
+    promises: &[
+        Promise::new(
+            "What a mutating webhook changes is in the answer to a dry run.",
+            plays![a_mutating_webhook_changes_what_is_tried],
+        )
+        .and_tests(&["webhook.rs::a_mutation_is_seen_in_the_answer_to_a_dry_run_and_in_what_is_kept"]),
+        Promise::new(
+            "What a validating webhook denies is denied in a dry run.",
+            plays![a_validating_webhook_denies_what_is_tried],
+        )
+        .and_tests(&["webhook.rs::a_denial_reaches_whoever_writes_with_the_reason_for_it"]),
+        Promise::new(
+            "A webhook declares in a field of its configuration whether dry runs are safe with it.",
+            plays![a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_let_dry_runs_through],
+        )
+        .but("The field is sideEffects, not dryRunnable; None and NoneOnDryRun say that they are."),
+        Promise::new(
+            "A dry run that a webhook without support for it would be asked about is refused as a whole, with 400 Bad Request.",
+            plays![a_webhook_with_side_effects_stops_dry_runs],
+        )
+        .but("v1 takes no webhook with side effects any more. Only those are left that an older release has stored."),
+        Promise::new(
+            "A webhook without support for dry runs isn't called for one.",
+            plays![a_webhook_with_side_effects_stops_dry_runs],
+        ),
+        Promise::new(
+            "In v1beta1, a webhook that declares nothing doesn't support dry runs.",
+            plays![a_webhook_has_to_declare_that_dry_runs_are_safe],
+        )
+        .but("v1beta1 is gone, and in v1 a webhook that declares nothing is refused."),
+        Promise::new(
+            "In v1 the declaration is true by default and deprecated, and from v2 on every webhook has to support dry runs.",
+            plays![a_webhook_has_to_declare_that_dry_runs_are_safe],
+        )
+        .but("v1 has no default: sideEffects is required, and only values that support dry runs are valid. There is no v2."),
+        Promise::new(
+            "A webhook is told in the AdmissionReview whether the request is a dry run; by default it is none.",
+            plays![a_webhook_is_told_which_requests_are_dry_runs],
+        )
+        .and_tests(&["webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs"]),
+        Promise::new(
+            "That it is no dry run doesn't mean that it will be stored: a later step may still refuse it.",
+            plays![a_request_that_is_no_dry_run_may_be_refused_later],
+        ),
+    ],
+};
+
+/// Longer than an API server takes to notice a configuration.
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
+const VALIDATING: &str = "ValidatingWebhookConfiguration";
+const MUTATING: &str = "MutatingWebhookConfiguration";
+
+/// A configuration that has the webhook at `path` asked about objects of the scene.
+fn configuration(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": s.namespace()},
+        "webhooks": [{
+            "name": "dry-run.webhook.test",
+            "clientConfig": webhook.client_config(path),
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": s.namespace()}},
+            "rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+            "admissionReviewVersions": ["v1"],
+        }],
+    })
+}
+
+async fn register(s: &Scene, configuration: &Value) -> kube::Result<Value> {
+    let plural = format!("{}s", configuration["kind"].as_str().unwrap().to_lowercase());
+    let uri = format!("/apis/admissionregistration.k8s.io/v1/{plural}?fieldValidation=Strict");
+    s.stage().client().request(Request::post(uri).body(configuration.to_string().into_bytes()).unwrap()).await
+}
+
+/// Tries to create an object that is no scenario's subject.
+async fn probe(s: &Scene) -> kube::Result<ConfigMap> {
+    let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
+    let object = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
+    objects.create(&PostParams { dry_run: true, ..PostParams::default() }, &object).await
+}
+
+/// Has a webhook asked that declares this, and waits until it is.
+async fn ask(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, declared: &str) {
+    let mut configuration = configuration(s, webhook, kind, path);
+    configuration["webhooks"][0]["sideEffects"] = json!(declared);
+    register(s, &configuration).await.unwrap();
+    let is_asked = poll(PATIENCE, PAUSE, async || {
+        let answer = probe(s).await;
+        if webhook.reviews().iter().any(|review| review.path == path) { Ok(()) } else { Err(answer) }
+    });
+    is_asked.await.unwrap_or_else(|answer| panic!("nobody asks {path}; last answer: {answer:?}"));
+}
+
+/// What a webhook was asked about the subject: by which path, what is done, and whether it is a dry run.
+fn asked(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<bool>)> {
+    let about_subject = |review: &Review| review.name.as_deref() == Some(s.name());
+    let reviews = webhook.reviews().into_iter().filter(about_subject);
+    reviews.map(|review| (review.path, review.operation, review.dry_run)).collect()
+}
+
+async fn a_mutating_webhook_changes_what_is_tried(s: &mut Scene) {
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    ask(s, &webhook, MUTATING, "/mutate", "None").await;
+    let created =
+        s.rehearse(|s| s.create_as("me", "data: {key: a}").admission_adds(".metadata.annotations")).await;
+    created.dry_run.expect(".metadata.annotations", "{webhook.test/touched: 'true'}");
+    s.named("other").await;
+    s.rehearse(|s| s.apply_as("me", "data: {key: a}").admission_adds(".metadata.annotations")).await;
+    s.expect(".metadata.annotations", "{webhook.test/touched: 'true'}");
+}
+
+async fn a_validating_webhook_denies_what_is_tried(s: &mut Scene) {
+    s.create_as("me", "data: {key: a}").await;
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    ask(s, &webhook, VALIDATING, "/deny", "None").await;
+    let message = "denied the request: the hook at /deny denies everything";
+    s.rehearse(|s| s.create_as("me", "data: {key: a}").is_refused(400, message)).await;
+    s.rehearse(|s| s.update_as("me", "data: {key: b}").is_refused(400, message)).await;
+    s.rehearse(|s| s.apply_as("me", "data: {other: b}").is_refused(400, message)).await;
+    s.rehearse(|s| s.delete().is_refused(400, message)).await;
+    s.expect(".data", "{key: a}");
+}
+
+async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Scene) {
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    for kind in [VALIDATING, MUTATING] {
+        let mut configuration = configuration(s, &webhook, kind, "/any");
+        let mut refusal = async |field: &str, value: Value| {
+            configuration["webhooks"][0][field] = value;
+            match register(s, &configuration).await {
+                Err(kube::Error::Api(status)) => (status.code, status.message.clone()),
+                other => panic!("this should be refused: {other:?}"),
+            }
+        };
+        let unsupported = |value: &str| {
+            format!(r#"Unsupported value: "{value}": supported values: "None", "NoneOnDryRun""#)
+        };
+        for (declared, told) in [
+            (Value::Null, "Required value: must specify one of None, NoneOnDryRun".to_owned()),
+            (json!("Some"), unsupported("Some")),
+            (json!("Unknown"), unsupported("Unknown")),
+        ] {
+            let (code, message) = refusal("sideEffects", declared).await;
+            let wanted = format!("webhooks[0].sideEffects: {told}");
+            assert!(code == 422 && message.ends_with(&wanted), "{code}: {message}");
+        }
+        let (code, message) = refusal("dryRunnable", json!(true)).await;
+        assert!(
+            code == 400 && message.contains(r#"unknown field "webhooks[0].dryRunnable""#),
+            "{code}: {message}"
+        );
+    }
+}
+
+async fn both_declarations_let_dry_runs_through(s: &mut Scene) {
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    ask(s, &webhook, VALIDATING, "/validate", "None").await;
+    ask(s, &webhook, MUTATING, "/any", "NoneOnDryRun").await;
+    s.create_as("me", "data: {key: a}").dry_run().await;
+    let created = |path: &str| (path.to_owned(), "CREATE".to_owned(), Some(true));
+    assert_eq!(asked(s, &webhook), ["/any", "/validate"].map(created));
+}
+
+async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    // As a release before 1.22 stored it.
+    let mut old = configuration(s, &webhook, VALIDATING, "/any");
+    old["metadata"]["uid"] = json!("5d1f7f6e-3b3e-4d2f-9a51-0c4f5b1f0a1e");
+    let hook = old["webhooks"][0].as_object_mut().unwrap();
+    hook.extend([
+        ("sideEffects".to_owned(), json!("Some")),
+        ("failurePolicy".to_owned(), json!("Fail")),
+        ("matchPolicy".to_owned(), json!("Equivalent")),
+        ("objectSelector".to_owned(), json!({})),
+        ("timeoutSeconds".to_owned(), json!(10)),
+    ]);
+    hook["rules"][0]["scope"] = json!("*");
+    let key = format!("validatingwebhookconfigurations/{}", s.namespace());
+    s.stage().control_plane().put_into_etcd(&key, &old).await.unwrap();
+    let is_in_force = poll(PATIENCE, PAUSE, async || match probe(s).await {
+        Err(error) => Ok(error),
+        Ok(_) => Err("nothing is refused"),
+    });
+    is_in_force.await.unwrap();
+
+    let message = r#"admission webhook "dry-run.webhook.test" does not support dry run"#;
+    let refused = s.create_as("me", "data: {key: a}").dry_run().is_refused(400, message).await;
+    refused.expect(".reason", "BadRequest");
+    assert_eq!(webhook.reviews(), []);
+    s.create_as("me", "data: {key: a}").await;
+    assert_eq!(asked(s, &webhook), [("/any".to_owned(), "CREATE".to_owned(), Some(false))]);
+    s.apply_as("you", "data: {other: a}").dry_run().is_refused(400, message).await;
+    s.delete().dry_run().is_refused(400, message).await;
+    assert_eq!(webhook.reviews().len(), 1);
+    // What it isn't asked about can be tried as ever.
+    s.of(SERVICE_ACCOUNT).await;
+    s.create_as("me", "automountServiceAccountToken: false").dry_run().creates().await;
+}
+
+async fn a_webhook_is_told_which_requests_are_dry_runs(s: &mut Scene) {
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    ask(s, &webhook, VALIDATING, "/validate", "NoneOnDryRun").await;
+    s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
+    s.rehearse(|s| s.update_as("me", "data: {key: b}")).await;
+    s.rehearse(|s| s.apply_as("you", "data: {other: b}")).await;
+    s.rehearse(Scene::delete).await;
+    let review = |operation: &str, dry_run| ("/validate".to_owned(), operation.to_owned(), Some(dry_run));
+    let expected: Vec<_> = ["CREATE", "UPDATE", "UPDATE", "DELETE"]
+        .into_iter()
+        .flat_map(|operation| [review(operation, true), review(operation, false)])
+        .collect();
+    assert_eq!(asked(s, &webhook), expected);
+}
+
+async fn a_request_that_is_no_dry_run_may_be_refused_later(s: &mut Scene) {
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    ask(s, &webhook, MUTATING, "/any", "None").await;
+    ask(s, &webhook, VALIDATING, "/deny", "None").await;
+    s.create_as("me", "data: {key: a}").is_refused(400, "denied the request").await;
+    let created = |path: &str| (path.to_owned(), "CREATE".to_owned(), Some(false));
+    assert_eq!(asked(s, &webhook), ["/any", "/deny"].map(created));
+}
