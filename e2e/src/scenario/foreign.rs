@@ -187,6 +187,9 @@ impl Scene {
                 None if is_whole => Ok(Some(response)),
                 None => Ok(after.clone().filter(|_| i + 1 == count)),
             };
+            // Controllers write while kubectl runs.
+            let by = by
+                .filter(|by| !by.starts_with("kubectl") || line.text(&["userAgent"]).starts_with("kubectl/"));
             match (&live, &outcome) {
                 (Some(live), Err(refusal)) => {
                     self.hold(by, &sent, line.write(live.as_ref()), live.as_ref(), Err(refusal));

@@ -101,23 +101,20 @@ fn main() -> ExitCode {
 /// Holds the documents against what was played.
 fn documents(stage: &Stage, played: &Played) -> ExitCode {
     let played = played.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = || {
-        let table = docs::File::of("seeds.md");
-        let mut outdated = Vec::new();
-        if !table.is_up_to_date(&docs::table::render(&sections(), stage.release()))? {
-            outdated.push(table.name().to_owned());
-        }
-        let tutorial = docs::File::of("server-side-apply.md");
-        if !tutorial.is_up_to_date(&docs::tutorial::render(&tutorial.read()?, &played)?)? {
-            outdated.push(tutorial.name().to_owned());
-        }
-        Ok::<_, Box<dyn std::error::Error>>(outdated)
+    let compare = || {
+        let (table, tutorial) = (docs::File::of("seeds.md"), docs::File::of("server-side-apply.md"));
+        let wanted = docs::tutorial::render(&tutorial.read()?, &played)?;
+        let differences = [
+            table.outdated(&docs::table::render(&sections(), stage.release()))?,
+            tutorial.outdated(&wanted)?,
+        ];
+        Ok::<_, Box<dyn std::error::Error>>(differences.into_iter().flatten().collect::<String>())
     };
-    match made() {
-        Ok(outdated) if outdated.is_empty() => ExitCode::SUCCESS,
-        Ok(outdated) => {
+    match compare() {
+        Ok(differences) if differences.is_empty() => ExitCode::SUCCESS,
+        Ok(differences) => {
             let again = format!("{}=1 cargo test -p baton-e2e --test seeds", docs::WRITE_DOCS);
-            eprintln!("docs/ doesn't tell what was played: {}. Run `{again}`", outdated.join(", "));
+            eprintln!("{differences}\ndocs/ doesn't tell what was played; run `{again}`");
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -34,23 +34,21 @@ impl File {
         }
     }
 
-    /// Whether it says this; with [`WRITE_DOCS`] set, it does afterwards.
+    /// In what it differs from this, if it does; with [`WRITE_DOCS`] set, it is written instead.
     ///
     /// # Errors
     /// When it can't be read or written.
-    pub fn is_up_to_date(&self, wanted: &str) -> Result<bool, Error> {
-        if self.read()? == wanted {
-            return Ok(true);
+    pub fn outdated(&self, wanted: &str) -> Result<Option<String>, Error> {
+        let found = self.read()?;
+        if found == wanted {
+            return Ok(None);
         }
         if env::var_os(WRITE_DOCS).is_none_or(|value| value.is_empty()) {
-            return Ok(false);
+            let name = format!("docs/{}", self.name);
+            let diff = similar::TextDiff::from_lines(&found, wanted);
+            return Ok(Some(diff.unified_diff().header(&name, "as it was played").to_string()));
         }
         fs::write(&self.path, wanted).map_err(Error::file("write", &self.path))?;
-        Ok(true)
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        self.name
+        Ok(None)
     }
 }
