@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     merge_diff::Json,
+    query,
     raw::{Answer, Reply, Request},
     transcripts::{Method, Owners, Resource, Write, answer, judge::Verdict},
 };
@@ -214,21 +215,21 @@ impl<'s> Step<'s> {
                 ("DELETE", "application/json", format!("{}/{}", self.resource.path(namespace), self.name))
             }
         };
-        let mut query = self.query.clone();
+        let mut parameters = self.query.clone();
         if let Manager::Named(name) = &self.manager {
-            query.insert(0, ("fieldManager", name.clone()));
+            parameters.insert(0, ("fieldManager", query::escape(name)));
         }
         if self.kind_of_write == KindOfWrite::Merge(Method::Apply { force: true }) {
-            query.push(("force", "true".to_owned()));
+            parameters.push(("force", "true".to_owned()));
         }
-        let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let parameters: Vec<_> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut headers = self.headers.clone();
         headers.push(("content-type", content_type.to_owned()));
         if let Manager::UserAgent(text) = &self.manager {
             headers.push(("user-agent", text.clone()));
         }
         let body = self.verbatim.clone().unwrap_or_else(|| self.body.to_string());
-        Request { method, uri: format!("{path}?{}", query.join("&")), headers, body }
+        Request { method, uri: format!("{path}?{}", parameters.join("&")), headers, body }
     }
 
     async fn send(self) -> Answered {
