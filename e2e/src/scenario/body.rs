@@ -2,7 +2,7 @@
 
 use crate::{
     merge_diff::Json,
-    transcripts::{Owners, Resource},
+    transcripts::{Owners, Resource, perform},
 };
 
 /// A document of a scenario: YAML, and so JSON too.
@@ -41,9 +41,20 @@ pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
     whole
 }
 
-/// What a body other than an apply's, or a patch, says of `managedFields`.
-pub(super) fn owners_in(body: &Json, otherwise: Owners) -> Owners {
+/// What a body other than an apply's, or a patch, says of `managedFields`; a patch of single entries says it of those of the
+/// live object.
+pub(super) fn owners_in(body: &Json, live: Option<&Json>, otherwise: Owners) -> Owners {
     if let Json::List(operations) = body {
+        let about_one = |operation: &Json| {
+            let path = operation.get("path").and_then(Json::as_str).unwrap_or_default();
+            path.starts_with("/metadata/managedFields/")
+        };
+        if operations.iter().any(about_one) {
+            let mut patched = live.cloned().unwrap_or_else(Json::object);
+            operations.iter().for_each(|operation| perform(&mut patched, operation));
+            let owners = patched.at(&["metadata", "managedFields"]);
+            return owners.map_or(Owners::Absent, |owners| Owners::Given(owners.clone()));
+        }
         let about_owners = |operation: &&Json| {
             operation.get("path").and_then(Json::as_str) == Some("/metadata/managedFields")
                 && operation.get("op").and_then(Json::as_str) != Some("test")

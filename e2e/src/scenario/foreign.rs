@@ -56,7 +56,7 @@ impl Line {
     }
 
     /// What was sent. A deletion is none that the merge core knows.
-    fn write(&self) -> Option<Write> {
+    fn write(&self, live: Option<&Json>) -> Option<Write> {
         let body = self.0.get("requestObject")?.clone();
         let method = match self.text(&["verb"]) {
             "create" => Method::Create,
@@ -88,7 +88,7 @@ impl Line {
             subresource,
             version: self.text(&["objectRef", "apiVersion"]).to_owned(),
             manager: manager.recorded().to_owned(),
-            owners: body::owners_in(&body, otherwise),
+            owners: body::owners_in(&body, live, otherwise),
             body,
         })
     }
@@ -134,7 +134,7 @@ impl Scene {
         dry_run: bool,
     ) {
         let uri = line.text(&["requestURI"]);
-        let Some(write) = line.write() else {
+        let Some(write) = line.write(before) else {
             self.stage().tally().add(None);
             return;
         };

@@ -44,8 +44,8 @@ pub struct Play {
     pub run: for<'s> fn(&'s mut Scene) -> Playing<'s>,
 }
 
-/// A scenario that is played.
-pub type Playing<'s> = Pin<Box<dyn Future<Output = ()> + Send + 's>>;
+/// A scenario that is played, on the thread that it began on: nothing that it holds has to be `Send`.
+pub type Playing<'s> = Pin<Box<dyn Future<Output = ()> + 's>>;
 
 impl Promise {
     /// A promise, with the scenarios that show it kept.

@@ -199,7 +199,7 @@ impl<'s> Step<'s> {
             subresource: self.subresource,
             version: self.resource.version.clone(),
             manager: self.manager.recorded().to_owned(),
-            owners: body::owners_in(&self.body, otherwise),
+            owners: body::owners_in(&self.body, self.scene.live.as_ref(), otherwise),
             body: self.body.clone(),
         })
     }

@@ -72,7 +72,7 @@ pub(super) fn pointer(place: &[String]) -> String {
 }
 
 /// Performs one operation of a JSON patch: an addition, a replacement or a removal.
-pub(super) fn perform(json: &mut Json, operation: &Json) {
+pub(crate) fn perform(json: &mut Json, operation: &Json) {
     let path = operation.get("path").and_then(Json::as_str).unwrap_or_default();
     let place: Place =
         path.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
@@ -80,8 +80,12 @@ pub(super) fn perform(json: &mut Json, operation: &Json) {
         (None, _) => remove(json, &place),
         (Some(value), Some((name, parent))) => match at_mut(json, parent) {
             Some(Json::List(items)) => {
-                if let Some(item) = name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
-                    *item = value.clone();
+                let adds = operation.get("op").and_then(Json::as_str) == Some("add");
+                match name.parse::<usize>() {
+                    Ok(index) if adds && index <= items.len() => items.insert(index, value.clone()),
+                    Ok(index) => items.get_mut(index).into_iter().for_each(|item| *item = value.clone()),
+                    // Behind the last one.
+                    Err(_) => items.push(value.clone()),
                 }
             }
             Some(object) => object.set(name, value.clone()),
@@ -114,6 +118,19 @@ mod tests {
         let base = json(r#"{"a":{"b":1,"c":[1,2]},"d":1}"#);
         let over = json(r#"{"a":{"b":null,"c":[3]},"e":{}}"#);
         assert_eq!(overlaid(&base, &over), json(r#"{"a":{"c":[3]},"d":1,"e":{}}"#));
+    }
+
+    #[test]
+    fn an_operation_inserts_replaces_or_removes_an_item() {
+        let performed = |operation: &str| {
+            let mut value = json(r#"{"a":[1,2]}"#);
+            perform(&mut value, &json(operation));
+            value.to_string()
+        };
+        assert_eq!(performed(r#"{"op":"add","path":"/a/1","value":3}"#), r#"{"a":[1,3,2]}"#);
+        assert_eq!(performed(r#"{"op":"add","path":"/a/-","value":3}"#), r#"{"a":[1,2,3]}"#);
+        assert_eq!(performed(r#"{"op":"replace","path":"/a/1","value":3}"#), r#"{"a":[1,3]}"#);
+        assert_eq!(performed(r#"{"op":"remove","path":"/a/0"}"#), r#"{"a":[2]}"#);
     }
 
     #[test]

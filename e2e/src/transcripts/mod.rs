@@ -19,7 +19,7 @@ pub(crate) mod time;
 pub mod transcript;
 mod write;
 
-pub(crate) use edit::overlaid;
+pub(crate) use edit::{overlaid, perform};
 pub use resource::{Resource, Schema};
 pub use server::Server;
 pub use write::{Method, Owners, Write};

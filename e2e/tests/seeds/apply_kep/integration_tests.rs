@@ -58,7 +58,10 @@ pub const GRADUATION: Section = Section {
 
 async fn apply_creates_in_any_storage(s: &mut Scene) {
     for (kind, spec) in [
-        (builtin::POD, "spec: {containers: [{name: app, image: nginx:1}]}"),
+        (
+            builtin::POD,
+            "spec: {automountServiceAccountToken: false, schedulerName: none, containers: [{name: app, image: nginx:1}]}",
+        ),
         (builtin::SERVICE, "spec: {ports: [{port: 80}]}"),
         (builtin::DEPLOYMENT, WEB),
         (builtin::CONFIG_MAP, "data: {a: b}"),
@@ -103,10 +106,7 @@ async fn managed_fields_have_one_form(s: &mut Scene) {
         entries.iter().map(|entry| entry.members().iter().map(|(name, _)| name.as_str()).collect()).collect();
     let form = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1"];
     assert_eq!(members, [form, form]);
-    s.expect(
-        ".metadata.managedFields[0].fieldsV1",
-        "{'f:metadata': {'f:labels': {'f:a': {}}}, 'f:data': {}}",
-    );
+    s.expect(".metadata.managedFields[0].fieldsV1", "{'f:metadata': {'f:labels': {'f:a': {}}}}");
     s.expect(".metadata.managedFields[1].fieldsV1", "{'f:data': {'f:c': {}}}");
     s.expect(".metadata.managedFields[1].fieldsType", "FieldsV1");
     s.expect(".metadata.managedFields[1].apiVersion", "v1");
@@ -209,14 +209,14 @@ async fn kubectl_takes_over_by_force(s: &mut Scene) {
     s.kubectl("apply --server-side --force-conflicts -f -").reading("data: {a: '2'}").await;
     s.expect_owner(".data.a", "kubectl (Apply)");
     s.kubectl("apply --server-side --field-manager=pipeline -f -").reading("data: {a: '2'}").await;
-    s.expect_owners(".data.a", &["kubectl (Apply)", "pipeline (Apply)"]);
+    s.expect_owners(".data.a", &["pipeline (Apply)", "kubectl (Apply)"]);
 }
 
 /// Manifests as they follow each other in a repository.
 const MANIFESTS: [&str; 4] = [
-    "metadata: {labels: {team: blue}}\nspec: {selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 81}]}",
+    "metadata: {labels: {team: blue}}\nspec: {selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 443}]}",
     "metadata: {labels: {team: red, tier: front}}\nspec: {selector: {app: web}, ports: [{name: a, port: 80, targetPort: http}]}",
-    "metadata: {labels: {team: red}}\nspec: {selector: {app: web, tier: front}, ports: [{name: c, port: 82}, {name: a, port: 80}]}",
+    "metadata: {labels: {team: red}}\nspec: {selector: {app: web, tier: front}, ports: [{name: c, port: 53}, {name: a, port: 80}]}",
     "spec: {selector: {app: web}, ports: [{name: a, port: 80}], sessionAffinity: ClientIP}",
 ];
 

@@ -1,11 +1,13 @@
 //! What the plan tests of the merge itself.
 
+use std::time::Duration;
+
 use baton_e2e::{
-    plays,
+    plays, poll,
     scenario::{BuiltIn, Definition, Promise, Scene, Section, builtin},
 };
 
-use super::WEB;
+use super::wire;
 
 pub const MERGE: Section = Section {
     document: super::DOCUMENT,
@@ -76,10 +78,17 @@ pub const MERGE: Section = Section {
         ),
         Promise::new(
             "Apply works where entries tell of versions that are gone or were never there.",
-            plays![a_version_that_is_gone, a_version_that_never_was],
+            plays![a_version_that_never_was, a_version_that_is_gone],
+        )
+        .but(
+            "where a definition has lost a version that an entry tells of, every apply to the custom resource fails, and \
+             any other write costs it all owners, until somebody takes the entry out; built-in kinds drop such an entry",
         ),
     ],
 };
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(50);
 
 const SHAPE: &str = "spec:
   type: object
@@ -127,8 +136,8 @@ async fn objects_without_a_schema_are_merged_by_their_looks(s: &mut Scene) {
     s.apply_as("alice", "spec: {map: {a: 1}, list: [{name: a}], text: x}").await;
     s.apply_as("bob", "spec: {map: {b: {c: 2}}}").await;
     s.expect(".spec", "{map: {a: 1, b: {c: 2}}, list: [{name: a}], text: x}");
-    s.expect_fields("alice (Apply)", &[".spec.map.a", ".spec.list", ".spec.text"]);
-    s.expect_fields("bob (Apply)", &[".spec.map.b.c"]);
+    s.expect_fields("alice (Apply)", &[".spec.map", ".spec.map.a", ".spec.list", ".spec.text"]);
+    s.expect_fields("bob (Apply)", &[".spec.map", ".spec.map.b", ".spec.map.b.c"]);
     s.apply_as("bob", "spec: {list: [{name: b}]}").conflicts_with("alice", ".spec.list").await;
 }
 
@@ -247,8 +256,8 @@ async fn apply_works_without_a_schema(s: &mut Scene) {
     s.apply_as("bob", "spec: {a: {b: 2}}").conflicts_with("alice", ".spec.a.b").await;
     s.apply_as("bob", "spec: {a: {b: {now: a map}}}").by_force().await;
     s.expect(".spec", "{a: {b: {now: a map}, c: [2]}}");
-    s.expect_fields("alice (Apply)", &[".spec.a.c"]);
-    s.expect_fields("bob (Apply)", &[".spec.a.b.now"]);
+    s.expect_fields("alice (Apply)", &[".spec.a", ".spec.a.c"]);
+    s.expect_fields("bob (Apply)", &[".spec.a", ".spec.a.b", ".spec.a.b.now"]);
 }
 
 async fn apply_works_for_leaves(s: &mut Scene) {
@@ -351,7 +360,21 @@ async fn a_recursive_type_is_followed_all_the_way(s: &mut Scene) {
     };
     s.apply_as("alice", &of("typ: integer")).is_refused(500, ".typ: field not declared in schema").await;
     s.apply_as("alice", &of("type: 1")).is_refused(500, ".type: expected string").await;
-    s.apply_as("alice", &of("type: integer")).creates().await;
+    s.apply_as("alice", &of("type: integer")).dry_run().creates().await;
+    let uri = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/keptrees2.example.com";
+    let body = format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: keptrees2.example.com}}\n{}",
+        of("type: integer")
+    );
+    wire::send(s, "PATCH", &format!("{uri}?fieldManager=alice"), wire::APPLY, &body).await.unwrap();
+    // The server writes to its status for a while.
+    let is_established = async || {
+        let text = wire::send(s, "GET", uri, "application/json", "").await.unwrap();
+        let is_so = "\"reason\":\"InitialNamesAccepted\"";
+        if text.contains(is_so) && text.contains("\"type\":\"Established\"") { Ok(()) } else { Err(text) }
+    };
+    poll(PATIENCE, PAUSE, is_established).await.unwrap();
+    s.look().await;
     s.expect_owner(".spec.versions", "alice (Apply)");
     s.apply_as("bob", &of("type: string")).conflicts_with("alice", ".spec.versions").await;
 }
@@ -376,10 +399,10 @@ async fn a_shared_item_goes_with_its_last_owner(s: &mut Scene) {
     s.define(Definition::new("KepShared", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
     s.apply_as("bob", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
-    s.apply_as("alice", "spec: {}").await;
+    s.apply_as("alice", "{}").await;
     s.expect(".spec", "{parts: [{name: one, size: 1}], tags: [a]}");
     s.expect_managers(&["bob (Apply)"]);
-    s.apply_as("bob", "spec: {}").await;
+    s.apply_as("bob", "{}").await;
     s.expect_absent(".spec.parts[0]");
     s.expect_absent(".spec.tags[0]");
 }
@@ -440,18 +463,29 @@ const OLD: &str = "spec: {type: object, properties: {a: {type: integer}, b: {typ
 
 async fn a_version_that_is_gone(s: &mut Scene) {
     s.define(Definition::new("KepVersions", OLD).version("v2", OLD)).await;
-    s.apply_as("bob", "spec: {b: 1}").await;
-    s.of(("KepVersions", "v2")).await;
-    s.apply_as("alice", "spec: {a: 1}").await;
-    s.expect_owner(".spec.a", "alice (Apply)");
+    for name in ["mended", "written"] {
+        s.of("KepVersions").await;
+        s.named(name).await;
+        s.apply_as("bob", "spec: {b: 1}").await;
+        s.of(("KepVersions", "v2")).await;
+        s.apply_as("alice", "spec: {a: 1}").await;
+        s.expect_owner(".spec.a", "alice (Apply)");
+    }
 
     s.define(Definition::new("KepVersions", OLD)).await;
-    // Her entry is still there until somebody writes; nobody is in conflict with it.
-    s.expect_managers(&["alice (Apply)", "bob (Apply)"]);
-    s.apply_as("bob", "spec: {a: 2, b: 1}").await;
+    let fails = "request to convert CR to an invalid group/version: example.com/v2";
+    s.apply_as("bob", "spec: {a: 2, b: 1}").is_refused(500, fails).await;
+    s.apply_as("alice", "spec: {a: 1}").is_refused(500, fails).await;
+    // Other writes are done, and cost the object all of its owners.
+    s.merge_patch_as("console", "spec: {b: 2}").await;
+    s.expect_absent(".metadata.managedFields");
+    s.apply_as("bob", "spec: {b: 3}").conflicts_with("before-first-apply", ".spec.b").await;
+    // Only who takes the one entry out keeps the others.
+    s.named("mended").await;
+    s.json_patch_as("console", "[{op: remove, path: /metadata/managedFields/0}]").await;
     s.expect_managers(&["bob (Apply)"]);
-    s.expect_fields("bob (Apply)", &[".spec.a", ".spec.b"]);
-    s.apply_as("alice", "spec: {a: 3}").conflicts_with("bob", ".spec.a").await;
+    s.apply_as("bob", "spec: {a: 2, b: 1}").await;
+    s.expect(".spec", "{a: 2, b: 1}");
 }
 
 async fn a_version_that_never_was(s: &mut Scene) {

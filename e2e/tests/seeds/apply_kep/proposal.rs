@@ -47,6 +47,11 @@ pub const PROPOSAL: Section = Section {
             plays![other_patches_make_managers],
         ),
         Promise::new(
+            "A controller that writes by a subresource becomes the manager of what it changes, too.",
+            plays![whoever_scales_becomes_a_manager, who_scales_what_nobody_owns],
+        )
+        .but("who scales an object becomes a manager only if somebody managed the number before"),
+        Promise::new(
             "What the Go types say about merging is put into formal terms, and the server follows them: keys, sets, atomic \
              values.",
             plays![the_types_say_how_they_merge],
@@ -117,7 +122,9 @@ async fn managers_instead_of_an_annotation(s: &mut Scene) {
 }
 
 async fn who_applies_says_who_it_is(s: &mut Scene) {
-    s.apply_as(user_agent("curl/8.0"), "data: {a: b}").is_refused(400, "fieldManager").await;
+    s.apply_as(user_agent("curl/8.0"), "data: {a: b}")
+        .is_refused(422, "fieldManager: Required value: is required for apply patch")
+        .await;
     s.apply_as("pipeline", "data: {a: b}").creates().await;
     s.expect_managers(&["pipeline (Apply)"]);
 }
@@ -131,7 +138,7 @@ async fn a_put_makes_a_manager(s: &mut Scene) {
     s.apply_as("pipeline", "data: {a: '1', b: '2'}").await;
     s.update_as("controller", "data: {a: changed, c: new}").await;
     s.expect_fields("controller (Update)", &[".data.a", ".data.c"]);
-    s.expect_fields("pipeline (Apply)", &[".data", ".data.b"]);
+    s.expect_fields("pipeline (Apply)", &[".data.b"]);
 }
 
 async fn other_patches_make_managers(s: &mut Scene) {
@@ -146,7 +153,28 @@ async fn other_patches_make_managers(s: &mut Scene) {
     s.expect_fields("merge (Update)", &[".data.a"]);
     s.expect_fields("strategic (Update)", &[".data.b"]);
     s.expect_fields("json (Update)", &[".data.c"]);
-    s.expect_fields("pipeline (Apply)", &[".data", ".data.d"]);
+    s.expect_fields("pipeline (Apply)", &[".data.d"]);
+}
+
+async fn whoever_scales_becomes_a_manager(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("team", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
+    s.scale_as("autoscaler", 3).await;
+    s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
+    s.status_as("controller", "status: {replicas: 3}").await;
+    s.expect_owner(".status.replicas", "controller (Update status)");
+}
+
+async fn who_scales_what_nobody_owns(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("team", WEB).await;
+    s.scale_as("autoscaler", 3).await;
+    s.expect(".spec.replicas", "3");
+    s.expect_no_owner(".spec.replicas");
+    // By the object itself it is otherwise, and from then on by the subresource as well.
+    s.merge_patch_as("console", "spec: {replicas: 4}").await;
+    s.scale_as("autoscaler", 5).await;
+    s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
 }
 
 async fn the_types_say_how_they_merge(s: &mut Scene) {
@@ -198,7 +226,7 @@ async fn kubectl_old_and_new_take_turns(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {a: '1', b: '2', c: '3'}").await;
     s.kubectl("apply --server-side -f -").reading("data: {a: '1', b: '2'}").await;
     s.expect_absent(".data.c");
-    s.expect_managers(&["kubectl (Apply)"]);
+    s.expect_managers(&["kubectl-last-applied (Apply)", "kubectl (Apply)"]);
     // What the older one goes by is brought up to date by the server.
     assert!(!s.at(last).unwrap().to_string().contains('3'));
     s.kubectl("apply -f -").reading("data: {a: '1'}").await;

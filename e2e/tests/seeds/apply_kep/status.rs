@@ -125,7 +125,7 @@ async fn a_custom_resource_with_a_status(s: &mut Scene) {
 }
 
 async fn each_version_resets_its_status(s: &mut Scene) {
-    let target = "scaleTargetRef: {kind: Deployment, name: nothing}";
+    let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nothing}";
     let versions = [
         (builtin::AUTOSCALER_V1, "currentCPUUtilizationPercentage: 90"),
         (builtin::AUTOSCALER, "currentMetrics: []"),

@@ -144,20 +144,20 @@ async fn alice_applies_then_bob(s: &mut Scene) {
 
 async fn an_intent_says_what_takes_three_directives_in_a_strategic_patch(s: &mut Scene) {
     s.of(builtin::SERVICE).await;
-    s.apply_as("alice", "spec: {ports: [{name: a, port: 80}, {name: b, port: 81}], selector: {app: web}}")
+    s.apply_as("alice", "spec: {ports: [{name: a, port: 80}, {name: b, port: 443}], selector: {app: web}}")
         .await;
-    s.apply_as("alice", "spec: {ports: [{name: b, port: 82}]}").await;
+    s.apply_as("alice", "spec: {ports: [{name: b, port: 53}]}").await;
     s.expect_absent(".spec.selector");
     s.expect_absent(".spec.ports[1]");
-    s.expect(".spec.ports[0].port", "82");
+    s.expect(".spec.ports[0].port", "53");
 
     s.strategic_patch_as(
         "bob",
-        "spec: {$setElementOrder/ports: [{port: 83}], ports: [{port: 82, $patch: delete}, {port: 83, name: c}]}",
+        "spec: {$setElementOrder/ports: [{port: 80}], ports: [{port: 53, $patch: delete}, {port: 80, name: c}]}",
     )
     .await;
     s.expect_absent(".spec.ports[1]");
-    s.expect(".spec.ports[0].port", "83");
+    s.expect(".spec.ports[0].port", "80");
 }
 
 async fn a_defaulted_pull_policy_is_nobodys(s: &mut Scene) {

@@ -173,7 +173,7 @@ async fn a_set_of_maps_is_refused(s: &mut Scene) {
     let uri = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
     let post = async |items: Value| wire::send(s, "POST", uri, "application/json", &definition(&items)).await;
     let (code, message) = post(json!({"type": "object"})).await.unwrap_err();
-    assert!(code == 422 && message.contains("x-kubernetes-list-type is set"), "{code}: {message}");
+    assert!(code == 422 && message.contains("x-kubernetes-list-type=set"), "{code}: {message}");
     post(json!({"type": "string"})).await.unwrap();
     post(json!({"type": "object", "x-kubernetes-map-type": "atomic"})).await.unwrap();
 }
@@ -218,7 +218,7 @@ async fn a_list_with_keys_is_a_dictionary(s: &mut Scene) {
 
 async fn containers_are_found_by_name(s: &mut Scene) {
     s.of(builtin::POD).await;
-    s.apply_as("alice", "spec: {containers: [{name: app, image: nginx:1}, {name: side, image: busybox:1}]}")
+    s.apply_as("alice", "spec: {automountServiceAccountToken: false, schedulerName: none, containers: [{name: app, image: nginx:1}, {name: side, image: busybox:1}]}")
         .await;
     s.apply_as("bob", "spec: {containers: [{name: side, image: busybox:2}]}")
         .conflicts_with("alice", r#".spec.containers[name="side"].image"#)
