@@ -2,7 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use baton_e2e::scenario::{BuiltIn, Definition, Scene};
+use baton_e2e::{
+    plays,
+    scenario::{BuiltIn, Definition, Play, Scene},
+};
+
+/// The scenarios, which show more than one promise kept.
+pub const EVERY_KIND: &[Play] =
+    plays![every_kind_of_the_server_is_applied_alike, who_applies_a_custom_resource_learns_nothing_new];
 
 /// The least that each kind takes, besides a label.
 const KINDS: &[(BuiltIn, &str)] = &[
@@ -86,7 +93,7 @@ const KINDS: &[(BuiltIn, &str)] = &[
         )
         .of_the_cluster(),
         "spec: {matchConstraints: {resourceRules: [{apiGroups: [none.example], apiVersions: [v1], operations: [CREATE], \
-         resources: [nothings]}]}, reinvocationPolicy: Never, mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[]'}}]}",
+         resources: [nothings]}]}, reinvocationPolicy: Never, mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: \"remove\", path: \"/a\"}]'}}]}",
     ),
     (
         BuiltIn::new(
@@ -116,12 +123,12 @@ const KINDS: &[(BuiltIn, &str)] = &[
     ),
     (
         BuiltIn::new("apps", "v1", "StatefulSet", "statefulsets"),
-        "spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, \
+        "spec: {serviceName: none, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, \
          spec: {containers: [{name: app, image: nginx}]}}}",
     ),
     (
         BuiltIn::new("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
-        "spec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: nothing}}",
+        "spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nothing}}",
     ),
     (
         BuiltIn::new("batch", "v1", "CronJob", "cronjobs"),
@@ -132,7 +139,7 @@ const KINDS: &[(BuiltIn, &str)] = &[
         BuiltIn::new("batch", "v1", "Job", "jobs"),
         "spec: {template: {spec: {restartPolicy: Never, containers: [{name: app, image: nginx}]}}}",
     ),
-    (BuiltIn::new("coordination.k8s.io", "v1", "Lease", "leases"), ""),
+    (BuiltIn::new("coordination.k8s.io", "v1", "Lease", "leases"), "spec: {}"),
     (
         BuiltIn::new("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices"),
         "addressType: IPv4\nendpoints: []\nports: []",
@@ -170,10 +177,13 @@ const KINDS: &[(BuiltIn, &str)] = &[
         "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: nothing}",
     ),
     (BuiltIn::new("resource.k8s.io", "v1", "DeviceClass", "deviceclasses").of_the_cluster(), "spec: {}"),
-    (BuiltIn::new("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"), "spec: {}"),
+    (
+        BuiltIn::new("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims"),
+        "spec: {devices: {requests: []}}",
+    ),
     (
         BuiltIn::new("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates"),
-        "spec: {spec: {}}",
+        "spec: {spec: {devices: {requests: []}}}",
     ),
     (
         BuiltIn::new("resource.k8s.io", "v1", "ResourceSlice", "resourceslices").of_the_cluster(),
@@ -200,7 +210,7 @@ const KINDS: &[(BuiltIn, &str)] = &[
     (
         BuiltIn::new("storage.k8s.io", "v1", "VolumeAttributesClass", "volumeattributesclasses")
             .of_the_cluster(),
-        "driverName: none.example",
+        "driverName: none.example\nparameters: {a: b}",
     ),
 ];
 
@@ -273,7 +283,7 @@ async fn served(s: &Scene) -> BTreeSet<String> {
     served
 }
 
-pub async fn every_kind_of_the_server_is_applied_alike(s: &mut Scene) {
+async fn every_kind_of_the_server_is_applied_alike(s: &mut Scene) {
     let mut missing = served(s).await;
     let namespace = s.namespace().to_owned();
     let label = "metadata: {labels: {team: blue}}";
@@ -291,13 +301,11 @@ pub async fn every_kind_of_the_server_is_applied_alike(s: &mut Scene) {
     for (kind, body) in TRIED {
         missing.remove(&kind.resource());
         s.of(*kind).await;
-        let plural = kind.resource();
-        s.named(if plural.ends_with("definitions") {
-            "keptrieds.example.com"
-        } else if plural.ends_with("apiservices") {
-            "v1.none.example"
-        } else {
-            "walk"
+        // Some have to be called by what they say.
+        s.named(match kind.resource().as_str() {
+            "apiextensions.k8s.io/customresourcedefinitions" => "keptrieds.example.com",
+            "apiregistration.k8s.io/apiservices" => "v1.none.example",
+            _ => "walk",
         })
         .await;
         let body = body.replace("NAMESPACE", &namespace);
@@ -309,7 +317,7 @@ pub async fn every_kind_of_the_server_is_applied_alike(s: &mut Scene) {
     assert!(KINDS.len() > 40);
 }
 
-pub async fn who_applies_a_custom_resource_learns_nothing_new(s: &mut Scene) {
+async fn who_applies_a_custom_resource_learns_nothing_new(s: &mut Scene) {
     s.define(Definition::new("KepPlain", "spec: {type: object, properties: {size: {type: integer}}}")).await;
     let label = "metadata: {labels: {team: blue}}";
     s.apply_as("pipeline", &format!("{label}\nspec: {{size: 1}}")).creates().await;

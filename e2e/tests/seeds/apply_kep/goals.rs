@@ -8,13 +8,7 @@ use baton_e2e::{
 };
 use serde_json::json;
 
-use super::{
-    WEB,
-    every_kind::{
-        every_kind_of_the_server_is_applied_alike, who_applies_a_custom_resource_learns_nothing_new,
-    },
-    wire,
-};
+use super::{WEB, every_kind::EVERY_KIND, wire};
 
 pub const GOALS: Section = Section {
     document: super::DOCUMENT,
@@ -58,10 +52,7 @@ pub const GOALS: Section = Section {
         ),
         Promise::new(
             "One request is all that an integrator has to learn: it works alike for every kind of object that is served.",
-            plays![
-                every_kind_of_the_server_is_applied_alike,
-                who_applies_a_custom_resource_learns_nothing_new
-            ],
+            EVERY_KIND,
         ),
         Promise::new(
             "A client needs no logic: curl, which knows a URL, a content type and a text, can apply.",

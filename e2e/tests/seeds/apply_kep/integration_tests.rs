@@ -5,7 +5,7 @@ use baton_e2e::{
     scenario::{BuiltIn, Definition, Promise, Scene, Section, builtin},
 };
 
-use super::{WEB, every_kind::every_kind_of_the_server_is_applied_alike};
+use super::{WEB, every_kind::EVERY_KIND};
 
 pub const INTEGRATION: Section = Section {
     document: super::DOCUMENT,
@@ -34,10 +34,7 @@ pub const INTEGRATION: Section = Section {
             "What `kubectl apply` does, it does with the flag for the server: create, change, remove, try.",
             plays![kubectl_applies_by_the_server, kubectl_tries_by_the_server, kubectl_takes_over_by_force],
         ),
-        Promise::new(
-            "A cluster with the feature starts up, and serves everything else as ever.",
-            plays![every_kind_of_the_server_is_applied_alike],
-        ),
+        Promise::new("A cluster with the feature starts up, and serves everything else as ever.", EVERY_KIND),
     ],
 };
 
@@ -67,7 +64,7 @@ async fn apply_creates_in_any_storage(s: &mut Scene) {
         (builtin::CONFIG_MAP, "data: {a: b}"),
         (
             BuiltIn::new("", "v1", "ReplicationController", "replicationcontrollers"),
-            "spec: {replicas: 0, selector: {app: a}, \
+            "metadata: {labels: {app: a}}\nspec: {replicas: 0, selector: {app: a}, \
             template: {metadata: {labels: {app: a}}, spec: {containers: [{name: app, image: nginx:1}]}}}",
         ),
     ] {

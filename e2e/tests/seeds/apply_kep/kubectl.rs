@@ -60,10 +60,16 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
     let control_plane = s.stage().control_plane();
     let namespace = s.namespace();
     // kubectl proves who it is to nobody who doesn't speak TLS.
-    for line in [
-        ["create", "clusterrolebinding", namespace, "--clusterrole=system:discovery", "--user=system:anonymous"],
-        ["create", "rolebinding", "editor", "--clusterrole=edit", "--user=system:anonymous"],
-    ] {
+    let discovers = [
+        "create",
+        "clusterrolebinding",
+        namespace,
+        "--clusterrole=system:discovery",
+        "--user=system:anonymous",
+    ];
+    let edits = ["create", "role", "editor", "--verb=*", "--resource=configmaps"];
+    let is_editor = ["create", "rolebinding", "editor", "--role=editor", "--user=system:anonymous"];
+    for line in [discovers, edits, is_editor] {
         let args = line.iter().copied().chain(["--namespace", namespace]);
         control_plane.kubectl(args).await.unwrap().success().unwrap();
     }
@@ -78,13 +84,15 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
     let server = format!("--server={}", proxy.url());
     let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: example}\ndata: {greeting: hello}\n";
     let apply = async |flags: &[&'static str]| {
-        let args = ["apply", "--validate=false", "-f", "-", "--namespace", namespace, &server].into_iter().chain(flags.iter().copied());
+        let args = ["apply", "--validate=false", "-f", "-", "--namespace", namespace, &server]
+            .into_iter()
+            .chain(flags.iter().copied());
         control_plane.kubectl_command(args).unwrap().input(manifest).run().await.unwrap()
     };
     // A role binding counts a moment after it was made.
     let is_allowed = async || {
-        let output = apply(&["--server-side", "--dry-run=server"]).await;
-        if output.stderr.contains("not available") { Ok(()) } else { Err(output.to_string()) }
+        let output = apply(&["--dry-run=server"]).await;
+        if output.status.success() { Ok(()) } else { Err(output.to_string()) }
     };
     poll(PATIENCE, PAUSE, is_allowed).await.unwrap();
 
@@ -96,7 +104,8 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
     let uri = format!("{}/example", wire::config_maps(s));
     assert_eq!(wire::send(s, "GET", &uri, "application/json", "").await.unwrap_err().0, 404);
     // It could have: by itself it creates the object without a patch.
-    assert!(apply(&[]).await.status.success());
+    let output = apply(&[]).await;
+    assert!(output.status.success(), "{output}");
     let binding = ["delete", "clusterrolebinding", namespace];
     control_plane.kubectl(binding).await.unwrap().success().unwrap();
     s.look().await;
