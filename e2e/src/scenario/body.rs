@@ -51,7 +51,9 @@ pub(super) fn owners_in(body: &Json, live: Option<&Json>, otherwise: Owners) -> 
         };
         if operations.iter().any(about_one) {
             let mut patched = live.cloned().unwrap_or_else(Json::object);
-            operations.iter().for_each(|operation| perform(&mut patched, operation));
+            for operation in operations {
+                perform(&mut patched, operation);
+            }
             let owners = patched.at(&["metadata", "managedFields"]);
             return owners.map_or(Owners::Absent, |owners| Owners::Given(owners.clone()));
         }

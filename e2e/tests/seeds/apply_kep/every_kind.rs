@@ -297,6 +297,7 @@ async fn every_kind_of_the_server_is_applied_alike(s: &mut Scene) {
         s.apply_as("other", "metadata: {labels: {team: red}}")
             .conflicts_with("pipeline", ".metadata.labels.team")
             .await;
+        s.delete().await;
     }
     for (kind, body) in TRIED {
         missing.remove(&kind.resource());

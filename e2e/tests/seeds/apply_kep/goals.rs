@@ -59,6 +59,10 @@ pub const GOALS: Section = Section {
             plays![a_plain_request_is_enough],
         ),
         Promise::new(
+            "Any client can apply, in whatever language it is written, and not only kubectl.",
+            plays![a_plain_request_is_enough, kubectl_and_a_plain_request_lead_to_the_same],
+        ),
+        Promise::new(
             "Whoever looks at a change of an intent can tell what comes of it: what is new in it appears, what is changed \
              changes, what is gone from it goes, and nothing else moves.",
             plays![the_change_of_an_intent_is_the_change_of_the_object],

@@ -29,7 +29,10 @@ pub const INTEGRATION: Section = Section {
             plays![managed_fields_stay_as_they_are],
         ),
         Promise::new("Who manages no field has no entry.", plays![who_manages_nothing_has_no_entry]),
-        Promise::new("Apply works with custom resources.", plays![apply_works_with_custom_resources]),
+        Promise::new(
+            "Custom resources are applied like the rest: with conflicts, force and pruning.",
+            plays![apply_works_with_custom_resources],
+        ),
         Promise::new(
             "What `kubectl apply` does, it does with the flag for the server: create, change, remove, try.",
             plays![kubectl_applies_by_the_server, kubectl_tries_by_the_server, kubectl_takes_over_by_force],
@@ -41,16 +44,19 @@ pub const INTEGRATION: Section = Section {
 pub const GRADUATION: Section = Section {
     document: super::DOCUMENT,
     title: "Graduation Criteria",
-    promises: &[
-        Promise::new(
-            "It takes the place of `kubectl apply` as it was: the same manifests, one after the other, lead to the same object.",
-            plays![the_same_manifests_lead_to_the_same_object],
-        ),
-        Promise::new(
-            "What it does otherwise mends a bug: client-side apply overwrites what others have set, and this asks first.",
-            plays![what_is_overwritten_by_a_client_is_a_conflict_by_the_server],
-        ),
-    ],
+    promises: &[Promise::new(
+        "It takes the place of `kubectl apply` as it was: the same manifests, one after the other, lead to the same object.",
+        plays![the_same_manifests_lead_to_the_same_object],
+    )],
+};
+
+pub const DRAWBACKS: Section = Section {
+    document: super::DOCUMENT,
+    title: "Drawbacks",
+    promises: &[Promise::new(
+        "What it does otherwise mends a bug: client-side apply overwrites what others have set, and this asks first.",
+        plays![what_is_overwritten_by_a_client_is_a_conflict_by_the_server],
+    )],
 };
 
 async fn apply_creates_in_any_storage(s: &mut Scene) {
@@ -230,7 +236,7 @@ async fn the_same_manifests_lead_to_the_same_object(s: &mut Scene) {
             spec.take("clusterIPs");
             seen.push((spec, s.at(".metadata.labels").cloned()));
         }
-        assert!(seen[0].0.same_value(&seen[1].0), "{:?}", seen);
+        assert!(seen[0].0.same_value(&seen[1].0), "{seen:?}");
         assert_eq!(seen[0].1, seen[1].1);
     }
 }

@@ -127,21 +127,37 @@ async fn managers_are_sorted(s: &mut Scene) {
     s.expect_managers(&["y (Apply)", "a (Apply)", "z (Update)", "b (Update)"]);
 
     // Of one time, it is the name; then the version, then the subresource.
+    s.of(builtin::AUTOSCALER).await;
+    s.apply_as(
+        "y",
+        "spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: none}}",
+    )
+    .await;
     let entry = |manager: &str, operation: &str, time: u8, more: &str| {
         format!(
             "{{manager: {manager}, operation: {operation}, time: '2026-01-02T03:04:0{time}Z', fieldsType: FieldsV1, \
-             fieldsV1: {{'f:data': {{'f:{manager}': {{}}}}}}, apiVersion: v1{more}}}"
+             fieldsV1: {{'f:spec': {{'f:maxReplicas': {{}}}}}}, apiVersion: autoscaling/{more}}}"
         )
     };
     let shuffled = [
-        entry("c", "Update", 1, ", subresource: status"),
-        entry("c", "Update", 1, ""),
-        entry("b", "Update", 1, ""),
-        entry("a", "Update", 2, ""),
-        entry("z", "Apply", 5, ""),
+        entry("c", "Update", 1, "v1, subresource: status"),
+        entry("c", "Update", 1, "v2"),
+        entry("c", "Update", 1, "v1"),
+        entry("b", "Update", 1, "v2"),
+        entry("a", "Update", 2, "v1"),
+        entry("z", "Apply", 5, "v2"),
     ];
     s.merge_patch_as("console", &format!("metadata: {{managedFields: [{}]}}", shuffled.join(", "))).await;
-    s.expect_managers(&["z (Apply)", "b (Update)", "c (Update)", "c (Update status)", "a (Update)"]);
+    s.expect_managers(&[
+        "z (Apply)",
+        "b (Update)",
+        "c (Update)",
+        "c (Update status)",
+        "c (Update)",
+        "a (Update)",
+    ]);
+    s.expect(".metadata.managedFields[2].apiVersion", "autoscaling/v1");
+    s.expect(".metadata.managedFields[4].apiVersion", "autoscaling/v2");
 }
 
 async fn conflicts_are_readable(s: &mut Scene) {

@@ -36,5 +36,6 @@ pub fn sections() -> Vec<Section> {
         manager_tests::MANAGERS,
         integration_tests::INTEGRATION,
         integration_tests::GRADUATION,
+        integration_tests::DRAWBACKS,
     ]
 }

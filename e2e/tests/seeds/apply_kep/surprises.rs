@@ -57,6 +57,14 @@ pub const MOTIVATION: Section = Section {
              somebody says another",
         ),
         Promise::new(
+            "Who turns to another member of a union isn't hindered by what the former one has left.",
+            plays![the_rest_of_a_union_is_in_the_way],
+        )
+        .but(
+            "the server knows no unions: a default that belongs to the former member is nobody's, so that no apply removes \
+             it, and the object is refused until another kind of patch does",
+        ),
+        Promise::new(
             "An API that isn't friendly to declarations says so: a selector that is changed is refused, and not half applied.",
             plays![a_selector_cannot_be_changed],
         ),
@@ -171,6 +179,25 @@ async fn a_defaulted_pull_policy_is_nobodys(s: &mut Scene) {
     s.apply_as("alice", &WEB.replace("name: app", "name: app, imagePullPolicy: IfNotPresent")).await;
     s.expect(policy, "IfNotPresent");
     s.expect_owner(policy, "alice (Apply)");
+}
+
+async fn the_rest_of_a_union_is_in_the_way(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("alice", WEB).await;
+    s.expect_no_owner(".spec.strategy.rollingUpdate");
+    for strategy in ["{type: Recreate}", "{type: Recreate, rollingUpdate: null}"] {
+        s.apply_as("alice", &WEB.replace("spec: {sel", &format!("spec: {{strategy: {strategy}, sel")))
+            .is_refused(422, "spec.strategy.rollingUpdate: Forbidden")
+            .await;
+    }
+    s.merge_patch_as("console", "spec: {strategy: {type: Recreate, rollingUpdate: null}}").await;
+    s.expect(".spec.strategy", "{type: Recreate}");
+    // What somebody has applied goes by itself.
+    s.named("said").await;
+    let said = "spec: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}, sel";
+    s.apply_as("alice", &WEB.replace("spec: {sel", said)).await;
+    s.apply_as("alice", &WEB.replace("spec: {sel", "spec: {strategy: {type: Recreate}, sel")).await;
+    s.expect(".spec.strategy", "{type: Recreate}");
 }
 
 async fn a_selector_cannot_be_changed(s: &mut Scene) {

@@ -1,7 +1,9 @@
 //! Lists, maps and structs: what is one value, and what is many.
 
+use std::time::Duration;
+
 use baton_e2e::{
-    plays,
+    plays, poll,
     scenario::{Definition, Promise, Scene, Section, builtin},
 };
 use serde_json::{Value, json};
@@ -12,6 +14,10 @@ pub const LISTS: Section = Section {
     document: super::DOCUMENT,
     title: "API Topology: Lists",
     promises: &[
+        Promise::new(
+            "The server knows how each part of an object merges, and tells it by extensions in its OpenAPI.",
+            plays![the_openapi_tells_how_things_merge],
+        ),
         Promise::new(
             "A list is atomic unless something else is said: it is owned as a whole.",
             plays![a_list_is_atomic_by_default, a_built_in_list_without_a_word_is_atomic],
@@ -31,7 +37,7 @@ pub const LISTS: Section = Section {
             plays![a_set_of_maps_is_refused],
         )
         .but(
-            "maps and lists may be in a set, too, if they are atomic; others are refused with the definition",
+            "maps may be in a set, too, if they are atomic; others are refused with the definition",
         ),
         Promise::new(
             "An item is at most once in a set: a second one is refused.",
@@ -90,6 +96,9 @@ pub const MAPS: Section = Section {
     ],
 };
 
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// A definition whose spec has one field, `it`.
 fn with_it(kind: &'static str, it: &str) -> Definition {
     Definition::new(kind, &format!("spec: {{type: object, properties: {{it: {it}}}}}"))
@@ -97,6 +106,33 @@ fn with_it(kind: &'static str, it: &str) -> Definition {
 
 const KEYED: &str = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, \
     required: [name], properties: {name: {type: string}, a: {type: integer}, b: {type: integer}}}}";
+
+async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
+    let document: Value = read(s, "/openapi/v3/api/v1").await;
+    let schemas = &document["components"]["schemas"];
+    let of = |schema: &str, field: &str| schemas[schema]["properties"][field].clone();
+    let containers = of("io.k8s.api.core.v1.PodSpec", "containers");
+    assert_eq!(containers["x-kubernetes-list-type"], "map");
+    assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
+    let ports = of("io.k8s.api.core.v1.ServiceSpec", "ports");
+    assert_eq!(ports["x-kubernetes-list-map-keys"], json!(["port", "protocol"]));
+    let finalizers = of("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "finalizers");
+    assert_eq!(finalizers["x-kubernetes-list-type"], "set");
+    let tolerations = of("io.k8s.api.core.v1.PodSpec", "tolerations");
+    assert_eq!(tolerations["x-kubernetes-list-type"], "atomic");
+    assert_eq!(of("io.k8s.api.core.v1.PodSpec", "nodeSelector")["x-kubernetes-map-type"], "atomic");
+    assert_eq!(schemas["io.k8s.api.core.v1.ObjectReference"]["x-kubernetes-map-type"], "atomic");
+
+    // A custom resource's says what its definition does.
+    s.define(with_it("KepTold", KEYED)).await;
+    let told = async || {
+        let document: Value = read(s, "/openapi/v3/apis/example.com/v1").await;
+        let it = document["components"]["schemas"]["com.example.v1.KepTold"]["properties"]["spec"]["properties"]["it"].clone();
+        if it.is_null() { Err(()) } else { Ok(it) }
+    };
+    let it = poll(PATIENCE, PAUSE, told).await.unwrap();
+    assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
+}
 
 async fn a_list_is_atomic_by_default(s: &mut Scene) {
     s.define(with_it("KepDefaultList", "{type: array, items: {type: string}}")).await;
@@ -254,8 +290,7 @@ async fn an_item_is_owned_by_who_applied_it(s: &mut Scene) {
 
 async fn no_list_relies_on_older_markers(s: &mut Scene) {
     let (mut marked, mut bare) = (0, Vec::new());
-    let uri = |path: &str| path.to_owned();
-    let index: Value = read(s, &uri("/openapi/v3")).await;
+    let index: Value = read(s, "/openapi/v3").await;
     let paths = index["paths"].as_object().unwrap();
     for (path, document) in
         paths.iter().filter(|(path, _)| !path.contains("example.com") && !path.contains("baton.rs"))

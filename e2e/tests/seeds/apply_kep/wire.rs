@@ -23,7 +23,7 @@ pub async fn send(
     }
 }
 
-/// The path of the scene's ConfigMaps.
+/// The path of the scene's `ConfigMap`s.
 pub fn config_maps(s: &Scene) -> String {
     format!("/api/v1/namespaces/{}/configmaps", s.namespace())
 }
