@@ -127,11 +127,12 @@ async fn a_custom_resource_with_a_status(s: &mut Scene) {
 async fn each_version_resets_its_status(s: &mut Scene) {
     let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nothing}";
     let versions = [
-        (builtin::AUTOSCALER_V1, "currentCPUUtilizationPercentage: 90"),
-        (builtin::AUTOSCALER, "currentMetrics: []"),
+        ("one", builtin::AUTOSCALER_V1, "currentCPUUtilizationPercentage: 90"),
+        ("two", builtin::AUTOSCALER, "currentMetrics: []"),
     ];
-    for (kind, status) in versions {
+    for (name, kind, status) in versions {
         s.of(kind).await;
+        s.named(name).await;
         s.apply_as(
             "team",
             &format!("spec: {{maxReplicas: 3, {target}}}\nstatus: {{currentReplicas: 7, {status}}}"),
