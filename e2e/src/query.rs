@@ -1,5 +1,7 @@
 //! The query of a request's URI. It doesn't know what the parameters mean.
 
+use std::fmt::Write as _;
+
 /// The value of the first parameter of this name, with its escapes resolved.
 pub(crate) fn value(uri: &str, key: &str) -> Option<String> {
     let (_, query) = uri.split_once('?')?;
@@ -7,6 +9,22 @@ pub(crate) fn value(uri: &str, key: &str) -> Option<String> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         (unescape(name) == key).then(|| unescape(value))
     })
+}
+
+/// A value as it may stand in a query: everything but what never means anything there is escaped.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                escaped.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(escaped, "%{byte:02X}");
+            }
+        }
+    }
+    escaped
 }
 
 /// Resolves `%2F` and `+` of a query. What isn't well-formed stays as it is.
@@ -36,6 +54,13 @@ fn hex(digit: u8) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_escaped_is_read_back() {
+        for text in ["a b&c=d", "100%", "\"é\" + ü"] {
+            assert_eq!(value(&format!("/?x=1&name={}", escape(text)), "name").as_deref(), Some(text));
+        }
+    }
 
     #[test]
     fn what_is_not_an_escape_stays() {

@@ -19,6 +19,29 @@ pub struct BuiltIn {
     pub(super) namespaced: bool,
 }
 
+impl BuiltIn {
+    /// One in namespaces, by group (empty for the core one), version, kind and plural.
+    pub const fn new(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self { group, version, kind, plural, namespaced: true }
+    }
+
+    /// The same in no namespace.
+    #[must_use]
+    pub const fn of_the_cluster(self) -> Self {
+        Self { namespaced: false, ..self }
+    }
+
+    /// Its group and plural, which no two kinds share: `apps/deployments`, `/pods`.
+    pub fn resource(&self) -> String {
+        format!("{}/{}", self.group, self.plural)
+    }
+}
+
 impl From<BuiltIn> for Kind {
     fn from(kind: BuiltIn) -> Self {
         Self::BuiltIn(kind)
@@ -49,7 +72,7 @@ pub mod builtin {
         kind: &'static str,
         plural: &'static str,
     ) -> BuiltIn {
-        BuiltIn { group, version, kind, plural, namespaced: true }
+        BuiltIn::new(group, version, kind, plural)
     }
 
     /// `v1 ConfigMap`

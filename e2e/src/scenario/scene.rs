@@ -139,10 +139,11 @@ impl Scene {
         let (from, to) = (place(&self.resource, &self.name), place(&resource, &name));
         self.known.insert(from, (self.live.take(), self.mark));
         let (live, mark) = self.known.get(&to).cloned().unwrap_or((None, self.opened));
-        let of_another_version = |(path, known): &&(String, String)| {
+        let of_another_version = |(path, known): &(String, String)| {
             *known == name && *path != to.0 && path.ends_with(&format!("/{}", resource.plural))
         };
-        let is_known_otherwise = live.is_none() && self.known.keys().any(|place| of_another_version(&place));
+        // How the writes to one version look in another is for the server to say.
+        let is_known_otherwise = self.known.keys().any(of_another_version);
         (self.resource, self.name, self.live, self.mark) = (resource, name, live, mark);
         if is_known_otherwise {
             self.mark = self.end_of_audit_log();

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     merge_diff::Json,
+    query,
     raw::{Answer, Reply, Request},
     transcripts::{Method, Owners, Resource, Write, answer, judge::Verdict},
 };
@@ -215,14 +216,14 @@ impl<'s> Step<'s> {
                 ("DELETE", "application/json", format!("{}/{}", self.resource.path(namespace), self.name))
             }
         };
-        let mut query = self.query.clone();
+        let mut parameters = self.query.clone();
         if let Manager::Named(name) = &self.manager {
-            query.insert(0, ("fieldManager", name.clone()));
+            parameters.insert(0, ("fieldManager", query::escape(name)));
         }
         if self.kind_of_write == KindOfWrite::Merge(Method::Apply { force: true }) {
-            query.push(("force", "true".to_owned()));
+            parameters.push(("force", "true".to_owned()));
         }
-        let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let parameters: Vec<_> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut headers = self.headers.clone();
         if headers.iter().all(|(name, _)| *name != "content-type") {
             headers.push(("content-type", content_type.to_owned()));
@@ -236,7 +237,7 @@ impl<'s> Step<'s> {
             // A deletion that has a body takes its options from there, and none from the query.
             (None, None) => String::new(),
         };
-        Request { method, uri: format!("{path}?{}", query.join("&")), headers, body }
+        Request { method, uri: format!("{path}?{}", parameters.join("&")), headers, body }
     }
 
     async fn send(self) -> Answered {

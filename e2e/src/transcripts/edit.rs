@@ -124,6 +124,19 @@ mod tests {
     }
 
     #[test]
+    fn an_operation_inserts_replaces_or_removes_an_item() {
+        let performed = |operation: &str| {
+            let mut value = json(r#"{"a":[1,2]}"#);
+            perform(&mut value, &json(operation));
+            value.to_string()
+        };
+        assert_eq!(performed(r#"{"op":"add","path":"/a/1","value":3}"#), r#"{"a":[1,3,2]}"#);
+        assert_eq!(performed(r#"{"op":"add","path":"/a/-","value":3}"#), r#"{"a":[1,2,3]}"#);
+        assert_eq!(performed(r#"{"op":"replace","path":"/a/1","value":3}"#), r#"{"a":[1,3]}"#);
+        assert_eq!(performed(r#"{"op":"remove","path":"/a/0"}"#), r#"{"a":[2]}"#);
+    }
+
+    #[test]
     fn a_place_can_be_found_and_emptied() {
         let mut value = json(r#"{"a":[{"x~/y":1},2]}"#);
         let found = places(&value, &|_, value| matches!(value, Json::Number(_)));

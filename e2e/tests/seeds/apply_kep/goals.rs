@@ -1,0 +1,382 @@
+//! What apply is for, and what it isn't for.
+
+use std::time::Duration;
+
+use baton_e2e::{
+    AdmissionWebhook, plays, poll,
+    scenario::{Definition, Promise, Scene, Section, builtin},
+};
+use serde_json::json;
+
+use super::{WEB, every_kind::EVERY_KIND, wire};
+
+pub const GOALS: Section = Section {
+    document: super::DOCUMENT,
+    title: "Goals",
+    promises: &[
+        Promise::new(
+            "People and systems settle together what an object should be: each says its part.",
+            plays![people_and_systems_each_say_their_part],
+        ),
+        Promise::new(
+            "An intent stands up to changes by other people: they are kept where it says nothing, and told where it does.",
+            plays![what_other_people_change_is_kept_or_told],
+        ),
+        Promise::new(
+            "An intent stands up to changes by systems: what an autoscaler has set stays through every apply that is silent \
+             about it.",
+            plays![what_an_autoscaler_sets_survives_an_apply],
+        ),
+        Promise::new(
+            "An intent stands up to defaults: applied again it changes nothing, and what was filled in isn't the applier's.",
+            plays![defaults_are_not_the_appliers],
+        ),
+        Promise::new(
+            "An intent stands up to mutating webhooks: what one adds survives the next apply, and applying again changes \
+             nothing.",
+            plays![what_a_mutating_webhook_adds_survives],
+        ),
+        Promise::new(
+            "An intent stands up to a schema that evolves: a field that is new in it can be applied from then on, and all \
+             that was owned before still is.",
+            plays![a_schema_gains_a_field],
+        ),
+        Promise::new(
+            "When a schema makes one value of what was many, whoever owned a part owns the whole.",
+            plays![a_schema_makes_one_value_of_many],
+        ),
+        Promise::new(
+            "An apply needs no certain step before it: the same intent leads to the same fields on an object that isn't \
+             there, one that was applied, one that was posted and one that was patched.",
+            plays![the_steps_before_do_not_matter],
+        ),
+        Promise::new(
+            "One request is all that an integrator has to learn: it works alike for every kind of object that is served.",
+            EVERY_KIND,
+        ),
+        Promise::new(
+            "A client needs no logic: curl, which knows a URL, a content type and a text, can apply.",
+            plays![a_plain_request_is_enough],
+        ),
+        Promise::new(
+            "Any client can apply, in whatever language it is written, and not only kubectl.",
+            plays![a_plain_request_is_enough, kubectl_and_a_plain_request_lead_to_the_same],
+        ),
+        Promise::new(
+            "Whoever looks at a change of an intent can tell what comes of it: what is new in it appears, what is changed \
+             changes, what is gone from it goes, and nothing else moves.",
+            plays![the_change_of_an_intent_is_the_change_of_the_object],
+        ),
+        Promise::new(
+            "An error tells why there is a conflict and not only that there is one: who owns which field.",
+            plays![a_conflict_tells_who_and_where],
+        ),
+        Promise::new(
+            "An error comes as early as it can: a dry run or a diff tells the conflict before anything is tried, and a field \
+             that isn't in the schema is refused before anything is merged.",
+            plays![an_error_comes_early],
+        ),
+        Promise::new(
+            "The whole of apply is in the control plane: conflicts, pruning and defaults come out the same whoever asks.",
+            plays![kubectl_and_a_plain_request_lead_to_the_same],
+        ),
+    ],
+};
+
+pub const NON_GOALS: Section = Section {
+    document: super::DOCUMENT,
+    title: "Non-Goals",
+    promises: &[
+        Promise::new(
+            "Applying several objects stays the client's business: the server takes one at a time, and what was applied \
+             before a failure stays.",
+            plays![several_objects_are_several_requests],
+        ),
+        Promise::new(
+            "Another name in an intent makes another object and renames none.",
+            plays![another_name_is_another_object],
+        ),
+        Promise::new(
+            "A field that can't be changed can't be changed by an apply either, and is refused as in any other write.",
+            plays![what_cannot_be_changed_is_refused],
+        ),
+        Promise::new(
+            "Apply does nothing about fields that are hard to change, such as the type of a Service.",
+            plays![the_type_of_a_service_is_changed],
+        )
+        .but("the type of a Service can be changed by an apply, back and forth"),
+    ],
+};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
+async fn people_and_systems_each_say_their_part(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("team", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
+    s.apply_as("platform", "metadata: {labels: {cost-center: shop}}").await;
+    s.scale_as("autoscaler", 3).await;
+    s.status_as("controller", "status: {observedGeneration: 1}").await;
+    s.expect_owner(".metadata.labels.cost-center", "platform (Apply)");
+    s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
+    s.expect_owner(".status.observedGeneration", "controller (Update status)");
+    s.expect_owner(".spec.selector", "team (Apply)");
+}
+
+async fn what_other_people_change_is_kept_or_told(s: &mut Scene) {
+    s.apply_as("team", "data: {greeting: hello}").await;
+    s.merge_patch_as("someone", "data: {colour: red}").await;
+    s.apply_as("team", "data: {greeting: hello}").changes_nothing().await;
+    s.expect(".data.colour", "red");
+    s.merge_patch_as("someone", "data: {greeting: hi}").await;
+    s.apply_as("team", "data: {greeting: hello}").conflicts_with("someone", ".data.greeting").await;
+}
+
+async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("team", WEB).await;
+    s.scale_as("autoscaler", 5).await;
+    s.apply_as("team", WEB).changes_nothing().await;
+    s.apply_as("team", &WEB.replace("nginx:1", "nginx:2")).await;
+    s.expect(".spec.replicas", "5");
+}
+
+async fn defaults_are_not_the_appliers(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("team", WEB).await;
+    s.expect(".spec.replicas", "1");
+    s.expect(".spec.strategy.type", "RollingUpdate");
+    s.expect_no_owner(".spec.replicas");
+    s.expect_no_owner(".spec.strategy.type");
+    s.apply_as("team", WEB).changes_nothing().await;
+    // Whoever wants another value than the default is in nobody's way.
+    s.apply_as("other", "spec: {replicas: 3}").await;
+    s.expect_owner(".spec.replicas", "other (Apply)");
+    s.apply_as("team", WEB).changes_nothing().await;
+}
+
+async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
+    let touched = ".metadata.annotations.webhook.test/touched";
+    let webhook = AdmissionWebhook::start().await.unwrap();
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": s.namespace()},
+        "webhooks": [{
+            "name": "touch.webhook.test",
+            "clientConfig": webhook.client_config("/mutate"),
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": s.namespace()}},
+            "rules": [{
+                "operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+            }],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+        }],
+    });
+    let all = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    wire::send(s, "POST", all, "application/json", &configuration.to_string()).await.unwrap();
+    let is_asked = async || {
+        let trial = json!({"metadata": {"generateName": "trial-"}}).to_string();
+        let path = format!("{}?dryRun=All", wire::config_maps(s));
+        wire::send(s, "POST", &path, "application/json", &trial).await.unwrap();
+        if webhook.reviews().is_empty() { Err(()) } else { Ok(()) }
+    };
+    poll(PATIENCE, PAUSE, is_asked).await.unwrap();
+
+    s.apply_as("team", "data: {greeting: hello}").await;
+    s.expect(touched, "'true'");
+    s.expect_no_owner(touched);
+    s.apply_as("team", "data: {greeting: hello}").changes_nothing().await;
+    s.apply_as("team", "data: {greeting: hi}").await;
+    s.expect(touched, "'true'");
+
+    let own = format!("{all}/{}", s.namespace());
+    wire::send(s, "DELETE", &own, "application/json", "").await.unwrap();
+}
+
+async fn a_schema_gains_a_field(s: &mut Scene) {
+    s.define(Definition::new("KepShape", "spec: {type: object, properties: {size: {type: integer}}}")).await;
+    s.apply_as("alice", "spec: {size: 1}").await;
+    s.apply_as("bob", "spec: {colour: red}")
+        .is_refused(500, ".spec.colour: field not declared in schema")
+        .await;
+
+    let grown = "spec: {type: object, properties: {size: {type: integer}, colour: {type: string}}}";
+    s.define(Definition::new("KepShape", grown)).await;
+    s.apply_as("bob", "spec: {colour: red}").await;
+    s.expect_owner(".spec.colour", "bob (Apply)");
+    s.expect_owner(".spec.size", "alice (Apply)");
+    s.apply_as("alice", "spec: {size: 1}").changes_nothing().await;
+    s.apply_as("alice", "spec: {size: 1, colour: blue}").conflicts_with("bob", ".spec.colour").await;
+}
+
+async fn a_schema_makes_one_value_of_many(s: &mut Scene) {
+    let of = |kind: &str| {
+        format!(
+            "spec: {{type: object, properties: {{limits: {{type: object, x-kubernetes-map-type: {kind}, \
+             additionalProperties: {{type: integer}}}}}}}}"
+        )
+    };
+    s.define(Definition::new("KepLimits", &of("granular"))).await;
+    s.apply_as("alice", "spec: {limits: {a: 1}}").await;
+    s.apply_as("bob", "spec: {limits: {b: 2}}").await;
+    s.define(Definition::new("KepLimits", &of("atomic"))).await;
+    s.apply_as("alice", "spec: {limits: {a: 3}}").conflicts_with("bob", ".spec.limits").await;
+    s.apply_as("alice", "spec: {limits: {a: 3}}").by_force().await;
+    s.expect(".spec.limits", "{a: 3}");
+    s.expect_owner(".spec.limits", "alice (Apply)");
+}
+
+async fn the_steps_before_do_not_matter(s: &mut Scene) {
+    let intent = "data: {greeting: hello, colour: red}";
+    let fields = [".data.greeting", ".data.colour"];
+    s.named("new").await;
+    s.apply_as("pipeline", intent).creates().await;
+    s.expect_fields("pipeline (Apply)", &fields);
+
+    s.named("applied").await;
+    s.apply_as("pipeline", "data: {greeting: hello, size: large}").await;
+    s.apply_as("pipeline", intent).await;
+    s.expect_fields("pipeline (Apply)", &fields);
+    s.expect(".data", "{greeting: hello, colour: red}");
+
+    s.named("posted").await;
+    s.create_as("console", "data: {greeting: hello}").await;
+    s.apply_as("pipeline", intent).await;
+    s.expect_fields("pipeline (Apply)", &fields);
+    s.expect(".data", "{greeting: hello, colour: red}");
+
+    s.named("patched").await;
+    s.create_as("console", "{}").await;
+    s.json_patch_as("console", "[{op: add, path: /data, value: {colour: red}}]").await;
+    s.apply_as("pipeline", intent).await;
+    s.expect_fields("pipeline (Apply)", &fields);
+    s.expect(".data", "{greeting: hello, colour: red}");
+}
+
+async fn a_plain_request_is_enough(s: &mut Scene) {
+    let uri = format!("{}/example?fieldManager=curl", wire::config_maps(s));
+    let body =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\ndata:\n  greeting: hello # a text\n";
+    wire::send(s, "PATCH", &uri, wire::APPLY, body).await.unwrap();
+    s.somebody_applied("curl", "curl", "data: {greeting: hello}").await;
+    s.expect(".data.greeting", "hello");
+    s.expect_owner(".data.greeting", "curl (Apply)");
+    // The same as a step, so that it is predicted, too.
+    let other = body.replace("hello", "hi");
+    s.apply_as("curl", "data: {greeting: hi}").spelled(&other).await;
+    s.expect_owner(".data.greeting", "curl (Apply)");
+}
+
+async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Scene) {
+    s.apply_as("team", "data: {stays: a, changes: b, goes: c}").await;
+    s.merge_patch_as("someone", "data: {foreign: d}").await;
+    s.apply_as("team", "data: {stays: a, changes: B, comes: e}").await;
+    s.expect(".data", "{stays: a, changes: B, comes: e, foreign: d}");
+}
+
+async fn a_conflict_tells_who_and_where(s: &mut Scene) {
+    s.apply_as("alice", "data: {greeting: hello}").await;
+    let told = s.apply_as("bob", "data: {greeting: hi}").conflicts_with("alice", ".data.greeting").await;
+    let message = told.at(".message").unwrap().to_string();
+    assert!(message.contains("alice") && message.contains(".data.greeting"), "{message}");
+    s.kubectl("apply --server-side --field-manager=bob -f -")
+        .reading("data: {greeting: hi}")
+        .fails(r#"conflict with "alice": .data.greeting"#)
+        .await;
+}
+
+async fn an_error_comes_early(s: &mut Scene) {
+    s.apply_as("alice", "data: {greeting: hello}").await;
+    s.apply_as("bob", "data: {greeting: hi}").dry_run().conflicts_with("alice", ".data.greeting").await;
+    s.kubectl("diff --server-side --field-manager=bob -f -")
+        .reading("data: {greeting: hi}")
+        .fails(r#"conflict with "alice": .data.greeting"#)
+        .await;
+
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("alice", WEB).await;
+    s.apply_as("bob", "spec: {replica: 3, paused: true}")
+        .is_refused(500, ".spec.replica: field not declared in schema")
+        .await;
+    s.expect_absent(".spec.paused");
+}
+
+async fn kubectl_and_a_plain_request_lead_to_the_same(s: &mut Scene) {
+    s.of(builtin::SERVICE).await;
+    let (first, second) = (
+        "spec: {selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 443}]}",
+        "spec: {selector: {app: web}, ports: [{name: a, port: 80, targetPort: http}]}",
+    );
+    s.named("by-kubectl").await;
+    s.kubectl("apply --server-side -f -").reading(first).await;
+    s.kubectl("apply --server-side -f -").reading(second).await;
+    let (ports, owners) = (s.at(".spec.ports").cloned(), s.managers());
+    s.named("by-request").await;
+    s.apply_as("kubectl", first).await;
+    s.apply_as("kubectl", second).await;
+    assert_eq!((s.at(".spec.ports").cloned(), s.managers()), (ports, owners));
+    s.expect_absent(".spec.ports[1]");
+}
+
+async fn several_objects_are_several_requests(s: &mut Scene) {
+    let list = "apiVersion: v1\nkind: List\nitems: []\nmetadata: {name: example}\n";
+    let uri = format!("{}/example?fieldManager=team", wire::config_maps(s));
+    let (code, message) = wire::send(s, "PATCH", &uri, wire::APPLY, list).await.unwrap_err();
+    assert_eq!(code, 400, "{message}");
+
+    let documents = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\ndata: {a: b}\n---\n\
+        apiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\ndata: {a: [no text]}\n";
+    let args = ["apply", "--server-side", "-f", "-", "--namespace", s.namespace()];
+    let command = s.stage().control_plane().kubectl_command(args).unwrap().input(documents);
+    let output = command.run().await.unwrap();
+    assert!(!output.status.success(), "{output}");
+    s.named("second").await;
+    s.expect_absent("");
+    s.named("first").await;
+    s.expect_owner(".data.a", "kubectl (Apply)");
+}
+
+async fn another_name_is_another_object(s: &mut Scene) {
+    s.apply_as("team", "data: {greeting: hello}").await;
+    let uri = format!("{}/example?fieldManager=team", wire::config_maps(s));
+    let renamed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata: {greeting: hello}\n";
+    let (code, message) = wire::send(s, "PATCH", &uri, wire::APPLY, renamed).await.unwrap_err();
+    assert!(code == 400 && message.contains("does not match"), "{code}: {message}");
+
+    s.named("other").await;
+    s.kubectl("apply --server-side -f -").reading("data: {greeting: hello}").await;
+    s.expect(".data.greeting", "hello");
+    s.named("example").await;
+    s.expect(".data.greeting", "hello");
+}
+
+async fn what_cannot_be_changed_is_refused(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("team", WEB).await;
+    let other = WEB.replace("app: web", "app: shop");
+    s.apply_as("team", &other).by_force().is_refused(422, "field is immutable").await;
+    s.update_as("team", &other).is_refused(422, "field is immutable").await;
+
+    s.of(builtin::CONFIG_MAP).await;
+    s.apply_as("team", "immutable: true\ndata: {greeting: hello}").await;
+    s.apply_as("team", "immutable: true\ndata: {greeting: hi}")
+        .is_refused(422, "field is immutable when `immutable` is set")
+        .await;
+}
+
+async fn the_type_of_a_service_is_changed(s: &mut Scene) {
+    s.of(builtin::SERVICE).await;
+    let spec = "spec: {type: ClusterIP, selector: {app: web}, ports: [{port: 80}]}";
+    s.apply_as("team", spec).await;
+    s.apply_as("team", &spec.replace("ClusterIP", "NodePort")).await;
+    s.expect(".spec.type", "NodePort");
+    assert!(s.at(".spec.ports[0].nodePort").is_some());
+    s.apply_as("team", spec).await;
+    s.expect(".spec.type", "ClusterIP");
+    s.expect_absent(".spec.ports[0].nodePort");
+    // Another address is what can't be had.
+    s.apply_as("team", "spec: {clusterIP: 10.0.0.77, ports: [{port: 80}]}")
+        .is_refused(422, "spec.clusterIPs[0]")
+        .await;
+}

@@ -1,0 +1,258 @@
+//! What the plan tests of a whole server, and of kubectl.
+
+use baton_e2e::{
+    plays,
+    scenario::{BuiltIn, Definition, Promise, Scene, Section, builtin},
+};
+
+use super::{WEB, every_kind::EVERY_KIND};
+
+pub const INTEGRATION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Testing Plan: integration tests",
+    promises: &[
+        Promise::new(
+            "An apply creates an object, whether its kind is stored like most or in its own way, as Services are.",
+            plays![apply_creates_in_any_storage],
+        ),
+        Promise::new("An apply with a uid creates nothing.", plays![an_apply_with_a_uid_creates_nothing]),
+        Promise::new(
+            "An apply that changes fields which an update has set is a conflict, and force overrules it.",
+            plays![an_apply_conflicts_with_an_update_and_can_be_forced],
+        ),
+        Promise::new(
+            "The form in which managed fields are told doesn't change.",
+            plays![managed_fields_have_one_form],
+        ),
+        Promise::new(
+            "Managed fields don't change with writes that have nothing to do with them.",
+            plays![managed_fields_stay_as_they_are],
+        ),
+        Promise::new("Who manages no field has no entry.", plays![who_manages_nothing_has_no_entry]),
+        Promise::new(
+            "Custom resources are applied like the rest: with conflicts, force and pruning.",
+            plays![apply_works_with_custom_resources],
+        ),
+        Promise::new(
+            "What `kubectl apply` does, it does with the flag for the server: create, change, remove, try.",
+            plays![kubectl_applies_by_the_server, kubectl_tries_by_the_server, kubectl_takes_over_by_force],
+        ),
+        Promise::new("A cluster with the feature starts up, and serves everything else as ever.", EVERY_KIND),
+    ],
+};
+
+pub const GRADUATION: Section = Section {
+    document: super::DOCUMENT,
+    title: "Graduation Criteria",
+    promises: &[Promise::new(
+        "It takes the place of `kubectl apply` as it was: the same manifests, one after the other, lead to the same object.",
+        plays![the_same_manifests_lead_to_the_same_object],
+    )],
+};
+
+pub const DRAWBACKS: Section = Section {
+    document: super::DOCUMENT,
+    title: "Drawbacks",
+    promises: &[Promise::new(
+        "What it does otherwise mends a bug: client-side apply overwrites what others have set, and this asks first.",
+        plays![what_is_overwritten_by_a_client_is_a_conflict_by_the_server],
+    )],
+};
+
+async fn apply_creates_in_any_storage(s: &mut Scene) {
+    for (kind, spec) in [
+        (
+            builtin::POD,
+            "spec: {automountServiceAccountToken: false, schedulerName: none, containers: [{name: app, image: nginx:1}]}",
+        ),
+        (builtin::SERVICE, "spec: {ports: [{port: 80}]}"),
+        (builtin::DEPLOYMENT, WEB),
+        (builtin::CONFIG_MAP, "data: {a: b}"),
+        (
+            BuiltIn::new("", "v1", "ReplicationController", "replicationcontrollers"),
+            "metadata: {labels: {app: a}}\nspec: {replicas: 0, selector: {app: a}, \
+            template: {metadata: {labels: {app: a}}, spec: {containers: [{name: app, image: nginx:1}]}}}",
+        ),
+    ] {
+        s.of(kind).await;
+        s.apply_as("pipeline", spec).creates().await;
+        s.expect_managers(&["pipeline (Apply)"]);
+        s.apply_as("pipeline", spec).changes_nothing().await;
+    }
+}
+
+async fn an_apply_with_a_uid_creates_nothing(s: &mut Scene) {
+    s.apply_as("pipeline", "metadata: {uid: 6c4ea8ee-0d4b-4d2f-8d3d-e1d3d8e2f5a1}\ndata: {a: b}")
+        .is_refused(409, "uid mismatch")
+        .await;
+    s.expect_absent("");
+}
+
+async fn an_apply_conflicts_with_an_update_and_can_be_forced(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel")).await;
+    s.merge_patch_as("console", "spec: {replicas: 5}").await;
+    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel"))
+        .conflicts_with("console", ".spec.replicas")
+        .await;
+    s.expect(".spec.replicas", "5");
+    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel")).by_force().await;
+    s.expect(".spec.replicas", "3");
+    s.expect_owner(".spec.replicas", "pipeline (Apply)");
+}
+
+async fn managed_fields_have_one_form(s: &mut Scene) {
+    s.apply_as("pipeline", "metadata: {labels: {a: b}}\ndata: {c: d}").await;
+    s.update_as("console", "data: {c: e}").await;
+    let entries = s.at(".metadata.managedFields").unwrap().items();
+    let members: Vec<Vec<_>> =
+        entries.iter().map(|entry| entry.members().iter().map(|(name, _)| name.as_str()).collect()).collect();
+    let form = ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1"];
+    assert_eq!(members, [form, form]);
+    s.expect(".metadata.managedFields[0].fieldsV1", "{'f:metadata': {'f:labels': {'f:a': {}}}}");
+    s.expect(".metadata.managedFields[1].fieldsV1", "{'f:data': {'f:c': {}}}");
+    s.expect(".metadata.managedFields[1].fieldsType", "FieldsV1");
+    s.expect(".metadata.managedFields[1].apiVersion", "v1");
+}
+
+async fn managed_fields_stay_as_they_are(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("pipeline", WEB).await;
+    s.update_as("console", "spec: {paused: true}").await;
+    let before = s.at(".metadata.managedFields").unwrap().clone();
+    s.next_second().await;
+    s.apply_as("pipeline", WEB).changes_nothing().await;
+    s.update_as("console", "spec: {paused: true}").changes_nothing().await;
+    s.merge_patch_as("other", "{}").changes_nothing().await;
+    s.apply_as("other", "spec: {minReadySeconds: 3}").dry_run().await;
+    s.apply_as("other", "spec: {paused: false}").conflicts_with("console", ".spec.paused").await;
+    s.status_as("controller", "status: {replicas: 1}").await;
+    // The new entry is all that is new.
+    let after = s.at(".metadata.managedFields").unwrap();
+    assert_eq!(after.items()[..2], before.items()[..]);
+    s.expect_managers(&["pipeline (Apply)", "console (Update)", "controller (Update status)"]);
+}
+
+async fn who_manages_nothing_has_no_entry(s: &mut Scene) {
+    s.apply_as("alice", "{}").creates().await;
+    s.expect_absent(".metadata.managedFields");
+    s.apply_as("alice", "data: {a: '1'}").await;
+    s.update_as("console", "data: {a: '2'}").await;
+    s.apply_as("bob", "data: {a: '3'}").by_force().await;
+    s.expect_owner(".data.a", "bob (Apply)");
+    s.apply_as("alice", "{}").await;
+    s.expect_managers(&["bob (Apply)"]);
+}
+
+async fn apply_works_with_custom_resources(s: &mut Scene) {
+    let parts = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, \
+        required: [name], properties: {name: {type: string}, size: {type: integer}}}}";
+    let shape =
+        format!("spec: {{type: object, properties: {{replicas: {{type: integer}}, parts: {parts}}}}}");
+    s.define(Definition::new("KepCustom", &shape).with_scale()).await;
+    s.apply_as("pipeline", "spec: {replicas: 1, parts: [{name: one, size: 1}]}").creates().await;
+    s.merge_patch_as("console", "spec: {replicas: 5}").await;
+    s.apply_as("pipeline", "spec: {replicas: 1, parts: [{name: one, size: 2}]}")
+        .conflicts_with("console", ".spec.replicas")
+        .await;
+    s.apply_as("pipeline", "spec: {replicas: 1, parts: [{name: one, size: 2}]}").by_force().await;
+    s.expect_owner(".spec.replicas", "pipeline (Apply)");
+    s.apply_as("pipeline", "spec: {parts: []}").await;
+    s.expect_absent(".spec.replicas");
+    s.expect_absent(".spec.parts[0]");
+}
+
+async fn kubectl_applies_by_the_server(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.kubectl("apply --server-side -f -")
+        .reading(WEB)
+        .says("deployment.apps/example serverside-applied")
+        .await;
+    let changed = WEB.replace("nginx:1", "nginx:2").replace("spec: {sel", "spec: {minReadySeconds: 3, sel");
+    s.kubectl("apply --server-side -f -").reading(&changed).await;
+    s.expect(r#".spec.template.spec.containers[name="app"].image"#, "nginx:2");
+    s.expect(".spec.minReadySeconds", "3");
+    s.kubectl("apply --server-side -f -").reading(WEB).await;
+    s.expect_absent(".spec.minReadySeconds");
+
+    s.define(Definition::new(
+        "KepByKubectl",
+        "spec: {type: object, properties: {a: {type: string}, b: {type: string}}}",
+    ))
+    .await;
+    s.kubectl("apply --server-side -f -").reading("spec: {a: '1', b: '2'}").await;
+    s.kubectl("apply --server-side -f -").reading("spec: {a: '3'}").await;
+    s.expect(".spec", "{a: '3'}");
+    s.expect_managers(&["kubectl (Apply)"]);
+}
+
+async fn kubectl_tries_by_the_server(s: &mut Scene) {
+    s.kubectl("apply --server-side --dry-run=server -f -")
+        .reading("data: {a: '1'}")
+        .says("serverside-applied (server dry run)")
+        .await;
+    s.expect_absent("");
+    s.kubectl("apply --server-side -f -").reading("data: {a: '1'}").await;
+    s.kubectl("apply --server-side --dry-run=server -o yaml -f -")
+        .reading("data: {a: '2'}")
+        .says("a: \"2\"")
+        .await;
+    s.expect(".data.a", "'1'");
+    s.kubectl("apply --server-side --dry-run=client -f -")
+        .fails("--dry-run=client doesn't work with --server-side")
+        .await;
+}
+
+async fn kubectl_takes_over_by_force(s: &mut Scene) {
+    s.apply_as("pipeline", "data: {a: '1'}").await;
+    s.kubectl("apply --server-side -f -")
+        .reading("data: {a: '2'}")
+        .fails("Apply failed with 1 conflict: conflict with \"pipeline\": .data.a")
+        .await;
+    s.kubectl("apply --server-side --force-conflicts -f -").reading("data: {a: '2'}").await;
+    s.expect_owner(".data.a", "kubectl (Apply)");
+    s.kubectl("apply --server-side --field-manager=pipeline -f -").reading("data: {a: '2'}").await;
+    s.expect_owners(".data.a", &["pipeline (Apply)", "kubectl (Apply)"]);
+}
+
+/// Manifests as they follow each other in a repository.
+const MANIFESTS: [&str; 4] = [
+    "metadata: {labels: {team: blue}}\nspec: {selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 443}]}",
+    "metadata: {labels: {team: red, tier: front}}\nspec: {selector: {app: web}, ports: [{name: a, port: 80, targetPort: http}]}",
+    "metadata: {labels: {team: red}}\nspec: {selector: {app: web, tier: front}, ports: [{name: c, port: 53}, {name: a, port: 80}]}",
+    "spec: {selector: {app: web}, ports: [{name: a, port: 80}], sessionAffinity: ClientIP}",
+];
+
+async fn the_same_manifests_lead_to_the_same_object(s: &mut Scene) {
+    s.of(builtin::SERVICE).await;
+    for manifest in MANIFESTS {
+        let mut seen = Vec::new();
+        for (name, command) in [("by-client", "apply -f -"), ("by-server", "apply --server-side -f -")] {
+            s.named(name).await;
+            s.kubectl(command).reading(manifest).await;
+            let mut spec = s.at(".spec").unwrap().clone();
+            // Each has an address of its own.
+            spec.take("clusterIP");
+            spec.take("clusterIPs");
+            seen.push((spec, s.at(".metadata.labels").cloned()));
+        }
+        assert!(seen[0].0.same_value(&seen[1].0), "{seen:?}");
+        assert_eq!(seen[0].1, seen[1].1);
+    }
+}
+
+async fn what_is_overwritten_by_a_client_is_a_conflict_by_the_server(s: &mut Scene) {
+    s.named("by-client").await;
+    s.kubectl("apply -f -").reading("data: {a: '1'}").await;
+    s.merge_patch_as("console", "data: {a: '2'}").await;
+    s.kubectl("apply -f -").reading("data: {a: '1'}").await;
+    s.expect(".data.a", "'1'");
+    s.named("by-server").await;
+    s.kubectl("apply --server-side -f -").reading("data: {a: '1'}").await;
+    s.merge_patch_as("console", "data: {a: '2'}").await;
+    s.kubectl("apply --server-side -f -")
+        .reading("data: {a: '1'}")
+        .fails("conflict with \"console\" using v1: .data.a")
+        .await;
+    s.expect(".data.a", "'2'");
+}

@@ -1,0 +1,113 @@
+//! kubectl.
+
+use std::time::Duration;
+
+use baton_e2e::{
+    Action, Proxy, plays, poll,
+    scenario::{Promise, Scene, Section},
+};
+
+use super::wire;
+
+pub const KUBECTL: Section = Section {
+    document: super::DOCUMENT,
+    title: "Kubectl: Server-side Apply",
+    promises: &[
+        Promise::new(
+            "kubectl applies by the server only if it is told to.",
+            plays![kubectl_applies_by_itself_unless_told],
+        ),
+        Promise::new(
+            "On a server that has the feature, an experimental flag of kubectl asks for it.",
+            plays![the_experimental_flag_is_gone],
+        )
+        .but("the experimental flag is gone"),
+        Promise::new("The flag is called `--server-side`.", plays![the_flag_is_server_side]),
+        Promise::new(
+            "Where a server can't apply, kubectl fails and doesn't fall back to applying by itself.",
+            plays![kubectl_does_not_fall_back],
+        ),
+        Promise::new("In the long term it is the default.", plays![kubectl_applies_by_itself_unless_told])
+            .but("kubectl 1.36 still applies by itself where it isn't told otherwise"),
+    ],
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
+const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
+
+async fn kubectl_applies_by_itself_unless_told(s: &mut Scene) {
+    s.kubectl("apply -f -").reading("data: {greeting: hello}").await;
+    s.expect_managers(&["kubectl-client-side-apply (Update)"]);
+    assert!(s.at(LAST_APPLIED).is_some());
+}
+
+async fn the_experimental_flag_is_gone(s: &mut Scene) {
+    s.kubectl("apply --experimental-server-side -f -")
+        .reading("data: {greeting: hello}")
+        .fails("unknown flag: --experimental-server-side")
+        .await;
+    s.expect_absent("");
+}
+
+async fn the_flag_is_server_side(s: &mut Scene) {
+    s.kubectl("apply --server-side -f -").reading("data: {greeting: hello}").says("serverside-applied").await;
+    s.expect_managers(&["kubectl (Apply)"]);
+    s.expect_absent(LAST_APPLIED);
+}
+
+async fn kubectl_does_not_fall_back(s: &mut Scene) {
+    let control_plane = s.stage().control_plane();
+    let namespace = s.namespace();
+    // kubectl proves who it is to nobody who doesn't speak TLS.
+    let discovers = [
+        "create",
+        "clusterrolebinding",
+        namespace,
+        "--clusterrole=system:discovery",
+        "--user=system:anonymous",
+    ];
+    let edits = ["create", "role", "editor", "--verb=*", "--resource=configmaps"];
+    let is_editor = ["create", "rolebinding", "editor", "--role=editor", "--user=system:anonymous"];
+    for line in [discovers, edits, is_editor] {
+        let args = line.iter().copied().chain(["--namespace", namespace]);
+        control_plane.kubectl(args).await.unwrap().success().unwrap();
+    }
+    // A server that knows no such patch.
+    let proxy = Proxy::start(control_plane, |request| match request.method.as_str() {
+        "PATCH" => {
+            Action::fail(415, "UnsupportedMediaType", "the body of the request was in an unknown format")
+        }
+        _ => Action::Forward,
+    });
+    let proxy = proxy.await.unwrap();
+    let server = format!("--server={}", proxy.url());
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: example}\ndata: {greeting: hello}\n";
+    let apply = async |flags: &[&'static str]| {
+        let args = ["apply", "--validate=false", "-f", "-", "--namespace", namespace, &server]
+            .into_iter()
+            .chain(flags.iter().copied());
+        control_plane.kubectl_command(args).unwrap().input(manifest).run().await.unwrap()
+    };
+    // A role binding counts a moment after it was made.
+    let is_allowed = async || {
+        let output = apply(&["--dry-run=server"]).await;
+        if output.status.success() { Ok(()) } else { Err(output.to_string()) }
+    };
+    poll(PATIENCE, PAUSE, is_allowed).await.unwrap();
+
+    let output = apply(&["--server-side"]).await;
+    assert!(
+        !output.status.success() && output.stderr.contains("Server-side apply not available"),
+        "{output}"
+    );
+    let uri = format!("{}/example", wire::config_maps(s));
+    assert_eq!(wire::send(s, "GET", &uri, "application/json", "").await.unwrap_err().0, 404);
+    // It could have: by itself it creates the object without a patch.
+    let output = apply(&[]).await;
+    assert!(output.status.success(), "{output}");
+    let binding = ["delete", "clusterrolebinding", namespace];
+    control_plane.kubectl(binding).await.unwrap().success().unwrap();
+    s.look().await;
+    s.expect_managers(&["kubectl-client-side-apply (Update)"]);
+}

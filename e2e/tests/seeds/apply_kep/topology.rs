@@ -1,0 +1,433 @@
+//! Lists, maps and structs: what is one value, and what is many.
+
+use std::time::Duration;
+
+use baton_e2e::{
+    plays, poll,
+    scenario::{Definition, Promise, Scene, Section, builtin},
+};
+use serde_json::{Value, json};
+
+use super::{WEB, wire};
+
+pub const LISTS: Section = Section {
+    document: super::DOCUMENT,
+    title: "API Topology: Lists",
+    promises: &[
+        Promise::new(
+            "The server knows how each part of an object merges, and tells it by extensions in its OpenAPI.",
+            plays![the_openapi_tells_how_things_merge],
+        ),
+        Promise::new(
+            "A list is atomic unless something else is said: it is owned as a whole.",
+            plays![a_list_is_atomic_by_default, a_built_in_list_without_a_word_is_atomic],
+        ),
+        Promise::new(
+            "An atomic list belongs to one manager.",
+            plays![an_atomic_list_has_one_owner],
+        )
+        .but("two who apply the very same list own it together; of different lists, one owner is left"),
+        Promise::new("An atomic list can only be replaced whole.", plays![an_atomic_list_is_replaced_whole]),
+        Promise::new(
+            "A list can be said to be atomic, in OpenAPI and so in a custom resource's definition.",
+            plays![a_list_is_said_to_be_atomic],
+        ),
+        Promise::new(
+            "A list that is a set holds scalars.",
+            plays![a_set_of_maps_is_refused],
+        )
+        .but(
+            "maps may be in a set, too, if they are atomic; others are refused with the definition",
+        ),
+        Promise::new(
+            "An item is at most once in a set: a second one is refused.",
+            plays![a_set_holds_an_item_once],
+        ),
+        Promise::new(
+            "Each item of a set can have an owner of its own.",
+            plays![items_of_a_set_have_owners, finalizers_are_a_set],
+        ),
+        Promise::new(
+            "A list with keys is a dictionary: an item is found by its keys, wherever it stands.",
+            plays![a_list_with_keys_is_a_dictionary, containers_are_found_by_name],
+        ),
+        Promise::new(
+            "A list may have several keys, as the ports of a Service: number and protocol.",
+            plays![ports_have_two_keys],
+        ),
+        Promise::new(
+            "An item of a list with keys is owned by who applied it to the list.",
+            plays![an_item_is_owned_by_who_applied_it],
+        ),
+        Promise::new(
+            "Where the markers of strategic merge patches are all that a type has, they stand for the kind of list and its key.",
+            plays![no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch],
+        )
+        .but(
+            "no list that is served relies on them: each has markers of its own beside them, which decide where they differ",
+        ),
+    ],
+};
+
+pub const MAPS: Section = Section {
+    document: super::DOCUMENT,
+    title: "API Topology: Maps and structs",
+    promises: &[
+        Promise::new(
+            "Items of a map are independent of each other, and may have different owners; this is the default.",
+            plays![items_of_a_map_are_independent, data_of_a_config_map_is_granular],
+        ),
+        Promise::new(
+            "Fields of a struct are independent of each other, and may have different owners; this is the default.",
+            plays![fields_of_a_struct_are_independent],
+        ),
+        Promise::new(
+            "Maps and structs can be said to be granular, by one and the same marker.",
+            plays![granular_is_said],
+        ),
+        Promise::new(
+            "A map can be said to be atomic, and is one value then.",
+            plays![an_atomic_map_is_one_value, a_node_selector_is_one_value],
+        ),
+        Promise::new(
+            "A struct can be said to be atomic by the same marker, and is one value then.",
+            plays![an_atomic_struct_is_one_value, a_label_selector_is_one_value],
+        ),
+    ],
+};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A definition whose spec has one field, `it`.
+fn with_it(kind: &'static str, it: &str) -> Definition {
+    Definition::new(kind, &format!("spec: {{type: object, properties: {{it: {it}}}}}"))
+}
+
+const KEYED: &str = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, \
+    required: [name], properties: {name: {type: string}, a: {type: integer}, b: {type: integer}}}}";
+
+async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
+    let document: Value = read(s, "/openapi/v3/api/v1").await;
+    let schemas = &document["components"]["schemas"];
+    let of = |schema: &str, field: &str| schemas[schema]["properties"][field].clone();
+    let containers = of("io.k8s.api.core.v1.PodSpec", "containers");
+    assert_eq!(containers["x-kubernetes-list-type"], "map");
+    assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
+    let ports = of("io.k8s.api.core.v1.ServiceSpec", "ports");
+    assert_eq!(ports["x-kubernetes-list-map-keys"], json!(["port", "protocol"]));
+    let finalizers = of("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "finalizers");
+    assert_eq!(finalizers["x-kubernetes-list-type"], "set");
+    let tolerations = of("io.k8s.api.core.v1.PodSpec", "tolerations");
+    assert_eq!(tolerations["x-kubernetes-list-type"], "atomic");
+    assert_eq!(of("io.k8s.api.core.v1.PodSpec", "nodeSelector")["x-kubernetes-map-type"], "atomic");
+    assert_eq!(schemas["io.k8s.api.core.v1.ObjectReference"]["x-kubernetes-map-type"], "atomic");
+
+    // A custom resource's says what its definition does.
+    s.define(with_it("KepTold", KEYED)).await;
+    let told = async || {
+        let document: Value = read(s, "/openapi/v3/apis/example.com/v1").await;
+        let it = document["components"]["schemas"]["com.example.v1.KepTold"]["properties"]["spec"]["properties"]["it"].clone();
+        if it.is_null() { Err(()) } else { Ok(it) }
+    };
+    let it = poll(PATIENCE, PAUSE, told).await.unwrap();
+    assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
+}
+
+async fn a_list_is_atomic_by_default(s: &mut Scene) {
+    s.define(with_it("KepDefaultList", "{type: array, items: {type: string}}")).await;
+    s.apply_as("alice", "spec: {it: [a, b]}").await;
+    s.expect_fields("alice (Apply)", &[".spec.it"]);
+    s.apply_as("bob", "spec: {it: [c]}").conflicts_with("alice", ".spec.it").await;
+}
+
+async fn a_built_in_list_without_a_word_is_atomic(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("alice", &WEB.replace("name: app", "name: app, command: [run, fast]")).await;
+    let command = r#".spec.template.spec.containers[name="app"].command"#;
+    s.expect_owner(command, "alice (Apply)");
+    s.apply_as("bob", "spec: {template: {spec: {containers: [{name: app, command: [run]}]}}}")
+        .conflicts_with("alice", command)
+        .await;
+}
+
+async fn an_atomic_list_has_one_owner(s: &mut Scene) {
+    s.define(with_it("KepOneOwner", "{type: array, items: {type: string}}")).await;
+    s.apply_as("alice", "spec: {it: [a, b]}").await;
+    s.apply_as("bob", "spec: {it: [a]}").by_force().await;
+    s.expect_owner(".spec.it", "bob (Apply)");
+    s.apply_as("alice", "spec: {it: [a]}").await;
+    s.expect_owners(".spec.it", &["alice (Apply)", "bob (Apply)"]);
+    s.apply_as("alice", "spec: {it: [b, a]}").conflicts_with("bob", ".spec.it").await;
+}
+
+async fn an_atomic_list_is_replaced_whole(s: &mut Scene) {
+    s.of(builtin::ROLE).await;
+    let rule = |verb: &str| format!("rules: [{{apiGroups: [''], resources: [pods], verbs: [{verb}]}}]");
+    s.apply_as("alice", &rule("get")).await;
+    s.apply_as("bob", &rule("list")).conflicts_with("alice", ".rules").await;
+    s.apply_as("bob", &rule("list")).by_force().await;
+    s.expect(".rules", "[{apiGroups: [''], resources: [pods], verbs: [list]}]");
+}
+
+async fn a_list_is_said_to_be_atomic(s: &mut Scene) {
+    s.define(with_it(
+        "KepAtomicList",
+        "{type: array, x-kubernetes-list-type: atomic, items: {type: string}}",
+    ))
+    .await;
+    s.apply_as("alice", "spec: {it: [a, b]}").await;
+    s.expect_fields("alice (Apply)", &[".spec.it"]);
+    s.apply_as("bob", "spec: {it: [a, b, c]}").conflicts_with("alice", ".spec.it").await;
+    // In an API server's own: the peers of a NetworkPolicy.
+    s.of(builtin::NETWORK_POLICY).await;
+    let spec = |app: &str| {
+        format!(
+            "spec: {{podSelector: {{}}, ingress: [{{from: [{{podSelector: {{matchLabels: {{app: {app}}}}}}}]}}]}}"
+        )
+    };
+    s.apply_as("alice", &spec("web")).await;
+    s.apply_as("bob", &spec("shop")).conflicts_with("alice", ".spec.ingress").await;
+}
+
+async fn a_set_of_maps_is_refused(s: &mut Scene) {
+    let definition = |items: &Value| {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "kepmapsets.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"kind": "KepMapSet", "plural": "kepmapsets", "singular": "kepmapset"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {"it": {"type": "array", "x-kubernetes-list-type": "set", "items": items}},
+                }}}],
+            },
+        })
+        .to_string()
+    };
+    let uri = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
+    let post = async |items: Value| wire::send(s, "POST", uri, "application/json", &definition(&items)).await;
+    let (code, message) = post(json!({"type": "object"})).await.unwrap_err();
+    assert!(code == 422 && message.contains("x-kubernetes-list-type=set"), "{code}: {message}");
+    post(json!({"type": "string"})).await.unwrap();
+    post(json!({"type": "object", "x-kubernetes-map-type": "atomic"})).await.unwrap();
+}
+
+async fn a_set_holds_an_item_once(s: &mut Scene) {
+    s.define(with_it("KepUnique", "{type: array, x-kubernetes-list-type: set, items: {type: string}}")).await;
+    s.apply_as("alice", "spec: {it: [a, b, a]}").is_refused(500, "duplicate").await;
+    s.apply_as("alice", "spec: {it: [a, b]}").await;
+    s.update_as("bob", "spec: {it: [a, b, a]}").is_refused(422, "Duplicate value").await;
+    s.apply_as("bob", "spec: {it: [a]}").await;
+    s.expect(".spec.it", "[a, b]");
+}
+
+async fn items_of_a_set_have_owners(s: &mut Scene) {
+    s.define(with_it("KepSet", "{type: array, x-kubernetes-list-type: set, items: {type: string}}")).await;
+    s.apply_as("alice", "spec: {it: [a, b]}").await;
+    s.apply_as("bob", "spec: {it: [c, b]}").await;
+    s.expect_fields("alice (Apply)", &[r#".spec.it[="a"]"#, r#".spec.it[="b"]"#]);
+    s.expect_fields("bob (Apply)", &[r#".spec.it[="b"]"#, r#".spec.it[="c"]"#]);
+    s.apply_as("alice", "spec: {it: []}").await;
+    s.expect_absent(r#".spec.it[="a"]"#);
+    s.expect_owner(r#".spec.it[="b"]"#, "bob (Apply)");
+}
+
+async fn finalizers_are_a_set(s: &mut Scene) {
+    s.apply_as("alice", "metadata: {finalizers: [example.com/alice]}").await;
+    s.apply_as("bob", "metadata: {finalizers: [example.com/bob]}").await;
+    s.expect(".metadata.finalizers", "[example.com/alice, example.com/bob]");
+    s.expect_owner(r#".metadata.finalizers[="example.com/alice"]"#, "alice (Apply)");
+    s.apply_as("alice", "{}").await;
+    s.expect(".metadata.finalizers", "[example.com/bob]");
+}
+
+async fn a_list_with_keys_is_a_dictionary(s: &mut Scene) {
+    s.define(with_it("KepKeyed", KEYED)).await;
+    s.apply_as("alice", "spec: {it: [{name: one, a: 1}, {name: two, a: 2}]}").await;
+    s.apply_as("bob", "spec: {it: [{name: two, b: 2}, {name: one, b: 1}]}").await;
+    s.expect(r#".spec.it[name="one"]"#, "{name: one, a: 1, b: 1}");
+    s.expect(r#".spec.it[name="two"]"#, "{name: two, a: 2, b: 2}");
+    s.apply_as("bob", "spec: {it: [{b: 1}]}").is_refused(500, "name").await;
+}
+
+async fn containers_are_found_by_name(s: &mut Scene) {
+    s.of(builtin::POD).await;
+    s.apply_as("alice", "spec: {automountServiceAccountToken: false, schedulerName: none, containers: [{name: app, image: nginx:1}, {name: side, image: busybox:1}]}")
+        .await;
+    s.apply_as("bob", "spec: {containers: [{name: side, image: busybox:2}]}")
+        .conflicts_with("alice", r#".spec.containers[name="side"].image"#)
+        .await;
+    s.apply_as("bob", "spec: {containers: [{name: side, image: busybox:2}]}").by_force().await;
+    s.expect(".spec.containers[0].image", "nginx:1");
+    s.expect(".spec.containers[1].image", "busybox:2");
+}
+
+async fn ports_have_two_keys(s: &mut Scene) {
+    s.of(builtin::SERVICE).await;
+    s.apply_as("alice", "spec: {ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: UDP}]}")
+        .await;
+    s.expect_owner(r#".spec.ports[port=80,protocol="TCP"]"#, "alice (Apply)");
+    s.expect_owner(r#".spec.ports[port=53,protocol="UDP"]"#, "alice (Apply)");
+    s.apply_as("bob", "spec: {ports: [{port: 53, protocol: UDP, targetPort: 5353}]}").await;
+    s.expect(".spec.ports[1].targetPort", "5353");
+    s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
+    s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].targetPort"#, "bob (Apply)");
+}
+
+async fn an_item_is_owned_by_who_applied_it(s: &mut Scene) {
+    s.define(with_it("KepItems", KEYED)).await;
+    s.apply_as("alice", "spec: {it: [{name: one, a: 1}]}").await;
+    s.apply_as("bob", "spec: {it: [{name: two, a: 2}]}").await;
+    let (one, two) = (r#".spec.it[name="one"]"#, r#".spec.it[name="two"]"#);
+    s.expect_owner(one, "alice (Apply)");
+    s.expect_fields("bob (Apply)", &[two, &format!("{two}.name"), &format!("{two}.a")]);
+    s.apply_as("alice", "spec: {it: []}").await;
+    s.expect_absent(one);
+    s.expect(".spec.it", "[{name: two, a: 2}]");
+}
+
+async fn no_list_relies_on_older_markers(s: &mut Scene) {
+    let (mut marked, mut bare) = (0, Vec::new());
+    let index: Value = read(s, "/openapi/v3").await;
+    let paths = index["paths"].as_object().unwrap();
+    for (path, document) in
+        paths.iter().filter(|(path, _)| !path.contains("example.com") && !path.contains("baton.rs"))
+    {
+        let document: Value = read(s, document["serverRelativeURL"].as_str().unwrap()).await;
+        let Some(schemas) = document["components"]["schemas"].as_object() else { continue };
+        for (name, schema) in schemas {
+            for (field, of) in schema["properties"].as_object().into_iter().flatten() {
+                let merges =
+                    of["x-kubernetes-patch-strategy"].as_str().is_some_and(|told| told.contains("merge"));
+                if of["type"] == "array" && merges {
+                    marked += 1;
+                    if of["x-kubernetes-list-type"].is_null() {
+                        bare.push(format!("{path}: {name}.{field}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(marked > 50, "{marked} lists have the older markers");
+    assert_eq!(bare, [""; 0], "have no other markers than the older ones");
+    // One with both: what a strategic patch merges by its key, an apply does, too.
+    s.of(builtin::SERVICE_ACCOUNT).await;
+    s.apply_as("alice", "secrets: [{name: one}]").await;
+    s.strategic_patch_as("bob", "secrets: [{name: two}]").await;
+    s.expect_owner(r#".secrets[name="one"]"#, "alice (Apply)");
+    s.expect_owner(r#".secrets[name="two"]"#, "bob (Update)");
+}
+
+async fn read(s: &Scene, uri: &str) -> Value {
+    serde_json::from_str(&wire::send(s, "GET", uri, "application/json", "").await.unwrap()).unwrap()
+}
+
+async fn the_keys_of_the_list_win_over_the_key_of_the_patch(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    let spread = |when: &str| {
+        format!(
+            "{{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: {when}, labelSelector: {{matchLabels: {{app: web}}}}}}"
+        )
+    };
+    let with = |spread: &str| {
+        WEB.replace("containers:", &format!("topologySpreadConstraints: [{spread}], containers:"))
+    };
+    s.apply_as("alice", &with(&spread("DoNotSchedule"))).await;
+    let other = format!(
+        "spec: {{template: {{spec: {{topologySpreadConstraints: [{}]}}}}}}",
+        spread("ScheduleAnyway")
+    );
+    s.apply_as("bob", &other).await;
+    let item = |when: &str| {
+        format!(
+            ".spec.template.spec.topologySpreadConstraints[topologyKey=\"zone\",whenUnsatisfiable=\"{when}\"]"
+        )
+    };
+    s.expect_owner(&item("DoNotSchedule"), "alice (Apply)");
+    s.expect_owner(&item("ScheduleAnyway"), "bob (Apply)");
+}
+
+async fn items_of_a_map_are_independent(s: &mut Scene) {
+    s.define(with_it("KepMap", "{type: object, additionalProperties: {type: integer}}")).await;
+    s.apply_as("alice", "spec: {it: {a: 1}}").await;
+    s.apply_as("bob", "spec: {it: {b: 2}}").await;
+    s.expect_owner(".spec.it.a", "alice (Apply)");
+    s.expect_owner(".spec.it.b", "bob (Apply)");
+    s.apply_as("alice", "spec: {it: {}}").await;
+    s.expect(".spec.it", "{b: 2}");
+}
+
+async fn data_of_a_config_map_is_granular(s: &mut Scene) {
+    s.apply_as("alice", "data: {a: '1'}").await;
+    s.apply_as("bob", "data: {b: '2'}").await;
+    s.expect_owner(".data.a", "alice (Apply)");
+    s.expect_owner(".data.b", "bob (Apply)");
+    s.apply_as("bob", "data: {a: '2', b: '2'}").conflicts_with("alice", ".data.a").await;
+}
+
+async fn fields_of_a_struct_are_independent(s: &mut Scene) {
+    let it = "{type: object, properties: {a: {type: integer}, b: {type: integer}}}";
+    s.define(with_it("KepStruct", it)).await;
+    s.apply_as("alice", "spec: {it: {a: 1}}").await;
+    s.apply_as("bob", "spec: {it: {b: 2}}").await;
+    s.expect_fields("alice (Apply)", &[".spec.it.a"]);
+    s.expect_fields("bob (Apply)", &[".spec.it.b"]);
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("alice", WEB).await;
+    s.apply_as("bob", "spec: {minReadySeconds: 3}").await;
+    s.expect_owner(".spec.minReadySeconds", "bob (Apply)");
+}
+
+async fn granular_is_said(s: &mut Scene) {
+    for (kind, it) in [
+        ("KepGranularMap", "additionalProperties: {type: integer}"),
+        ("KepGranularStruct", "properties: {a: {type: integer}, b: {type: integer}}"),
+    ] {
+        s.define(with_it(kind, &format!("{{type: object, x-kubernetes-map-type: granular, {it}}}"))).await;
+        s.apply_as("alice", "spec: {it: {a: 1}}").await;
+        s.apply_as("bob", "spec: {it: {b: 2}}").await;
+        s.expect_owner(".spec.it.a", "alice (Apply)");
+        s.expect_owner(".spec.it.b", "bob (Apply)");
+    }
+}
+
+async fn an_atomic_map_is_one_value(s: &mut Scene) {
+    let it = "{type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: integer}}";
+    s.define(with_it("KepAtomicMap", it)).await;
+    s.apply_as("alice", "spec: {it: {a: 1}}").await;
+    s.expect_fields("alice (Apply)", &[".spec.it"]);
+    s.apply_as("bob", "spec: {it: {a: 1, b: 2}}").conflicts_with("alice", ".spec.it").await;
+    s.apply_as("bob", "spec: {it: {b: 2}}").by_force().await;
+    s.expect(".spec.it", "{b: 2}");
+}
+
+async fn a_node_selector_is_one_value(s: &mut Scene) {
+    s.of(builtin::DEPLOYMENT).await;
+    s.apply_as("alice", &WEB.replace("containers:", "nodeSelector: {disk: ssd}, containers:")).await;
+    s.expect_owner(".spec.template.spec.nodeSelector", "alice (Apply)");
+    s.apply_as("bob", "spec: {template: {spec: {nodeSelector: {zone: a}}}}")
+        .conflicts_with("alice", ".spec.template.spec.nodeSelector")
+        .await;
+}
+
+async fn an_atomic_struct_is_one_value(s: &mut Scene) {
+    let it =
+        "{type: object, x-kubernetes-map-type: atomic, properties: {a: {type: integer}, b: {type: integer}}}";
+    s.define(with_it("KepAtomicStruct", it)).await;
+    s.apply_as("alice", "spec: {it: {a: 1}}").await;
+    s.expect_fields("alice (Apply)", &[".spec.it"]);
+    s.apply_as("bob", "spec: {it: {b: 2}}").conflicts_with("alice", ".spec.it").await;
+}
+
+async fn a_label_selector_is_one_value(s: &mut Scene) {
+    s.of(builtin::NETWORK_POLICY).await;
+    s.apply_as("alice", "spec: {podSelector: {matchLabels: {app: web}}}").await;
+    s.expect_fields("alice (Apply)", &[".spec.podSelector"]);
+    s.apply_as("bob", "spec: {podSelector: {matchLabels: {app: web, tier: front}}}")
+        .conflicts_with("alice", ".spec.podSelector")
+        .await;
+    s.apply_as("bob", "spec: {podSelector: {matchLabels: {tier: front}}}").by_force().await;
+    s.expect(".spec.podSelector", "{matchLabels: {tier: front}}");
+}

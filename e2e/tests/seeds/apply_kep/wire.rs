@@ -1,0 +1,29 @@
+//! Requests that no step makes: to the letter, by whatever method and content type.
+
+use baton_e2e::scenario::Scene;
+use hyper::Request;
+
+/// The content type by which a PATCH is an apply.
+pub const APPLY: &str = "application/apply-patch+yaml";
+
+/// Sends it. The outcome is the text of a success, or code and message of a refusal.
+pub async fn send(
+    s: &Scene,
+    method: &str,
+    uri: &str,
+    content_type: &str,
+    body: &str,
+) -> Result<String, (u16, String)> {
+    let request =
+        Request::builder().method(method).uri(uri).header("content-type", content_type).body(body.into());
+    match s.stage().client().request_text(request.unwrap()).await {
+        Ok(text) => Ok(text),
+        Err(kube::Error::Api(status)) => Err((status.code, status.message.clone())),
+        Err(error) => panic!("{method} {uri}: {error}"),
+    }
+}
+
+/// The path of the scene's `ConfigMap`s.
+pub fn config_maps(s: &Scene) -> String {
+    format!("/api/v1/namespaces/{}/configmaps", s.namespace())
+}
