@@ -1,9 +1,18 @@
 //! Keys and certificates of one throwaway control plane. It knows what the components need to prove, and not where the
 //! files go.
 
+use std::sync::Arc;
+
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose,
+};
+
+use tokio_rustls::rustls::{
+    RootCertStore, ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+    server::WebPkiClientVerifier,
 };
 
 use crate::Error;
@@ -13,6 +22,36 @@ use crate::Error;
 pub(crate) struct Identity {
     pub(crate) certificate: String,
     pub(crate) key: String,
+}
+
+impl Identity {
+    /// What a server needs to prove who it is. With the certificate of an authority, as PEM, only those may connect for whom
+    /// that one has signed, and otherwise everybody. HTTP/2 isn't offered.
+    pub(crate) fn server_config(&self, clients: Option<&str>) -> Result<ServerConfig, Error> {
+        let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(unusable);
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(unusable)?;
+        let provider = Arc::new(ring::default_provider());
+        let verifier = match clients {
+            None => WebPkiClientVerifier::no_client_auth(),
+            Some(authority) => {
+                let mut authorities = RootCertStore::empty();
+                authorities.add(certificate(authority)?).map_err(unusable)?;
+                WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider.clone())
+                    .build()
+                    .map_err(unusable)?
+            }
+        };
+        ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(unusable)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(vec![certificate(&self.certificate)?], key)
+            .map_err(unusable)
+    }
+}
+
+fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::parse("the certificates of a server")(error)
 }
 
 /// A key pair without a certificate, both halves as PEM.

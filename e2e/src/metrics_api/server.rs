@@ -17,15 +17,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client, api::ListParams};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        RootCertStore, ServerConfig,
-        crypto::ring,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-        server::WebPkiClientVerifier,
-    },
-};
+use tokio_rustls::TlsAcceptor;
 
 use super::{
     Loads,
@@ -40,7 +32,9 @@ pub(super) async fn start(
     credentials: BehindAggregator,
 ) -> Result<u16, Error> {
     let failed = || Error::file("bind a port on", "127.0.0.1");
-    let acceptor = TlsAcceptor::from(Arc::new(tls(&credentials)?));
+    // Only the API server can connect: it is the only one that has a certificate by the authority of front proxies.
+    let config = credentials.identity.server_config(Some(&credentials.clients))?;
+    let acceptor = TlsAcceptor::from(Arc::new(config));
     let answerer = Arc::new(Answerer { client: kubeconfig::client(&kubeconfig).await?, loads });
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed())?;
     let port = listener.local_addr().map_err(failed())?.port();
@@ -52,26 +46,6 @@ pub(super) async fn start(
         }
     });
     Ok(port)
-}
-
-/// Only the API server can connect: it is the only one that has a certificate by the authority of front proxies.
-fn tls(credentials: &BehindAggregator) -> Result<ServerConfig, Error> {
-    let provider = Arc::new(ring::default_provider());
-    let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).map_err(unusable);
-    let key = PrivateKeyDer::from_pem_slice(credentials.identity.key.as_bytes()).map_err(unusable)?;
-    let mut clients = RootCertStore::empty();
-    clients.add(certificate(&credentials.clients)?).map_err(unusable)?;
-    let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(clients), provider.clone());
-    ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(unusable)?
-        .with_client_cert_verifier(clients.build().map_err(unusable)?)
-        .with_single_cert(vec![certificate(&credentials.identity.certificate)?], key)
-        .map_err(unusable)
-}
-
-fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::parse("the certificates of the metrics API")(error)
 }
 
 /// A connection that fails is the other side's to notice.

@@ -90,11 +90,7 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("EndpointSlice:endpoints", &["null"]),
     ("EndpointSlice:ports", &["null"]),
     ("status.loadBalancer", &["{}"]),
-    // What the webhook of the tests adds.
-    ("metadata.annotations.webhook.test/touched", &[r#""true""#]),
     // The rest.
-    ("Namespace:metadata.labels", &["*"]),
-    ("Namespace:metadata.labels.kubernetes.io/metadata.name", &["*"]),
     ("Namespace:spec", &[r#"{"finalizers":["kubernetes"]}"#]),
     ("Namespace:status", &[r#"{"phase":"Active"}"#]),
     ("Secret:type", &[r#""Opaque""#]),

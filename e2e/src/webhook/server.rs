@@ -16,14 +16,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     task::{AbortHandle, JoinSet},
 };
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{
-        ServerConfig,
-        crypto::ring,
-        pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
-    },
-};
+use tokio_rustls::TlsAcceptor;
 
 use super::{Asked, review};
 use crate::{Error, pki::Identity};
@@ -31,27 +24,11 @@ use crate::{Error, pki::Identity};
 /// Starts to serve in the current runtime; says on which port, and what ends it.
 pub(super) async fn start(identity: &Identity, asked: Arc<Asked>) -> Result<(u16, AbortHandle), Error> {
     let failed = || Error::file("bind a port on", "127.0.0.1");
-    let acceptor = TlsAcceptor::from(Arc::new(tls(identity)?));
+    // An API server shows no certificate to webhooks unless it is configured to.
+    let acceptor = TlsAcceptor::from(Arc::new(identity.server_config(None)?));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed())?;
     let port = listener.local_addr().map_err(failed())?.port();
     Ok((port, tokio::spawn(serve(listener, acceptor, asked)).abort_handle()))
-}
-
-/// Everybody may connect, since an API server shows no certificate to webhooks unless it is configured to. HTTP/2 isn't
-/// offered, which Go's client takes as a wish for HTTP/1.1.
-fn tls(identity: &Identity) -> Result<ServerConfig, Error> {
-    let certificate = CertificateDer::from_pem_slice(identity.certificate.as_bytes()).map_err(unusable)?;
-    let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).map_err(unusable)?;
-    ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(unusable)?
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .map_err(unusable)
-}
-
-fn unusable(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::parse("the certificate of an admission webhook")(error)
 }
 
 /// Serves until it is aborted, and all connections with it: the API server keeps them open for later questions.

@@ -104,7 +104,7 @@ pub const NON_GOALS: Section = Section {
             "Apply does nothing about fields that are hard to change, such as the type of a Service.",
             plays![the_type_of_a_service_is_changed],
         )
-        .but("the type of a Service can be changed by an apply, back and forth"),
+        .but("The type of a Service can be changed by an apply, back and forth."),
     ],
 };
 
@@ -183,7 +183,7 @@ async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
     };
     poll(PATIENCE, PAUSE, is_asked).await.unwrap();
 
-    s.apply_as("team", "data: {greeting: hello}").await;
+    s.apply_as("team", "data: {greeting: hello}").admission_adds(".metadata.annotations").await;
     s.expect(touched, "'true'");
     s.expect_no_owner(touched);
     s.apply_as("team", "data: {greeting: hello}").changes_nothing().await;

@@ -21,14 +21,14 @@ pub const KUBECTL: Section = Section {
             "On a server that has the feature, an experimental flag of kubectl asks for it.",
             plays![the_experimental_flag_is_gone],
         )
-        .but("the experimental flag is gone"),
+        .but("The experimental flag is gone."),
         Promise::new("The flag is called `--server-side`.", plays![the_flag_is_server_side]),
         Promise::new(
             "Where a server can't apply, kubectl fails and doesn't fall back to applying by itself.",
             plays![kubectl_does_not_fall_back],
         ),
         Promise::new("In the long term it is the default.", plays![kubectl_applies_by_itself_unless_told])
-            .but("kubectl 1.36 still applies by itself where it isn't told otherwise"),
+            .but("kubectl 1.36 still applies by itself where it isn't told otherwise."),
     ],
 };
 

@@ -29,7 +29,7 @@ pub const MANAGERS: Section = Section {
             "Managers are sorted by operation, then by time, then by name.",
             plays![managers_are_sorted],
         )
-        .but("after the name come the version and the subresource"),
+        .but("After the name come the version and the subresource."),
         Promise::new(
             "Conflicts come as a status that can be read: a sentence for people, and a cause for each field.",
             plays![conflicts_are_readable],
@@ -43,8 +43,8 @@ pub const MANAGERS: Section = Section {
             plays![broken_managed_fields_are_caught],
         )
         .but(
-            "no error tells it: what can't be read costs the write its whole list of managers, and the list that is stored \
-             stays",
+            "No error tells it: what can't be read costs the write its whole list of managers, and the list that is stored \
+             stays.",
         ),
         Promise::new(
             "Each kind of path element goes through its spelling and back: fields, keys, values, indexes, and the item itself.",
@@ -58,7 +58,7 @@ pub const MANAGERS: Section = Section {
             "A path element whose qualifier is known and whose value is wrong is an error.",
             plays![wrong_values_of_qualifiers_are_caught],
         )
-        .but("the error isn't told: the stored list of managers stays, as with all that can't be read"),
+        .but("The error isn't told: the stored list of managers stays, as with all that can't be read."),
         Promise::new(
             "Both built-in objects and custom resources become typed.",
             plays![built_in_and_custom_objects_become_typed],
@@ -124,7 +124,7 @@ async fn managers_are_sorted(s: &mut Scene) {
     s.apply_as("y", "data: {y: x}").await;
     s.next_second().await;
     s.apply_as("a", "data: {a: x}").await;
-    s.expect_managers(&["y (Apply)", "a (Apply)", "z (Update)", "b (Update)"]);
+    s.expect_managers_in_order(&["y (Apply)", "a (Apply)", "z (Update)", "b (Update)"]);
 
     // Of one time, it is the name; then the version, then the subresource.
     s.of(builtin::AUTOSCALER).await;
@@ -148,7 +148,7 @@ async fn managers_are_sorted(s: &mut Scene) {
         entry("z", "Apply", 5, "v2"),
     ];
     s.merge_patch_as("console", &format!("metadata: {{managedFields: [{}]}}", shuffled.join(", "))).await;
-    s.expect_managers(&[
+    s.expect_managers_in_order(&[
         "z (Apply)",
         "b (Update)",
         "c (Update)",

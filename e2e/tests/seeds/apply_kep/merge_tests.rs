@@ -66,8 +66,8 @@ pub const MERGE: Section = Section {
             plays![apply_works_for_recursive_schemas, a_recursive_type_is_followed_all_the_way],
         )
         .but(
-            "the recursive types of the API server lie below an atomic list, and definitions of custom resources can't be \
-             recursive: owners below recursion are to be seen only where there is no schema",
+            "The recursive types of the API server lie below an atomic list, and definitions of custom resources can't be \
+             recursive: owners below recursion are to be seen only where there is no schema.",
         ),
         Promise::new(
             "Apply works for several appliers: they add, share, give up and take over.",
@@ -85,8 +85,8 @@ pub const MERGE: Section = Section {
             plays![a_version_that_never_was, a_version_that_is_gone],
         )
         .but(
-            "where a definition has lost a version that an entry tells of, every apply to the custom resource fails, and \
-             any other write costs it all owners, until somebody takes the entry out; built-in kinds drop such an entry",
+            "Where a definition has lost a version that an entry tells of, every apply to the custom resource fails, and \
+             any other write costs it all owners, until somebody takes the entry out; built-in kinds drop such an entry.",
         ),
     ],
 };

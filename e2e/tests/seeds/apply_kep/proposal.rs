@@ -50,7 +50,7 @@ pub const PROPOSAL: Section = Section {
             "A controller that writes by a subresource becomes the manager of what it changes, too.",
             plays![whoever_scales_becomes_a_manager, who_scales_what_nobody_owns],
         )
-        .but("who scales an object becomes a manager only if somebody managed the number before"),
+        .but("Who scales an object becomes a manager only if somebody managed the number before."),
         Promise::new(
             "What the Go types say about merging is put into formal terms, and the server follows them: keys, sets, atomic \
              values.",

@@ -45,7 +45,7 @@ pub const PROPOSED: Section = Section {
             "An apply with fields that are reset is refused, with the fields in the error.",
             plays![an_apply_with_a_status_is_done_without_it],
         )
-        .but("the fields are dropped from what is applied without a word, and nobody owns them"),
+        .but("The fields are dropped from what is applied without a word, and nobody owns them."),
         Promise::new(
             "An update with fields that are reset goes on without them, and its sender doesn't own them.",
             plays![an_update_with_a_status_is_done_without_it],

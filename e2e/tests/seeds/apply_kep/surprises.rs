@@ -53,16 +53,16 @@ pub const MOTIVATION: Section = Section {
             plays![a_defaulted_pull_policy_is_nobodys],
         )
         .but(
-            "the default is made once: a pull policy that an image with the tag latest got stays when the tag changes, until \
-             somebody says another",
+            "The default is made once: a pull policy that an image with the tag latest got stays when the tag changes, until \
+             somebody says another.",
         ),
         Promise::new(
             "Who turns to another member of a union isn't hindered by what the former one has left.",
             plays![the_rest_of_a_union_is_in_the_way],
         )
         .but(
-            "the server knows no unions: a default that belongs to the former member is nobody's, so that no apply removes \
-             it, and the object is refused until another kind of patch does",
+            "The server knows no unions: a default that belongs to the former member is nobody's, so that no apply removes \
+             it, and the object is refused until another kind of patch does.",
         ),
         Promise::new(
             "An API that isn't friendly to declarations says so: a selector that is changed is refused, and not half applied.",

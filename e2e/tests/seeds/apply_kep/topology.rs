@@ -26,7 +26,7 @@ pub const LISTS: Section = Section {
             "An atomic list belongs to one manager.",
             plays![an_atomic_list_has_one_owner],
         )
-        .but("two who apply the very same list own it together; of different lists, one owner is left"),
+        .but("Two who apply the very same list own it together; of different lists, one owner is left."),
         Promise::new("An atomic list can only be replaced whole.", plays![an_atomic_list_is_replaced_whole]),
         Promise::new(
             "A list can be said to be atomic, in OpenAPI and so in a custom resource's definition.",
@@ -37,7 +37,7 @@ pub const LISTS: Section = Section {
             plays![a_set_of_maps_is_refused],
         )
         .but(
-            "maps may be in a set, too, if they are atomic; others are refused with the definition",
+            "Maps may be in a set, too, if they are atomic; others are refused with the definition.",
         ),
         Promise::new(
             "An item is at most once in a set: a second one is refused.",
@@ -64,7 +64,7 @@ pub const LISTS: Section = Section {
             plays![no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch],
         )
         .but(
-            "no list that is served relies on them: each has markers of its own beside them, which decide where they differ",
+            "No list that is served relies on them: each has markers of its own beside them, which decide where they differ.",
         ),
     ],
 };

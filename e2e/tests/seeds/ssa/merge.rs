@@ -61,7 +61,7 @@ pub const SECTION: Section = Section {
             "Keys have to be scalars, and so have the items of a set.",
             plays![markers_that_make_no_sense_are_refused],
         )
-        .but("atomic lists, maps and structs are taken as items of a set, too."),
+        .but("Atomic lists, maps and structs are taken as items of a set, too."),
         Promise::new(
             "`x-kubernetes-map-type: granular` lets the keys of a map have different managers, and `atomic` only replaces it whole.",
             plays![maps_are_granular_or_atomic],
@@ -75,7 +75,7 @@ pub const SECTION: Section = Section {
              that key.",
             plays![the_older_markers_stand_in],
         )
-        .but("every list of a built-in kind that has them has a list type as well, which says the same; a CustomResourceDefinition \
+        .but("Every list of a built-in kind that has them has a list type as well, which says the same; a CustomResourceDefinition \
               can't have them."),
         Promise::new("An atomic list is atomic in all that is in it.", plays![atomic_is_recursive]),
     ],

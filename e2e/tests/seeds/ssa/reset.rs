@@ -27,13 +27,13 @@ pub const SECTION: Section = Section {
             "In a JSON patch the version of the object can be made a precondition.",
             plays![a_json_patch_clears],
         )
-        .but("the header `If-Match` of the example is ignored; a `test` of `/metadata/resourceVersion` is the precondition."),
+        .but("The header `If-Match` of the example is ignored; a `test` of `/metadata/resourceVersion` is the precondition."),
         Promise::new("The object then has no `managedFields` at all.", plays![a_merge_patch_clears]),
         Promise::new(
             "An empty list doesn't clear them, so that clients that know nothing of the field don't remove it.",
             plays![an_empty_list_clears_no_custom_resource, an_empty_list_clears_what_is_built_in],
         )
-        .but("that is so for custom resources only: of a built-in kind an empty list clears them."),
+        .but("That is so for custom resources only: of a built-in kind an empty list clears them."),
         Promise::new(
             "Where other fields are changed by the same request, the `managedFields` are reset first, and the changes are processed \
              after that.",
@@ -43,13 +43,13 @@ pub const SECTION: Section = Section {
             "So the applier takes ownership of all fields that are changed in the same request.",
             plays![a_reset_with_other_changes],
         )
-        .but("such an update isn't tracked at all, since the object has no `managedFields` then; the next apply makes the rest of \
+        .but("Such an update isn't tracked at all, since the object has no `managedFields` then; the next apply makes the rest of \
               the object `before-first-apply`'s."),
         Promise::new(
             "Where a subresource takes objects of another type, ownership isn't tracked rightly by server-side apply.",
             plays![an_apply_of_a_scale_is_tracked, an_apply_of_a_custom_scale_is_refused],
         )
-        .but("a Deployment's scale is tracked, in an entry of its own; that of a custom resource can't be applied when the number \
+        .but("A Deployment's scale is tracked, in an entry of its own; that of a custom resource can't be applied when the number \
               changes (status 500)."),
     ],
 };

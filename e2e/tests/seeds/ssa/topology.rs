@@ -40,7 +40,7 @@ pub const SECTION: Section = Section {
             "Made granular, `spec.data` itself remains with its owner, so nobody else can remove it without a conflict.",
             plays![from_atomic_to_granular],
         )
-        .but("who wants to remove it can't even ask: an apply without it leaves it where it is, and an update removes it without a \
+        .but("Who wants to remove it can't even ask: an apply without it leaves it where it is, and an update removes it without a \
               conflict."),
         Promise::new(
             "The keys `key1` and `key2` are no longer its owner's.",
