@@ -37,9 +37,11 @@
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
 //! it. [`Promise`]s say which sentence of which document a scenario shows.
 
+mod answered;
 mod baton;
 mod body;
 mod definition;
+mod expect;
 mod foreign;
 mod kinds;
 mod kubectl;
@@ -55,10 +57,12 @@ mod scene;
 mod show;
 mod stage;
 mod step;
+mod verbs;
 
 pub mod docs;
 
 pub use self::{
+    answered::Answered,
     definition::Definition,
     kinds::{BuiltIn, Kind, builtin},
     kubectl::Kubectl,
@@ -69,5 +73,5 @@ pub use self::{
     rehearsal::Rehearsal,
     scene::Scene,
     stage::Stage,
-    step::{Answered, Step},
+    step::Step,
 };

@@ -7,21 +7,12 @@ use std::{
 };
 
 use super::{
-    Definition, Kind, Manager, Recorded, Stage, Step, body,
+    Definition, Kind, Recorded, Stage, body,
     kinds::builtin,
-    owners,
-    owners::Owner,
-    path, show,
+    owners, path, show,
     stage::{PATIENCE, PAUSE},
-    step::KindOfWrite,
 };
-use crate::{
-    Error, Mark,
-    merge_diff::Json,
-    poll,
-    raw::Request,
-    transcripts::{Method, Resource},
-};
+use crate::{Error, Mark, merge_diff::Json, poll, raw::Request, transcripts::Resource};
 
 /// The name of an object that isn't given another.
 const NAME: &str = "example";
@@ -111,8 +102,6 @@ impl Scene {
         &self.resource
     }
 
-    // ---- what the scenario is about
-
     /// Turns to an object of this kind, in its version: a [built-in](builtin) one, or a custom one by its kind, or by kind and
     /// version. The name stays.
     pub async fn of(&mut self, kind: impl Into<Kind>) {
@@ -161,81 +150,6 @@ impl Scene {
         self.definitions.push((definition, object));
         self.of((kind, version)).await;
     }
-
-    // ---- writes
-
-    /// Server-side apply.
-    pub fn apply_as(&mut self, manager: impl Into<Manager>, intent: &str) -> Step<'_> {
-        self.whole(Method::Apply { force: false }, manager, intent)
-    }
-
-    /// A creation: POST.
-    pub fn create_as(&mut self, manager: impl Into<Manager>, object: &str) -> Step<'_> {
-        self.whole(Method::Create, manager, object)
-    }
-
-    /// A replacement by this object: PUT, without having read it.
-    pub fn replace_as(&mut self, manager: impl Into<Manager>, object: &str) -> Step<'_> {
-        self.whole(Method::Replace, manager, object)
-    }
-
-    /// Read, change, write: PUT of the live object with this laid over it. Maps are merged, lists are replaced, and null
-    /// removes.
-    pub fn update_as(&mut self, manager: impl Into<Manager>, changes: &str) -> Step<'_> {
-        let told = body::parse(changes);
-        let live = self.live.clone().unwrap_or_else(Json::object);
-        let whole = crate::transcripts::overlaid(&live, &told);
-        let mut step = self.step(Method::Replace, manager, whole);
-        step.told = Some(told);
-        step
-    }
-
-    /// An RFC 7396 merge patch.
-    pub fn merge_patch_as(&mut self, manager: impl Into<Manager>, patch: &str) -> Step<'_> {
-        self.step(Method::MergePatch, manager, body::parse(patch))
-    }
-
-    /// A strategic merge patch.
-    pub fn strategic_patch_as(&mut self, manager: impl Into<Manager>, patch: &str) -> Step<'_> {
-        self.step(Method::StrategicPatch, manager, body::parse(patch))
-    }
-
-    /// An RFC 6902 patch: a list of operations.
-    pub fn json_patch_as(&mut self, manager: impl Into<Manager>, operations: &str) -> Step<'_> {
-        self.step(Method::JsonPatch, manager, body::parse(operations))
-    }
-
-    /// A new number of replicas by the scale subresource, as an autoscaler or `kubectl scale` writes it.
-    pub fn scale_as(&mut self, manager: impl Into<Manager>, replicas: i64) -> Step<'_> {
-        let spec = Json::object().with("replicas", replicas);
-        self.step(Method::MergePatch, manager, Json::object().with("spec", spec)).to("scale")
-    }
-
-    /// A new status by the status subresource.
-    pub fn status_as(&mut self, manager: impl Into<Manager>, patch: &str) -> Step<'_> {
-        self.merge_patch_as(manager, patch).to("status")
-    }
-
-    /// A deletion.
-    pub fn delete(&mut self) -> Step<'_> {
-        let mut step = Step::new(self, KindOfWrite::Delete, super::nobody(), Json::object());
-        step.told = None;
-        step
-    }
-
-    fn whole(&mut self, method: Method, manager: impl Into<Manager>, text: &str) -> Step<'_> {
-        let told = body::parse(text);
-        let whole = body::completed(told.clone(), &self.resource, &self.name);
-        let mut step = self.step(method, manager, whole);
-        step.told = Some(told);
-        step
-    }
-
-    fn step(&mut self, method: Method, manager: impl Into<Manager>, body: Json) -> Step<'_> {
-        Step::new(self, KindOfWrite::Merge(method), manager.into(), body)
-    }
-
-    // ---- what is seen
 
     /// The object as it is in the API server.
     pub(super) async fn read(&self, resource: &Resource, name: &str) -> Option<Json> {
@@ -310,130 +224,6 @@ impl Scene {
         }
         self.look().await;
     }
-
-    // ---- what is expected
-
-    /// The value at a path of the subject, spelled as in conflicts.
-    pub fn at(&self, path: &str) -> Option<&Json> {
-        self.live.as_ref().and_then(|live| path::at(live, path))
-    }
-
-    /// Expects this value, written in YAML, at a path.
-    #[track_caller]
-    pub fn expect(&self, path: &str, value: &str) {
-        let wanted = body::parse_value(value);
-        let found = self.at(path);
-        assert!(
-            found.is_some_and(|found| found.same_value(&wanted)),
-            "{}: expected is {wanted} at {path}, and there is {}\n{}",
-            self.title,
-            found.map_or("nothing".to_owned(), Json::to_string),
-            self.shown()
-        );
-    }
-
-    /// Expects nothing at a path; at the empty path, no object.
-    #[track_caller]
-    pub fn expect_absent(&self, path: &str) {
-        let found = self.at(path);
-        assert!(
-            found.is_none(),
-            "{}: expected is nothing at {path}, and there is {}\n{}",
-            self.title,
-            found.map_or(String::new(), Json::to_string),
-            self.shown()
-        );
-    }
-
-    /// Expects that this manager, and nobody else, owns a path: `kubectl (Apply)`, `hpa (Update scale)`.
-    #[track_caller]
-    pub fn expect_owner(&self, path: &str, manager: &str) {
-        self.expect_owners(path, &[manager]);
-    }
-
-    /// Expects that nobody owns a path.
-    #[track_caller]
-    pub fn expect_no_owner(&self, path: &str) {
-        self.expect_owners(path, &[]);
-    }
-
-    /// Expects that exactly these managers own a path, in any order: that of `managedFields` depends on the second.
-    #[track_caller]
-    pub fn expect_owners(&self, path: &str, managers: &[&str]) {
-        let owners = owners::owners(self.live.as_ref());
-        let owning = owners.iter().filter(|owner| owner.owns(path));
-        let found = sorted(owning.map(|owner| owner.name.as_str()));
-        let wanted = sorted(managers.iter().copied());
-        assert!(
-            found == wanted,
-            "{}: expected is that {path} is owned by {wanted:?}, and it is by {found:?}\n{}",
-            self.title,
-            self.shown()
-        );
-    }
-
-    /// Expects exactly these field managers, in any order.
-    #[track_caller]
-    pub fn expect_managers(&self, managers: &[&str]) {
-        let owners = self.managers();
-        let (found, wanted) = (sorted(owners.iter().map(String::as_str)), sorted(managers.iter().copied()));
-        assert!(
-            found == wanted,
-            "{}: expected are the field managers {wanted:?}, and there are {found:?}\n{}",
-            self.title,
-            self.shown()
-        );
-    }
-
-    /// Expects exactly these field managers, in the order of `managedFields`.
-    #[track_caller]
-    pub fn expect_managers_in_order(&self, managers: &[&str]) {
-        let found = self.managers();
-        assert!(
-            found == managers,
-            "{}: expected are the field managers {managers:?}, and there are {found:?}\n{}",
-            self.title,
-            self.shown()
-        );
-    }
-
-    /// Expects that a manager owns exactly these paths, in any order.
-    #[track_caller]
-    pub fn expect_fields(&self, manager: &str, paths: &[&str]) {
-        let owners = owners::owners(self.live.as_ref());
-        let mut found =
-            owners.iter().find(|owner| owner.name == manager).map_or(Vec::new(), |owner| owner.paths.clone());
-        let mut wanted: Vec<_> = paths.iter().map(|path| (*path).to_owned()).collect();
-        found.sort();
-        wanted.sort();
-        assert!(
-            found == wanted,
-            "{}: expected is that {manager} owns {wanted:?}, and it owns {found:?}\n{}",
-            self.title,
-            self.shown()
-        );
-    }
-
-    /// The field managers of the subject, in the order of its `managedFields`.
-    pub fn managers(&self) -> Vec<String> {
-        owners::owners(self.live.as_ref()).into_iter().map(|owner| owner.name).collect()
-    }
-
-    /// The subject and who owns what of it.
-    fn shown(&self) -> String {
-        let owners: Vec<_> = owners::owners(self.live.as_ref()).iter().map(Owner::to_string).collect();
-        let mut object = self.live.clone().unwrap_or(Json::Null);
-        if let Some(metadata) = object.get_mut("metadata") {
-            metadata.take("managedFields");
-        }
-        format!("{}\n{}", show::yaml(&object), owners.concat())
-    }
-}
-
-fn sorted<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
-    let mut texts: Vec<_> = texts.collect();
-    texts.sort_unstable();
-    texts
 }
 
 /// A scenario can't go on without its stage.
