@@ -43,6 +43,11 @@ pub const SECTION: Section = Section {
             "Server-side appliers may change the API version that they use.",
             plays![the_api_version_may_change],
         ),
+        Promise::new(
+            "Client-side appliers may not: what another version calls otherwise stays behind when they drop it.",
+            plays![what_another_version_calls_otherwise_stays_behind],
+        )
+        .but("It stays behind server-side, too, with nobody to own it; what both versions call alike goes either way."),
     ],
 };
 
@@ -100,4 +105,31 @@ async fn the_api_version_may_change(s: &mut Scene) {
     // What it applied in the older version and dropped in the newer one is gone, too.
     s.expect(".spec.minReplicas", "1");
     s.expect_managers(&["kubectl (Apply)"]);
+}
+
+const IN_V1: &str = "spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 5
+  targetCPUUtilizationPercentage: 50";
+const IN_V2: &str = "spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 5";
+/// What `targetCPUUtilizationPercentage` is called in the newer version.
+const TARGET: &str = ".spec.metrics[0].resource.target.averageUtilization";
+
+async fn what_another_version_calls_otherwise_stays_behind(s: &mut Scene) {
+    s.of(AUTOSCALER_V1).await;
+    s.kubectl("apply -f -").reading(&format!("{IN_V1}\n  minReplicas: 2")).await;
+    s.of(AUTOSCALER).await;
+    s.kubectl("apply -f -").reading(IN_V2).await;
+    s.expect(TARGET, "50");
+    s.expect(".spec.minReplicas", "1");
+
+    s.named("server-side").await;
+    s.of(AUTOSCALER_V1).await;
+    s.apply_as("kubectl", IN_V1).await;
+    s.of(AUTOSCALER).await;
+    s.apply_as("kubectl", IN_V2).await;
+    s.expect(TARGET, "50");
+    s.expect_no_owner(".spec.metrics");
 }
