@@ -45,6 +45,7 @@ mod expect;
 mod foreign;
 mod kinds;
 mod kubectl;
+mod line;
 mod manager;
 mod owners;
 mod path;
