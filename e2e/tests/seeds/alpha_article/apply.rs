@@ -12,7 +12,7 @@ const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-app
 
 pub const INTRODUCTION: Section = Section {
     document: super::DOCUMENT,
-    title: "はじめに",
+    title: "Introduction (はじめに)",
     promises: &[Promise::new(
         "Server-side apply is alpha, and a feature gate of the API server has to allow it.",
         plays![the_server_has_no_gate_for_it],
@@ -22,7 +22,7 @@ pub const INTRODUCTION: Section = Section {
 
 pub const APPLY: Section = Section {
     document: super::DOCUMENT,
-    title: "適用 (Apply) とはなにか",
+    title: "What apply is (適用 (Apply) とはなにか)",
     promises: &[
         Promise::new(
             "Objects are managed by commands, which create, replace and delete, or by declaring them with kubectl apply.",
@@ -62,7 +62,7 @@ pub const APPLY: Section = Section {
 
 pub const SERVER_SIDE: Section = Section {
     document: super::DOCUMENT,
-    title: "Server-side Apply (SSA) とはなにか",
+    title: "What server-side apply is (Server-side Apply (SSA) とはなにか)",
     promises: &[
         Promise::new(
             "The client computes the difference in client-side apply, and the server in server-side apply.",
@@ -85,7 +85,7 @@ pub const SERVER_SIDE: Section = Section {
 
 pub const SETUP: Section = Section {
     document: super::DOCUMENT,
-    title: "SSA が利用できるクラスタの準備",
+    title: "A cluster for it (SSA が利用できるクラスタの準備)",
     promises: &[Promise::new(
         "A cluster for server-side apply is started with ServerSideApply=true among its feature gates.",
         plays![the_server_has_no_gate_for_it],

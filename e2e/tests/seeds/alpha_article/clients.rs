@@ -11,7 +11,7 @@ use super::{IMAGE, nginx, of_nginx, plain::Plain};
 
 pub const LIBRARY: Section = Section {
     document: super::DOCUMENT,
-    title: "k8s.io/client-go から SSA を利用する",
+    title: "From client-go (k8s.io/client-go から SSA を利用する)",
     promises: &[
         Promise::new(
             "Who applies on the client's side without kubectl would have to compute the difference; on the server's side a \
@@ -44,7 +44,7 @@ pub const LIBRARY: Section = Section {
 
 pub const CURL: Section = Section {
     document: super::DOCUMENT,
-    title: "curl から SSA を利用する",
+    title: "From curl (curl から SSA を利用する)",
     promises: &[
         Promise::new(
             "A program that can send HTTP requests can apply, without a library.",
@@ -68,7 +68,7 @@ pub const CURL: Section = Section {
 
 pub const IMPRESSIONS: Section = Section {
     document: super::DOCUMENT,
-    title: "所感",
+    title: "Impressions (所感)",
     promises: &[
         Promise::new(
             "It can be told which component has written an object.",

@@ -9,7 +9,7 @@ use super::{IMAGE, nginx, of_nginx};
 
 pub const KUBECTL: Section = Section {
     document: super::DOCUMENT,
-    title: "kubectl apply コマンドから SSA を利用する",
+    title: "From kubectl apply (kubectl apply コマンドから SSA を利用する)",
     promises: &[
         Promise::new(
             "kubectl applies on the server's side with the flag --experimental-server-side.",
@@ -25,7 +25,7 @@ pub const KUBECTL: Section = Section {
 
 pub const COMPARISON: Section = Section {
     document: super::DOCUMENT,
-    title: "Server-side Apply と Client-side Apply の比較",
+    title: "Comparison of the two sides (Server-side Apply と Client-side Apply の比較)",
     promises: &[
         Promise::new(
             "A command such as kubectl set image changes an object that was applied, and succeeds.",

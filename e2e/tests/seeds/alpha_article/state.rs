@@ -13,7 +13,7 @@ const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-app
 
 pub const SECTION: Section = Section {
     document: super::DOCUMENT,
-    title: "SSA は、適用したオブジェクトの状態をどのように管理しているのか",
+    title: "How the state is managed (SSA は、適用したオブジェクトの状態をどのように管理しているのか)",
     promises: &[
         Promise::new(
             "An object of server-side apply has no last-applied annotation, and has metadata.managedFields instead.",

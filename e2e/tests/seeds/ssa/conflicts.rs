@@ -78,12 +78,13 @@ async fn kubectl_forces_conflicts(s: &mut Scene) {
 }
 
 async fn give_up_the_claim(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: mine, other: mine}").await;
-    s.update_as("controller", "data: {key: better}").await;
-    s.apply_as("kubectl", "data: {key: mine, other: mine}").conflicts_with("controller", ".data.key").await;
+    s.apply_as("alice", "data: {key: hers}").await;
+    s.apply_as("kubectl", "data: {key: hers, other: mine}").await;
+    s.apply_as("kubectl", "data: {key: mine, other: mine}").conflicts_with("alice", ".data.key").await;
     s.apply_as("kubectl", "data: {other: mine}").await;
-    s.expect(".data.key", "better");
-    s.expect_owner(".data.key", "controller (Update)");
+    s.expect(".data.key", "hers");
+    s.expect_owner(".data.key", "alice (Apply)");
+    s.expect_fields("kubectl (Apply)", &[".data.other"]);
 }
 
 async fn become_a_shared_manager(s: &mut Scene) {
