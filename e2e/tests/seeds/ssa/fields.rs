@@ -73,7 +73,7 @@ pub const FIELD_MANAGEMENT: Section = Section {
         ),
         Promise::new(
             "POST, PUT and PATCH make their sender the manager of what they change, without applying anything.",
-            plays![every_way_to_write_is_recorded],
+            plays![every_way_to_write_is_recorded, what_is_removed_is_nobodys],
         ),
         Promise::new(
             "Applying a field with its value makes the applier its manager.",
@@ -164,6 +164,15 @@ async fn who_changes_a_value_owns_it(s: &mut Scene) {
     s.expect_owner(".data.key", "editor (Update)");
     s.merge_patch_as("patcher", "data: {key: three}").await;
     s.expect_owner(".data.key", "patcher (Update)");
+}
+
+async fn what_is_removed_is_nobodys(s: &mut Scene) {
+    s.create_as("owner", "data: {one: '1', two: '2', three: '3'}").await;
+    s.merge_patch_as("owner", "data: {one: null}").await;
+    s.merge_patch_as("somebody", "data: {two: null}").await;
+    s.expect_fields("owner (Update)", &[".data", ".data.three"]);
+    // Who only removes manages nothing.
+    s.expect_managers(&["owner (Update)"]);
 }
 
 async fn an_update_with_the_same_value_gains_nothing(s: &mut Scene) {
