@@ -1,11 +1,16 @@
 //! Requests to an API server as they go over the wire, and answers to the letter: for what a typed client would hide, such as
 //! the order of members in field sets, the code of a success, or a request that no client would make.
 
-use std::time::Duration;
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use http_body_util::BodyExt as _;
 use hyper::header::HeaderValue;
 use kube::{Client, client::Body, core::Status};
+use tempfile::NamedTempFile;
 
 use crate::Error;
 
@@ -76,7 +81,33 @@ impl Request {
     }
 }
 
+/// Keeps the OpenAPI document of a group and version as a file in `folder`, and says where.
+pub(crate) async fn openapi_document(
+    client: &Client,
+    api_version: &str,
+    folder: &Path,
+) -> Result<PathBuf, Error> {
+    let root = if api_version.contains('/') { "apis" } else { "api" };
+    let path = format!("/openapi/v3/{root}/{api_version}");
+    let text = Request::get(&path).send(client).await?.success(&format!("read {path}"))?;
+    let file = folder.join(format!("{}.json", api_version.replace('/', "__")));
+    // Several may ask at the same time: nobody may see half a file.
+    let failed = || Error::file("write", &file);
+    let mut temporary = NamedTempFile::new_in(folder).map_err(failed())?;
+    temporary.write_all(text.as_bytes()).map_err(failed())?;
+    temporary.persist(&file).map_err(|error| failed()(error.error))?;
+    Ok(file)
+}
+
 impl Reply {
+    /// The body of a success.
+    ///
+    /// # Errors
+    /// With what was asked for, when it is refused.
+    pub(crate) fn success(self, what: &str) -> Result<String, Error> {
+        self.into_result().map_err(|status| Error::api(what)(kube::Error::Api(status)))
+    }
+
     /// The body of a success, or what the server says of the refusal.
     pub(crate) fn into_result(self) -> Answer {
         if (200..300).contains(&self.code) {

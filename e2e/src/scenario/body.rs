@@ -2,7 +2,7 @@
 
 use crate::{
     merge_diff::Json,
-    transcripts::{Owners, Resource, perform},
+    transcripts::{Method, Owners, Resource, perform},
 };
 
 /// A document of a scenario: YAML, and so JSON too.
@@ -42,7 +42,11 @@ pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
 }
 
 /// What a write other than an apply, to this object, says of `managedFields`.
-pub(super) fn owners_in(body: &Json, live: Option<&Json>, otherwise: Owners) -> Owners {
+pub(super) fn owners_in(method: Method, body: &Json, live: Option<&Json>) -> Owners {
+    let otherwise = match method {
+        Method::Create | Method::Replace => Owners::Absent,
+        _ => Owners::Kept,
+    };
     if let Json::List(operations) = body {
         let of_owners = |operation: &Json| {
             let path = operation.get("path").and_then(Json::as_str).unwrap_or_default();

@@ -92,11 +92,9 @@ impl Scene {
     #[track_caller]
     pub fn expect_fields(&self, manager: &str, paths: &[&str]) {
         let owners = owners::owners(self.live.as_ref());
-        let mut found =
-            owners.iter().find(|owner| owner.name == manager).map_or(Vec::new(), |owner| owner.paths.clone());
-        let mut wanted: Vec<_> = paths.iter().map(|path| (*path).to_owned()).collect();
-        found.sort();
-        wanted.sort();
+        let owner = owners.iter().find(|owner| owner.name == manager);
+        let found = sorted(owner.iter().flat_map(|owner| &owner.paths).map(String::as_str));
+        let wanted = sorted(paths.iter().copied());
         assert!(
             found == wanted,
             "{}: expected is that {manager} owns {wanted:?}, and it owns {found:?}\n{}",

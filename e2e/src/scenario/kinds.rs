@@ -66,45 +66,37 @@ impl From<(&'static str, &'static str)> for Kind {
 pub mod builtin {
     use super::BuiltIn;
 
-    const fn kind(
-        group: &'static str,
-        version: &'static str,
-        kind: &'static str,
-        plural: &'static str,
-    ) -> BuiltIn {
-        BuiltIn::new(group, version, kind, plural)
-    }
-
     /// `v1 ConfigMap`
-    pub const CONFIG_MAP: BuiltIn = kind("", "v1", "ConfigMap", "configmaps");
+    pub const CONFIG_MAP: BuiltIn = BuiltIn::new("", "v1", "ConfigMap", "configmaps");
     /// `v1 Service`
-    pub const SERVICE: BuiltIn = kind("", "v1", "Service", "services");
+    pub const SERVICE: BuiltIn = BuiltIn::new("", "v1", "Service", "services");
     /// `v1 Pod`
-    pub const POD: BuiltIn = kind("", "v1", "Pod", "pods");
+    pub const POD: BuiltIn = BuiltIn::new("", "v1", "Pod", "pods");
     /// `v1 ServiceAccount`
-    pub const SERVICE_ACCOUNT: BuiltIn = kind("", "v1", "ServiceAccount", "serviceaccounts");
+    pub const SERVICE_ACCOUNT: BuiltIn = BuiltIn::new("", "v1", "ServiceAccount", "serviceaccounts");
     /// `v1 ResourceQuota`
-    pub const RESOURCE_QUOTA: BuiltIn = kind("", "v1", "ResourceQuota", "resourcequotas");
+    pub const RESOURCE_QUOTA: BuiltIn = BuiltIn::new("", "v1", "ResourceQuota", "resourcequotas");
     /// `v1 Namespace`
-    pub const NAMESPACE: BuiltIn = BuiltIn { namespaced: false, ..kind("", "v1", "Namespace", "namespaces") };
+    pub const NAMESPACE: BuiltIn = BuiltIn::new("", "v1", "Namespace", "namespaces").of_the_cluster();
     /// `apps/v1 Deployment`
-    pub const DEPLOYMENT: BuiltIn = kind("apps", "v1", "Deployment", "deployments");
+    pub const DEPLOYMENT: BuiltIn = BuiltIn::new("apps", "v1", "Deployment", "deployments");
     /// `autoscaling/v2 HorizontalPodAutoscaler`
     pub const AUTOSCALER: BuiltIn =
-        kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
+        BuiltIn::new("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
     /// `autoscaling/v1 HorizontalPodAutoscaler`
     pub const AUTOSCALER_V1: BuiltIn = BuiltIn { version: "v1", ..AUTOSCALER };
     /// `networking.k8s.io/v1 NetworkPolicy`
-    pub const NETWORK_POLICY: BuiltIn = kind("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies");
+    pub const NETWORK_POLICY: BuiltIn =
+        BuiltIn::new("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies");
     /// `rbac.authorization.k8s.io/v1 Role`
-    pub const ROLE: BuiltIn = kind("rbac.authorization.k8s.io", "v1", "Role", "roles");
+    pub const ROLE: BuiltIn = BuiltIn::new("rbac.authorization.k8s.io", "v1", "Role", "roles");
     /// `rbac.authorization.k8s.io/v1 RoleBinding`
-    pub const ROLE_BINDING: BuiltIn = kind("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings");
+    pub const ROLE_BINDING: BuiltIn =
+        BuiltIn::new("rbac.authorization.k8s.io", "v1", "RoleBinding", "rolebindings");
     /// `apiextensions.k8s.io/v1 CustomResourceDefinition`
-    pub const CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
-        namespaced: false,
-        ..kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
-    };
+    pub const CUSTOM_RESOURCE_DEFINITION: BuiltIn =
+        BuiltIn::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
+            .of_the_cluster();
     /// `baton.rs/v1alpha1 Workload`, which the stage installs.
-    pub const WORKLOAD: BuiltIn = kind("baton.rs", "v1alpha1", "Workload", "workloads");
+    pub const WORKLOAD: BuiltIn = BuiltIn::new("baton.rs", "v1alpha1", "Workload", "workloads");
 }

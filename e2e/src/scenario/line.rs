@@ -6,7 +6,7 @@ use super::{body, manager::Manager};
 use crate::{
     merge_diff::Json,
     query,
-    transcripts::{Method, Owners, Resource, Write},
+    transcripts::{Method, Resource, Write},
 };
 
 /// A line of the audit log.
@@ -88,16 +88,12 @@ impl Line {
             // Such as an eviction: nothing is merged there.
             _ => return None,
         };
-        let otherwise = match method {
-            Method::Create | Method::Replace => Owners::Absent,
-            _ => Owners::Kept,
-        };
         Some(Write {
             method,
             subresource,
             version: self.text(&["objectRef", "apiVersion"]).to_owned(),
             manager: manager.recorded().to_owned(),
-            owners: body::owners_in(&body, live, otherwise),
+            owners: body::owners_in(method, &body, live),
             body,
         })
     }

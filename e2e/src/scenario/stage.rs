@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::Write as _,
     sync::{
         Mutex, PoisonError,
@@ -21,7 +20,7 @@ use crate::{
     ControlPlane, Error, definition,
     merge_diff::{Json, workspace},
     poll,
-    raw::Request,
+    raw::{Request, openapi_document},
     transcripts::{Resource, Schema},
 };
 
@@ -128,16 +127,7 @@ impl Stage {
         if let Some(known) = known {
             return Ok(known);
         }
-        let root = if resource.group.is_empty() { "api" } else { "apis" };
-        let path = format!("/openapi/v3/{root}/{api_version}");
-        let answer = Request::get(&path).send(&self.client).await?.into_result();
-        let text = answer.map_err(|status| Error::api(format!("read {path}"))(kube::Error::Api(status)))?;
-        let file = self.control_plane.dir().join(format!("{}.json", api_version.replace('/', "__")));
-        // Several scenarios may ask at the same time: nobody may see half a file.
-        let mut temporary = NamedTempFile::new_in(self.control_plane.dir())
-            .map_err(Error::file("create a file in", self.control_plane.dir()))?;
-        temporary.write_all(text.as_bytes()).map_err(Error::file("write", &file))?;
-        fs::rename(temporary.path(), &file).map_err(Error::file("write", &file))?;
+        let file = openapi_document(&self.client, &api_version, self.control_plane.dir()).await?;
         let name = file.display().to_string();
         self.documents.lock().unwrap_or_else(PoisonError::into_inner).insert(api_version, name.clone());
         Ok(name)
@@ -158,8 +148,7 @@ impl Stage {
             headers: vec![("content-type", "application/apply-patch+yaml".to_owned())],
             body: object.to_string(),
         };
-        let answer = request.send(&self.client).await?.into_result();
-        answer.map_err(|status| Error::api(format!("define {name}"))(kube::Error::Api(status)))?;
+        request.send(&self.client).await?.success(&format!("define {name}"))?;
         let resource = definition.resource(definition.stored(), object.clone());
         let body = Json::object()
             .with("apiVersion", resource.api_version())

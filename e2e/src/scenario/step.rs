@@ -17,7 +17,7 @@ use crate::{
     merge_diff::Json,
     query,
     raw::{Answer, Reply, Request},
-    transcripts::{Method, Owners, Resource, Write, answer, judge::Verdict},
+    transcripts::{Method, Resource, Write, answer, judge::Verdict},
 };
 
 /// A write that hasn't been sent yet. Awaiting it sends it.
@@ -167,16 +167,12 @@ impl<'s> Step<'s> {
 
     pub(super) fn write(&self, live: Option<&Json>) -> Option<Write> {
         let KindOfWrite::Merge(method) = self.kind_of_write else { return None };
-        let otherwise = match method {
-            Method::Create | Method::Replace => Owners::Absent,
-            _ => Owners::Kept,
-        };
         Some(Write {
             method,
             subresource: self.subresource,
             version: self.resource.version.clone(),
             manager: self.manager.recorded().to_owned(),
-            owners: body::owners_in(&self.body, live, otherwise),
+            owners: body::owners_in(method, &self.body, live),
             body: self.body.clone(),
         })
     }

@@ -92,6 +92,8 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("status.loadBalancer", &["{}"]),
     // The rest.
     ("Namespace:spec", &[r#"{"finalizers":["kubernetes"]}"#]),
+    ("Namespace:metadata.labels.kubernetes.io/metadata.name", &["*"]),
+    ("Namespace:spec.finalizers", &[r#"["kubernetes"]"#]),
     ("Namespace:status", &[r#"{"phase":"Active"}"#]),
     ("Secret:type", &[r#""Opaque""#]),
     ("PodDisruptionBudget:spec", &["{}"]),
@@ -115,8 +117,6 @@ const FILLED_IN: &[(&str, &[&str])] = &[
             r#"[{"type":"Pods","value":4,"periodSeconds":15},{"type":"Percent","value":100,"periodSeconds":15}]"#,
         ],
     ),
-    ("Namespace:metadata.labels.kubernetes.io/metadata.name", &["*"]),
-    ("Namespace:spec.finalizers", &[r#"["kubernetes"]"#]),
     ("PersistentVolumeClaim:spec.volumeMode", &[r#""Filesystem""#]),
     ("PersistentVolumeClaim:metadata.finalizers", &[r#"["kubernetes.io/pvc-protection"]"#]),
     ("PersistentVolume:spec.volumeMode", &[r#""Filesystem""#]),

@@ -1,8 +1,8 @@
 //! The API server as a transcript sees it: raw answers, in which the members of field sets keep their order.
 
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf};
 
-use kube::{Client, core::Status};
+use kube::Client;
 
 use super::{
     kinds::{Kind, Source},
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     ControlPlane, Error, definition,
     merge_diff::{json::Json, workspace},
-    raw::{Answer, Request},
+    raw::{Answer, Request, openapi_document},
 };
 
 /// Controllers of the control plane that never touch what is written here: without the others nothing else writes.
@@ -61,12 +61,7 @@ impl Server {
         if self.documents.contains_key(&api_version) {
             return Ok(());
         }
-        let root = if kind.group.is_empty() { "api" } else { "apis" };
-        let path = format!("/openapi/v3/{root}/{api_version}");
-        let answer = Request::get(&path).send(&self.client).await?.into_result();
-        let text = answer.map_err(|status| refused(&path, status))?;
-        let file = self.control_plane.dir().join(format!("{}.json", api_version.replace('/', "__")));
-        fs::write(&file, text).map_err(Error::file("write", &file))?;
+        let file = openapi_document(&self.client, &api_version, self.control_plane.dir()).await?;
         self.documents.insert(api_version, file);
         Ok(())
     }
@@ -94,11 +89,12 @@ impl Server {
     /// The object of a name.
     pub(super) async fn read(&self, resource: &Resource, name: &str) -> Result<Option<Json>, Error> {
         let path = format!("{}/{name}", resource.path(&self.namespace));
-        match Request::get(&path).send(&self.client).await?.into_result() {
-            Ok(text) => parse(&text).map(Some),
-            Err(status) if status.code == 404 => Ok(None),
-            Err(status) => Err(refused(&path, status)),
+        let reply = Request::get(&path).send(&self.client).await?;
+        if reply.code == 404 {
+            return Ok(None);
         }
+        let text = reply.success(&format!("read {path}"))?;
+        text.parse().map(Some).map_err(Error::parse("an object of the API server"))
     }
 
     /// Sends a write. The inner result is the server's answer.
@@ -118,12 +114,4 @@ impl Server {
         let request = Request { method, uri, headers, body: write.body.to_string() };
         Ok(request.send(&self.client).await?.into_result())
     }
-}
-
-fn refused(path: &str, status: Box<Status>) -> Error {
-    Error::api(format!("read {path}"))(kube::Error::Api(status))
-}
-
-fn parse(text: &str) -> Result<Json, Error> {
-    text.parse().map_err(Error::parse("an object of the API server"))
 }

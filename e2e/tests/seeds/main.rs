@@ -25,6 +25,9 @@ use tokio::{runtime::Runtime, sync::OnceCell};
 /// Scenarios mostly wait for the server, and share nothing but it.
 const AT_ONCE: usize = 8;
 
+/// Where client-side apply keeps what it applied.
+const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
+
 /// All sections, by document.
 fn sections() -> Vec<Section> {
     let documents = [

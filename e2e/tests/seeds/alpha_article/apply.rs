@@ -5,10 +5,9 @@ use baton_e2e::{
     scenario::{Promise, Scene, Section},
 };
 
-use super::{IMAGE, last_sent, nginx, of_nginx};
+use crate::LAST_APPLIED;
 
-/// Where client-side apply keeps what it was told.
-const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
+use super::{IMAGE, last_sent, nginx, of_nginx};
 
 pub const INTRODUCTION: Section = Section {
     document: super::DOCUMENT,

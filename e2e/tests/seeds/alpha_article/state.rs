@@ -6,10 +6,9 @@ use baton_e2e::{
     scenario::{Promise, Scene, Section},
 };
 
-use super::{IMAGE, nginx, of_nginx};
+use crate::LAST_APPLIED;
 
-/// What client-side apply leaves on an object.
-const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
+use super::{IMAGE, nginx, of_nginx};
 
 pub const SECTION: Section = Section {
     document: super::DOCUMENT,

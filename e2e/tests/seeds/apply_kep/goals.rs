@@ -1,14 +1,12 @@
 //! What apply is for, and what it isn't for.
 
-use std::time::Duration;
-
 use baton_e2e::{
-    AdmissionWebhook, plays, poll,
+    AdmissionWebhook, plays,
     scenario::{Definition, Promise, Scene, Section, builtin},
 };
-use serde_json::json;
 
 use super::{WEB, every_kind::EVERY_KIND, wire};
+use crate::dry_run_kep::webhooks::{MUTATING, ask};
 
 pub const GOALS: Section = Section {
     document: super::DOCUMENT,
@@ -108,9 +106,6 @@ pub const NON_GOALS: Section = Section {
     ],
 };
 
-const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(50);
-
 async fn people_and_systems_each_say_their_part(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
@@ -158,30 +153,7 @@ async fn defaults_are_not_the_appliers(s: &mut Scene) {
 async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
     let touched = ".metadata.annotations.webhook.test/touched";
     let webhook = AdmissionWebhook::start().await.unwrap();
-    let configuration = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingWebhookConfiguration",
-        "metadata": {"name": s.namespace()},
-        "webhooks": [{
-            "name": "touch.webhook.test",
-            "clientConfig": webhook.client_config("/mutate"),
-            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": s.namespace()}},
-            "rules": [{
-                "operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
-            }],
-            "admissionReviewVersions": ["v1"],
-            "sideEffects": "None",
-        }],
-    });
-    let all = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
-    wire::send(s, "POST", all, "application/json", &configuration.to_string()).await.unwrap();
-    let is_asked = async || {
-        let trial = json!({"metadata": {"generateName": "trial-"}}).to_string();
-        let path = format!("{}?dryRun=All", wire::config_maps(s));
-        wire::send(s, "POST", &path, "application/json", &trial).await.unwrap();
-        if webhook.reviews().is_empty() { Err(()) } else { Ok(()) }
-    };
-    poll(PATIENCE, PAUSE, is_asked).await.unwrap();
+    ask(s, &webhook, MUTATING, "/mutate", "None").await;
 
     s.apply_as("team", "data: {greeting: hello}").admission_adds(".metadata.annotations").await;
     s.expect(touched, "'true'");
@@ -189,9 +161,6 @@ async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
     s.apply_as("team", "data: {greeting: hello}").changes_nothing().await;
     s.apply_as("team", "data: {greeting: hi}").await;
     s.expect(touched, "'true'");
-
-    let own = format!("{all}/{}", s.namespace());
-    wire::send(s, "DELETE", &own, "application/json", "").await.unwrap();
 }
 
 async fn a_schema_gains_a_field(s: &mut Scene) {

@@ -7,6 +7,8 @@ use baton_e2e::{
     scenario::{Promise, Scene, Section},
 };
 
+use crate::LAST_APPLIED;
+
 use super::wire;
 
 pub const KUBECTL: Section = Section {
@@ -34,7 +36,6 @@ pub const KUBECTL: Section = Section {
 
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
-const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
 
 async fn kubectl_applies_by_itself_unless_told(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {greeting: hello}").await;

@@ -7,7 +7,7 @@ mod kinds;
 mod kubectl;
 mod storage;
 mod trigger;
-mod webhooks;
+pub mod webhooks;
 
 use baton_e2e::scenario::{Document, Section};
 

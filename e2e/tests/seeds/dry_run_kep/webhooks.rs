@@ -66,7 +66,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
-const MUTATING: &str = "MutatingWebhookConfiguration";
+pub const MUTATING: &str = "MutatingWebhookConfiguration";
 
 /// A configuration that has the webhook at `path` asked about objects of the scene.
 fn configuration(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str) -> Value {
@@ -98,7 +98,7 @@ async fn probe(s: &Scene) -> kube::Result<ConfigMap> {
 }
 
 /// Has a webhook asked that declares this, and waits until it is.
-async fn ask(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, declared: &str) {
+pub async fn ask(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, declared: &str) {
     let mut configuration = configuration(s, webhook, kind, path);
     configuration["webhooks"][0]["sideEffects"] = json!(declared);
     register(s, &configuration).await.unwrap();

@@ -5,6 +5,8 @@ use baton_e2e::{
     scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
 };
 
+use crate::LAST_APPLIED;
+
 use super::{DOCUMENT, NGINX, NGINX_WITHOUT_REPLICAS};
 
 pub const UPGRADE: Section = Section {
@@ -58,8 +60,6 @@ pub const DOWNGRADE: Section = Section {
         ),
     ],
 };
-
-const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
 
 /// What client-side apply's annotation says.
 fn last_applied(s: &Scene) -> String {
