@@ -14,7 +14,7 @@ use axum::{
 use kube::runtime::reflector::Store;
 use tokio::net::TcpListener;
 
-use crate::{metrics::Metrics, readiness::Readiness, watched::WatchedWorkload};
+use crate::{metrics::Metrics, readiness::Readiness, observe::WatchedWorkload};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{readiness::Gate, watches::Stores};
+    use crate::{observe::Stores, readiness::Gate};
 
     fn shown(workloads: Store<WatchedWorkload>) -> State<Shown> {
         State(Shown { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads })

@@ -1,66 +1,40 @@
 //! The Baton operator: turns a `Workload` into its children by server-side apply, and owns exactly what it set.
 //!
-//! The loop is *observe → plan → act → report*:
+//! The loop is *observe → decide → act → report*:
 //!
-//! - [`observe`] gathers what is there: the Workload and its live children, from caches that watches feed, and the
-//!   [`autoscalers`] that scale its Deployment;
-//! - [`plan`] decides, as a pure function, which [`plan::Step`]s come next; [`handover`] is its part about `spec.replicas`,
-//!   [`adoption`] its part about what somebody else made, and [`intent`] its part about what a child should look like;
-//! - [`course`] is a pass as a state machine without I/O: what to look at, what to write, and what to make of each answer;
-//! - [`act`] sends each step, as a [`request`], to the API server and says how it ended. Before that, [`predict`] says what
-//!   the request will do, so that one that changes nothing isn't sent; after it, the answer is held against that;
-//! - [`report`] puts the outcome into the Workload's status and into Events.
+//! - `observe` gathers what is there, in caches that watches feed;
+//! - [`decide`] is the thinking, as pure functions and machines without I/O: from a [snapshot](decide::snapshot) to the next
+//!   [steps](decide::plan), with [who owns `spec.replicas`](decide::replicas) and [what a child looks like](decide::intent), and the
+//!   [course](decide::course) of a pass;
+//! - [`act`] runs a course against the API server, or rehearses it, and remembers the [pace](act::pace);
+//! - [`report`] puts what came of it into the Workload's status and into Events.
 //!
-//! Of several operators one works, by [`election`]. [`permissions`] is what it needs to be allowed, and [`selfcheck`] looks
-//! whether it is, and what else could keep it from working here.
+//! Each write is predicted, guarded and compared by [`baton_apply`].
 //!
-//! [`preview`] goes the same way without writing: it rehearses the plan with the merge core in the API server's place.
-//! [`metrics`] counts what happens.
+//! Nothing is remembered between two passes that a decision depends on: who owns a field is read from `managedFields` every
+//! time, so a crash anywhere loses nothing.
 //!
-//! Nothing is remembered between two passes that a decision depends on: who holds a field is read from `managedFields`
-//! every time, so a crash anywhere loses nothing. What is remembered is pace: [`backoff`] after failures, [`contention`] in
-//! fights about a field, and [`resync`], which applies for real now and then whatever was predicted.
+//! Of several operators one works, by [`election`]. [`permissions`] is what it needs to be allowed, and [`selfcheck`] finds out
+//! whether it is, and what else could keep it from working here. [`metrics`] counts what happens.
 
 pub mod act;
 mod admin;
-pub mod adoption;
-pub mod autoscalers;
-pub mod backoff;
 pub mod causes;
-pub mod child;
 pub mod cli;
-pub mod contention;
-mod context;
-pub mod course;
+pub mod decide;
 pub mod election;
-mod enforce;
-pub mod handover;
 mod hangup;
-pub mod intent;
-pub mod live;
 mod lock;
 pub mod metrics;
 pub mod observe;
-mod openapi;
-mod packed;
 pub mod permissions;
-pub mod plan;
-pub mod predict;
-pub mod preview;
-mod quantity;
 mod readiness;
-mod reconcile;
 pub mod report;
-pub mod request;
-pub mod resync;
 mod run;
 pub mod selfcheck;
 mod shutdown;
 #[cfg(feature = "otel")]
 pub mod telemetry;
-mod watched;
-mod watches;
-mod write;
 
 pub use run::{RunError, check, run};
 

@@ -115,7 +115,7 @@ pub const PERMISSIONS: &[Permission] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::child::ChildKind;
+    use crate::decide::child::ChildKind;
 
     #[test]
     fn every_kind_that_is_watched_and_written_has_its_rule() {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{lock::lock, watches::Stores};
+use crate::{lock::lock, observe::Stores};
 
 /// How long a watch may fail until the operator counts as deaf. Watches end and begin anew all the time.
 const DEAF_AFTER: Duration = Duration::from_mins(1);

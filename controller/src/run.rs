@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use baton_apply::{SchemaCache, SchemaStatus};
 use futures::{Stream, StreamExt, stream};
 use kube::{
     Config,
@@ -22,25 +23,22 @@ use kube::{
         watcher,
     },
 };
+use tokio::sync::watch::Receiver;
 use tracing::{info, warn};
 
 use crate::{
-    act::Actor,
+    act::{Context, ReconcileError, on_error, reconcile},
     admin::{self, Shown},
     causes::with_causes,
+    decide::child::ChildKind,
     cli::{CheckArgs, ElectionArgs, RunArgs},
-    context::Context,
     election::{Candidacy, Election, FenceLayer, Lost, Tenure, Timing, TimingError},
     hangup::hangups,
-    metrics::{Metrics, ReconcileOutcome},
-    openapi::SchemaCache,
+    metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
     readiness::{Gate, Readiness},
-    reconcile::{ReconcileError, on_error, reconcile},
     selfcheck::{Finding, LeaseName, SelfCheck},
     shutdown::Shutdown,
-    watched::WatchedWorkload,
-    watches::{Scope, Stores, Streams, watch},
-    write::Writer,
+    observe::{Scope, Stores, Streams, WatchedWorkload, watch},
 };
 
 /// Why the operator could not run, or runs no longer.
@@ -103,13 +101,11 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let hangups = hangups().map_err(RunError::Signals)?;
 
     info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
-    let schemas = args.predict.then(|| SchemaCache::new(client.clone(), args.request_timeout.0));
+    let kinds = ChildKind::ALL.map(ChildKind::api_resource);
+    let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, args.request_timeout.0));
     if let Some(schemas) = schemas.clone() {
-        let metrics = metrics.clone();
-        tasks.push(tokio::spawn(schemas.keep_current(args.schema_refresh.0, move |outcome, usable| {
-            metrics.schemas_refreshed(outcome);
-            metrics.schemas(usable);
-        })));
+        tasks.push(tokio::spawn(report_schemas(schemas.status(), metrics.clone())));
+        tasks.push(tokio::spawn(schemas.keep_current(args.schema_refresh.0)));
     }
     let told = tell_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
     tasks.push(tokio::spawn(told));
@@ -143,8 +139,8 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     };
     if begun {
         metrics.leads(true);
-        let writer = Writer::new(Actor::new(client, args.request_timeout.0), schemas, metrics.clone());
-        let context = Arc::new(Context::new(writer, stores, args.resync.0));
+        let (limit, resync) = (args.request_timeout.0, args.resync.0);
+        let context = Arc::new(Context::new(client, schemas, stores, metrics.clone(), limit, resync));
         let again = once_and_again(hangups, &metrics, &workloads);
         let controller = controller(touched, &workloads, again, &metrics, args.concurrency);
         let passes = passes(controller.graceful_shutdown_on(shutdown.clone().begun()), context);
@@ -209,6 +205,31 @@ async fn lost(election: &mut Option<Election>) -> Lost {
     }
 }
 
+/// Logs and counts what comes of each refresh of the schemas.
+async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Metrics) {
+    while status.changed().await.is_ok() {
+        let Some(SchemaStatus { schemas, missing, changed, problems }) = status.borrow_and_update().clone() else {
+            continue;
+        };
+        for problem in &problems {
+            warn!(
+                error = with_causes(problem),
+                "until it can be read, what depends on it is applied without being predicted"
+            );
+        }
+        if changed {
+            let missing: Vec<&str> = missing.iter().map(|kind| kind.kind.as_str()).collect();
+            info!(release = %schemas.release(), ?missing, "schemas read");
+        }
+        metrics.schemas(missing.is_empty());
+        metrics.schemas_refreshed(match (problems.is_empty(), changed) {
+            (false, _) => RefreshOutcome::Failed,
+            (true, true) => RefreshOutcome::Changed,
+            (true, false) => RefreshOutcome::Unchanged,
+        });
+    }
+}
+
 async fn tell_readiness(
     readiness: Readiness,
     stores: Stores,
@@ -217,7 +238,7 @@ async fn tell_readiness(
 ) {
     let ready = async {
         if let Some(schemas) = schemas {
-            schemas.looked().await;
+            schemas.ready().await;
         }
         readiness.open(Gate::Schemas);
         stores.ready().await;
@@ -263,13 +284,15 @@ fn controller(
 
 /// Runs the controller until it is shut down and its last pass has ended.
 async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) {
-    let metrics = context.writer.metrics.clone();
+    let metrics = context.metrics.clone();
+    let forgetful = context.clone();
     let results = controller.run(measured, on_error, context);
     results
         .for_each(|result| {
             if let Err(error) = result {
                 if let ControllerError::ObjectNotFound(workload) = &error {
                     metrics.dequeued(workload);
+                    forgetful.forget(workload.namespace.as_deref().unwrap_or_default(), &workload.name);
                 }
                 log(&error);
             }
@@ -281,11 +304,11 @@ async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) 
 /// A pass that is counted, and timed from when the caches are filled.
 async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Result<Action, ReconcileError> {
     context.ready().await;
-    context.writer.metrics.dequeued(&ObjectRef::from_obj(&*workload));
+    context.metrics.dequeued(&ObjectRef::from_obj(&*workload));
     let begun = Instant::now();
     let result = reconcile(workload, &context).await;
     let outcome = result.as_ref().map_or(ReconcileOutcome::Failed, |passed| passed.outcome);
-    context.writer.metrics.reconciled(outcome, begun.elapsed());
+    context.metrics.reconciled(outcome, begun.elapsed());
     result.map(|passed| passed.next)
 }
 

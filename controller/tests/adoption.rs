@@ -6,15 +6,10 @@ mod common;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use baton_controller::{
-    child::ChildKind,
-    course::{Course, Look, Next},
-    live::Live,
-    observe::Observed,
-    request::{Request, Write},
-};
+use baton_apply::LiveObject;
+use baton_controller::decide::{child::ChildKind, plan::plan, replicas::Replicas, snapshot::Snapshot};
 use common::{
-    cluster::{answer, but, earlier, object, stored},
+    cluster::{but, earlier, enforced, object, response, stored},
     workload,
 };
 use serde_json::{Value, json};
@@ -39,12 +34,12 @@ fn found() -> Value {
 }
 
 /// As a manager made it by an apply.
-fn applied_by(manager: &'static str) -> Live {
+fn applied_by(manager: &'static str) -> LiveObject {
     stored(&[(manager, &found())])
 }
 
 /// As a manager made it by updates.
-fn updated_by(manager: &str) -> Live {
+fn updated_by(manager: &str) -> LiveObject {
     but(&applied_by("somebody"), |object| {
         let entry = &mut object["metadata"]["managedFields"][0];
         entry["manager"] = json!(manager);
@@ -53,7 +48,7 @@ fn updated_by(manager: &str) -> Live {
 }
 
 /// As client-side `kubectl apply` made it.
-fn applied_client_side() -> Live {
+fn applied_client_side() -> LiveObject {
     but(&updated_by("kubectl-client-side-apply"), |object| {
         object["metadata"]["annotations"] = json!({LAST_APPLIED: "{}"});
         let fields = &mut object["metadata"]["managedFields"][0]["fieldsV1"];
@@ -61,41 +56,24 @@ fn applied_client_side() -> Live {
     })
 }
 
-/// Runs one pass for a Workload of this spec over this Deployment; returns what it led to and each write on the way.
-fn pass(spec: &Value, deployment: Live) -> (Course, Vec<String>) {
+/// A Workload of this spec that has found this Deployment.
+fn found_by(spec: &Value, deployment: LiveObject) -> Snapshot {
     let children = BTreeMap::from([(ChildKind::Deployment, deployment)]);
-    let seen = Observed { workload: Arc::new(workload(spec)), children, autoscalers: Vec::new() };
-    let mut course = Course::new(seen, [].into());
-    let mut writes = Vec::new();
-    loop {
-        match course.go_on().unwrap() {
-            Next::Done => return (course, writes),
-            Next::Look(Look::Workload) => {
-                let workload = course.seen().workload.clone();
-                course.saw_workload(Some(&workload));
-            }
-            Next::Look(Look::Child(_) | Look::Autoscalers) => {}
-            Next::Write(step) => {
-                let request = Request::of(&step, &course.seen().workload).unwrap();
-                let before = course.seen().children.get(&step.child());
-                let after = answer(&request, before, earlier());
-                if before.is_none_or(|before| before.revision() != after.revision()) {
-                    writes.push(format!("{} {}", step.describe(), step.child()));
-                }
-                assert!(!matches!(request.write, Write::Delete(_)), "{step:?}");
-                course.wrote(step.child(), Some(after));
-            }
-        }
-    }
+    Snapshot::new(Arc::new(workload(spec)), children, Vec::new())
 }
 
-fn adopted(spec: &Value, deployment: Live) -> (Live, Vec<String>) {
-    let (course, writes) = pass(spec, deployment);
-    assert!(course.is_settled(), "{writes:?}");
-    (course.seen().own(ChildKind::Deployment).unwrap().clone(), writes)
+/// The Deployment after one pass, and each write on the way.
+fn adopted(spec: &Value, deployment: LiveObject) -> (LiveObject, Vec<String>) {
+    let (finished, writes) = enforced(found_by(spec, deployment));
+    assert!(finished.settled, "{writes:?}");
+    (finished.seen.own(ChildKind::Deployment).unwrap().clone(), writes)
 }
 
-fn entries(live: &Live) -> Vec<String> {
+fn count(live: &LiveObject) -> i32 {
+    Replicas::of(live).count
+}
+
+fn entries(live: &LiveObject) -> Vec<String> {
     let word = |entry: &Value, name: &str| entry[name].as_str().unwrap_or("-").to_owned();
     let entry = |entry| format!("{} {}", word(entry, "manager"), word(entry, "operation"));
     live.managed_fields().iter().map(entry).collect()
@@ -108,7 +86,7 @@ fn what_client_side_apply_owned_is_batons_and_goes_where_the_spec_lacks_it() {
     assert_eq!(entries(&live), ["baton Apply"]);
     assert_eq!(live.get(&["spec", "minReadySeconds"]), None, "only client-side apply wanted it");
     assert_eq!(live.get(&["metadata", "annotations", LAST_APPLIED]), None);
-    assert_eq!(live.replicas(), 4);
+    assert_eq!(count(&live), 4);
 }
 
 #[test]
@@ -140,18 +118,19 @@ fn the_number_does_not_move_whoever_is_to_decide_it() {
             let spec = json!({"adoption": "Adopt", "autoscaling": autoscaling, "retiredManagers": ["helm"]});
             let managers = from.managers();
             let (live, writes) = adopted(&spec, from);
-            assert_eq!(live.replicas(), 4, "made by {managers:?}: {writes:?}");
-            assert!(!live.replica_holders().baton && live.replica_holders().shared(), "{writes:?}");
+            assert_eq!(count(&live), 4, "made by {managers:?}: {writes:?}");
+            let holders = Replicas::of(&live).holders;
+            assert!(!holders.baton && holders.shared(), "{writes:?}");
         }
     }
     let (live, _) = adopted(&json!({"adoption": "Adopt"}), applied_client_side());
-    assert_eq!(live.replicas(), 4);
+    assert_eq!(count(&live), 4);
 }
 
 #[test]
 fn a_number_of_the_workloads_own_counts_once_the_deployment_is_adopted() {
     let (live, writes) = adopted(&json!({"adoption": "Adopt", "replicas": 6}), applied_client_side());
-    assert_eq!(live.replicas(), 6);
+    assert_eq!(count(&live), 6);
     assert_eq!(
         writes,
         ["make what retired managers own Baton's Deployment", "apply Deployment", "apply Deployment"],
@@ -159,10 +138,10 @@ fn a_number_of_the_workloads_own_counts_once_the_deployment_is_adopted() {
     );
 }
 
-fn refusal(spec: &Value, deployment: Live) -> String {
-    let (course, writes) = pass(spec, deployment);
+fn refusal(spec: &Value, deployment: LiveObject) -> String {
+    let (finished, writes) = enforced(found_by(spec, deployment));
     assert_eq!(writes, Vec::<String>::new());
-    course.refused[0].message.clone()
+    finished.refused[0].message.clone()
 }
 
 #[test]
@@ -176,7 +155,7 @@ fn it_is_refused_unless_the_workload_adopts_and_told_whose_it_is() {
     assert!(told.contains("belongs to the Helm release shop"), "{told}");
 }
 
-fn controlled() -> Live {
+fn controlled() -> LiveObject {
     let mut found = found();
     found["metadata"]["ownerReferences"] = json!([{"apiVersion": "a.example/v1", "kind": "App", "name": "web", "uid": "u-1", "controller": true}]);
     stored(&[("app-operator", &found)])
@@ -196,12 +175,11 @@ fn what_a_controller_owns_is_refused_until_who_made_that_so_is_retired() {
 #[test]
 fn a_crash_between_the_two_writes_leaves_the_object_to_be_adopted() {
     let spec = json!({"adoption": "Adopt", "replicas": 4});
-    let children = BTreeMap::from([(ChildKind::Deployment, applied_client_side())]);
-    let seen = Observed { workload: Arc::new(workload(&spec)), children, autoscalers: Vec::new() };
-    let migrate = baton_controller::plan::plan(&seen, &[].into()).unwrap().steps.remove(0);
-    let request = Request::of(&migrate, &seen.workload).unwrap();
-    let half_way = answer(&request, seen.children.get(&ChildKind::Deployment), earlier());
-    assert_eq!((half_way.replicas(), entries(&half_way)), (4, vec!["baton Apply".to_owned()]));
+    let seen = found_by(&spec, applied_client_side());
+    let migrate = plan(&seen, &[].into()).unwrap().steps.remove(0);
+    let request = migrate.request(&seen.workload).unwrap();
+    let half_way = response(&request, seen.child(ChildKind::Deployment), earlier());
+    assert_eq!((count(&half_way), entries(&half_way)), (4, vec!["baton Apply".to_owned()]));
     let (live, writes) = adopted(&spec, half_way);
     assert_eq!(writes, ["apply Deployment"]);
     assert_eq!(live.get(&["spec", "minReadySeconds"]), None);

@@ -3,64 +3,183 @@
 
 mod common;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use baton_controller::{
+use baton_apply::{ApiError, LiveObject, Outcome, contention::Correction};
+use baton_controller::decide::{
     child::ChildKind,
-    course::{Course, Look, Next},
-    live::Live,
-    plan::Step,
+    course::{ChildResult, Course, Ended, Next, Read},
+    plan::{Step, plan},
+    snapshot::Snapshot,
 };
 use baton_crd::Workload;
-use common::{deployment_held_by, live, seen, workload};
+use common::{
+    cluster::{earlier, enforced, object, response, schemas},
+    deployment_held_by, live, seen, workload,
+};
+use kube::core::Status;
 use serde_json::json;
 
 /// A pass of a Workload that asks for an autoscaler, while the cache shows the Deployment as these managers hold it.
 fn autoscaled(managers: &str) -> (Arc<Workload>, Course) {
     let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
     let seen = seen(&workload, [deployment_held_by(managers, 4)]);
-    (seen.workload.clone(), Course::new(seen, BTreeSet::new()))
+    (seen.workload.clone(), Course::new(seen, BTreeSet::new(), false))
 }
 
-fn deployment(managers: &str) -> Live {
+fn deployment(managers: &str) -> LiveObject {
     live(deployment_held_by(managers, 4).1)
 }
 
-/// The first step that isn't a look, where the Deployment is like this on the server, or can't be read.
-fn first_step(workload: &Workload, mut course: Course, on_the_server: Option<&Live>) -> Next {
+fn unanswered() -> ApiError {
+    ApiError::Timeout(Duration::from_secs(1))
+}
+
+fn refusal(code: u16) -> ApiError {
+    let details = serde_json::from_value(json!({"kind": "Deployment"})).unwrap();
+    ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
+}
+
+/// The first step that is sent, where the Deployment is like this on the server, or can't be read; none where nothing is.
+fn first_step(workload: &Workload, course: &mut Course, on_the_server: Option<&LiveObject>) -> Option<Step> {
     loop {
-        match (course.go_on().unwrap(), on_the_server) {
-            (Next::Look(Look::Workload), _) => course.saw_workload(Some(workload)),
-            (Next::Look(Look::Autoscalers), _) => course.saw_autoscalers(Vec::new()),
-            (Next::Look(Look::Child(ChildKind::Deployment)), Some(live)) => {
-                course.saw_child(ChildKind::Deployment, Some(live.clone()));
+        match (course.next(schemas(), earlier()), on_the_server) {
+            (Next::Read(Read::Workload), _) => course.read_workload(Some(workload)),
+            (Next::Read(Read::Autoscalers), _) => course.read_autoscalers(Vec::new()),
+            (Next::Read(Read::Child(ChildKind::Deployment)), Some(live)) => {
+                course.read_child(ChildKind::Deployment, Some(live.clone()));
             }
-            (Next::Look(look @ Look::Child(ChildKind::Deployment)), None) => course.missed(look),
-            (Next::Look(Look::Child(child)), _) => course.saw_child(child, None),
-            (next, _) => return next,
+            (Next::Read(read @ Read::Child(ChildKind::Deployment)), None) => {
+                course.unreadable(read, &unanswered());
+            }
+            (Next::Read(Read::Child(child)), _) => course.read_child(child, None),
+            (Next::Plan, _) => course.planned(plan(course.seen(), course.held_back()).unwrap()),
+            (Next::Send(_), _) => return course.step_under_way().cloned(),
+            (Next::Done, _) => return None,
         }
     }
 }
 
 #[test]
 fn an_autoscaler_is_not_created_on_the_word_of_a_cache_that_does_not_show_baton_as_the_holder_yet() {
-    let (workload, course) = autoscaled("s");
-    let next = first_step(&workload, course, Some(&deployment("b")));
-    assert!(matches!(next, Next::Write(Step::HandOver { replicas: 4, .. })), "{next:?}");
+    let (workload, mut course) = autoscaled("s");
+    let step = first_step(&workload, &mut course, Some(&deployment("b")));
+    assert!(matches!(step, Some(Step::HandOver(_))), "{step:?}");
 }
 
 #[test]
-fn without_a_look_at_the_deployment_neither_the_number_is_moved_nor_the_autoscaler_created() {
+fn without_reading_the_deployment_neither_the_replica_count_is_moved_nor_the_autoscaler_created() {
     for managers in ["s", "b"] {
-        let (workload, course) = autoscaled(managers);
-        assert_eq!(first_step(&workload, course, None), Next::Done, "held by {managers}");
+        let (workload, mut course) = autoscaled(managers);
+        assert_eq!(first_step(&workload, &mut course, None), None, "held by {managers}");
     }
 }
 
 #[test]
-fn a_number_that_baton_does_not_hold_is_set_only_after_a_look() {
+fn a_replica_count_that_baton_does_not_hold_is_set_only_after_reading() {
     let workload = workload(&json!({"replicas": 3}));
-    let seen = seen(&workload, [deployment_held_by("o", 4)]);
-    let next = Course::new(seen, BTreeSet::new()).go_on().unwrap();
-    assert_eq!(next, Next::Look(Look::Workload));
+    let mut course = Course::new(seen(&workload, [deployment_held_by("o", 4)]), BTreeSet::new(), false);
+    course.next(schemas(), earlier());
+    course.planned(plan(course.seen(), course.held_back()).unwrap());
+    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Workload)));
+}
+
+/// A Workload with a Service, and what a pass made of it.
+fn settled() -> Snapshot {
+    let spec = json!({"replicas": 3, "service": {"type": "ClusterIP", "ports": [{"port": 80}]}});
+    enforced(seen(&workload(&spec), [])).0.seen
+}
+
+/// The same after somebody else applied another type to the Service.
+fn contested() -> Snapshot {
+    let mut seen = settled();
+    let rogue = object(ChildKind::Service, &json!({"type": "NodePort"}));
+    let taken = response(
+        &common::cluster::apply(&rogue, "rogue", true),
+        seen.child(ChildKind::Service),
+        earlier(),
+    );
+    seen.put(ChildKind::Service, Some(taken));
+    seen
+}
+
+/// Sends the first step of a pass, which ends like this.
+fn ended(course: &mut Course, response: Result<Option<LiveObject>, ApiError>) -> Ended {
+    let workload = course.seen().workload.clone();
+    let live = course.seen().child(ChildKind::Deployment).cloned();
+    first_step(&workload, course, live.as_ref()).expect("something is sent");
+    course.responded(schemas(), response).unwrap()
+}
+
+#[test]
+fn what_would_change_nothing_is_not_sent_and_counts_as_applied() {
+    let (finished, writes) = enforced(settled());
+    assert_eq!(writes, Vec::<String>::new());
+    assert_eq!(finished.skipped, [ChildKind::Deployment, ChildKind::Service]);
+    assert_eq!(finished.results[&ChildKind::Service], ChildResult::Applied);
+    assert!(finished.settled);
+}
+
+#[test]
+fn a_field_that_was_taken_back_is_a_correction_with_its_manager() {
+    let mut course = Course::new(contested(), BTreeSet::new(), false);
+    let workload = course.seen().workload.clone();
+    let live = course.seen().child(ChildKind::Deployment).cloned();
+    let step = first_step(&workload, &mut course, live.as_ref()).unwrap();
+    let request = step.request(&workload).unwrap();
+    let after = response(&request, course.seen().child(ChildKind::Service), earlier());
+    let Ended { corrections, takes, .. } = course.responded(schemas(), Ok(Some(after))).unwrap();
+    let correction = Correction { path: takes[0].path.clone(), from: Some("rogue".to_owned()) };
+    assert_eq!((takes.len(), corrections), (1, vec![correction]));
+    assert_eq!(takes[0].path.as_str(), ".spec.type");
+}
+
+#[test]
+fn an_object_that_is_made_is_one_correction_whatever_is_in_it() {
+    let workload = workload(&json!({"replicas": 3}));
+    let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
+    first_step_of_a_creation(&workload, &mut course);
+    let request = course.step_under_way().unwrap().request(&workload).unwrap();
+    let made = response(&request, None, earlier());
+    let Ended { corrections, result, .. } = course.responded(schemas(), Ok(Some(made))).unwrap();
+    let paths: Vec<&str> = corrections.iter().map(|correction| correction.path.as_str()).collect();
+    assert_eq!((paths, result), (vec!["the object itself"], Some(ChildResult::Created)));
+}
+
+fn first_step_of_a_creation(workload: &Workload, course: &mut Course) {
+    loop {
+        match course.next(schemas(), earlier()) {
+            Next::Read(Read::Child(child)) => course.read_child(child, None),
+            Next::Read(Read::Workload) => course.read_workload(Some(workload)),
+            Next::Read(Read::Autoscalers) => course.read_autoscalers(Vec::new()),
+            Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
+            Next::Send(_) => return,
+            Next::Done => panic!("nothing is sent"),
+        }
+    }
+}
+
+#[test]
+fn a_stale_write_is_followed_by_a_read_and_another_plan() {
+    let mut course = Course::new(contested(), BTreeSet::new(), false);
+    let Ended { outcome, result, .. } = ended(&mut course, Err(refusal(409)));
+    assert!(matches!(outcome, Outcome::Stale { .. }) && result.is_none());
+    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Child(ChildKind::Service))));
+    assert!(matches!(course.next(schemas(), earlier()), Next::Plan));
+}
+
+#[test]
+fn a_rejected_child_and_one_without_a_response_are_left_alone_from_then_on() {
+    for (error, expected) in [
+        (refusal(422), ChildResult::Rejected("no".to_owned())),
+        (unanswered(), ChildResult::Failed("the API server did not respond within 1s".to_owned())),
+    ] {
+        let mut course = Course::new(contested(), BTreeSet::new(), false);
+        assert_eq!(ended(&mut course, Err(error)).result.as_ref(), Some(&expected));
+        assert!(course.held_back().contains(&ChildKind::Service));
+        let workload = course.seen().workload.clone();
+        let live = course.seen().child(ChildKind::Deployment).cloned();
+        assert_eq!(first_step(&workload, &mut course, live.as_ref()), None);
+        assert_eq!(course.finish().results[&ChildKind::Service], expected);
+    }
 }

@@ -8,23 +8,15 @@
 mod common;
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use baton_controller::{
-    autoscalers::Autoscaler,
-    child::ChildKind,
-    course::{Course, Look, Next},
-    live::Live,
-    observe::Observed,
-    predict::Forecast,
-    request::Request,
-};
+use baton_apply::LiveObject;
+use baton_controller::decide::{child::ChildKind, replicas::Autoscaler, snapshot::Snapshot};
 use baton_crd::Workload;
-use common::cluster::{now, schemas};
+use common::cluster::enforced;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -36,42 +28,23 @@ struct Golden {
 }
 
 impl Golden {
-    fn seen(self) -> Observed {
+    fn seen(self) -> Snapshot {
         let children = self.children.into_iter().map(|object| {
             let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == object["kind"]).unwrap();
-            (kind, Live::from_json(object).unwrap())
+            (kind, LiveObject::from_json(object).unwrap())
         });
-        let mut seen = Observed {
-            workload: Arc::new(self.workload),
-            children: children.collect(),
-            autoscalers: Vec::new(),
-        };
-        let autoscaler = seen.children.get(&ChildKind::Autoscaler).and_then(Autoscaler::of);
-        seen.autoscalers.extend(autoscaler.map(|(_, autoscaler)| autoscaler));
+        let mut seen = Snapshot::new(Arc::new(self.workload), children.collect(), Vec::new());
+        let autoscaler = seen.child(ChildKind::Autoscaler).and_then(Autoscaler::of);
+        seen.autoscalers = autoscaler.into_iter().map(|(_, autoscaler)| autoscaler).collect();
         seen
     }
 }
 
-/// What a pass would write, up to the first write that isn't predicted to change nothing. The server has just what was seen.
-fn written(seen: Observed) -> Vec<String> {
-    let server = seen.clone();
-    let mut course = Course::new(seen, BTreeSet::new());
-    loop {
-        match course.go_on().unwrap() {
-            Next::Look(Look::Workload) => course.saw_workload(Some(&server.workload)),
-            Next::Look(Look::Autoscalers) => course.saw_autoscalers(server.autoscalers.clone()),
-            Next::Look(Look::Child(kind)) => course.saw_child(kind, server.children.get(&kind).cloned()),
-            Next::Write(step) => {
-                let request = Request::of(&step, &server.workload).unwrap();
-                let live = course.seen().children.get(&step.child());
-                match schemas().forecast(&request, live, now()).unwrap() {
-                    Forecast::NoOp => {}
-                    other => return vec![format!("{}: {}: {other:#?}", step.child(), step.describe())],
-                }
-            }
-            Next::Done => return course.refused.iter().map(|refusal| format!("{refusal:?}")).collect(),
-        }
-    }
+/// What a pass would write or refuse. The server has just what was seen.
+fn written(seen: Snapshot) -> Vec<String> {
+    let (finished, mut writes) = enforced(seen);
+    writes.extend(finished.refused.iter().map(|refusal| format!("{refusal:?}")));
+    writes
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

@@ -3,10 +3,10 @@
 
 mod common;
 
-use baton_controller::{
+use baton_apply::LiveObject;
+use baton_controller::decide::{
     child::ChildKind,
     intent::{self, Intent, Selector},
-    live::Live,
 };
 use baton_crd::Workload;
 use common::{UID, workload};
@@ -183,7 +183,7 @@ fn a_deployment_that_was_adopted_keeps_its_selector_and_the_other_children_follo
     }));
     let labels = json!({"app": "shop", "tier": "front"});
     let adopted = json!({"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": labels}}});
-    let selector = Selector::of(&workload, Some(&Live::from_json(adopted).unwrap()));
+    let selector = Selector::of(&workload, Some(&LiveObject::from_json(adopted).unwrap()));
     let spec = |kind| {
         let intent = intent::child(&workload, kind, &selector).unwrap().unwrap();
         intent.into_value()["spec"].take()

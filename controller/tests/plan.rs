@@ -5,16 +5,17 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use baton_controller::{
+use baton_apply::{Change, Guard};
+use baton_controller::decide::{
     child::ChildKind,
-    observe::Observed,
-    plan::{Guard, Plan, Step, Then, plan},
+    plan::{Plan, Step, Then, plan},
+    snapshot::Snapshot,
 };
 use common::{child, deployment_held_by, seen, workload};
 use proptest::prelude::*;
 use serde_json::json;
 
-fn plan_of(seen: &Observed) -> Plan {
+fn plan_of(seen: &Snapshot) -> Plan {
     plan(seen, &BTreeSet::new()).unwrap()
 }
 
@@ -46,7 +47,7 @@ fn a_new_autoscaled_workload_starts_with_its_deployment_alone() {
     let workload = workload(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 5}}));
     let plan = plan_of(&seen(&workload, []));
     assert_eq!(told(&plan), ["create Deployment"]);
-    assert_eq!(plan.then, Then::LookAgain);
+    assert_eq!(plan.then, Then::PlanAgain);
     assert_eq!(replicas_of(&plan.steps[0]), Some(2));
 }
 
@@ -56,14 +57,17 @@ fn replicas_pass_to_the_temporary_manager_before_baton_lets_go_and_the_autoscale
 
     let first = plan_of(&seen(&workload, [deployment_held_by("b", 4)]));
     assert_eq!(told(&first), ["hand replicas over to the temporary manager Deployment"]);
-    assert!(matches!(first.steps[0], Step::HandOver { replicas: 4, .. }));
-    assert_eq!(first.then, Then::LookAgain);
+    let Step::HandOver(request) = &first.steps[0] else { panic!("{:?}", first.steps) };
+    let Change::Apply { body, force, .. } = &request.change else { panic!("{request:?}") };
+    assert_eq!((body["spec"]["replicas"].as_i64(), force), (Some(4), &false));
+    assert_eq!(body["metadata"]["resourceVersion"], "7");
+    assert_eq!(first.then, Then::PlanAgain);
 
     let second = plan_of(&seen(&workload, [deployment_held_by("bt", 4)]));
     assert_eq!(told(&second), ["apply Deployment"]);
     assert_eq!(replicas_of(&second.steps[0]), None);
     assert!(matches!(second.steps[0], Step::Apply { guard: Guard::Unchanged(_), .. }));
-    assert_eq!(second.then, Then::LookAgain);
+    assert_eq!(second.then, Then::PlanAgain);
 
     let third = plan_of(&seen(&workload, [deployment_held_by("t", 4)]));
     assert_eq!(told(&third), ["apply Deployment", "create HorizontalPodAutoscaler"]);
@@ -77,13 +81,13 @@ fn the_way_back_deletes_the_autoscaler_takes_the_live_number_and_releases_the_ot
 
     let plan = plan_of(&seen(&workload, [deployment_held_by("s", 5), child(ChildKind::Autoscaler)]));
     assert_eq!(told(&plan), ["delete HorizontalPodAutoscaler"]);
-    assert_eq!(plan.then, Then::LookAgain);
+    assert_eq!(plan.then, Then::PlanAgain);
 
     let plan = plan_of(&seen(&workload, [deployment_held_by("s", 5)]));
     assert_eq!(told(&plan), ["apply Deployment"]);
     assert_eq!(replicas_of(&plan.steps[0]), Some(5));
     assert!(matches!(plan.steps[0], Step::Apply { guard: Guard::Unchanged(_), .. }));
-    assert_eq!(plan.then, Then::LookAgain);
+    assert_eq!(plan.then, Then::PlanAgain);
 
     let plan = plan_of(&seen(&workload, [deployment_held_by("bts", 5)]));
     assert_eq!(told(&plan), ["release the temporary manager Deployment"]);

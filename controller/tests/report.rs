@@ -5,13 +5,13 @@ mod common;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use baton_controller::{
-    autoscalers::Autoscaler,
-    child::ChildKind,
+use baton_apply::{
+    Effects, FieldPath, Take,
     contention::{Contested, LONGEST_PAUSE},
-    predict::{Effects, Take},
-    preview::{Rehearsed, Tried},
-    report::{ChildResult, Pass, changes, deeds, status},
+};
+use baton_controller::{
+    decide::{child::ChildKind, course::ChildResult, rehearsal::Rehearsed, replicas::Autoscaler},
+    report::{Done, Pass, Tried, events_of_status, events_of_writes, status},
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use common::{child, deployment_held_by, seen, workload};
@@ -28,8 +28,17 @@ fn pass(
     children: impl IntoIterator<Item = (ChildKind, Value)>,
     results: impl IntoIterator<Item = (ChildKind, ChildResult)>,
 ) -> Pass {
-    let results = BTreeMap::from_iter(results);
-    Pass { results, settled: true, ..Pass::new(seen(workload, children)) }
+    let done = Done::Enforced { results: BTreeMap::from_iter(results), contested: Vec::new() };
+    Pass { seen: seen(workload, children), refused: Vec::new(), takes: Vec::new(), settled: true, done }
+}
+
+/// The same while this is contested.
+fn contested_pass(contested: Contested<ChildKind>) -> Pass {
+    let mut pass = pass(&workload(&json!({"replicas": 3})), [deployment(&running())], applied());
+    if let Done::Enforced { contested: all, .. } = &mut pass.done {
+        all.push(contested);
+    }
+    pass
 }
 
 /// A Deployment that Baton holds, with this status.
@@ -62,7 +71,7 @@ fn told(status: &WorkloadStatus, type_: &str) -> String {
 }
 
 fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<String> {
-    changes(pass, previous, status, now()).into_iter().map(|event| event.reason).collect()
+    events_of_status(pass, previous, status, now()).into_iter().map(|event| event.reason).collect()
 }
 
 #[test]
@@ -224,7 +233,7 @@ fn an_adoption_names_the_managers_that_were_retired() {
     let adopted = ChildResult::Adopted { retired: vec!["helm".to_owned()] };
     let workload = workload(&json!({"replicas": 3}));
     let pass = pass(&workload, [deployment(&running())], [(ChildKind::Deployment, adopted)]);
-    let [event] = &deeds(&pass)[..] else { panic!() };
+    let [event] = &events_of_writes(&pass)[..] else { panic!() };
     assert_eq!(event.reason, "Adopted");
     assert!(event.note.as_ref().unwrap().contains("what helm owned of it is Baton's"), "{:?}", event.note);
 }
@@ -235,7 +244,7 @@ fn an_event_names_its_child_and_fits_what_the_server_takes() {
     let long = "ä".repeat(2000);
     let pass = pass(&workload, [], [(ChildKind::Deployment, ChildResult::Rejected(long))]);
     let after = status(&pass, &WorkloadStatus::default(), now());
-    let events = changes(&pass, &WorkloadStatus::default(), &after, now());
+    let events = events_of_status(&pass, &WorkloadStatus::default(), &after, now());
     assert!(events[0].note.as_ref().unwrap().len() <= 1024);
     assert_eq!(events[0].secondary.as_ref().unwrap().kind.as_deref(), Some("Deployment"));
 }
@@ -248,7 +257,7 @@ fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
         (ChildKind::Service, ChildResult::Created),
         (ChildKind::DisruptionBudget, ChildResult::Deleted),
     ];
-    let events = deeds(&pass(&workload, [], results));
+    let events = events_of_writes(&pass(&workload, [], results));
     let told: Vec<_> = events.into_iter().filter_map(|event| event.note).collect();
     assert_eq!(
         told,
@@ -260,7 +269,7 @@ const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 
 fn take(path: &str, manager: &str) -> (ChildKind, Take) {
     let take = Take {
-        path: path.to_owned(),
+        path: FieldPath::spelled(path),
         manager: manager.to_owned(),
         old: Some("1".to_owned()),
         new: Some("2".to_owned()),
@@ -275,7 +284,7 @@ fn pass_with(takes: impl IntoIterator<Item = (ChildKind, Take)>) -> Pass {
 }
 
 fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {
-    let events = changes(pass, previous, &status(pass, previous, at), at);
+    let events = events_of_status(pass, previous, &status(pass, previous, at), at);
     let takeovers = events.into_iter().filter(|event| event.reason == "TookOver");
     takeovers.filter_map(|event| event.note).collect()
 }
@@ -331,7 +340,7 @@ fn what_is_taken_is_told_by_one_event_for_each_manager_and_burst() {
 }
 
 #[test]
-fn a_fight_at_its_slowest_is_one_burst() {
+fn contention_at_its_slowest_is_one_burst() {
     let fought = pass_with([take(IMAGE, "rogue")]);
     let before = status(&fought, &WorkloadStatus::default(), now());
     let slowest = now() + LONGEST_PAUSE + Duration::from_secs(30);
@@ -347,11 +356,11 @@ fn an_event_names_a_few_of_many_fields() {
 }
 
 #[test]
-fn a_fight_comes_and_goes_as_a_condition_with_an_event_each() {
+fn contention_comes_and_goes_as_a_condition_with_an_event_each() {
     let workload = workload(&json!({"replicas": 3}));
-    let fight = Contested {
-        child: ChildKind::Deployment,
-        path: IMAGE.to_owned(),
+    let contested = Contested {
+        key: ChildKind::Deployment,
+        path: FieldPath::spelled(IMAGE),
         manager: "rogue".to_owned(),
         count: 5,
         pause: Duration::from_secs(4),
@@ -362,7 +371,7 @@ fn a_fight_comes_and_goes_as_a_condition_with_an_event_each() {
         |status: &WorkloadStatus| status.conditions.iter().any(|condition| condition.type_ == "Contested");
     assert!(!is_contested(&before));
 
-    let fought = Pass { fights: vec![fight.clone()], ..pass(&workload, [deployment(&running())], applied()) };
+    let fought = contested_pass(contested.clone());
     let during = status(&fought, &before, now());
     assert_eq!(told(&during, "Contested"), "True Contested");
     assert_eq!(told(&during, "Applied"), "False Contested");
@@ -373,8 +382,7 @@ fn a_fight_comes_and_goes_as_a_condition_with_an_event_each() {
     }
     assert_eq!(reasons(&fought, &before, &during), ["Contested"]);
 
-    let longer = Contested { count: 6, ..fight };
-    let on = Pass { fights: vec![longer], ..pass(&workload, [deployment(&running())], applied()) };
+    let on = contested_pass(Contested { count: 6, ..contested });
     let still = status(&on, &during, now() + 1.minute());
     assert_eq!(reasons(&on, &during, &still), Vec::<String>::new(), "told once");
     let since = |status: &WorkloadStatus| condition(status, "Contested").last_transition_time.0;
@@ -387,11 +395,11 @@ fn a_fight_comes_and_goes_as_a_condition_with_an_event_each() {
 }
 
 /// A pass in a mode that writes nothing, with what it would do with the Deployment.
-fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRun, words: Option<&str>) -> Pass {
+fn planned(mode: &str, rehearsed: Rehearsed, dry_run: DryRun, message: Option<&str>) -> Pass {
     let workload = workload(&json!({"replicas": 3, "mode": mode}));
-    let tried = Tried { rehearsed, dry_run, words: words.map(str::to_owned) };
-    let plan = BTreeMap::from([(ChildKind::Deployment, tried)]);
-    Pass { plan: Some(plan), ..pass(&workload, [deployment(&running())], []) }
+    let tried = Tried { rehearsed, dry_run, message: message.map(str::to_owned) };
+    let done = Done::Previewed(BTreeMap::from([(ChildKind::Deployment, tried)]));
+    Pass { done, ..pass(&workload, [deployment(&running())], []) }
 }
 
 #[test]
@@ -412,11 +420,13 @@ fn a_mode_that_writes_nothing_says_what_enforce_would_do() {
 
 #[test]
 fn a_plan_lists_its_fields_up_to_a_hundred_and_says_what_the_api_server_said() {
-    let paths = |number: usize| (0..number).map(|number| format!(".spec.field{number}")).collect::<Vec<_>>();
+    let paths = |count: usize| {
+        (0..count).map(|number| FieldPath::spelled(&format!(".spec.field{number}"))).collect::<Vec<_>>()
+    };
     let effects = Effects {
         sets: paths(250),
         removes: paths(100),
-        takes: paths(250).iter().map(|path| take(path, "rogue").1).collect(),
+        takes: paths(250).iter().map(|path| take(path.as_str(), "rogue").1).collect(),
         releases: Vec::new(),
     };
     let rehearsed = Rehearsed { action: PlannedAction::Update, effects, writes: 2, ..Rehearsed::default() };

@@ -26,6 +26,7 @@ mod tenure;
 use std::{fmt, time::Duration};
 
 use jiff::Timestamp;
+use baton_apply::{ApiError, bounded};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client,
@@ -46,7 +47,6 @@ use self::{
 pub(crate) use self::{fence::FenceLayer, tenure::Tenure};
 use crate::{
     FIELD_MANAGER,
-    act::{ActError, bounded},
     causes::with_causes,
     metrics::Metrics,
 };
@@ -245,7 +245,7 @@ impl Stand {
                 self.metrics.leads(true);
                 self.fine();
             }
-            Err(ActError::Answer(status)) if status.code == 409 => self.candidate.refused(),
+            Err(ApiError::Response(status)) if status.code == 409 => self.candidate.refused(),
             Err(error) => self.failed(&error),
         }
     }
@@ -298,7 +298,7 @@ impl Stand {
         self.told = Some(leader);
     }
 
-    fn failed(&mut self, error: &ActError) {
+    fn failed(&mut self, error: &ApiError) {
         self.candidate.failed(Moment::now());
         let words = with_causes(error);
         if self.trouble.as_ref() == Some(&words) {

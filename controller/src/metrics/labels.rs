@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 use super::request::RequestKind;
-use crate::child::{ChildKind, Kind};
+use crate::decide::child::ChildKind;
 
 /// An enum whose variants are the values of a label, each beside its text.
 macro_rules! label_values {
@@ -165,19 +165,6 @@ pub(super) struct ByOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ByKind {
     pub(super) kind: ChildKind,
-}
-
-impl EncodeLabelValue for Kind {
-    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
-        encoder.write_str(self.name())
-    }
-}
-
-/// The labels of what was predicted: the text of one of the enums above.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ByWrittenKindAndOutcome {
-    pub(super) kind: Kind,
-    pub(super) outcome: &'static str,
 }
 
 /// The labels of what is done for a child, and ends in one way or another: the text of one of the enums above.

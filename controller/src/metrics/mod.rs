@@ -32,14 +32,14 @@ pub(crate) use layer::RequestLayer;
 
 use self::{
     labels::{
-        ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, ByWrittenKindAndOutcome, Code, Verb,
+        ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, Code, Verb,
     },
     managers::ManagerLabels,
     queue::Queue,
     request::RequestKind,
 };
 use crate::{
-    child::{ChildKind, Kind},
+    decide::child::ChildKind,
     lock::lock,
 };
 
@@ -67,7 +67,7 @@ struct Counts {
     reconcile_duration: Histogram,
     queue_depth: Gauge,
     applies: Family<ByKindAndOutcome, Counter>,
-    predictions: Family<ByWrittenKindAndOutcome, Counter>,
+    predictions: Family<ByKindAndOutcome, Counter>,
     takeovers: Family<ByKindAndManager, Counter>,
     schemas_usable: Gauge,
     schema_refreshes: Family<ByOutcome, Counter>,
@@ -104,8 +104,8 @@ impl Metrics {
     }
 
     /// The server's answer to a write was compared with what had been predicted.
-    pub fn predicted(&self, kind: impl Into<Kind>, outcome: PredictionOutcome) {
-        let labels = ByWrittenKindAndOutcome { kind: kind.into(), outcome: outcome.text() };
+    pub fn predicted(&self, kind: ChildKind, outcome: PredictionOutcome) {
+        let labels = ByKindAndOutcome { kind, outcome: outcome.text() };
         self.0.counts.predictions.get_or_create(&labels).inc();
     }
 
@@ -195,13 +195,11 @@ impl Counts {
         for outcome in RefreshOutcome::ALL {
             counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc_by(0);
         }
-        for kind in Kind::ALL {
+        for kind in ChildKind::ALL {
             for outcome in PredictionOutcome::ALL {
-                let labels = ByWrittenKindAndOutcome { kind, outcome: outcome.text() };
+                let labels = ByKindAndOutcome { kind, outcome: outcome.text() };
                 counts.predictions.get_or_create(&labels).inc_by(0);
             }
-        }
-        for kind in ChildKind::ALL {
             for outcome in ApplyOutcome::ALL {
                 counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc_by(0);
             }

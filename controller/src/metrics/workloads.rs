@@ -10,7 +10,7 @@ use prometheus_client::{
 use serde::Serialize;
 
 use super::labels::ByKind;
-use crate::child::ChildKind;
+use crate::decide::child::ChildKind;
 
 const PHASES: [HandoverPhase; 9] = [
     HandoverPhase::Fixed,

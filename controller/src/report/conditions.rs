@@ -1,5 +1,6 @@
 //! The conditions of a Workload.
 
+use baton_apply::{LiveObject, contention::Contested};
 use baton_crd::{ChildState, ChildStatus, HandoverPhase, Mode, ReplicaOwnership, condition};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -7,17 +8,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::Resource;
 
 use super::{Pass, planned::summary};
-use crate::{child::ChildKind, contention::Contested, live::Live};
+use crate::decide::{child::ChildKind, replicas::Replicas};
 
 /// What a condition says, before it is known since when.
-struct Verdict {
+struct Draft {
     type_: &'static str,
     status: &'static str,
     reason: &'static str,
     message: String,
 }
 
-impl Verdict {
+impl Draft {
     fn new(type_: &'static str, status: bool, reason: &'static str, message: impl Into<String>) -> Self {
         Self { type_, status: if status { "True" } else { "False" }, reason, message: message.into() }
     }
@@ -43,13 +44,13 @@ pub(super) fn conditions(
         .iter()
         .any(|child| child.kind == ChildKind::Deployment.name() && child.state == ChildState::Applied);
 
-    let mut verdicts = vec![ready(&rollout, deployment_applied), progressing(&rollout), applied];
+    let mut drafts = vec![ready(&rollout, deployment_applied), progressing(&rollout), applied];
     if let Some(before) = still_ready(&rollout, deployment_applied, previous, generation) {
-        verdicts[0] = Verdict::new(condition::READY, true, "Available", before.message.clone());
+        drafts[0] = Draft::new(condition::READY, true, "Available", before.message.clone());
     }
-    verdicts.extend(ownership.into_iter().flat_map(handover));
-    verdicts.extend(contested(pass));
-    verdicts.into_iter().map(|verdict| dated(verdict, generation, previous, now)).collect()
+    drafts.extend(ownership.into_iter().flat_map(handover));
+    drafts.extend(contested(pass));
+    drafts.into_iter().map(|draft| dated(draft, generation, previous, now)).collect()
 }
 
 /// A Deployment that was ready stays so until its controller has looked at a change that isn't the Workload's, such as
@@ -70,16 +71,16 @@ fn still_ready<'a>(
 }
 
 /// The one condition of a Workload that can't be read.
-pub(super) fn undecodable(error: &str, generation: Option<i64>, now: Timestamp) -> Condition {
+pub(super) fn unreadable(error: &str, generation: Option<i64>, now: Timestamp) -> Condition {
     let message = format!(
         "this version of Baton can't read the Workload, so its children stay as they are: {error}. Compare the \
          installed CRD with the one that `baton crd` prints"
     );
-    dated(Verdict::new(condition::APPLIED, false, "Undecodable", message), generation, &[], now)
+    dated(Draft::new(condition::APPLIED, false, "Undecodable", message), generation, &[], now)
 }
 
-fn dated(verdict: Verdict, generation: Option<i64>, previous: &[Condition], now: Timestamp) -> Condition {
-    let Verdict { type_, status, reason, message } = verdict;
+fn dated(draft: Draft, generation: Option<i64>, previous: &[Condition], now: Timestamp) -> Condition {
+    let Draft { type_, status, reason, message } = draft;
     let unchanged = previous.iter().find(|before| before.type_ == type_ && before.status == status);
     Condition {
         type_: type_.to_owned(),
@@ -97,19 +98,15 @@ pub(super) fn seconds(now: Timestamp) -> Time {
     Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }
 
-fn applied(pass: &Pass, children: &[ChildStatus]) -> Verdict {
-    match pass.seen.workload.spec.mode {
-        Mode::Enforce => {}
-        Mode::Paused => {
-            let message =
-                format!("spec.mode is Paused: no child is written. Enforce would {}", summary(pass));
-            return Verdict::unknown(condition::APPLIED, "Paused", message);
-        }
-        Mode::Preview => {
-            let message =
-                format!("spec.mode is Preview: no child is written. Enforce would {}", summary(pass));
-            return Verdict::unknown(condition::APPLIED, "Preview", message);
-        }
+fn applied(pass: &Pass, children: &[ChildStatus]) -> Draft {
+    let reason = match pass.seen.workload.spec.mode {
+        Mode::Enforce => None,
+        Mode::Paused => Some("Paused"),
+        Mode::Preview => Some("Preview"),
+    };
+    if let Some(mode) = reason {
+        let message = format!("spec.mode is {mode}: no child is written. Enforce would {}", summary(pass));
+        return Draft::unknown(condition::APPLIED, mode, message);
     }
     let in_state = |state| children.iter().filter(move |child| child.state == state);
     let told = |state| -> String {
@@ -125,14 +122,14 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> Verdict {
     ];
     for (state, reason) in reasons {
         if in_state(state).next().is_some() {
-            return Verdict::new(condition::APPLIED, false, reason, told(state));
+            return Draft::new(condition::APPLIED, false, reason, told(state));
         }
     }
     if in_state(ChildState::Pending).next().is_some() {
-        return Verdict::new(condition::APPLIED, false, "Pending", told(ChildState::Pending));
+        return Draft::new(condition::APPLIED, false, "Pending", told(ChildState::Pending));
     }
     let kinds: Vec<&str> = in_state(ChildState::Applied).map(|child| child.kind.as_str()).collect();
-    Verdict::new(condition::APPLIED, true, "Applied", format!("as the spec says: {}", kinds.join(", ")))
+    Draft::new(condition::APPLIED, true, "Applied", format!("as the spec says: {}", kinds.join(", ")))
 }
 
 /// How far the Deployment's rollout is.
@@ -154,7 +151,7 @@ enum Rollout {
 }
 
 impl Rollout {
-    fn of(deployment: Option<&Live>) -> Self {
+    fn of(deployment: Option<&LiveObject>) -> Self {
         let Some(live) = deployment else { return Self::Missing };
         let generation = live.meta().generation.unwrap_or_default();
         let status = |field| live.number(&["status", field]).unwrap_or_default();
@@ -164,7 +161,7 @@ impl Rollout {
         if let Some(stuck) = deployment_condition(live, "Progressing", "False") {
             return Self::Stuck(stuck);
         }
-        let wanted = live.replicas();
+        let wanted = Replicas::of(live).count;
         let (updated, available) = (status("updatedReplicas"), status("availableReplicas"));
         let enough = deployment_condition(live, "Available", "True").is_some();
         if updated == wanted && status("replicas") == updated && available == updated {
@@ -176,17 +173,17 @@ impl Rollout {
 }
 
 /// The message of the Deployment's condition, if it has this status.
-fn deployment_condition(live: &Live, type_: &str, status: &str) -> Option<String> {
+fn deployment_condition(live: &LiveObject, type_: &str, status: &str) -> Option<String> {
     let conditions = live.get(&["status", "conditions"])?.as_array()?;
     let condition =
         conditions.iter().find(|condition| condition["type"] == type_ && condition["status"] == status)?;
     Some(condition["message"].as_str().unwrap_or_default().to_owned())
 }
 
-fn ready(rollout: &Rollout, applied: bool) -> Verdict {
+fn ready(rollout: &Rollout, applied: bool) -> Draft {
     let type_ = condition::READY;
     if !applied {
-        return Verdict::new(
+        return Draft::new(
             type_,
             false,
             "NotApplied",
@@ -194,23 +191,23 @@ fn ready(rollout: &Rollout, applied: bool) -> Verdict {
         );
     }
     match rollout {
-        Rollout::Missing | Rollout::Unseen => Verdict::new(
+        Rollout::Missing | Rollout::Unseen => Draft::new(
             type_,
             false,
             "RollingOut",
             "the Deployment controller has not seen the latest spec yet",
         ),
-        Rollout::Stuck(message) => Verdict::new(type_, false, "Stuck", message.clone()),
+        Rollout::Stuck(message) => Draft::new(type_, false, "Stuck", message.clone()),
         Rollout::Complete { available, enough: true } => {
-            Verdict::new(type_, true, "Available", format!("all {available} pods are available"))
+            Draft::new(type_, true, "Available", format!("all {available} pods are available"))
         }
-        Rollout::Underway { wanted, available, enough: true, .. } => Verdict::new(
+        Rollout::Underway { wanted, available, enough: true, .. } => Draft::new(
             type_,
             true,
             "Available",
             format!("{available} of {wanted} pods are available, enough"),
         ),
-        Rollout::Complete { available: wanted, .. } | Rollout::Underway { wanted, .. } => Verdict::new(
+        Rollout::Complete { available: wanted, .. } | Rollout::Underway { wanted, .. } => Draft::new(
             type_,
             false,
             "RollingOut",
@@ -219,58 +216,58 @@ fn ready(rollout: &Rollout, applied: bool) -> Verdict {
     }
 }
 
-fn progressing(rollout: &Rollout) -> Verdict {
+fn progressing(rollout: &Rollout) -> Draft {
     let type_ = condition::PROGRESSING;
     match rollout {
-        Rollout::Missing => Verdict::new(type_, false, "NoDeployment", "there is no Deployment"),
+        Rollout::Missing => Draft::new(type_, false, "NoDeployment", "there is no Deployment"),
         Rollout::Unseen => {
-            Verdict::new(type_, true, "RollingOut", "the Deployment controller has the spec to look at")
+            Draft::new(type_, true, "RollingOut", "the Deployment controller has the spec to look at")
         }
-        Rollout::Stuck(message) => Verdict::new(type_, false, "Stuck", message.clone()),
+        Rollout::Stuck(message) => Draft::new(type_, false, "Stuck", message.clone()),
         Rollout::Underway { updated, wanted, available, .. } => {
             let message = format!("{updated} of {wanted} pods are updated, {available} are available");
-            Verdict::new(type_, true, "RollingOut", message)
+            Draft::new(type_, true, "RollingOut", message)
         }
         Rollout::Complete { available, .. } => {
-            Verdict::new(type_, false, "Complete", format!("all {available} pods are updated and available"))
+            Draft::new(type_, false, "Complete", format!("all {available} pods are updated and available"))
         }
     }
 }
 
 /// Who fights Baton about which field; nothing in peace.
-fn contested(pass: &Pass) -> Option<Verdict> {
-    let fight = |Contested { child, path, manager, count, pause }: &Contested| {
+fn contested(pass: &Pass) -> Option<Draft> {
+    let describe = |Contested { key: child, path, manager, count, pause }: &Contested<ChildKind>| {
         format!(
             "{child}: {manager} takes {path} again and again, Baton took it back {count} times and now waits {pause:?} \
              each time"
         )
     };
-    let fights: Vec<String> = pass.fights.iter().map(fight).collect();
-    if fights.is_empty() {
+    let fields: Vec<String> = pass.contested().iter().map(describe).collect();
+    if fields.is_empty() {
         return None;
     }
     let advice =
         "let one of the two set the field: take it out of the Workload's spec, or stop the other manager";
-    let message = format!("{}; {advice}", fights.join("; "));
-    Some(Verdict::new(condition::CONTESTED, true, "Contested", message))
+    let message = format!("{}; {advice}", fields.join("; "));
+    Some(Draft::new(condition::CONTESTED, true, "Contested", message))
 }
 
 /// With autoscaling, `HandedOver` tells whether the autoscaler holds the number; what is unusual is told by a condition
 /// of its own, which goes away with its cause.
-fn handover(ownership: &ReplicaOwnership) -> Vec<Verdict> {
+fn handover(ownership: &ReplicaOwnership) -> Vec<Draft> {
     let ReplicaOwnership { holder, value, waiting_for, .. } = ownership;
     let waiting = waiting_for.as_deref().unwrap_or("nothing");
     let held = format!("{holder} holds {value} replicas; waiting for {waiting}");
     let not_yet = |reason, unusual| {
-        let mut verdicts = vec![Verdict::new(condition::HANDED_OVER, false, reason, held.clone())];
-        verdicts.extend(Option::map(unusual, |type_| Verdict::new(type_, true, reason, held.clone())));
-        verdicts
+        let mut drafts = vec![Draft::new(condition::HANDED_OVER, false, reason, held.clone())];
+        drafts.extend(Option::map(unusual, |type_| Draft::new(type_, true, reason, held.clone())));
+        drafts
     };
     match ownership.phase {
         HandoverPhase::Fixed | HandoverPhase::Unmanaged => Vec::new(),
         HandoverPhase::HandedOver => {
             let message = format!("the autoscaler decides: {holder} holds {value} replicas");
-            vec![Verdict::new(condition::HANDED_OVER, true, "HandedOver", message)]
+            vec![Draft::new(condition::HANDED_OVER, true, "HandedOver", message)]
         }
         HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),
         HandoverPhase::AutoscalerMissing => not_yet("AutoscalerMissing", Some(condition::AUTOSCALER_MISSING)),

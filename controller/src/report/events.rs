@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_apply::Take;
 use baton_crd::{ChildState, HandoverPhase, ReplicaOwnership, WorkloadStatus, condition};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -10,8 +11,8 @@ use kube::{
     runtime::events::{Event, EventType},
 };
 
-use super::{ChildResult, Pass, takeovers::news};
-use crate::{child::ChildKind, predict::Take};
+use super::{Done, Pass, takeovers::news};
+use crate::decide::{child::ChildKind, course::ChildResult};
 
 /// How many fields an Event names.
 const MOST_FIELDS: usize = 5;
@@ -24,7 +25,7 @@ fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Even
     }
     let name = pass.seen.workload.name_any();
     let burst = |((child, manager), takes): ((ChildKind, &str), Vec<&Take>)| {
-        let mut fields: Vec<String> = takes.iter().take(MOST_FIELDS).map(|take| in_words(take)).collect();
+        let mut fields: Vec<String> = takes.iter().take(MOST_FIELDS).map(|take| described(take)).collect();
         if takes.len() > MOST_FIELDS {
             fields.push(format!("{} more", takes.len() - MOST_FIELDS));
         }
@@ -41,15 +42,16 @@ fn action_against(manager: &str) -> String {
     action
 }
 
-fn in_words(take: &Take) -> String {
+fn described(take: &Take) -> String {
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
     format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
 }
 
-/// The Events about what a pass did.
-pub fn deeds(pass: &Pass) -> Vec<Event> {
+/// The Events about what a pass wrote.
+pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
+    let Done::Enforced { results, .. } = &pass.done else { return Vec::new() };
     let name = pass.seen.workload.name_any();
-    let deed = |(child, result): (&ChildKind, &ChildResult)| {
+    let event_of = |(child, result): (&ChildKind, &ChildResult)| {
         let event = match result {
             ChildResult::Created => normal("Created", "Apply", format!("created {child} {name}")),
             ChildResult::Adopted { retired } => {
@@ -67,11 +69,11 @@ pub fn deeds(pass: &Pass) -> Vec<Event> {
         };
         Some(about(pass, *child, event))
     };
-    pass.results.iter().filter_map(deed).collect()
+    results.iter().filter_map(event_of).collect()
 }
 
 /// The Events about what has changed between two statuses, and about what was taken.
-pub fn changes(
+pub fn events_of_status(
     pass: &Pass,
     previous: &WorkloadStatus,
     status: &WorkloadStatus,
@@ -85,7 +87,7 @@ pub fn changes(
 }
 
 /// The Event for a Workload that can't be read.
-pub fn undecodable_event(error: &str) -> Event {
+pub fn unreadable_event(error: &str) -> Event {
     warning("Undecodable", "Read", format!("can't read the Workload; its children stay as they are: {error}"))
 }
 
@@ -124,7 +126,7 @@ fn about(pass: &Pass, child: ChildKind, event: Event) -> Event {
         kind: Some(child.name().to_owned()),
         name: workload.metadata.name.clone(),
         namespace: workload.metadata.namespace.clone(),
-        uid: pass.seen.children.get(&child).map(|live| live.revision().uid),
+        uid: pass.seen.child(child).map(|live| live.revision().uid),
         ..ObjectReference::default()
     };
     Event { secondary: Some(reference), ..event }

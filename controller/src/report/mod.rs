@@ -1,6 +1,4 @@
 //! What people are told: status, conditions and Events, as pure functions of what a pass saw and did.
-//!
-//! Refuses to do I/O; the caller writes.
 
 mod conditions;
 mod events;
@@ -10,65 +8,77 @@ mod takeovers;
 
 use std::collections::BTreeMap;
 
-pub use events::{changes, deeds, undecodable_event};
-pub use status::{status, undecodable};
+use baton_apply::{Take, contention::Contested};
+use baton_crd::DryRun;
 
-use crate::{
-    child::ChildKind, contention::Contested, observe::Observed, plan::Refusal, predict::Take, preview::Tried,
+pub use events::{events_of_status, events_of_writes, unreadable_event};
+pub use status::{status, unreadable};
+
+use crate::decide::{
+    child::ChildKind, course::ChildResult, plan::Refusal, rehearsal::Rehearsed, snapshot::Snapshot,
 };
 
 /// What one pass of the loop saw and did.
 #[derive(Debug)]
 pub struct Pass {
     /// The Workload and its children as they are after the pass.
-    pub seen: Observed,
-    /// How the writes of each child ended; no entry where there was nothing to write.
-    pub results: BTreeMap<ChildKind, ChildResult>,
+    pub seen: Snapshot,
     /// Children left alone because they aren't this Workload's.
     pub refused: Vec<Refusal>,
-    /// What Baton took from other managers, in the order of the writes.
+    /// What Baton took from other managers and isn't in the status yet, in the order of the writes.
     pub takes: Vec<(ChildKind, Take)>,
-    /// The fields that are fought about.
-    pub fights: Vec<Contested>,
-    /// What would be done, in a mode that does nothing.
-    pub plan: Option<BTreeMap<ChildKind, Tried>>,
-    /// Whether the last plan had nothing left to do.
+    /// Whether nothing was left to do.
     pub settled: bool,
+    /// What was done, or would be.
+    pub done: Done,
+}
+
+/// What a pass did.
+#[derive(Debug)]
+pub enum Done {
+    /// It wrote.
+    Enforced {
+        /// How the writes of each child ended; no entry where there was nothing to write.
+        results: BTreeMap<ChildKind, ChildResult>,
+        /// The contested fields.
+        contested: Vec<Contested<ChildKind>>,
+    },
+    /// It wrote nothing, in the mode `Preview` or `Paused`: this is what it would have done.
+    Previewed(BTreeMap<ChildKind, Tried>),
+}
+
+/// A rehearsed child with what the API server said about it.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// What would be done.
+    pub rehearsed: Rehearsed,
+    /// What the API server said.
+    pub dry_run: DryRun,
+    /// Its message, or how its response differs.
+    pub message: Option<String>,
 }
 
 impl Pass {
-    /// A pass that has seen this and done nothing yet.
-    pub fn new(seen: Observed) -> Self {
-        Self {
-            seen,
-            results: BTreeMap::new(),
-            refused: Vec::new(),
-            takes: Vec::new(),
-            fights: Vec::new(),
-            plan: None,
-            settled: false,
+    fn result(&self, child: ChildKind) -> Option<&ChildResult> {
+        match &self.done {
+            Done::Enforced { results, .. } => results.get(&child),
+            Done::Previewed(_) => None,
         }
     }
-}
 
-/// How the writes of one child ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChildResult {
-    /// It was made.
-    Created,
-    /// It was somebody else's, and is this Workload's now.
-    Adopted {
-        /// The managers whose fields became Baton's.
-        retired: Vec<String>,
-    },
-    /// It is as it should be: it was applied, or an apply would have changed nothing.
-    Applied,
-    /// It was deleted.
-    Deleted,
-    /// The server rejected it, in these words.
-    Rejected(String),
-    /// The request didn't get through.
-    Failed(String),
-    /// It failed a moment ago and wasn't tried; what was said then still holds.
-    HeldBack,
+    /// The contested fields.
+    pub fn contested(&self) -> &[Contested<ChildKind>] {
+        match &self.done {
+            Done::Enforced { contested, .. } => contested,
+            Done::Previewed(_) => &[],
+        }
+    }
+
+    fn previewed(&self) -> impl Iterator<Item = (ChildKind, &Tried)> {
+        let previewed = match &self.done {
+            Done::Enforced { .. } => None,
+            Done::Previewed(previewed) => Some(previewed),
+        };
+        previewed.into_iter().flatten().map(|(child, tried)| (*child, tried))
+    }
 }

@@ -1,10 +1,11 @@
 //! The plan of a pass that did nothing, as the status shows it.
 
+use baton_apply::{FieldPath, LiveObject, Take};
 use baton_crd::{PlannedAction, PlannedChild, PlannedTake};
 use kube::ResourceExt;
 
-use super::Pass;
-use crate::{child::ChildKind, live::Live, predict::Take, preview::Tried};
+use super::{Pass, Tried};
+use crate::decide::child::ChildKind;
 
 /// How many fields of each sort are listed for a child.
 const MOST_FIELDS: usize = 100;
@@ -12,24 +13,24 @@ const MOST_FIELDS: usize = 100;
 /// What would be done with each child.
 pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
     let name = pass.seen.workload.name_any();
-    let planned = |(kind, tried): (&ChildKind, &Tried)| {
-        let adopted = pass.seen.foreign(*kind).filter(|_| tried.rehearsed.action == PlannedAction::Update);
-        planned_child(*kind, &name, tried, adopted)
+    let planned = |(kind, tried): (ChildKind, &Tried)| {
+        let adopted = pass.seen.foreign(kind).filter(|_| tried.rehearsed.action == PlannedAction::Update);
+        planned_child(kind, &name, tried, adopted)
     };
-    pass.plan.iter().flatten().map(planned).collect()
+    pass.previewed().map(planned).collect()
 }
 
 /// `adopted` is the object that would become the child.
-fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Live>) -> PlannedChild {
+fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&LiveObject>) -> PlannedChild {
     let rehearsed = &tried.rehearsed;
     let effects = &rehearsed.effects;
-    let taken = |take: &Take| PlannedTake { path: take.path.clone(), manager: take.manager.clone() };
+    let taken = |take: &Take| PlannedTake { path: take.path.to_string(), manager: take.manager.clone() };
     let unlisted = effects.takes.len().saturating_sub(MOST_FIELDS);
     let unlisted = (unlisted > 0).then(|| format!("it takes {unlisted} more fields than are listed"));
     let adopted =
         adopted.map(|live| format!("it would be adopted; it was made by {}", live.managers().join(", ")));
     let messages: Vec<String> =
-        adopted.iter().chain(&rehearsed.stopped).chain(&tried.words).chain(&unlisted).cloned().collect();
+        adopted.iter().chain(&rehearsed.stopped).chain(&tried.message).chain(&unlisted).cloned().collect();
     PlannedChild {
         kind: kind.name().to_owned(),
         name: name.to_owned(),
@@ -44,8 +45,8 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Li
     }
 }
 
-fn listed(paths: &[String]) -> Vec<String> {
-    let mut listed: Vec<String> = paths.iter().take(MOST_FIELDS).cloned().collect();
+fn listed(paths: &[FieldPath]) -> Vec<String> {
+    let mut listed: Vec<String> = paths.iter().take(MOST_FIELDS).map(ToString::to_string).collect();
     if paths.len() > MOST_FIELDS {
         listed.push(format!("and {} more", paths.len() - MOST_FIELDS));
     }
@@ -54,9 +55,8 @@ fn listed(paths: &[String]) -> Vec<String> {
 
 /// The plan in a sentence.
 pub(super) fn summary(pass: &Pass) -> String {
-    let plan = || pass.plan.iter().flatten();
     let kinds = |action: PlannedAction| {
-        let of_action = plan().filter(|(_, tried)| tried.rehearsed.action == action);
+        let of_action = pass.previewed().filter(|(_, tried)| tried.rehearsed.action == action);
         of_action.map(|(kind, _)| kind.name()).collect::<Vec<_>>().join(", ")
     };
     let actions = [

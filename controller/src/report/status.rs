@@ -1,5 +1,6 @@
 //! The status of a Workload.
 
+use baton_apply::contention::Contested;
 use baton_crd::{
     ChildState, ChildStatus, HandoverPhase, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus,
 };
@@ -8,14 +9,17 @@ use kube::ResourceExt;
 use serde_json::{Value, json};
 
 use super::{
-    ChildResult, Pass,
+    Pass, Tried,
     conditions::{self, conditions, seconds},
     planned::planned,
     takeovers::takeovers,
 };
-use crate::{
-    child::ChildKind, contention::Contested, handover::Decision, intent::Selector, observe::wants,
-    preview::Tried,
+use crate::decide::{
+    child::ChildKind,
+    course::ChildResult,
+    intent::Selector,
+    replicas::Decision,
+    snapshot::wants,
 };
 
 /// The complete status after a pass. Equal to the previous one where nothing that people see has changed.
@@ -39,11 +43,11 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
 }
 
 /// The status of a Workload that can't be read, as JSON.
-pub fn undecodable(workload: &Workload, error: &str, now: Timestamp) -> Value {
+pub fn unreadable(workload: &Workload, error: &str, now: Timestamp) -> Value {
     let generation = workload.metadata.generation;
     json!({
         "observedGeneration": generation,
-        "conditions": [conditions::undecodable(error, generation, now)],
+        "conditions": [conditions::unreadable(error, generation, now)],
     })
 }
 
@@ -79,21 +83,21 @@ fn written(
     if let Some(refusal) = pass.refused.iter().find(|refusal| refusal.child == kind) {
         return (ChildState::Refused, Some(refusal.message.clone()));
     }
-    let failed = matches!(pass.results.get(&kind), Some(ChildResult::Rejected(_) | ChildResult::Failed(_)));
-    if let Some(tried) = pass.plan.as_ref().and_then(|plan| plan.get(&kind)) {
+    let failed = matches!(pass.result(kind), Some(ChildResult::Rejected(_) | ChildResult::Failed(_)));
+    if let Some((_, tried)) = pass.previewed().find(|(previewed, _)| *previewed == kind) {
         return previewed(tried);
     }
-    if let Some(fight) = pass.fights.iter().find(|fight| fight.child == kind && !failed) {
-        let Contested { path, manager, .. } = fight;
+    if let Some(contested) = pass.contested().iter().find(|contested| contested.key == kind && !failed) {
+        let Contested { path, manager, .. } = contested;
         let message = format!("{manager} takes {path} again and again; Baton takes it back ever more slowly");
         return (ChildState::Contested, Some(message));
     }
-    match pass.results.get(&kind) {
+    match pass.result(kind) {
         Some(ChildResult::Created | ChildResult::Adopted { .. } | ChildResult::Applied) => {
             (ChildState::Applied, None)
         }
-        Some(ChildResult::Rejected(words)) => (ChildState::Rejected, Some(words.clone())),
-        Some(ChildResult::Failed(words)) => (ChildState::Pending, Some(words.clone())),
+        Some(ChildResult::Rejected(message)) => (ChildState::Rejected, Some(message.clone())),
+        Some(ChildResult::Failed(message)) => (ChildState::Pending, Some(message.clone())),
         Some(ChildResult::HeldBack) => previous
             .children
             .iter()
@@ -126,18 +130,18 @@ fn previewed(tried: &Tried) -> (ChildState, Option<String>) {
 }
 
 fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
-    match pass.results.get(&kind)? {
-        ChildResult::Rejected(words) | ChildResult::Failed(words) => Some(words.clone()),
+    match pass.result(kind)? {
+        ChildResult::Rejected(message) | ChildResult::Failed(message) => Some(message.clone()),
         _ => None,
     }
 }
 
 /// Who holds the number, as the handover's state machine sees it after the pass.
 fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
-    let deployment = pass.seen.own(ChildKind::Deployment)?;
+    let replicas = pass.seen.replicas()?;
     let previous = previous.replica_ownership.as_ref();
     let Decision { mut phase, mut waiting_for, .. } = pass.seen.decision();
-    let holder = deployment.replica_holders().describe();
+    let holder = replicas.holders.describe();
     let autoscalers = pass.seen.autoscaler_names();
     if let Some(before) = previous.filter(|_| phase == HandoverPhase::HandedOver && autoscalers.is_empty())
         && before.holder == holder
@@ -159,7 +163,7 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
     let before = previous.filter(|before| before.holder == holder && before.phase == phase);
     Some(ReplicaOwnership {
         phase,
-        value: deployment.replicas(),
+        value: replicas.count,
         since: before.map_or_else(|| seconds(now), |before| before.since.clone()),
         waiting_for,
         autoscalers,

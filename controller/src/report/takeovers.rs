@@ -1,15 +1,16 @@
 //! What Baton took from other managers, as the status keeps it.
 
+use baton_apply::Take;
 use baton_crd::Takeover;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Pass, conditions::seconds};
-use crate::{child::ChildKind, predict::Take};
+use crate::decide::child::ChildKind;
 
 /// How many are kept; the CRD allows no more.
 const MOST: usize = 50;
 /// How long nothing may be taken from a manager before the next take is news again. Longer than the
-/// [longest pause](crate::contention::LONGEST_PAUSE) of a fight, or each of its takes would be.
+/// [longest pause](baton_apply::contention::LONGEST_PAUSE) of contention, or each of its takes would be.
 const BURST: SignedDuration = SignedDuration::from_mins(10);
 
 /// The takeovers after a pass: those from before with the pass's added, in the order of the last time. The oldest are dropped.
@@ -21,7 +22,7 @@ pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> V
         takeovers.push(Takeover {
             kind: child.name().to_owned(),
             name: pass.seen.workload.metadata.name.clone().unwrap_or_default(),
-            path: take.path.clone(),
+            path: take.path.to_string(),
             manager: take.manager.clone(),
             old_value: take.old.clone(),
             new_value: take.new.clone(),
@@ -49,5 +50,5 @@ pub(super) fn news<'p>(
 }
 
 fn is_about(known: &Takeover, child: ChildKind, take: &Take) -> bool {
-    known.kind == child.name() && known.path == take.path && known.manager == take.manager
+    known.kind == child.name() && known.path == take.path.as_str() && known.manager == take.manager
 }

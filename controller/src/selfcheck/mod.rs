@@ -11,6 +11,7 @@ mod release;
 use std::{fmt, time::Duration};
 
 use futures::{StreamExt, stream};
+use baton_apply::{ApiError, INDEX, Index, bounded, get};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
     Api, Client,
@@ -20,13 +21,10 @@ use tracing::{debug, info, warn};
 
 use self::{access::Question, definition::Fields};
 use crate::{
-    act::{ActError, bounded},
     causes::with_causes,
     cli::LeaseArgs,
-    openapi::{self, INDEX, Index},
     readiness::{Gate, Readiness},
-    watched::WatchedWorkload,
-    watches::{Scope, scoped},
+    observe::{Scope, WatchedWorkload, scoped},
 };
 
 /// How many questions about permissions are asked at the same time.
@@ -164,7 +162,7 @@ impl SelfCheck {
                     .to_owned(),
             ),
             // As with predictions: where the API server has no schema to give, Baton works without.
-            Err(error @ ActError::Answer(_)) => {
+            Err(error @ ApiError::Response(_)) => {
                 Verdict::Warning(format!("can't be compared with this version's: {}", with_causes(&error)))
             }
             // That one can't be read passes: while a definition changes, its document is empty for a moment.
@@ -173,8 +171,8 @@ impl SelfCheck {
     }
 
     /// The fields of a Workload that the API server publishes; none where it publishes no schema.
-    async fn published(&self) -> Result<Option<Fields>, ActError> {
-        let unreadable = |error| ActError::Client(kube::Error::SerdeError(error));
+    async fn published(&self) -> Result<Option<Fields>, ApiError> {
+        let unreadable = |error| ApiError::Client(kube::Error::SerdeError(error));
         let index: Index = serde_json::from_str(&self.get(INDEX).await?).map_err(unreadable)?;
         let path = format!("apis/{}/{}", baton_crd::GROUP, baton_crd::VERSION);
         let Some(url) = index.url(&path) else { return Ok(None) };
@@ -202,29 +200,29 @@ impl SelfCheck {
         access::judge(&missing)
     }
 
-    async fn ask(&self, question: Question) -> (Question, Result<bool, ActError>) {
+    async fn ask(&self, question: Question) -> (Question, Result<bool, ApiError>) {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
         let (params, review) = (PostParams::default(), question.review());
         let answer = bounded(self.request_timeout, reviews.create(&params, &review)).await;
         (question, answer.map(|review| review.status.is_some_and(|status| status.allowed)))
     }
 
-    async fn get(&self, url: &str) -> Result<String, ActError> {
-        openapi::get(&self.client, self.request_timeout, url).await
+    async fn get(&self, url: &str) -> Result<String, ApiError> {
+        get(&self.client, self.request_timeout, url).await
     }
 }
 
 /// Whether the API server won't tell, now or later.
-fn is_refused(error: &ActError) -> bool {
+fn is_refused(error: &ApiError) -> bool {
     answered_with(error, &[401, 403, 404, 406])
 }
 
 /// By the code alone: what isn't served is answered with a page, not with a Status.
-fn answered_with(error: &ActError, codes: &[u16]) -> bool {
-    matches!(error, ActError::Answer(status) if codes.contains(&status.code))
+fn answered_with(error: &ApiError, codes: &[u16]) -> bool {
+    matches!(error, ApiError::Response(status) if codes.contains(&status.code))
 }
 
-fn unknown(error: &ActError) -> Verdict {
+fn unknown(error: &ApiError) -> Verdict {
     Verdict::Unknown(format!("the API server gives no answer; it is asked again: {}", with_causes(error)))
 }
 

@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use baton_controller::{
-    FIELD_MANAGER,
+use baton_apply::{Change, Forecast, Guard, LiveObject, PredictedObject, Request, Schemas, Target, document_path};
+use baton_controller::decide::{
     child::ChildKind,
-    live::Live,
-    predict::{Forecast, Schemas, Stored, document_path},
-    request::{Request, Write},
+    course::{Course, Finished, Next, Read},
+    plan::plan,
+    snapshot::Snapshot,
 };
 use baton_merge::{Release, server::Resources};
 use jiff::Timestamp;
@@ -26,7 +26,7 @@ pub fn schemas() -> &'static Schemas {
         };
         let document = |kind| {
             let resources = Resources::from_openapi(&serde_json::from_str(text(kind)).unwrap()).unwrap();
-            (document_path(kind.into()), Arc::new(resources))
+            (document_path(&kind.api_resource()), Arc::new(resources))
         };
         Schemas::new(Release::new(36, 3), ChildKind::ALL.map(document))
     });
@@ -62,47 +62,71 @@ pub fn deployment(container: &Value) -> Value {
     object(ChildKind::Deployment, &json!({"template": {"spec": {"containers": [app]}}}))
 }
 
-pub fn kind_of(object: &Value) -> ChildKind {
-    ChildKind::ALL.into_iter().find(|kind| kind.name() == object["kind"]).unwrap()
-}
-
 pub fn apply(body: &Value, manager: &'static str, force: bool) -> Request {
-    Request { child: kind_of(body), write: Write::Apply { body: body.clone(), manager, force } }
-}
-
-/// As Baton applies a child.
-pub fn by_baton(body: &Value) -> Request {
-    apply(body, FIELD_MANAGER, true)
+    let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == body["kind"]).unwrap();
+    let target = Target::new(kind.api_resource(), Some("shop".to_owned()), "web");
+    Request::apply(target, body.clone(), manager, force, &Guard::Create)
 }
 
 /// What the API server stores, from nothing to one forced apply after another.
-pub fn stored(applies: &[(&'static str, &Value)]) -> Live {
-    let after = applies.iter().fold(None, |before: Option<Live>, (manager, body)| {
-        Some(answer(&apply(body, manager, true), before.as_ref(), earlier()))
+pub fn stored(applies: &[(&'static str, &Value)]) -> LiveObject {
+    let after = applies.iter().fold(None, |before: Option<LiveObject>, (manager, body)| {
+        Some(response(&apply(body, manager, true), before.as_ref(), earlier()))
     });
     after.unwrap()
 }
 
-/// The answer to a request, as it is predicted: a server that fills in nothing gives it.
-pub fn answer(request: &Request, before: Option<&Live>, at: Timestamp) -> Live {
+/// The response to a request, as it is predicted: that of a server that fills in nothing.
+pub fn response(request: &Request, before: Option<&LiveObject>, at: Timestamp) -> LiveObject {
     match schemas().forecast(request, before, at).unwrap() {
         Forecast::NoOp => before.unwrap().clone(),
-        Forecast::Stored(stored) => as_answered(*stored, before),
+        Forecast::Stored(stored) => as_stored(*stored, before),
         other => panic!("{other:?} stores nothing"),
     }
 }
 
-fn as_answered(stored: Stored, before: Option<&Live>) -> Live {
-    let mut object = stored.object;
+fn as_stored(predicted: PredictedObject, before: Option<&LiveObject>) -> LiveObject {
+    let mut object = predicted.object;
     let version = before.map_or(0, |before| before.revision().resource_version.parse::<u32>().unwrap());
     object["metadata"]["uid"] = json!("uid-of-web");
-    object["metadata"]["resourceVersion"] = json!((version + u32::from(stored.changed)).to_string());
+    object["metadata"]["resourceVersion"] = json!((version + u32::from(predicted.changed)).to_string());
     live(object)
 }
 
 /// The object with something changed in its JSON, such as what the API server fills in.
-pub fn but(live_object: &Live, change: impl FnOnce(&mut Value)) -> Live {
+pub fn but(live_object: &LiveObject, change: impl FnOnce(&mut Value)) -> LiveObject {
     let mut object = live_object.as_json().clone();
     change(&mut object);
     live(object)
+}
+
+/// Runs one pass against a server that has what was seen and does what is predicted; returns each write that changed something.
+pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
+    let workload = seen.workload.clone();
+    let mut course = Course::new(seen, [].into(), false);
+    let mut writes = Vec::new();
+    loop {
+        let request = match course.next(schemas(), earlier()) {
+            Next::Read(Read::Workload) => {
+                course.read_workload(Some(&workload));
+                continue;
+            }
+            // What was seen is what there is.
+            Next::Read(_) => continue,
+            Next::Plan => {
+                course.planned(plan(course.seen(), course.held_back()).unwrap());
+                continue;
+            }
+            Next::Send(write) => write.request.clone(),
+            Next::Done => return (course.finish(), writes),
+        };
+        let step = course.step_under_way().unwrap();
+        let before = course.seen().child(step.child());
+        let is_deletion = matches!(request.change, Change::Delete(_));
+        let after = (!is_deletion).then(|| response(&request, before, earlier()));
+        if before.map(LiveObject::revision) != after.as_ref().map(LiveObject::revision) {
+            writes.push(format!("{} {}", step.describe(), step.child()));
+        }
+        course.responded(schemas(), Ok(after));
+    }
 }

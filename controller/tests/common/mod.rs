@@ -5,7 +5,8 @@ pub mod cluster;
 
 use std::sync::Arc;
 
-use baton_controller::{child::ChildKind, live::Live, observe::Observed};
+use baton_apply::LiveObject;
+use baton_controller::decide::{child::ChildKind, snapshot::Snapshot};
 use baton_crd::Workload;
 use serde_json::{Value, json};
 
@@ -26,9 +27,9 @@ pub fn workload(spec: &Value) -> Workload {
 }
 
 /// The Workload with these live children, all its own.
-pub fn seen(workload: &Workload, children: impl IntoIterator<Item = (ChildKind, Value)>) -> Observed {
+pub fn seen(workload: &Workload, children: impl IntoIterator<Item = (ChildKind, Value)>) -> Snapshot {
     let children = children.into_iter().map(|(kind, object)| (kind, live(object))).collect();
-    Observed { workload: Arc::new(workload.clone()), children, autoscalers: Vec::new() }
+    Snapshot::new(Arc::new(workload.clone()), children, Vec::new())
 }
 
 /// A live child as a server would return it.
@@ -79,21 +80,21 @@ pub fn deployment_held_by(managers: &str, replicas: i32) -> (ChildKind, Value) {
 }
 
 /// Makes a child somebody else's.
-pub fn disown(seen: &mut Observed, kind: ChildKind) {
+pub fn disown(seen: &mut Snapshot, kind: ChildKind) {
     change(seen, kind, |metadata| metadata["ownerReferences"] = json!([]));
 }
 
 /// Marks a child as being deleted.
-pub fn terminate(seen: &mut Observed, kind: ChildKind) {
+pub fn terminate(seen: &mut Snapshot, kind: ChildKind) {
     change(seen, kind, |metadata| metadata["deletionTimestamp"] = json!("2026-01-02T03:04:05Z"));
 }
 
-fn change(seen: &mut Observed, kind: ChildKind, with: impl FnOnce(&mut Value)) {
-    let mut object = seen.children[&kind].as_json().clone();
+fn change(seen: &mut Snapshot, kind: ChildKind, with: impl FnOnce(&mut Value)) {
+    let mut object = seen.child(kind).unwrap().as_json().clone();
     with(&mut object["metadata"]);
-    seen.children.insert(kind, live(object));
+    seen.put(kind, Some(live(object)));
 }
 
-pub fn live(object: Value) -> Live {
-    Live::from_json(object).unwrap()
+pub fn live(object: Value) -> LiveObject {
+    LiveObject::from_json(object).unwrap()
 }

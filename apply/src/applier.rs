@@ -1,0 +1,218 @@
+//! Writes objects of one cluster by the write protocol.
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    core::ApiResource,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    ApiError, Change, Effect, Guard, LiveObject, Outcome, PreparedWrite, Request, SchemaCache, Schemas, Target,
+    Tries, Verdict, bounded,
+};
+
+/// Is told how each write ended, for metrics and logs.
+pub trait Observer: Send + Sync {
+    /// A write, or a dry run of it, ended like this.
+    fn ended(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome);
+}
+
+/// Nobody.
+impl Observer for () {
+    fn ended(&self, _: &PreparedWrite, _: Effect, _: &Outcome) {}
+}
+
+/// How an intent is applied.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The field manager.
+    pub manager: &'a str,
+    /// Whether it takes what others own. A controller sets this: it has nobody to ask.
+    pub force: bool,
+    /// Whether it is sent even if it certainly changes nothing. Now and then, so that a wrong forecast is found out.
+    pub always_send: bool,
+    /// How often the object wasn't what was read.
+    pub tries: Tries,
+}
+
+impl<'a> Options<'a> {
+    /// A forced apply as this field manager.
+    pub fn forced(manager: &'a str) -> Self {
+        Self { manager, force: true, always_send: false, tries: Tries::default() }
+    }
+}
+
+/// Predicts, sends and compares. Clones share everything.
+#[derive(Clone)]
+pub struct Applier {
+    client: Client,
+    limit: Duration,
+    /// Absent where nothing is predicted.
+    schemas: Option<SchemaCache>,
+    observer: Arc<dyn Observer>,
+}
+
+impl Applier {
+    /// An applier that gives each request this long. Without schemas it predicts nothing, and sends everything.
+    pub fn new(client: Client, schemas: Option<SchemaCache>, limit: Duration) -> Self {
+        Self { client, limit, schemas, observer: Arc::new(()) }
+    }
+
+    /// The same, with somebody who is told how each write ended.
+    #[must_use]
+    pub fn observed_by(self, observer: impl Observer + 'static) -> Self {
+        Self { observer: Arc::new(observer), ..self }
+    }
+
+    /// The schemas as they are now.
+    pub fn schemas(&self) -> Arc<Schemas> {
+        self.schemas.as_ref().map(SchemaCache::current).unwrap_or_default()
+    }
+
+    /// Waits until there is something to predict with, or it is known that there isn't.
+    pub async fn ready(&self) {
+        if let Some(schemas) = &self.schemas {
+            schemas.ready().await;
+        }
+    }
+
+    /// Applies an intent: a whole object of what the manager wants to own. `live` is the object as it was read last.
+    ///
+    /// What would change nothing isn't sent. An object that was read is changed only if it is still the one that was read.
+    pub async fn apply(
+        &self,
+        resource: &ApiResource,
+        live: Option<&LiveObject>,
+        intent: Value,
+        options: Options<'_>,
+    ) -> Outcome {
+        let request = self.request(resource, live, intent, options);
+        let write = self.schemas().prepare(request, live, options.tries, Timestamp::now());
+        if write.is_noop() && !options.always_send {
+            self.observer.ended(&write, Effect::Stored, &Outcome::Skipped);
+            return Outcome::Skipped;
+        }
+        self.perform(&write, live, Effect::Stored).await
+    }
+
+    /// Has the server try an apply without storing it, and compares its response with the forecast.
+    pub async fn dry_run(
+        &self,
+        resource: &ApiResource,
+        live: Option<&LiveObject>,
+        intent: Value,
+        options: Options<'_>,
+    ) -> Outcome {
+        let request = self.request(resource, live, intent, options);
+        let write = self.schemas().prepare(request, live, options.tries, Timestamp::now());
+        self.perform(&write, live, Effect::DryRun).await
+    }
+
+    fn request(
+        &self,
+        resource: &ApiResource,
+        live: Option<&LiveObject>,
+        intent: Value,
+        options: Options<'_>,
+    ) -> Request {
+        let text = |member: &str| intent["metadata"][member].as_str().map(str::to_owned);
+        let target = Target::new(resource.clone(), text("namespace"), text("name").unwrap_or_default());
+        let guard = live.map_or(Guard::Create, |live| Guard::SameObject(live.revision().uid));
+        Request::apply(target, intent, options.manager.to_owned(), options.force, &guard)
+    }
+
+    /// Sends a prepared write and says how it ended.
+    pub async fn perform(
+        &self,
+        write: &PreparedWrite,
+        live: Option<&LiveObject>,
+        effect: Effect,
+    ) -> Outcome {
+        let response = self.send(&write.request, effect).await;
+        let outcome = self.schemas().settle(write, live, response, effect);
+        self.note(write, effect, &outcome);
+        outcome
+    }
+
+    /// Tells the observer of an outcome, and has the schemas refreshed where a prediction was wrong. For who calls
+    /// [`Schemas::settle`] itself.
+    pub fn note(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome) {
+        self.observer.ended(write, effect, outcome);
+        if let (Outcome::Stored { verdict: Some(Verdict::Mismatch(_)), .. }, Some(schemas)) =
+            (outcome, &self.schemas)
+        {
+            schemas.refresh_soon();
+        }
+    }
+
+    /// Reads an object past every cache; absent where there is none.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn read(&self, target: &Target) -> Result<Option<LiveObject>, ApiError> {
+        bounded(self.limit, self.api(target).get_opt(&target.name)).await
+    }
+
+    /// Sends a request. The response is the object afterwards; absent where it is gone.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn send(&self, request: &Request, effect: Effect) -> Result<Option<LiveObject>, ApiError> {
+        let Request { target, change } = request;
+        let dry_run = effect == Effect::DryRun;
+        match change {
+            Change::Apply { body, manager, force } => {
+                let params = PatchParams { dry_run, force: *force, ..PatchParams::apply(manager) };
+                self.patch(target, &params, &Patch::Apply(body)).await
+            }
+            Change::Patch { operations, manager } => {
+                let field_manager = Some(manager.clone().into_owned());
+                let params = PatchParams { dry_run, field_manager, ..PatchParams::default() };
+                self.patch(target, &params, &Patch::Json::<()>(operations.clone())).await
+            }
+            Change::Delete(revision) => {
+                let preconditions = Preconditions {
+                    uid: Some(revision.uid.clone()),
+                    resource_version: Some(revision.resource_version.clone()),
+                };
+                let params =
+                    DeleteParams { dry_run, ..DeleteParams::background().preconditions(preconditions) };
+                match bounded(self.limit, self.api(target).delete(&target.name, &params)).await {
+                    // What is returned still exists only if a finalizer keeps it.
+                    Ok(deleted) => Ok(deleted.left().filter(|live| !live.finalizers().is_empty())),
+                    Err(error) if error.is_not_found() => Ok(None),
+                    Err(error) => Err(error),
+                }
+            }
+        }
+    }
+
+    async fn patch<P: Serialize + Debug>(
+        &self,
+        target: &Target,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<Option<LiveObject>, ApiError> {
+        let (api, name) = (self.api(target), &target.name);
+        bounded(self.limit, async {
+            match target.subresource {
+                None => api.patch(name, params, patch).await,
+                Some(subresource) => api.patch_subresource(subresource, name, params, patch).await,
+            }
+        })
+        .await
+        .map(Some)
+    }
+
+    fn api(&self, target: &Target) -> Api<LiveObject> {
+        match &target.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &target.resource),
+            None => Api::all_with(self.client.clone(), &target.resource),
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Contention: who keeps taking what a controller takes back, and how long to leave an object alone for it.
+//!
+//! A controller that forces its applies and another program that writes the same field would write against each other without
+//! an end. This bounds it. It remembers nothing but pace; a restart begins anew, or with what was [recalled](Contention::recall).
+//!
+//! The third time that the same field is set right, within a while of the time before, is contention: another manager took it,
+//! or removed it, in between. From then on the object is left alone after each such write, for a pause that doubles up to
+//! [`LONGEST_PAUSE`]: however fast the other side is, the writes are bounded. Contention is over when the field stays set for
+//! twice the longest time that the other side took so far.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use crate::FieldPath;
+
+/// How often a field is taken before that counts as contention.
+const THRESHOLD: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+pub const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// The shortest time after which contention may count as over.
+const SHORTEST_CALM: Duration = Duration::from_secs(10);
+/// A field that is taken again after a longer time than this isn't contested.
+const MEMORY: Duration = Duration::from_mins(10);
+
+const SOMEBODY: &str = "somebody";
+
+/// The fields of some objects that are contested, or may soon be. `K` tells one object from another.
+///
+/// ```
+/// use std::time::Instant;
+/// use baton_apply::{FieldPath, contention::{Contention, Correction}};
+///
+/// let (mut contention, now) = (Contention::default(), Instant::now());
+/// let image = FieldPath::spelled(".spec.image");
+/// for _ in 0..3 {
+///     contention.corrected("web", 1, [Correction { path: image.clone(), from: Some("rogue".to_owned()) }], now);
+/// }
+/// assert_eq!(contention.contested(now)[0].manager, "rogue");
+/// assert_eq!(contention.paused(1, now), ["web"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Contention<K>(BTreeMap<K, Corrections>);
+
+impl<K> Default for Contention<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+/// A field that was set right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// The field.
+    pub path: FieldPath,
+    /// The manager that it was taken from; absent where nobody owned it.
+    pub from: Option<String>,
+}
+
+/// What was set right of one object.
+#[derive(Clone, Debug, Default)]
+struct Corrections {
+    fields: BTreeMap<FieldPath, Rounds>,
+    /// The generation of what is wanted, at the last write: an edit by a person isn't held back.
+    generation: i64,
+}
+
+impl Corrections {
+    fn contested(&self) -> impl Iterator<Item = (&FieldPath, &Rounds)> {
+        self.fields.iter().filter(|(_, rounds)| rounds.are_contention())
+    }
+
+    /// Until when the object is left alone.
+    fn resume_at(&self) -> Option<Instant> {
+        self.contested().map(|(_, rounds)| rounds.last + rounds.pause()).max()
+    }
+}
+
+/// How often one field was set right.
+#[derive(Clone, Debug)]
+struct Rounds {
+    /// Who took it last; absent where that can't be known, because the other side owns nothing by it.
+    manager: Option<String>,
+    count: u32,
+    last: Instant,
+    longest_gap: Duration,
+}
+
+/// A contested field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contested<K> {
+    /// The object.
+    pub key: K,
+    /// The field.
+    pub path: FieldPath,
+    /// The manager that took it last, or `somebody` where that can't be known.
+    pub manager: String,
+    /// How often it was taken back.
+    pub count: u32,
+    /// How long the object is left alone after the last time.
+    pub pause: Duration,
+}
+
+impl Rounds {
+    fn are_contention(&self) -> bool {
+        self.count >= THRESHOLD
+    }
+
+    fn pause(&self) -> Duration {
+        let doublings = self.count.saturating_sub(THRESHOLD);
+        FIRST_PAUSE.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX)).min(LONGEST_PAUSE)
+    }
+
+    /// When it is forgotten if nothing more happens: contention is over then.
+    fn over_at(&self) -> Instant {
+        let calm = if self.are_contention() {
+            (2 * self.longest_gap.max(self.pause())).clamp(SHORTEST_CALM, 2 * MEMORY)
+        } else {
+            MEMORY
+        };
+        self.last + calm
+    }
+}
+
+impl<K: Clone + Ord> Contention<K> {
+    /// Notes that fields of an object have just been set right.
+    ///
+    /// A field that was nobody's counts only where what is wanted is of the same generation as at the write before.
+    pub fn corrected(
+        &mut self,
+        key: K,
+        generation: i64,
+        fields: impl IntoIterator<Item = Correction>,
+        now: Instant,
+    ) {
+        let object = self.0.entry(key).or_default();
+        let was_edited = object.generation != generation;
+        object.generation = generation;
+        // Several managers may own one field: it is taken once all the same.
+        let fields: BTreeMap<FieldPath, Option<String>> =
+            fields.into_iter().map(|field| (field.path, field.from)).collect();
+        for (path, from) in fields {
+            let rounds = object.fields.entry(path).or_insert(Rounds {
+                manager: None,
+                count: 0,
+                last: now,
+                longest_gap: Duration::ZERO,
+            });
+            let gap = now.saturating_duration_since(rounds.last);
+            if gap > MEMORY || (was_edited && from.is_none()) {
+                (rounds.count, rounds.longest_gap) = (0, Duration::ZERO);
+            } else {
+                rounds.longest_gap = rounds.longest_gap.max(gap);
+            }
+            rounds.count += 1;
+            rounds.last = now;
+            rounds.manager = from.or_else(|| rounds.manager.take());
+        }
+    }
+
+    /// Notes what an earlier process had seen: a field that was taken by this manager, so often, the last time then. What is
+    /// known already stays.
+    pub fn recall(
+        &mut self,
+        key: K,
+        generation: i64,
+        path: FieldPath,
+        manager: String,
+        count: u32,
+        last: Instant,
+    ) {
+        let object = self.0.entry(key).or_default();
+        object.generation = object.generation.max(generation);
+        let rounds = Rounds { manager: Some(manager), count, last, longest_gap: Duration::ZERO };
+        object.fields.entry(path).or_insert(rounds);
+    }
+
+    /// The objects that are to be left alone now. An edit of what is wanted ends the pause once.
+    pub fn paused(&self, generation: i64, now: Instant) -> Vec<K> {
+        let is_paused = |object: &Corrections| {
+            object.generation == generation && object.resume_at().is_some_and(|resume_at| resume_at > now)
+        };
+        self.0.iter().filter(|(_, object)| is_paused(object)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// The contested fields, in the order of the objects and paths. Those that are over are forgotten.
+    pub fn contested(&mut self, now: Instant) -> Vec<Contested<K>> {
+        self.0.retain(|_, object| {
+            object.fields.retain(|_, rounds| rounds.over_at() > now);
+            !object.fields.is_empty()
+        });
+        let of_object = |(key, object): (&K, &Corrections)| {
+            let contested = |(path, rounds): (&FieldPath, &Rounds)| Contested {
+                key: key.clone(),
+                path: path.clone(),
+                manager: rounds.manager.clone().unwrap_or_else(|| SOMEBODY.to_owned()),
+                count: rounds.count,
+                pause: rounds.pause(),
+            };
+            object.contested().map(contested).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_object).collect()
+    }
+
+    /// When to reconcile again after a pass that `begun` then: an object's pause ends, or contention may be over. It may be
+    /// past already: what ended while the pass was under way did so without the pass.
+    pub fn next_look(&self, begun: Instant) -> Option<Instant> {
+        let moments = self.0.values().flat_map(|object| {
+            object.contested().map(|(_, rounds)| rounds.over_at()).chain(object.resume_at())
+        });
+        moments.filter(|moment| *moment > begun).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WEB: &str = "web";
+    const IMAGE: &str = ".spec.template.spec.containers[name=\"app\"].image";
+
+    fn taken(path: &str, from: &str) -> Correction {
+        Correction { path: FieldPath::spelled(path), from: Some(from.to_owned()) }
+    }
+
+    fn removed(path: &str) -> Correction {
+        Correction { path: FieldPath::spelled(path), from: None }
+    }
+
+    /// Lets a rogue take the image whenever it is Baton's, and Baton take it back as soon as it may; returns when.
+    fn contend(
+        contention: &mut Contention<&'static str>,
+        start: Instant,
+        lasts: Duration,
+        rogue_takes_after: Duration,
+    ) -> Vec<Duration> {
+        let (mut takes, mut now) = (Vec::new(), start);
+        while now < start + lasts {
+            contention.corrected(WEB, 1, [taken(IMAGE, "rogue")], now);
+            takes.push(now - start);
+            now += rogue_takes_after;
+            if contention.paused(1, now).contains(&WEB) {
+                now = contention.next_look(now).unwrap();
+            }
+        }
+        takes
+    }
+
+    #[test]
+    fn writes_are_bounded_however_fast_the_other_side_is() {
+        let mut contention = Contention::default();
+        let takes = contend(&mut contention, Instant::now(), Duration::from_mins(1), Duration::from_millis(1));
+        let seconds: Vec<u64> = takes.iter().map(Duration::as_secs).collect();
+        assert_eq!(seconds, [0, 0, 0, 1, 3, 7, 15, 31]);
+    }
+
+    #[test]
+    fn the_pause_ends_at_its_cap() {
+        let mut contention = Contention::default();
+        let takes = contend(&mut contention, Instant::now(), Duration::from_hours(5), Duration::from_millis(1));
+        let longest = takes.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap();
+        assert_eq!(longest, LONGEST_PAUSE);
+        assert!(takes.len() < 75, "{}", takes.len());
+    }
+
+    #[test]
+    fn contention_names_the_field_and_the_manager_and_ends_by_itself() {
+        let (mut contention, start) = (Contention::default(), Instant::now());
+        let takes = contend(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
+        let last = start + *takes.last().unwrap();
+        let contested = contention.contested(last);
+        assert_eq!(contested.len(), 1);
+        let Contested { key, path, manager, count, .. } = &contested[0];
+        assert_eq!((*key, path.as_str(), manager.as_str()), (WEB, IMAGE, "rogue"));
+        assert_eq!(*count as usize, takes.len());
+
+        let mut now = last;
+        while !contention.contested(now).is_empty() {
+            now = contention.next_look(now).expect("somebody looks when it may be over");
+            assert!(now < last + Duration::from_mins(1), "it never ends");
+        }
+        assert_eq!(contention.next_look(now), None);
+    }
+
+    #[test]
+    fn a_pause_that_ends_while_a_pass_is_under_way_is_followed_by_another_pass() {
+        let (mut contention, start) = (Contention::default(), Instant::now());
+        let takes = contend(&mut contention, start, Duration::from_secs(2), Duration::from_millis(1));
+        let begun = start + *takes.last().unwrap() + Duration::from_secs(1);
+        assert_eq!(contention.paused(1, begun), [WEB]);
+        let next = contention.next_look(begun).unwrap();
+        assert!(next > begun + Duration::from_millis(500));
+        assert_eq!(contention.next_look(begun + Duration::from_millis(500)), Some(next));
+        assert!(contention.paused(1, next).is_empty(), "the next pass writes it");
+    }
+
+    #[test]
+    fn two_takes_are_no_contention_and_neither_are_takes_far_apart() {
+        let (mut contention, mut now) = (Contention::default(), Instant::now());
+        for _ in 0..10 {
+            contention.corrected(WEB, 1, [taken(IMAGE, "rogue")], now);
+            assert!(contention.contested(now).is_empty());
+            assert!(contention.paused(1, now).is_empty());
+            now += MEMORY + Duration::from_secs(1);
+        }
+    }
+
+    #[test]
+    fn a_field_that_several_managers_hold_is_taken_once() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        for _ in 1..THRESHOLD {
+            let managers = ["one", "another", "third"];
+            contention.corrected(WEB, 1, managers.map(|manager| taken(IMAGE, manager)), now);
+        }
+        assert!(contention.contested(now).is_empty());
+        contention.corrected(WEB, 1, [taken(IMAGE, "one")], now);
+        assert_eq!(contention.contested(now)[0].count, THRESHOLD);
+    }
+
+    #[test]
+    fn a_slow_opponent_is_one_too_and_contention_isnt_over_between_its_takes() {
+        let (mut contention, mut now) = (Contention::default(), Instant::now());
+        for round in 1..10 {
+            contention.corrected(WEB, 1, [taken(IMAGE, "gitops")], now);
+            let just_before = now + Duration::from_secs(179);
+            assert_eq!(contention.contested(just_before).len(), usize::from(round >= THRESHOLD));
+            now += Duration::from_mins(3);
+        }
+    }
+
+    #[test]
+    fn an_edit_of_the_spec_is_written_at_once() {
+        let (mut contention, start) = (Contention::default(), Instant::now());
+        let takes = contend(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
+        let now = start + *takes.last().unwrap();
+        assert_eq!(contention.paused(1, now), [WEB]);
+        assert!(contention.paused(2, now).is_empty());
+        contention.corrected(WEB, 2, [taken(IMAGE, "rogue")], now);
+        assert_eq!(contention.paused(2, now), [WEB], "but not again and again");
+    }
+
+    #[test]
+    fn a_field_that_is_removed_again_and_again_is_contested_too_and_edits_are_not() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        for generation in 1..10 {
+            contention.corrected(WEB, generation, [removed(".metadata.labels.team")], now);
+            assert!(contention.contested(now).is_empty(), "somebody edits the Workload {generation} times");
+        }
+        for _ in 0..2 {
+            contention.corrected(WEB, 9, [removed(".metadata.labels.team")], now);
+        }
+        assert_eq!(contention.contested(now)[0].manager, SOMEBODY);
+    }
+
+    #[test]
+    fn other_objects_are_not_paused() {
+        let (mut contention, start) = (Contention::default(), Instant::now());
+        contend(&mut contention, start, Duration::from_secs(20), Duration::from_millis(100));
+        contention.corrected("service", 1, [taken(".spec.type", "rogue")], start);
+        assert!(!contention.paused(1, start).contains(&"service"));
+    }
+
+    #[test]
+    fn what_an_earlier_process_saw_is_taken_up_again() {
+        let (mut contention, now) = (Contention::default(), Instant::now());
+        contention.recall(WEB, 1, FieldPath::spelled(IMAGE), "rogue".to_owned(), 8, now);
+        assert_eq!(contention.paused(1, now), [WEB]);
+        assert_eq!(contention.contested(now)[0].count, 8);
+    }
+}

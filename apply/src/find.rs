@@ -1,0 +1,51 @@
+//! Finds the value at a path in an object to which the server hasn't added its defaults yet.
+
+use baton_merge::{
+    fieldpath::{Path, PathElement},
+    value::Value,
+};
+
+/// The value at a path, where there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
+/// which its path holds nevertheless; an item that spells all keys comes first.
+pub(crate) fn find<'v>(path: Path<'_>, object: Value<'v>) -> Option<Value<'v>> {
+    path.elements().iter().try_fold(object, |value, element| {
+        let PathElement::Key(keys) = element else {
+            return Path::new(std::slice::from_ref(element)).find(value);
+        };
+        let items = value.as_list()?;
+        let has = |item: &Value<'v>, name: &str, key: Value<'_>| item.get(name).map(|found| found == key);
+        let spells_all =
+            |item: &&Value<'v>| keys.iter().all(|(name, key)| has(item, name, *key) == Some(true));
+        let spells_no_other = |item: &&Value<'v>| {
+            keys.iter().any(|(name, key)| has(item, name, *key) == Some(true))
+                && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
+        };
+        items.iter().find(spells_all).or_else(|| items.iter().find(spells_no_other)).copied()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_merge::Arena;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_item_that_leaves_a_key_out_is_found_after_those_that_spell_it() {
+        let arena = Arena::new();
+        let ports = json!([
+            {"port": 53, "name": "default"}, {"port": 53, "protocol": "UDP", "name": "udp"}, {"port": 80, "protocol": "TCP"},
+        ]);
+        let ports = Value::from_json(&arena, &ports).unwrap();
+        let name_of = |port: i64, protocol: &'static str| {
+            let key = [("port", Value::Int(port)), ("protocol", Value::String(protocol))];
+            let elements = [PathElement::Key(&key), PathElement::Field("name")];
+            find(Path::new(&elements), ports).map(|name| name.to_json())
+        };
+        assert_eq!(name_of(53, "TCP"), Some(json!("default")));
+        assert_eq!(name_of(53, "UDP"), Some(json!("udp")));
+        assert_eq!(name_of(80, "UDP"), None);
+        assert_eq!(name_of(443, "TCP"), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! What a request will do to its object.
+
+use std::sync::Arc;
+
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path, PathElement::Field},
+    predict::{Apply, PredictError, Prediction, Taken},
+    server::{Certainty, Live, ManagerId, Spelling, Write},
+    value::Value,
+};
+use jiff::Timestamp;
+use serde_json::Value as Json;
+
+use crate::{
+    Change, FieldPath, LiveObject, NoSchema, Request, Schemas,
+    find::find,
+    object::managed_fields,
+    shown::shown,
+    spelling::has_only_zeros_more,
+};
+
+/// What a request will do.
+#[derive(Clone, Debug)]
+pub enum Forecast {
+    /// Certainly nothing: it needn't be sent.
+    NoOp,
+    /// The object will be this; its `managedFields` with it.
+    Stored(Box<PredictedObject>),
+    /// The API server will refuse it because others own fields, with this message.
+    Conflicts(String),
+    /// The API server will refuse it for another reason, with about this message.
+    Refused(String),
+    /// The object will be deleted.
+    Deleted,
+}
+
+/// An object as it will be after a write.
+#[derive(Clone, Debug)]
+pub struct PredictedObject {
+    /// The whole object.
+    pub object: Json,
+    /// Whether anything is stored: if not, the object keeps its resourceVersion.
+    pub changed: bool,
+    /// How far this can be relied on.
+    pub certainty: Certainty,
+    /// What becomes different, and for whom.
+    pub effects: Effects,
+    /// The time that the write was predicted for.
+    pub at: Timestamp,
+}
+
+/// What a write does to single fields, in the order of the object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// The fields that get another value.
+    pub sets: Vec<FieldPath>,
+    /// The fields that go. Of a list item or a struct that goes as a whole this is its own path alone.
+    pub removes: Vec<FieldPath>,
+    /// The fields that other managers lose.
+    pub takes: Vec<Take>,
+    /// The fields that the writer no longer owns, and that stay.
+    pub releases: Vec<FieldPath>,
+}
+
+/// A field that another manager loses to the writer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Take {
+    /// The field's path.
+    pub path: FieldPath,
+    /// The manager that owned it.
+    pub manager: String,
+    /// The value before, [as it may be shown](shown).
+    pub old: Option<String>,
+    /// The value afterwards, as it may be shown; absent where the field is gone.
+    pub new: Option<String>,
+}
+
+impl Take {
+    /// Whether the response to a write bears it out: the manager owned the field before and doesn't any more. A schema may
+    /// be wrong, and the server may spell a value in its own way; then nobody has lost anything.
+    pub fn is_borne_out(&self, before: &LiveObject, after: &LiveObject) -> bool {
+        before.is_owned_by(&self.manager, &self.path) && !after.is_owned_by(&self.manager, &self.path)
+    }
+}
+
+impl Effects {
+    /// Adds those of a later write.
+    pub fn add(&mut self, later: Self) {
+        fn join<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+            for one in more {
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            }
+        }
+        join(&mut self.sets, later.sets);
+        join(&mut self.removes, later.removes);
+        join(&mut self.takes, later.takes);
+        join(&mut self.releases, later.releases);
+    }
+
+    /// What of these the response bears out. Where nothing was stored, nothing was set.
+    pub(crate) fn borne_out(mut self, before: Option<&LiveObject>, after: &LiveObject) -> Self {
+        let Some(before) = before else { return self };
+        if before.revision() == after.revision() {
+            return Self::default();
+        }
+        self.takes.retain(|take| take.is_borne_out(before, after));
+        self
+    }
+}
+
+/// Why a request can't be forecast.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ForecastError {
+    /// There is no schema.
+    #[error(transparent)]
+    NoSchema(#[from] NoSchema),
+    /// A JSON patch doesn't fit the live object.
+    #[error("the JSON patch doesn't fit the live object")]
+    Patch(#[source] Arc<json_patch::PatchError>),
+    /// An object isn't as the merge core needs it.
+    #[error(transparent)]
+    Object(PredictError),
+}
+
+impl Schemas {
+    /// Says what a request will do to the live object, or to none where there is none.
+    ///
+    /// # Errors
+    /// When nothing can be said: there is no schema, or an object can't be read.
+    pub fn forecast(
+        &self,
+        request: &Request,
+        live: Option<&LiveObject>,
+        now: Timestamp,
+    ) -> Result<Forecast, ForecastError> {
+        let subresource = request.target.subresource.unwrap_or_default();
+        match &request.change {
+            Change::Apply { body, manager, force } => {
+                let apply = Apply { manager, force: *force, subresource, now, release: self.release() };
+                self.forecast_apply(request, live, body, apply)
+            }
+            Change::Patch { operations, manager } => {
+                let write = Write { manager, subresource, now, release: self.release() };
+                self.forecast_patch(request, live, operations, write)
+            }
+            Change::Delete(_) => Ok(Forecast::Deleted),
+        }
+    }
+
+    fn forecast_apply(
+        &self,
+        request: &Request,
+        live: Option<&LiveObject>,
+        body: &Json,
+        apply: Apply<'_>,
+    ) -> Result<Forecast, ForecastError> {
+        let resource = self.resource(&request.target.resource)?;
+        let live = live.map(LiveObject::as_json);
+        if live.is_some_and(|live| resource.is_noop(live, body, apply)) {
+            return Ok(Forecast::NoOp);
+        }
+        let arena = Arena::new();
+        let prediction = match resource.predict(&arena, live, body, apply) {
+            Ok(prediction) => prediction,
+            Err(PredictError::Refused(message)) => return Ok(Forecast::Refused(message)),
+            Err(error) => return Err(ForecastError::Object(error)),
+        };
+        if !prediction.conflicts.is_empty() {
+            return Ok(Forecast::Conflicts(prediction.conflicts.to_string()));
+        }
+        if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
+            return Ok(Forecast::NoOp);
+        }
+        let object = prediction.stored.to_json();
+        let is_known = !matches!(prediction.certainty, Certainty::Unknown(_));
+        // What is in an atomic list or map isn't owned by itself, which would prove nothing.
+        let only_adds = prediction.comparison.modified.is_empty() && prediction.comparison.removed.is_empty();
+        if live.is_some_and(|live| is_known && only_adds && is_live_but_for_zeros(&object, live)) {
+            return Ok(Forecast::NoOp);
+        }
+        let before = live.and_then(|live| Value::from_json(&arena, live).ok()).unwrap_or(Value::Null);
+        Ok(Forecast::Stored(Box::new(PredictedObject {
+            object,
+            changed: prediction.changed,
+            certainty: prediction.certainty,
+            effects: effects(&arena, &prediction, before, apply.manager),
+            at: apply.now,
+        })))
+    }
+
+    fn forecast_patch(
+        &self,
+        request: &Request,
+        live: Option<&LiveObject>,
+        operations: &json_patch::Patch,
+        write: Write<'_>,
+    ) -> Result<Forecast, ForecastError> {
+        let resource = self.resource(&request.target.resource)?;
+        let mut patched = live.map(|live| live.as_json().clone()).unwrap_or_default();
+        json_patch::patch(&mut patched, operations)
+            .map_err(|source| ForecastError::Patch(Arc::new(source)))?;
+        let arena = Arena::new();
+        let read = |what, json| {
+            Value::from_json(&arena, json)
+                .map_err(|source| ForecastError::Object(PredictError::Value { what, source }))
+        };
+        let before = live.map(|live| read("live object", live.as_json())).transpose()?;
+        let before = before.map(|object| Live { object, spelling: Spelling::UNKNOWN });
+        match resource.update(&arena, before, read("patched object", &patched)?, write) {
+            Ok(stored) => Ok(Forecast::Stored(Box::new(PredictedObject {
+                object: stored.to_json(),
+                changed: stored.changed,
+                certainty: stored.certainty,
+                effects: Effects::default(),
+                at: write.now,
+            }))),
+            Err(refusal) => Ok(Forecast::Refused(refusal.to_string())),
+        }
+    }
+}
+
+/// Whether a predicted object differs from the live one only in zero values that its owners owned before without their being
+/// there. The server doesn't store those: `readOnly: false` in an apply is absent from the object, and owned. Such an
+/// apply says again what was said before. Times aside, since what isn't stored changes none.
+fn is_live_but_for_zeros(predicted: &Json, live: &Json) -> bool {
+    let owners = |object: &Json| -> Vec<Json> {
+        let mut entries = managed_fields(object).to_vec();
+        entries.iter_mut().filter_map(Json::as_object_mut).for_each(|entry| drop(entry.remove("time")));
+        entries
+    };
+    let (after, before) = (owners(predicted), owners(live));
+    let owners_stay = after.len() == before.len() && after.iter().all(|entry| before.contains(entry));
+    owners_stay && has_only_zeros_more(predicted, live)
+}
+
+fn effects<'a>(
+    arena: &'a Arena,
+    prediction: &Prediction<'a>,
+    before: Value<'a>,
+    writer: &str,
+) -> Effects {
+    let comparison = prediction.comparison;
+    let after = prediction.stored.object;
+    let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
+    let kept = prediction.released.difference(arena, comparison.removed).leaves(arena);
+    let mut takes = Vec::new();
+    for lost in [&prediction.taken, &prediction.dropped] {
+        for (manager, paths) in by_manager(arena, lost, writer) {
+            for path in paths.paths(arena) {
+                let take = Take {
+                    path: path.into(),
+                    manager: manager.to_owned(),
+                    old: find(path, before).map(|value| shown(path, value)),
+                    new: find(path, after).map(|value| shown(path, value)),
+                };
+                // By an apply and by an update a manager may hold it twice.
+                if !takes.contains(&take) {
+                    takes.push(take);
+                }
+            }
+        }
+    }
+    Effects {
+        sets: owned(sets.paths(arena).into_iter().filter(|path| !is_identity(*path))),
+        removes: owned(topmost(comparison.removed.paths(arena))),
+        takes,
+        releases: owned(kept.paths(arena)),
+    }
+}
+
+/// The leaves of what each manager loses. What the writer takes from itself, by another operation, is left out.
+fn by_manager<'a>(arena: &'a Arena, lost: &[Taken<'a>], writer: &str) -> Vec<(&'a str, FieldSet<'a>)> {
+    let mut managers: Vec<ManagerId<'a>> = lost.iter().map(|taken| taken.from).collect();
+    managers.dedup();
+    managers.retain(|from| from.manager != writer);
+    managers
+        .into_iter()
+        .map(|from| {
+            let paths = lost.iter().filter(|taken| taken.from == from).map(|taken| taken.path);
+            (from.manager, FieldSet::of_paths(arena, paths).leaves(arena))
+        })
+        .collect()
+}
+
+/// The paths that aren't below another one of them. A path comes before those below it, though not always just before.
+fn topmost<'a>(paths: Vec<Path<'a>>) -> Vec<Path<'a>> {
+    let mut tops: Vec<Path<'a>> = Vec::new();
+    for path in paths {
+        let is_below = |top: &Path<'a>| path.elements().starts_with(top.elements());
+        if !tops.iter().any(is_below) {
+            tops.push(path);
+        }
+    }
+    tops
+}
+
+/// Whether a field only says which object it is.
+fn is_identity(path: Path<'_>) -> bool {
+    matches!(
+        path.elements(),
+        [Field("apiVersion" | "kind")] | [Field("metadata"), Field("name" | "namespace")]
+    )
+}
+
+fn owned<'a>(paths: impl IntoIterator<Item = Path<'a>>) -> Vec<FieldPath> {
+    paths.into_iter().map(FieldPath::from).collect()
+}

@@ -1,0 +1,28 @@
+//! Predicted server-side apply.
+mod applier;
+pub mod contention;
+mod error;
+mod find;
+mod forecast;
+mod object;
+pub mod ownership;
+mod path;
+mod request;
+mod schemas;
+mod shown;
+pub mod spelling;
+mod verdict;
+mod write;
+
+pub use applier::{Applier, Observer, Options};
+pub use error::{ApiError, bounded};
+pub use forecast::{Effects, Forecast, ForecastError, PredictedObject, Take};
+pub use object::{LiveObject, Revision};
+pub use path::FieldPath;
+pub use request::{Change, Guard, Request, Target};
+pub use schemas::{
+    INDEX, Index, NoSchema, SchemaCache, SchemaProblem, SchemaStatus, Schemas, document_path, get,
+};
+pub use shown::shown;
+pub use verdict::{Difference, Verdict};
+pub use write::{Effect, Outcome, PreparedWrite, Tries};

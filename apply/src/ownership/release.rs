@@ -1,0 +1,99 @@
+//! Takes a field out of entries of `managedFields`, without writing the field.
+
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path},
+};
+use serde_json::{Value, json};
+
+use super::Holder;
+use crate::{Change, FieldPath, LiveObject, Request, Revision, Target};
+
+/// A JSON patch that takes a field out of the entries of some managers: the only way to take a field from a manager without
+/// writing it. It is made for one version of the object, and counts only for that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Release {
+    /// The field.
+    pub path: FieldPath,
+    /// The managers that lose it.
+    pub managers: Vec<String>,
+    /// Which entries, and what they still own.
+    entries: Vec<(usize, Option<Value>)>,
+    revision: Revision,
+}
+
+impl Release {
+    /// Takes a field from these of its holders.
+    pub fn new(live: &LiveObject, path: Path<'_>, holders: &[Holder]) -> Self {
+        let arena = Arena::new();
+        let rest = |holder: &Holder| {
+            let fields = live.managed_fields().get(holder.position).and_then(|entry| entry.get("fieldsV1"))?;
+            let fields = FieldSet::from_fields_v1(&arena, fields).ok()?;
+            let rest = fields.difference(&arena, FieldSet::of_paths(&arena, [path]));
+            (!rest.is_empty()).then(|| rest.to_fields_v1())
+        };
+        Self {
+            path: path.into(),
+            managers: holders.iter().map(|holder| holder.manager.clone()).collect(),
+            entries: holders.iter().map(|holder| (holder.position, rest(holder))).collect(),
+            revision: live.revision(),
+        }
+    }
+
+    /// The request, signed by this manager, who comes to own nothing by it.
+    ///
+    /// # Errors
+    /// When the patch can't be written, which would be a fault of this crate.
+    pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
+        let operations = serde_json::from_value(self.operations())?;
+        Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })
+    }
+
+    fn operations(&self) -> Value {
+        let mut operations = vec![json!({
+            "op": "test", "path": "/metadata/resourceVersion", "value": self.revision.resource_version,
+        })];
+        // From the last to the first, so that a removal doesn't move those still to come.
+        for (position, rest) in self.entries.iter().rev() {
+            let path = format!("/metadata/managedFields/{position}");
+            operations.push(match rest {
+                None => json!({"op": "remove", "path": path}),
+                Some(rest) => json!({"op": "replace", "path": format!("{path}/fieldsV1"), "value": rest}),
+            });
+        }
+        Value::Array(operations)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_merge::fieldpath::PathElement::Field;
+
+    use super::*;
+    use crate::ownership::holders;
+
+    #[test]
+    fn entries_are_released_from_the_last_to_the_first_behind_a_test_of_the_resource_version() {
+        let entry = |manager: &str, fields: Value| {
+            json!({"manager": manager, "operation": "Update", "subresource": "scale", "fieldsV1": fields})
+        };
+        let replicas = || json!({"f:spec": {"f:replicas": {}}});
+        let managed_fields = [
+            entry("z", json!({"f:spec": {"f:paused": {}}})),
+            entry("a", replicas()),
+            entry("y", json!({"f:status": {}})),
+            entry("b", json!({"f:spec": {"f:replicas": {}}, "f:status": {}})),
+        ];
+        let metadata = json!({"uid": "u", "resourceVersion": "42", "managedFields": managed_fields});
+        let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
+        let path = Path::new(&[Field("spec"), Field("replicas")]);
+        let release = Release::new(&live, path, &holders(&live, path));
+        assert_eq!(release.managers, ["a", "b"]);
+        let expected = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": "42"},
+            {"op": "replace", "path": "/metadata/managedFields/3/fieldsV1", "value": {"f:status": {}}},
+            {"op": "remove", "path": "/metadata/managedFields/1"},
+        ]);
+        assert_eq!(release.operations(), expected);
+    }
+}

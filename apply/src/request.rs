@@ -1,0 +1,159 @@
+//! A write as data: what is sent, to which object, and what it requires of the object.
+//!
+//! The same request is forecast, sent, or tried without being stored.
+
+use std::{borrow::Cow, fmt};
+
+use kube::{Resource, ResourceExt, core::ApiResource};
+use serde_json::Value;
+
+use crate::{LiveObject, Revision};
+
+/// The object that a request is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Its kind, and where objects of it are served.
+    pub resource: ApiResource,
+    /// Its namespace; absent for an object that has none.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The subresource, such as `status`; absent for the object itself.
+    pub subresource: Option<&'static str>,
+}
+
+impl Target {
+    /// An object of this kind.
+    pub fn new(resource: ApiResource, namespace: Option<String>, name: impl Into<String>) -> Self {
+        Self { resource, namespace, name: name.into(), subresource: None }
+    }
+
+    /// This object.
+    pub fn of<K: Resource>(object: &K, kind: &K::DynamicType) -> Self {
+        Self::new(ApiResource::erase::<K>(kind), object.namespace(), object.name_any())
+    }
+
+    /// The same object's subresource.
+    #[must_use]
+    pub fn subresource(self, subresource: &'static str) -> Self {
+        Self { subresource: Some(subresource), ..self }
+    }
+}
+
+/// As `Deployment shop/web`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { resource, namespace, name, subresource } = self;
+        f.write_str(&resource.kind)?;
+        subresource.iter().try_for_each(|subresource| write!(f, "/{subresource}"))?;
+        f.write_str(" ")?;
+        namespace.iter().try_for_each(|namespace| write!(f, "{namespace}/"))?;
+        f.write_str(name)
+    }
+}
+
+/// One write of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The object.
+    pub target: Target,
+    /// What is done to it.
+    pub change: Change,
+}
+
+/// What is done to an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// A server-side apply.
+    Apply {
+        /// The object to apply, with its guard.
+        body: Value,
+        /// The field manager.
+        manager: Cow<'static, str>,
+        /// Whether it takes what others own.
+        force: bool,
+    },
+    /// A JSON patch.
+    Patch {
+        /// The operations. The first one tests the `resourceVersion`.
+        operations: json_patch::Patch,
+        /// The field manager.
+        manager: Cow<'static, str>,
+    },
+    /// A deletion of just this object.
+    Delete(Revision),
+}
+
+/// What an apply requires of the live object. The server checks it, and refuses a write that doesn't meet it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing: the object wasn't there when last read. Server-side apply can't require that an object is absent.
+    Create,
+    /// It is still the same object, by its uid; the apply never brings a deleted one back.
+    SameObject(String),
+    /// It is still the same object, and nobody has written to it since.
+    Unchanged(Revision),
+}
+
+impl Request {
+    /// A server-side apply of an intent.
+    pub fn apply(
+        target: Target,
+        intent: Value,
+        manager: impl Into<Cow<'static, str>>,
+        force: bool,
+        guard: &Guard,
+    ) -> Self {
+        let mut body = intent;
+        // In the applied object's metadata the server checks it, and nobody comes to own it.
+        match guard {
+            Guard::Create => {}
+            Guard::SameObject(uid) => body["metadata"]["uid"] = uid.as_str().into(),
+            Guard::Unchanged(Revision { uid, resource_version }) => {
+                body["metadata"]["uid"] = uid.as_str().into();
+                body["metadata"]["resourceVersion"] = resource_version.as_str().into();
+            }
+        }
+        Self { target, change: Change::Apply { body, manager: manager.into(), force } }
+    }
+
+    /// Requires of an apply that nobody has written to the object since it was read. An apply that creates stays as it is.
+    pub(crate) fn require_unchanged(&mut self, live: &LiveObject) {
+        if let Change::Apply { body, .. } = &mut self.change
+            && body["metadata"].get("uid").is_some()
+        {
+            body["metadata"]["resourceVersion"] = live.revision().resource_version.into();
+        }
+    }
+
+    /// Whether it counts only for the object as it was read.
+    pub fn requires_unchanged(&self) -> bool {
+        match &self.change {
+            Change::Apply { body, .. } => body["metadata"].get("resourceVersion").is_some(),
+            Change::Patch { .. } | Change::Delete(_) => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Service;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_apply_of_an_object_that_was_read_can_require_that_it_is_unchanged_and_a_creation_cannot() {
+        let metadata = json!({"name": "web", "uid": "u", "resourceVersion": "42"});
+        let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
+        let apply = |guard: &Guard| {
+            let target = Target::new(ApiResource::erase::<Service>(&()), Some("shop".into()), "web");
+            let mut request =
+                Request::apply(target, json!({"metadata": {"name": "web"}}), "me", true, guard);
+            request.require_unchanged(&live);
+            request
+        };
+        assert!(apply(&Guard::SameObject("u".into())).requires_unchanged());
+        assert!(!apply(&Guard::Create).requires_unchanged());
+    }
+}

@@ -1,0 +1,189 @@
+//! Fetches the schemas from the API server, and keeps them current.
+//!
+//! One small request reads the hash of every OpenAPI v3 document; only what has changed is fetched and compiled.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources};
+use kube::{Client, core::ApiResource};
+use tokio::sync::{Notify, watch};
+
+use super::{INDEX, Index, Schemas, document_path, get, lean};
+use crate::{ApiError, bounded};
+
+/// How soon after one refresh the next may follow, however often it is asked for.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The schemas of a cluster as they were last read. Clones share them.
+#[derive(Clone)]
+pub struct SchemaCache {
+    client: Client,
+    kinds: Arc<[ApiResource]>,
+    limit: Duration,
+    /// Absent until the first refresh has ended, well or not.
+    status: watch::Sender<Option<SchemaStatus>>,
+    again: Arc<Notify>,
+}
+
+/// What is known after a refresh.
+#[derive(Clone, Debug)]
+pub struct SchemaStatus {
+    /// The schemas.
+    pub schemas: Arc<Schemas>,
+    /// The kinds that there is no usable schema of.
+    pub missing: Vec<ApiResource>,
+    /// Whether this refresh changed something.
+    pub changed: bool,
+    /// What couldn't be read; what was read before stays in use. Kinds whose own document couldn't be read are missing.
+    pub problems: Vec<SchemaProblem>,
+}
+
+/// Something of the API server that couldn't be read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("can't read {what} of the API server")]
+pub struct SchemaProblem {
+    /// What.
+    pub what: String,
+    source: Arc<FetchError>,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error(transparent)]
+    Request(#[from] ApiError),
+    #[error("the response isn't JSON")]
+    Json(#[from] serde_json::Error),
+    #[error("the API server doesn't serve it")]
+    NotServed,
+    #[error("it can't be compiled")]
+    Schema(#[from] SchemaError),
+    #[error("the server's version can't be used")]
+    Release(#[from] ReleaseError),
+}
+
+/// What was fetched last, by the path of the document, with the URL that names its hash.
+type Fetched = BTreeMap<String, (String, Arc<Resources>)>;
+
+impl SchemaCache {
+    /// A cache for these kinds, which is empty until [`Self::keep_current`] runs. Each of its requests may take as long as
+    /// the limit.
+    pub fn new(client: Client, kinds: impl IntoIterator<Item = ApiResource>, limit: Duration) -> Self {
+        let (status, _) = watch::channel(None);
+        Self { client, kinds: kinds.into_iter().collect(), limit, status, again: Arc::default() }
+    }
+
+    /// The schemas that are known now; none before the first refresh has ended.
+    pub fn current(&self) -> Arc<Schemas> {
+        self.status.borrow().as_ref().map(|status| status.schemas.clone()).unwrap_or_default()
+    }
+
+    /// What is known after each refresh; nothing before the first has ended.
+    pub fn status(&self) -> watch::Receiver<Option<SchemaStatus>> {
+        self.status.subscribe()
+    }
+
+    /// Waits until the first refresh has ended, well or not.
+    pub async fn ready(&self) {
+        // An error means that the cache is gone, and whoever would use it.
+        let _ = self.status().wait_for(Option::is_some).await;
+    }
+
+    /// Asks for a refresh soon: a prediction was wrong, or a kind has no schema.
+    pub fn refresh_soon(&self) {
+        self.again.notify_one();
+    }
+
+    /// Refreshes now, every `interval`, soon after somebody asked for it, and with growing pauses while a kind is missing.
+    /// Never ends: spawn it.
+    pub async fn keep_current(self, interval: Duration) {
+        let (mut fetched, mut pause) = (Fetched::new(), SHORTEST_PAUSE.min(interval));
+        loop {
+            let status = self.refresh(&mut fetched).await;
+            let is_complete = status.missing.is_empty();
+            self.status.send_replace(Some(status));
+            tokio::time::sleep(pause).await;
+            if is_complete {
+                pause = SHORTEST_PAUSE.min(interval);
+                // Whether somebody asked or it is time: a refresh is due.
+                let _ = tokio::time::timeout(interval, self.again.notified()).await;
+            } else {
+                pause = (2 * pause).min(interval);
+            }
+        }
+    }
+
+    async fn refresh(&self, fetched: &mut Fetched) -> SchemaStatus {
+        let before = self.status.borrow().as_ref().map(|status| status.schemas.clone());
+        let (mut problems, mut changed) = (Vec::new(), false);
+        let mut note = |what: String, error| {
+            problems.push(SchemaProblem { what, source: Arc::new(error) });
+        };
+        let release = match self.release().await {
+            Ok(release) => Some(release),
+            Err(error) => {
+                note("the version".to_owned(), error);
+                before.as_ref().map(|before| before.release())
+            }
+        };
+        match self.index().await {
+            Ok(index) => {
+                let mut paths: Vec<String> = self.kinds.iter().map(document_path).collect();
+                paths.sort();
+                paths.dedup();
+                for path in paths {
+                    match self.document(&index, &path, fetched.get(&path)).await {
+                        Ok(None) => {}
+                        Ok(Some(document)) => {
+                            fetched.insert(path, document);
+                            changed = true;
+                        }
+                        Err(error) => {
+                            changed |= fetched.remove(&path).is_some();
+                            note(format!("the OpenAPI document {path}"), error);
+                        }
+                    }
+                }
+            }
+            // What was fetched before is as good as it was.
+            Err(error) => note("the index of OpenAPI documents".to_owned(), error),
+        }
+        changed |= before.as_ref().is_none_or(|before| Some(before.release()) != release);
+        let schemas = before.filter(|_| !changed).unwrap_or_else(|| {
+            let documents = fetched.iter().map(|(path, (_, resources))| (path.clone(), resources.clone()));
+            // Rules of a release that nobody knows would be a guess.
+            let documents = documents.filter(|_| release.is_some());
+            Arc::new(Schemas::new(release.unwrap_or_default(), documents))
+        });
+        let missing = self.kinds.iter().filter(|kind| schemas.resource(kind).is_err()).cloned().collect();
+        SchemaStatus { schemas, missing, changed, problems }
+    }
+
+    async fn release(&self) -> Result<Release, FetchError> {
+        let info = bounded(self.limit, self.client.apiserver_version()).await?;
+        Ok(info.git_version.parse()?)
+    }
+
+    async fn index(&self) -> Result<Index, FetchError> {
+        Ok(serde_json::from_str(&self.get(INDEX).await?)?)
+    }
+
+    /// The document at a path, compiled; nothing if it is the one that was fetched last.
+    async fn document(
+        &self,
+        index: &Index,
+        path: &str,
+        fetched: Option<&(String, Arc<Resources>)>,
+    ) -> Result<Option<(String, Arc<Resources>)>, FetchError> {
+        let url = index.url(path).ok_or(FetchError::NotServed)?;
+        if fetched.is_some_and(|(fetched, _)| fetched == url) {
+            return Ok(None);
+        }
+        let document = lean::read(&self.get(url).await?)?;
+        let resources = Resources::from_openapi(&document)?;
+        Ok(Some((url.to_owned(), Arc::new(resources))))
+    }
+
+    async fn get(&self, url: &str) -> Result<String, FetchError> {
+        Ok(get(&self.client, self.limit, url).await?)
+    }
+}

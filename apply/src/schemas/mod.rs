@@ -1,0 +1,79 @@
+//! The schemas of the kinds that are written, and the server's release: all that a forecast depends on besides the objects.
+
+mod cache;
+mod document;
+mod lean;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use baton_merge::{
+    Release,
+    schema::kinds::GroupVersionKind,
+    server::{Resource, Resources},
+};
+use kube::core::ApiResource;
+
+pub use self::{
+    cache::{SchemaCache, SchemaProblem, SchemaStatus},
+    document::{INDEX, Index, get},
+};
+
+/// What a cluster serves about some kinds, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Schemas {
+    release: Release,
+    /// By their paths below `/openapi/v3/`.
+    documents: BTreeMap<String, Arc<Resources>>,
+}
+
+/// There is no schema of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no usable schema of {kind} ({api_version}): what a write would do can't be predicted")]
+pub struct NoSchema {
+    /// The kind.
+    pub kind: String,
+    /// Its group and version.
+    pub api_version: String,
+}
+
+/// The path of the OpenAPI v3 document that describes a kind, below `/openapi/v3/`.
+pub fn document_path(resource: &ApiResource) -> String {
+    let ApiResource { group, version, .. } = resource;
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+impl Schemas {
+    /// The schemas in these documents, by their paths as [`document_path`] has them.
+    pub fn new(release: Release, documents: impl IntoIterator<Item = (String, Arc<Resources>)>) -> Self {
+        Self { release, documents: documents.into_iter().collect() }
+    }
+
+    /// The server's release.
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
+    /// A kind as the merge core knows it.
+    ///
+    /// # Errors
+    /// When the cluster serves no usable schema of it.
+    pub fn resource(&self, resource: &ApiResource) -> Result<Resource<'_>, NoSchema> {
+        let ApiResource { group, version, kind, api_version, .. } = resource;
+        let gvk = GroupVersionKind::new(group, version, kind);
+        let found = self.documents.get(&document_path(resource)).and_then(|resources| resources.get(&gvk));
+        found.ok_or_else(|| NoSchema { kind: kind.clone(), api_version: api_version.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
+
+    use super::*;
+
+    #[test]
+    fn documents_are_where_their_group_and_version_say() {
+        assert_eq!(document_path(&ApiResource::erase::<Service>(&())), "api/v1");
+        assert_eq!(document_path(&ApiResource::erase::<Deployment>(&())), "apis/apps/v1");
+    }
+}

@@ -1,0 +1,295 @@
+//! Compares the API server's response with the forecast.
+//!
+//! Where the forecast is exact, the object has to be just that. Where the server fills in defaults, it may touch what nobody
+//! owns, and spell what is owned in its own way; what somebody owns has to have the predicted value. Who owns what is
+//! compared to the last path in any case.
+
+use std::fmt;
+
+use baton_merge::{
+    Arena, Release,
+    fieldpath::{FieldSet, Path},
+    server::{Certainty, Resource},
+    typed::{Duplicates, Typed},
+    value::Value,
+};
+use jiff::Timestamp;
+use serde_json::Value as Json;
+
+use crate::{
+    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas,
+    find::find,
+    object::{managed_fields, text},
+    shown::shown,
+    spelling::is_filled_in,
+};
+
+/// What came of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The response is what was predicted.
+    Match,
+    /// The response is what was predicted, but for what the server fills in or spells in its own way.
+    ModuloDefaulting,
+    /// The response differs, and the forecast had said that only the server can know.
+    Unknown(&'static str),
+    /// The response differs: the first few differences.
+    Mismatch(Vec<Difference>),
+}
+
+/// One difference between what was predicted and what was response. Values are those that [may be shown](shown).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it is: a path in the object, or what else was compared.
+    pub place: String,
+    /// What was predicted.
+    pub predicted: String,
+    /// What was response.
+    pub response: String,
+}
+
+/// How many differences are reported.
+const MOST_DIFFERENCES: usize = 5;
+const NOTHING: &str = "nothing";
+/// What only a server writes, of which no write says anything.
+const SERVERS_METADATA: [&str; 6] =
+    ["uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"];
+
+impl Difference {
+    fn new(place: impl Into<String>, predicted: impl Into<String>, response: impl Into<String>) -> Self {
+        Self { place: place.into(), predicted: predicted.into(), response: response.into() }
+    }
+}
+
+/// On one line of its own.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: predicted {}, response {}", self.place, self.predicted, self.response)
+    }
+}
+
+impl Schemas {
+    /// Compares the object in a response with the forecast of the request. `base` is the object that the forecast was made
+    /// for, and that the server found there. Absent where the two can't be compared: the server found another object.
+    pub(crate) fn check(
+        &self,
+        request: &Request,
+        forecast: &Forecast,
+        base: Option<&LiveObject>,
+        response: &LiveObject,
+        effect: Effect,
+    ) -> Option<Verdict> {
+        let predicted = match forecast {
+            Forecast::NoOp => Predicted::unchanged(base?),
+            Forecast::Stored(stored) => Predicted::stored(stored),
+            Forecast::Conflicts(message) | Forecast::Refused(message) => {
+                let refusal = format!("a refusal: {message}");
+                return Some(Verdict::Mismatch(vec![Difference::new("the write", refusal, ACCEPTED)]));
+            }
+            Forecast::Deleted => return None,
+        };
+        let resource = self.resource(&request.target.resource).ok()?;
+        let comparison = Comparison { resource, release: self.release(), arena: &Arena::new() };
+        let was_changed =
+            base.filter(|_| effect == Effect::Stored).map(|base| base.revision() != response.revision());
+        comparison.verdict(&predicted, base, response, was_changed)
+    }
+}
+
+impl Forecast {
+    /// Whether the forecast said that the server would refuse the request in this way. One that didn't says nothing of the
+    /// merge: the server looks for conflicts before it looks at the resourceVersion, so it may have found another object than
+    /// the forecast was made for.
+    pub(crate) fn expected(&self, error: &ApiError) -> bool {
+        match self {
+            Self::Conflicts(_) => error.is_ownership_conflict(),
+            Self::Refused(_) => error.is_rejection(),
+            Self::NoOp | Self::Stored(_) | Self::Deleted => false,
+        }
+    }
+}
+
+const ACCEPTED: &str = "accepted";
+
+/// An object as it was predicted.
+struct Predicted<'p> {
+    object: &'p Json,
+    changed: bool,
+    certainty: Certainty,
+    /// When it was predicted for; entries that change get about this time.
+    at: Option<Timestamp>,
+}
+
+impl<'p> Predicted<'p> {
+    fn unchanged(base: &'p LiveObject) -> Self {
+        Self { object: base.as_json(), changed: false, certainty: Certainty::Exact, at: None }
+    }
+
+    fn stored(stored: &'p PredictedObject) -> Self {
+        let PredictedObject { object, changed, certainty, at, .. } = stored;
+        Self { object, changed: *changed, certainty: *certainty, at: Some(*at) }
+    }
+}
+
+struct Comparison<'a> {
+    resource: Resource<'a>,
+    release: Release,
+    arena: &'a Arena,
+}
+
+impl<'a> Comparison<'a> {
+    fn verdict(
+        &self,
+        predicted: &Predicted<'a>,
+        base: Option<&LiveObject>,
+        response: &'a LiveObject,
+        was_changed: Option<bool>,
+    ) -> Option<Verdict> {
+        let owners = [managed_fields(predicted.object), managed_fields(response.as_json())];
+        if base.is_none() && owners[1].len() > owners[0].len() {
+            // Somebody else made the object a moment before: this wasn't a creation.
+            return None;
+        }
+        let mut differences = self.owners(owners, predicted.at);
+        let (mut filled_in, exact) = (false, predicted.certainty == Certainty::Exact);
+        match self.objects(predicted.object, response.as_json(), exact) {
+            Ok((others, filled)) => {
+                differences.extend(others);
+                filled_in = filled;
+            }
+            Err(invalid) => differences.push(Difference::new("the object", "one of this schema", invalid)),
+        }
+        match was_changed.filter(|was_changed| *was_changed != predicted.changed) {
+            // A value that was spelled in another way was the same after all.
+            Some(false) if !exact => filled_in = true,
+            Some(was_changed) => {
+                let words = |changed| if changed { "changes" } else { "stays" };
+                let place = "metadata.resourceVersion";
+                differences.push(Difference::new(place, words(predicted.changed), words(was_changed)));
+            }
+            None => {}
+        }
+        differences.truncate(MOST_DIFFERENCES);
+        Some(match predicted.certainty {
+            Certainty::Unknown(reason) if !differences.is_empty() => Verdict::Unknown(reason),
+            _ if !differences.is_empty() => Verdict::Mismatch(differences),
+            _ if filled_in => Verdict::ModuloDefaulting,
+            _ => Verdict::Match,
+        })
+    }
+
+    /// Where the `managedFields` differ. The clocks of the two sides do, so the time of an entry that changes isn't compared,
+    /// nor the order that it decides.
+    fn owners(&self, [predicted, response]: [&'a [Json]; 2], at: Option<Timestamp>) -> Vec<Difference> {
+        let set = |entry: &'a Json| self.fields_of(entry);
+        let mut differences = Vec::new();
+        for entry in predicted {
+            let place = || format!("managedFields of {}", name(entry));
+            let Some(other) = response.iter().find(|other| name(other) == name(entry)) else {
+                differences.push(Difference::new(place(), self.listed(set(entry)), NOTHING));
+                continue;
+            };
+            let (ours, theirs) = (set(entry), set(other));
+            let (only_ours, only_theirs) =
+                (ours.difference(self.arena, theirs), theirs.difference(self.arena, ours));
+            if !only_ours.is_empty() || !only_theirs.is_empty() {
+                let [ours, theirs] = [only_ours, only_theirs].map(|only| self.listed(only));
+                differences.push(Difference::new(place(), ours, theirs));
+            }
+            let (time, new) = (time_of(entry), at.map(|at| at.to_string()));
+            let is_new = new.is_some_and(|new| new.get(..TO_THE_SECOND) == time.get(..TO_THE_SECOND));
+            if !is_new && time != time_of(other) {
+                differences.push(Difference::new(
+                    format!("time of {}", name(entry)),
+                    time,
+                    time_of(other),
+                ));
+            }
+        }
+        let is_predicted = |other: &&Json| predicted.iter().any(|entry| name(entry) == name(other));
+        for other in response.iter().filter(|other| !is_predicted(other)) {
+            let place = format!("managedFields of {}", name(other));
+            differences.push(Difference::new(place, NOTHING, self.listed(set(other))));
+        }
+        differences
+    }
+
+    /// Where the objects differ beyond what the server may do, and whether it did any of that.
+    fn objects(
+        &self,
+        predicted: &'a Json,
+        response: &Json,
+        exact: bool,
+    ) -> Result<(Vec<Difference>, bool), String> {
+        let owned = managed_fields(predicted).iter().map(|entry| self.fields_of(entry));
+        let owned = owned.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
+        let [ours, theirs] = [self.value(predicted)?, self.value(response)?];
+        let [old, new] = [self.typed(ours)?, self.typed(theirs)?];
+        let comparison = old.compare(&new).map_err(|invalid| invalid.to_string())?;
+        if comparison.is_same() {
+            return Ok((Vec::new(), false));
+        }
+        let is_tolerated = |path: Path<'a>| {
+            let values =
+                || Some((find(path, ours)?.to_json(), find(path, theirs).map(|value| value.to_json())));
+            let is_owned = owned.contains(&path);
+            !exact
+                && (!is_owned || values().is_some_and(|(ours, theirs)| is_filled_in(&ours, theirs.as_ref())))
+        };
+        let changed = comparison.modified.union(self.arena, comparison.removed);
+        let changed = if exact { changed.union(self.arena, comparison.added) } else { changed };
+        let show = |path: Path<'a>, object: Value<'a>| {
+            find(path, object).map_or_else(|| NOTHING.to_owned(), |value| shown(path, value))
+        };
+        let differences = changed.leaves(self.arena).paths(self.arena).into_iter();
+        let differences = differences
+            .filter(|path| !is_tolerated(*path))
+            .map(|path| Difference::new(path.to_string(), show(path, ours), show(path, theirs)));
+        Ok((differences.collect(), true))
+    }
+
+    /// What an entry of `managedFields` owns; nothing where that can't be read.
+    fn fields_of(&self, entry: &'a Json) -> FieldSet<'a> {
+        let fields = entry.get("fieldsV1");
+        fields.and_then(|fields| FieldSet::from_fields_v1(self.arena, fields).ok()).unwrap_or_default()
+    }
+
+    /// An object without what only a server writes.
+    fn value(&self, object: &Json) -> Result<Value<'a>, String> {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+            metadata.retain(|name, _| !SERVERS_METADATA.contains(&name.as_str()));
+        }
+        Value::from_text(self.arena, self.arena.copy_text(&object.to_string()))
+            .map_err(|error| error.to_string())
+    }
+
+    fn typed(&self, object: Value<'a>) -> Result<Typed<'a>, String> {
+        let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
+        Typed::for_release(self.release, self.arena, schema, type_id, object, Duplicates::Allowed)
+            .map_err(|invalid| invalid.to_string())
+    }
+
+    fn listed(&self, set: FieldSet<'a>) -> String {
+        const MOST: usize = 3;
+        let paths = set.leaves(self.arena).paths(self.arena);
+        let mut words: Vec<String> = paths.iter().take(MOST).map(ToString::to_string).collect();
+        if paths.len() > MOST {
+            words.push(format!("{} more", paths.len() - MOST));
+        }
+        if words.is_empty() { NOTHING.to_owned() } else { words.join(", ") }
+    }
+}
+
+/// The length of a time without fractions of a second and without its zone.
+const TO_THE_SECOND: usize = "2026-01-02T03:04:05".len();
+
+/// Who an entry belongs to, such as `baton Apply apps/v1`.
+fn name(entry: &Json) -> String {
+    let members = ["manager", "operation", "apiVersion", "subresource"];
+    members.map(|member| text(entry, member).unwrap_or_default()).join(" ").trim_end().to_owned()
+}
+
+fn time_of(entry: &Json) -> &str {
+    text(entry, "time").unwrap_or_default()
+}

@@ -1,0 +1,112 @@
+//! A cluster as far as writes to single objects go: the merge core with the schemas of a real API server.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
+
+use std::sync::{Arc, LazyLock};
+
+use baton_apply::{Forecast, Guard, LiveObject, PredictedObject, Request, Schemas, Target, document_path};
+use baton_merge::{Release, server::Resources};
+use jiff::Timestamp;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
+use kube::core::ApiResource;
+use serde_json::{Value, json};
+
+pub const MANAGER: &str = "baton";
+
+pub fn schemas() -> &'static Schemas {
+    static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
+        let texts = [
+            include_str!("../../../merge/tests/data/openapi/apps__v1.json"),
+            include_str!("../../../merge/tests/data/openapi/v1.json"),
+        ];
+        let documents = [deployments(), services()].into_iter().zip(texts).map(|(kind, text)| {
+            let resources = Resources::from_openapi(&serde_json::from_str(text).unwrap()).unwrap();
+            (document_path(&kind), Arc::new(resources))
+        });
+        Schemas::new(Release::new(36, 3), documents)
+    });
+    &SCHEMAS
+}
+
+pub fn deployments() -> ApiResource {
+    ApiResource::erase::<Deployment>(&())
+}
+
+pub fn services() -> ApiResource {
+    ApiResource::erase::<Service>(&())
+}
+
+/// The time of writes that were made before the test's.
+pub fn earlier() -> Timestamp {
+    "2026-01-02T03:04:05Z".parse().unwrap()
+}
+
+/// The time of the test's writes.
+pub fn now() -> Timestamp {
+    "2026-01-02T04:00:00Z".parse().unwrap()
+}
+
+/// An object `web` with this spec, complete enough to be applied.
+pub fn object(kind: &ApiResource, spec: &Value) -> Value {
+    json!({
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": spec,
+    })
+}
+
+/// A Deployment with one container of these fields beside its name.
+pub fn deployment(container: &Value) -> Value {
+    let mut app = json!({"name": "app"});
+    for (name, value) in container.as_object().unwrap() {
+        app[name] = value.clone();
+    }
+    object(&deployments(), &json!({"template": {"spec": {"containers": [app]}}}))
+}
+
+pub fn target(object: &Value) -> Target {
+    let kinds = [deployments(), services()];
+    let kind = kinds.into_iter().find(|kind| object["kind"] == kind.kind.as_str()).unwrap();
+    Target::new(kind, Some("shop".to_owned()), "web")
+}
+
+pub fn apply(body: &Value, manager: &'static str, force: bool) -> Request {
+    Request::apply(target(body), body.clone(), manager, force, &Guard::Create)
+}
+
+/// As a controller applies.
+pub fn forced(body: &Value) -> Request {
+    apply(body, MANAGER, true)
+}
+
+/// What the API server stores, from nothing to one forced apply after another.
+pub fn stored(applies: &[(&'static str, &Value)]) -> LiveObject {
+    let after = applies.iter().fold(None, |before: Option<LiveObject>, (manager, body)| {
+        Some(response(&apply(body, manager, true), before.as_ref(), earlier()))
+    });
+    after.unwrap()
+}
+
+/// The response to a request, as it is predicted: that of a server that fills in nothing.
+pub fn response(request: &Request, before: Option<&LiveObject>, at: Timestamp) -> LiveObject {
+    match schemas().forecast(request, before, at).unwrap() {
+        Forecast::NoOp => before.unwrap().clone(),
+        Forecast::Stored(stored) => as_stored(*stored, before),
+        other => panic!("{other:?} stores nothing"),
+    }
+}
+
+fn as_stored(predicted: PredictedObject, before: Option<&LiveObject>) -> LiveObject {
+    let mut object = predicted.object;
+    let version = before.map_or(0, |before| before.revision().resource_version.parse::<u32>().unwrap());
+    object["metadata"]["uid"] = json!("uid-of-web");
+    object["metadata"]["resourceVersion"] = json!((version + u32::from(predicted.changed)).to_string());
+    LiveObject::from_json(object).unwrap()
+}
+
+/// The object with something changed in its JSON, such as what the API server fills in.
+pub fn but(live: &LiveObject, change: impl FnOnce(&mut Value)) -> LiveObject {
+    let mut object = live.as_json().clone();
+    change(&mut object);
+    LiveObject::from_json(object).unwrap()
+}

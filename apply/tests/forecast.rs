@@ -1,0 +1,294 @@
+//! What a request will do, told before it is sent: by the objects on one side and the forecast on the other.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use baton_apply::{Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Take};
+use baton_merge::Release;
+use common::{
+    apply, but, deployment, deployments, forced, now, object, schemas, services, stored, target,
+};
+use serde_json::{Value, json};
+
+fn forecast(request: &Request, live: Option<&LiveObject>) -> Forecast {
+    schemas().forecast(request, live, now()).unwrap()
+}
+
+/// What an apply by Baton does to single fields.
+fn effects(live: Option<&LiveObject>, body: &Value) -> Effects {
+    match forecast(&forced(body), live) {
+        Forecast::Stored(stored) => stored.effects,
+        other => panic!("{other:?} stores nothing"),
+    }
+}
+
+fn texts(paths: &[FieldPath]) -> Vec<&str> {
+    paths.iter().map(FieldPath::as_str).collect()
+}
+
+fn is_noop(live: &LiveObject, body: &Value) -> bool {
+    matches!(forecast(&forced(body), Some(live)), Forecast::NoOp)
+}
+
+const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
+
+#[test]
+fn an_apply_of_what_is_live_and_owned_does_nothing() {
+    let body = deployment(&json!({"image": "app:1", "args": ["-v"], "env": [{"name": "A", "value": "1"}]}));
+    let live = stored(&[("baton", &body)]);
+    assert!(is_noop(&live, &body));
+
+    let with_defaults = but(&live, |object| {
+        object["spec"]["replicas"] = json!(1);
+        object["spec"]["template"]["spec"]["containers"][0]["terminationMessagePolicy"] = json!("File");
+        object["status"] = json!({"replicas": 1});
+    });
+    assert!(is_noop(&with_defaults, &body), "what the server fills in is nobody's");
+}
+
+#[test]
+fn what_is_live_and_not_owned_yet_has_to_be_sent() {
+    let body = deployment(&json!({"image": "app:1"}));
+    assert!(!is_noop(&stored(&[("somebody", &body)]), &body));
+}
+
+#[test]
+fn a_changed_field_is_told_by_its_path_alone() {
+    let live = stored(&[("baton", &deployment(&json!({"image": "app:1", "args": ["-v"]})))]);
+    let after = deployment(&json!({"image": "app:2", "args": ["-v"]}));
+    assert_eq!(effects(Some(&live), &after), Effects { sets: vec![FieldPath::spelled(IMAGE)], ..Effects::default() });
+}
+
+#[test]
+fn a_creation_sets_every_field_but_those_that_say_which_object_it_is() {
+    let service = object(&services(), &json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
+    let Forecast::Stored(stored) = forecast(&forced(&service), None) else { panic!("it would be made") };
+    assert!(stored.changed);
+    assert_eq!(texts(&stored.effects.sets), [".spec.type", r#".spec.ports[port=80,protocol="TCP"].port"#]);
+    let Effects { removes, takes, releases, .. } = stored.effects;
+    assert!(removes.is_empty() && takes.is_empty() && releases.is_empty());
+}
+
+#[test]
+fn the_unforced_temporary_manager_meets_the_autoscaler_in_a_conflict() {
+    let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
+    let live = stored(&[("baton", &with(3)), ("autoscaler", &with(5))]);
+    let unforced = apply(&with(3), "temporary", false);
+    let Forecast::Conflicts(message) = forecast(&unforced, Some(&live)) else { panic!("it would be stored") };
+    assert_eq!(message, r#"Apply failed with 1 conflict: conflict with "autoscaler": .spec.replicas"#);
+
+    let same = apply(&with(5), "temporary", false);
+    assert!(matches!(forecast(&same, Some(&live)), Forecast::Stored(_)), "the same number is shared");
+}
+
+#[test]
+fn what_the_schema_refuses_is_refused_in_words() {
+    let body = object(&deployments(), &json!({"replicas": "three"}));
+    let Forecast::Refused(message) = forecast(&forced(&body), None) else { panic!("it would be stored") };
+    assert!(message.contains(".spec.replicas"), "{message}");
+}
+
+#[test]
+fn a_field_that_is_taken_is_told_with_its_manager_and_both_values() {
+    let live = stored(&[
+        ("baton", &deployment(&json!({"image": "app:1"}))),
+        ("rogue", &deployment(&json!({"image": "evil:1"}))),
+    ]);
+    let take = Take {
+        path: FieldPath::spelled(IMAGE),
+        manager: "rogue".to_owned(),
+        old: Some(r#""evil:1""#.to_owned()),
+        new: Some(r#""app:1""#.to_owned()),
+    };
+    assert_eq!(effects(Some(&live), &deployment(&json!({"image": "app:1"}))).takes, [take]);
+}
+
+#[test]
+fn nothing_secret_is_told_of_an_environment_variable_that_is_taken() {
+    let with =
+        |value: &str| deployment(&json!({"image": "app:1", "env": [{"name": "PASSWORD", "value": value}]}));
+    let live = stored(&[("baton", &with("hunter1")), ("rogue", &with("hunter2"))]);
+    let effects = effects(Some(&live), &with("hunter1"));
+    let take = Take {
+        path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].env[name="PASSWORD"].value"#),
+        manager: "rogue".to_owned(),
+        old: Some("(hidden)".to_owned()),
+        new: Some("(hidden)".to_owned()),
+    };
+    assert_eq!(effects.takes, [take]);
+    assert!(!format!("{effects:?}").contains("hunter"));
+}
+
+#[test]
+fn what_a_manager_holds_twice_is_taken_from_it_once() {
+    let live = stored(&[
+        ("baton", &deployment(&json!({"image": "app:1"}))),
+        ("kubectl", &deployment(&json!({"image": "app:2"}))),
+    ]);
+    let live = but(&live, |object| {
+        let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
+        let mut update = entries.iter().find(|entry| entry["manager"] == "kubectl").unwrap().clone();
+        update["operation"] = json!("Update");
+        entries.push(update);
+    });
+    assert_eq!(effects(Some(&live), &deployment(&json!({"image": "app:1"}))).takes.len(), 1);
+}
+
+#[test]
+fn what_the_writer_takes_from_itself_by_another_operation_is_no_takeover() {
+    let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
+    let live = but(&stored(&[("baton", &with(3)), ("other", &with(4))]), |object| {
+        for entry in object["metadata"]["managedFields"].as_array_mut().unwrap() {
+            if entry["manager"] == "other" {
+                entry["manager"] = json!("baton");
+                entry["operation"] = json!("Update");
+            }
+        }
+    });
+    let effects = effects(Some(&live), &with(3));
+    assert_eq!((texts(&effects.sets), effects.takes), (vec![".spec.replicas"], Vec::new()));
+}
+
+#[test]
+fn of_what_goes_as_a_whole_only_its_own_path_is_told() {
+    let variables = |names: &[&str]| {
+        let env: Vec<Value> = names.iter().map(|name| json!({"name": name, "value": "x"})).collect();
+        deployment(&json!({"image": "app:1", "env": env}))
+    };
+    let live = stored(&[("baton", &variables(&["A", "B", "C"]))]);
+    let removed =
+        ["A", "C"].map(|name| format!(r#".spec.template.spec.containers[name="app"].env[name="{name}"]"#));
+    let effects = effects(Some(&live), &variables(&["B"]));
+    assert_eq!(texts(&effects.removes), removed);
+    assert!(effects.releases.is_empty(), "what goes isn't released: {:?}", effects.releases);
+}
+
+#[test]
+fn what_another_manager_loses_with_a_removed_item_is_taken_and_has_no_value_any_more() {
+    let container = |name: &str, fields: &Value| {
+        let mut container = fields.clone();
+        container["name"] = json!(name);
+        container
+    };
+    let body = |containers: &[Value]| {
+        object(&deployments(), &json!({"template": {"spec": {"containers": containers}}}))
+    };
+    let app = container("app", &json!({"image": "app:1"}));
+    let live = stored(&[("baton", &body(&[app.clone(), container("proxy", &json!({"image": "proxy:1"}))]))]);
+    let live = but(&live, |object| {
+        object["spec"]["template"]["spec"]["containers"][1]["tty"] = json!(true);
+        let fields = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {r#"k:{"name":"proxy"}"#: {"f:tty": {}}}}}}});
+        object["metadata"]["managedFields"].as_array_mut().unwrap().push(json!({
+            "manager": "rogue", "operation": "Update", "apiVersion": "apps/v1", "time": "2026-01-02T03:05:00Z",
+            "fieldsType": "FieldsV1", "fieldsV1": fields,
+        }));
+    });
+    let take = Take {
+        path: FieldPath::spelled(r#".spec.template.spec.containers[name="proxy"].tty"#),
+        manager: "rogue".to_owned(),
+        old: Some("true".to_owned()),
+        new: None,
+    };
+    assert_eq!(effects(Some(&live), &body(&[app])).takes, [take]);
+}
+
+#[test]
+fn what_somebody_else_owns_too_stays_and_is_released() {
+    let with = |spec: &Value| object(&deployments(), spec);
+    let both = with(&json!({"replicas": 3, "minReadySeconds": 5}));
+    let live = stored(&[("baton", &both), ("other", &with(&json!({"replicas": 3})))]);
+    let effects = effects(Some(&live), &with(&json!({"minReadySeconds": 5})));
+    assert_eq!(effects, Effects { releases: vec![FieldPath::spelled(".spec.replicas")], ..Effects::default() });
+}
+
+#[test]
+fn a_zero_that_the_server_does_not_store_is_sent_once() {
+    let zeros = json!({"image": "app:1", "tty": false, "env": [{"name": "EMPTY", "value": ""}]});
+    let body = deployment(&zeros);
+    let live = but(&stored(&[("baton", &body)]), |object| {
+        let container = &mut object["spec"]["template"]["spec"]["containers"][0];
+        container.as_object_mut().unwrap().remove("tty");
+        container["env"][0].as_object_mut().unwrap().remove("value");
+    });
+    assert!(is_noop(&live, &body), "it was said before");
+
+    let mut more = zeros.clone();
+    more["stdin"] = json!(false);
+    assert!(!is_noop(&live, &deployment(&more)), "Baton doesn't own this one yet");
+    let mut other = zeros;
+    other["tty"] = json!(true);
+    assert!(!is_noop(&live, &deployment(&other)), "this one is stored");
+}
+
+#[test]
+fn a_zero_in_an_atomic_list_is_sent_since_nobody_owns_it_by_itself() {
+    let with = |toleration: &Value| {
+        let template = json!({"spec": {"containers": [{"name": "app"}], "tolerations": [toleration]}});
+        object(&deployments(), &json!({"template": template}))
+    };
+    let live = stored(&[("baton", &with(&json!({"operator": "Exists"})))]);
+    assert!(!is_noop(&live, &with(&json!({"operator": "Exists", "tolerationSeconds": 0}))));
+}
+
+#[test]
+fn a_zero_in_the_place_of_another_value_is_a_change() {
+    let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
+    assert!(!is_noop(&stored(&[("baton", &with(3))]), &with(0)));
+}
+
+#[test]
+fn another_order_of_containers_is_a_change() {
+    let body = |names: [&str; 2]| {
+        let containers = names.map(|name| json!({"name": name, "image": "i", "tty": false}));
+        object(&deployments(), &json!({"template": {"spec": {"containers": containers}}}))
+    };
+    let live = but(&stored(&[("baton", &body(["a", "b"]))]), |object| {
+        for container in object["spec"]["template"]["spec"]["containers"].as_array_mut().unwrap() {
+            container.as_object_mut().unwrap().remove("tty");
+        }
+    });
+    assert!(is_noop(&live, &body(["a", "b"])));
+    assert!(!is_noop(&live, &body(["b", "a"])));
+}
+
+#[test]
+fn a_patch_of_managed_fields_takes_a_name_out_and_leaves_the_object() {
+    let with = |replicas: i32| object(&deployments(), &json!({"replicas": replicas}));
+    let live = stored(&[("baton", &with(3)), ("stale", &with(3))]);
+    let entries = live.as_json()["metadata"]["managedFields"].as_array().unwrap();
+    let stale = entries.iter().position(|entry| entry["manager"] == "stale").unwrap();
+    let patch = |version: &str| {
+        let operations = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+            {"op": "remove", "path": format!("/metadata/managedFields/{stale}")},
+        ]);
+        let change = Change::Patch {
+            operations: serde_json::from_value(operations).unwrap(),
+            manager: "baton".into(),
+        };
+        Request { target: target(live.as_json()), change }
+    };
+    let version = live.revision().resource_version;
+    let Forecast::Stored(stored) = forecast(&patch(&version), Some(&live)) else {
+        panic!("it would be stored")
+    };
+    assert!(stored.changed);
+    assert_eq!(stored.object["spec"], live.as_json()["spec"]);
+    let managers: Vec<&Value> = stored.object["metadata"]["managedFields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| &entry["manager"])
+        .collect();
+    assert_eq!(managers, ["baton"]);
+
+    let of_another = schemas().forecast(&patch("older"), Some(&live), now());
+    assert!(matches!(of_another, Err(ForecastError::Patch(_))), "{of_another:?}");
+}
+
+#[test]
+fn without_a_schema_nothing_is_said_of_an_apply() {
+    let none = Schemas::new(Release::new(36, 3), []);
+    let forecast = none.forecast(&forced(&deployment(&json!({"image": "app:1"}))), None, now());
+    assert!(matches!(forecast, Err(ForecastError::NoSchema(_))), "{forecast:?}");
+}

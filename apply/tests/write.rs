@@ -1,0 +1,337 @@
+//! The write protocol without I/O: what is guarded, and whether a response is what was forecast.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use baton_apply::{
+    ApiError, Change, Effect, Effects, FieldPath, Forecast, Guard, LiveObject, Outcome, PreparedWrite, Request,
+    Take, Tries, Verdict,
+};
+use common::{
+    apply, but, deployment, deployments, forced, now, object, response, schemas, stored, target,
+};
+use jiff::ToSpan;
+use kube::core::Status;
+use serde_json::{Value, json};
+
+/// A write and what the API server makes of it.
+struct Written {
+    base: Option<LiveObject>,
+    write: PreparedWrite,
+    /// The response of a server that does what was predicted and no more.
+    response: LiveObject,
+}
+
+impl Written {
+    fn new(request: Request, base: Option<LiveObject>) -> Self {
+        let response = response(&request, base.as_ref(), now());
+        let write = schemas().prepare(of_seen(request, base.as_ref()), base.as_ref(), Tries::default(), now());
+        Self { base, write, response }
+    }
+
+    /// An image that changes from `app:1` to `app:2`.
+    fn update() -> Self {
+        let base = stored(&[("baton", &deployment(&json!({"image": "app:1", "tty": true})))]);
+        Self::new(forced(&deployment(&json!({"image": "app:2", "tty": true}))), Some(base))
+    }
+
+    /// An apply that changes nothing, and is sent nevertheless.
+    fn noop() -> Self {
+        let body = deployment(&json!({"image": "app:1"}));
+        let written = Self::new(forced(&body), Some(stored(&[("baton", &body)])));
+        assert!(written.write.is_noop());
+        written
+    }
+
+    fn creation(container: &Value) -> Self {
+        Self::new(forced(&deployment(container)), None)
+    }
+
+    fn settled(&self, response: Result<Option<LiveObject>, ApiError>, effect: Effect) -> Outcome {
+        schemas().settle(&self.write, self.base.as_ref(), response, effect)
+    }
+
+    /// The verdict about a response that differs by this.
+    fn verdict(&self, change: impl FnOnce(&mut Value)) -> Option<Verdict> {
+        verdict_of(self.settled(Ok(Some(but(&self.response, change))), Effect::Stored))
+    }
+}
+
+/// The request as it is made for an object that was read: it never makes another one.
+fn of_seen(request: Request, live: Option<&LiveObject>) -> Request {
+    let (Some(live), Change::Apply { body, manager, force }) = (live, &request.change) else { return request };
+    let guard = Guard::SameObject(live.revision().uid);
+    Request::apply(request.target.clone(), body.clone(), manager.clone(), *force, &guard)
+}
+
+fn verdict_of(outcome: Outcome) -> Option<Verdict> {
+    let Outcome::Stored { verdict, .. } = outcome else { panic!("{outcome:?} stores nothing") };
+    verdict
+}
+
+fn failure(code: u16, cause: Option<&str>) -> ApiError {
+    let causes: Vec<Value> = cause.into_iter().map(|reason| json!({"reason": reason})).collect();
+    let details = serde_json::from_value(json!({"kind": "Deployment", "causes": causes})).unwrap();
+    ApiError::Response(Status::failure("no", "Because").with_code(code).with_details(details).boxed())
+}
+
+fn container(object: &mut Value) -> &mut Value {
+    &mut object["spec"]["template"]["spec"]["containers"][0]
+}
+
+/// The places where the response differs.
+fn places(verdict: Option<Verdict>) -> Vec<String> {
+    let Some(Verdict::Mismatch(differences)) = verdict else { panic!("{verdict:?} is no mismatch") };
+    differences.into_iter().map(|difference| difference.place).collect()
+}
+
+#[test]
+fn a_response_as_predicted_matches() {
+    assert_eq!(Written::update().verdict(|_| {}), Some(Verdict::Match));
+    assert_eq!(Written::noop().verdict(|_| {}), Some(Verdict::Match));
+    assert_eq!(Written::creation(&json!({"image": "app:1"})).verdict(|_| {}), Some(Verdict::Match));
+}
+
+#[test]
+fn what_the_server_fills_in_where_nobody_owns_is_no_mismatch() {
+    let verdict = Written::update().verdict(|object| {
+        container(object)["imagePullPolicy"] = json!("IfNotPresent");
+        object["spec"]["replicas"] = json!(1);
+        object["status"] = json!({});
+    });
+    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+}
+
+#[test]
+fn a_value_that_the_server_spells_in_its_own_way_is_no_mismatch() {
+    let resources = |cpu: &str| json!({"image": "app:1", "resources": {"limits": {"cpu": cpu}}});
+    let written = Written::creation(&resources("0.5"));
+    let answered = |cpu: &str| {
+        written.verdict(|object| container(object)["resources"] = resources(cpu)["resources"].clone())
+    };
+    assert_eq!(answered("500m"), Some(Verdict::ModuloDefaulting));
+    let limit = r#".spec.template.spec.containers[name="app"].resources.limits.cpu"#;
+    assert_eq!(places(answered("501m")), [limit]);
+}
+
+#[test]
+fn a_zero_that_the_server_does_not_store_is_no_mismatch() {
+    let written = Written::creation(&json!({"image": "app:1", "tty": false, "workingDir": ""}));
+    let verdict = written.verdict(|object| {
+        let container = container(object).as_object_mut().unwrap();
+        container.remove("tty");
+        container.remove("workingDir");
+    });
+    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+}
+
+#[test]
+fn a_zero_in_an_item_whose_key_the_server_fills_in_is_no_mismatch() {
+    let ports = json!([{"containerPort": 80, "hostPort": 0}]);
+    let written = Written::creation(&json!({"image": "app:1", "ports": ports}));
+    let verdict = written.verdict(|object| {
+        container(object)["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}]);
+    });
+    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+}
+
+#[test]
+fn an_empty_text_that_the_server_takes_for_its_default_is_no_mismatch() {
+    let written = Written::creation(&json!({"image": "app:1", "imagePullPolicy": ""}));
+    let verdict = written.verdict(|object| container(object)["imagePullPolicy"] = json!("Always"));
+    assert_eq!(verdict, Some(Verdict::ModuloDefaulting));
+}
+
+#[test]
+fn another_value_of_an_owned_field_is_a_mismatch_with_both_sides() {
+    let verdict = Written::update().verdict(|object| container(object)["image"] = json!("mirror/app:2"));
+    let Some(Verdict::Mismatch(differences)) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(
+        differences[0].to_string(),
+        r#".spec.template.spec.containers[name="app"].image: predicted "app:2", response "mirror/app:2""#
+    );
+}
+
+#[test]
+fn an_owned_field_that_is_missing_is_a_mismatch() {
+    let verdict = Written::update().verdict(|object| {
+        container(object).as_object_mut().unwrap().remove("tty");
+    });
+    assert_eq!(places(verdict), [r#".spec.template.spec.containers[name="app"].tty"#]);
+}
+
+#[test]
+fn no_secret_is_told_of_a_mismatch() {
+    let written = Written::creation(&json!({"image": "app:1", "env": [{"name": "P", "value": "hunter1"}]}));
+    let verdict = written.verdict(|object| container(object)["env"][0]["value"] = json!("hunter2"));
+    assert!(matches!(verdict, Some(Verdict::Mismatch(_))));
+    assert!(!format!("{verdict:?}").contains("hunter"));
+}
+
+#[test]
+fn an_exact_prediction_allows_nothing_else() {
+    let verdict = Written::noop().verdict(|object| object["spec"]["paused"] = json!(true));
+    assert_eq!(places(verdict), [".spec.paused"]);
+}
+
+#[test]
+fn somebody_too_many_or_too_few_among_the_owners_is_a_mismatch() {
+    let written = Written::update();
+    let missing = written.verdict(|object| object["metadata"]["managedFields"] = json!([]));
+    assert_eq!(places(missing), ["managedFields of baton Apply apps/v1"]);
+
+    let extra = written.verdict(|object| {
+        let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
+        let mut other = entries[0].clone();
+        other["manager"] = json!("webhook");
+        entries.push(other);
+    });
+    assert_eq!(places(extra), ["managedFields of webhook Apply apps/v1"]);
+
+    let fewer_fields = written.verdict(|object| {
+        object["metadata"]["managedFields"][0]["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
+    });
+    assert_eq!(places(fewer_fields), ["managedFields of baton Apply apps/v1"]);
+}
+
+#[test]
+fn the_time_of_an_entry_that_changes_is_the_servers_and_that_of_another_stays() {
+    let written = Written::update();
+    let at = |object: &mut Value, time: &str| object["metadata"]["managedFields"][0]["time"] = json!(time);
+    let later = (now() + 7.seconds()).to_string();
+    assert_eq!(written.verdict(|object| at(object, &later)), Some(Verdict::Match));
+    assert_eq!(places(Written::noop().verdict(|object| at(object, &later))), ["time of baton Apply apps/v1"]);
+}
+
+#[test]
+fn a_write_where_nothing_should_be_stored_is_a_mismatch() {
+    let verdict = Written::noop().verdict(|object| object["metadata"]["resourceVersion"] = json!("99"));
+    assert_eq!(places(verdict), ["metadata.resourceVersion"]);
+}
+
+#[test]
+fn a_value_that_was_there_in_another_spelling_is_not_stored_again_and_that_is_no_mismatch() {
+    let resources = |cpu: &str| deployment(&json!({"image": "a", "resources": {"limits": {"cpu": cpu}}}));
+    let base = stored(&[("baton", &resources("500m"))]);
+    let written = Written::new(forced(&resources("0.5")), Some(base.clone()));
+    let outcome = written.settled(Ok(Some(base)), Effect::Stored);
+    assert_eq!(verdict_of(outcome), Some(Verdict::ModuloDefaulting));
+}
+
+#[test]
+fn a_dry_run_is_compared_by_the_object_alone_since_it_stores_no_version() {
+    let written = Written::update();
+    let tried = |change: fn(&mut Value)| {
+        verdict_of(written.settled(Ok(Some(but(&written.response, change))), Effect::DryRun))
+    };
+    assert_eq!(written.base.as_ref().unwrap().revision().resource_version, "1");
+    assert_eq!(tried(|object| object["metadata"]["resourceVersion"] = json!("1")), Some(Verdict::Match));
+    let other = tried(|object| container(object)["image"] = json!("mirror/app:2"));
+    assert!(matches!(other, Some(Verdict::Mismatch(_))), "{other:?}");
+}
+
+#[test]
+fn an_object_that_somebody_else_made_a_moment_before_is_not_compared() {
+    let written = Written::creation(&json!({"image": "app:1"}));
+    let verdict = written.verdict(|object| {
+        let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
+        let mut other = entries[0].clone();
+        other["manager"] = json!("faster");
+        entries.push(other);
+    });
+    assert_eq!(verdict, None);
+}
+
+#[test]
+fn what_only_the_server_can_know_is_no_mismatch() {
+    // A field that somebody owns in a version which the document doesn't have.
+    let base = but(&stored(&[("baton", &deployment(&json!({"image": "app:1"})))]), |object| {
+        object["spec"]["paused"] = json!(true);
+        object["metadata"]["managedFields"].as_array_mut().unwrap().push(json!({
+            "manager": "old", "operation": "Update", "apiVersion": "extensions/v1beta1", "time": "2026-01-02T03:05:00Z",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:paused": {}}},
+        }));
+    });
+    let written = Written::new(forced(&deployment(&json!({"image": "app:2"}))), Some(base));
+    let verdict = written.verdict(|object| container(object)["image"] = json!("mirror/app:2"));
+    assert!(matches!(verdict, Some(Verdict::Unknown(_))), "{verdict:?}");
+}
+
+#[test]
+fn a_refusal_is_expected_only_where_it_was_forecast() {
+    let base = stored(&[("baton", &object(&deployments(), &json!({"replicas": 3})))]);
+    let four = apply(&object(&deployments(), &json!({"replicas": 4})), "temporary", false);
+    let prepare = |request| {
+        let write =
+            schemas().prepare(of_seen(request, Some(&base)), Some(&base), Tries::default(), now());
+        Written { base: Some(base.clone()), write, response: base.clone() }
+    };
+    let conflict = || Err(failure(409, Some("FieldManagerConflict")));
+    let refusal = || Err(failure(422, None));
+
+    let unforced = prepare(four);
+    assert!(matches!(unforced.write.forecast, Ok(Forecast::Conflicts(_))));
+    let outcome = unforced.settled(conflict(), Effect::Stored);
+    assert!(matches!(outcome, Outcome::Stale { expected: true, .. }), "{outcome:?}");
+    let outcome = unforced.settled(refusal(), Effect::Stored);
+    assert!(matches!(outcome, Outcome::Rejected { expected: false, .. }), "it may be refused for another reason");
+    assert_eq!(places(unforced.verdict(|_| {})), ["the write"]);
+
+    let invalid = prepare(forced(&object(&deployments(), &json!({"replicas": "three"}))));
+    let outcome = invalid.settled(refusal(), Effect::Stored);
+    assert!(matches!(outcome, Outcome::Rejected { expected: true, .. }), "{outcome:?}");
+
+    let outcome = Written::update().settled(refusal(), Effect::Stored);
+    assert!(matches!(outcome, Outcome::Rejected { expected: false, .. }), "quotas and webhooks aren't forecast");
+    let outcome = Written::update().settled(conflict(), Effect::Stored);
+    assert!(matches!(outcome, Outcome::Stale { expected: false, .. }), "the object may have changed meanwhile");
+}
+
+#[test]
+fn only_what_the_response_bears_out_is_reported() {
+    let (ours, theirs) = (deployment(&json!({"image": "app:1"})), deployment(&json!({"image": "evil:1"})));
+    let base = stored(&[("baton", &ours), ("rogue", &theirs)]);
+    let written = Written::new(forced(&ours), Some(base.clone()));
+    let effects = |response: LiveObject| match written.settled(Ok(Some(response)), Effect::Stored) {
+        Outcome::Stored { effects, .. } => effects,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(effects(base.clone()), Effects::default(), "nothing was stored");
+    let still_owned = but(&base, |object| object["metadata"]["resourceVersion"] = json!("99"));
+    assert_eq!(effects(still_owned).takes, [], "the rogue still owns what it owned");
+    let take = Take {
+        path: FieldPath::spelled(r#".spec.template.spec.containers[name="app"].image"#),
+        manager: "rogue".to_owned(),
+        old: Some(r#""evil:1""#.to_owned()),
+        new: Some(r#""app:1""#.to_owned()),
+    };
+    assert_eq!(effects(written.response.clone()).takes, [take]);
+}
+
+#[test]
+fn a_write_is_guarded_until_somebody_else_was_faster_three_times() {
+    let body = deployment(&json!({"image": "app:1"}));
+    let live = stored(&[("baton", &body)]);
+    let request = || of_seen(forced(&deployment(&json!({"image": "app:2"}))), Some(&live));
+    let mut tries = Tries::default();
+    for _ in 0..3 {
+        assert!(schemas().prepare(request(), Some(&live), tries, now()).request.requires_unchanged());
+        tries.stale();
+    }
+    assert!(!schemas().prepare(request(), Some(&live), tries, now()).request.requires_unchanged());
+
+    let Change::Apply { body, manager, force } = request().change else { panic!("it is an apply") };
+    let guard = Guard::Unchanged(live.revision());
+    let own = Request::apply(target(live.as_json()), body, manager, force, &guard);
+    assert!(schemas().prepare(own, Some(&live), tries, now()).request.requires_unchanged(), "a guard stays");
+}
+
+#[test]
+fn what_cannot_be_forecast_keeps_the_guard_it_has() {
+    let live = stored(&[("baton", &deployment(&json!({"image": "app:1"})))]);
+    let request = of_seen(forced(&deployment(&json!({"image": "app:2"}))), Some(&live));
+    let none = baton_apply::Schemas::default();
+    let write = none.prepare(request.clone(), Some(&live), Tries::default(), now());
+    assert!(write.forecast.is_err() && !write.is_noop());
+    assert_eq!(write.request, request);
+}

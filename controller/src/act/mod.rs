@@ -1,0 +1,11 @@
+//! What is done: the passes of the loop, with the API server and with what is remembered for the sake of pace.
+
+mod context;
+mod enforce;
+mod observer;
+pub mod pace;
+mod preview;
+mod reconcile;
+
+pub(crate) use context::Context;
+pub(crate) use reconcile::{ReconcileError, on_error, reconcile};

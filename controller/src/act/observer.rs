@@ -1,0 +1,131 @@
+//! Counts how writes of children end, and logs predictions that were wrong.
+
+use std::{collections::HashSet, sync::Mutex};
+
+use baton_apply::{
+    Change, Difference, Effect, ForecastError, Observer, Outcome, PreparedWrite, Target, Verdict,
+};
+use tracing::{debug, warn};
+
+use crate::{
+    causes::with_causes,
+    decide::child::ChildKind,
+    lock::lock,
+    metrics::{ApplyOutcome, Metrics, PredictionOutcome},
+};
+
+/// The observer of all writes of children.
+pub(crate) struct Counted {
+    metrics: Metrics,
+    /// The causes of wrong predictions that were logged.
+    mismatches: Mutex<HashSet<String>>,
+}
+
+impl Counted {
+    pub(crate) fn new(metrics: Metrics) -> Self {
+        Self { metrics, mismatches: Mutex::default() }
+    }
+
+    /// Logs a wrong prediction, once for each cause.
+    fn log_mismatch(&self, target: &Target, differences: &[Difference]) {
+        const MOST_CAUSES: usize = 1000;
+        let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
+        let lines = lines.join("; ");
+        let cause = format!("{} {}", target.resource.kind, differences.first().map(cause).unwrap_or_default());
+        let mut known = lock(&self.mismatches);
+        if known.len() < MOST_CAUSES && known.insert(cause) {
+            warn!(
+                %target, differences = lines,
+                "prediction mismatch: the API server made something else of a write than was predicted. The object is as \
+                 the server says; if this isn't an admission webhook's work, it is a bug of Baton's merge core"
+            );
+        } else {
+            debug!(%target, differences = lines, "prediction mismatch again");
+        }
+    }
+}
+
+impl Observer for Counted {
+    fn ended(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome) {
+        let target = &write.request.target;
+        let Some(child) = ChildKind::of(target) else { return };
+        if matches!(write.request.change, Change::Apply { .. }) && effect == Effect::Stored {
+            self.metrics.applied(child, applied(outcome));
+        }
+        if let Err(error) = &write.forecast {
+            self.metrics.predicted(child, PredictionOutcome::None);
+            if !matches!(error, ForecastError::NoSchema(_)) {
+                // The API server has the last word on it.
+                debug!(%target, error = with_causes(error), "can't predict a write");
+            }
+        }
+        if let Some(compared) = compared(outcome) {
+            self.metrics.predicted(child, compared);
+        }
+        if let Outcome::Stored { verdict: Some(Verdict::Mismatch(differences)), .. } = outcome {
+            self.log_mismatch(target, differences);
+        }
+    }
+}
+
+fn applied(outcome: &Outcome) -> ApplyOutcome {
+    match outcome {
+        Outcome::Skipped => ApplyOutcome::Skipped,
+        Outcome::Stored { .. } | Outcome::Deleted(_) => ApplyOutcome::Sent,
+        Outcome::Stale { .. } => ApplyOutcome::Stale,
+        Outcome::Rejected { .. } => ApplyOutcome::Rejected,
+        Outcome::Failed(_) => ApplyOutcome::Failed,
+    }
+}
+
+/// How the response compares with the forecast; nothing where the two can't be compared.
+fn compared(outcome: &Outcome) -> Option<PredictionOutcome> {
+    match outcome {
+        Outcome::Stored { verdict, .. } => Some(match verdict.as_ref()? {
+            Verdict::Match => PredictionOutcome::Match,
+            Verdict::ModuloDefaulting => PredictionOutcome::ModuloDefaulting,
+            Verdict::Unknown(_) => PredictionOutcome::Unknown,
+            Verdict::Mismatch(_) => PredictionOutcome::Mismatch,
+        }),
+        Outcome::Stale { expected, .. } | Outcome::Rejected { expected, .. } => {
+            expected.then_some(PredictionOutcome::Match)
+        }
+        Outcome::Skipped | Outcome::Deleted(_) | Outcome::Failed(_) => None,
+    }
+}
+
+/// What a difference has in common with those of other objects: its place without the names of list items.
+fn cause(difference: &Difference) -> String {
+    let mut depth = 0_usize;
+    let is_kept = |character: &char| {
+        match character {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => return depth == 0,
+        }
+        depth <= 1
+    };
+    difference.place.chars().filter(is_kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_of_a_mismatch_has_no_names_of_items() {
+        let difference = |place: &str| Difference {
+            place: place.to_owned(),
+            predicted: String::new(),
+            response: String::new(),
+        };
+        assert_eq!(
+            cause(&difference(r#".spec.containers[name="a"].ports[containerPort=80].name"#)),
+            ".spec.containers[].ports[].name"
+        );
+        assert_eq!(
+            cause(&difference("managedFields of baton Apply apps/v1")),
+            "managedFields of baton Apply apps/v1"
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! How long to leave a child alone that the server refused.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
+
+use crate::decide::child::ChildKind;
+
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_mins(2);
+
+/// Failures of a Workload's children in a row, and when each child may be tried again.
+#[derive(Debug, Default)]
+pub struct Backoff(BTreeMap<ChildKind, Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    generation: i64,
+    in_a_row: u32,
+    retry_at: Instant,
+}
+
+impl Backoff {
+    /// Notes that a child failed at this generation of the spec; returns the pause.
+    ///
+    /// The pause doubles from one second to two minutes, and starts anew with a new generation.
+    pub fn failed(&mut self, child: ChildKind, generation: i64, now: Instant) -> Duration {
+        let failure = self
+            .0
+            .entry(child)
+            .and_modify(|failure| {
+                failure.in_a_row = if failure.generation == generation { failure.in_a_row + 1 } else { 0 };
+            })
+            .or_insert(Failure { generation, in_a_row: 0, retry_at: now });
+        let pause =
+            FIRST.saturating_mul(1_u32.checked_shl(failure.in_a_row).unwrap_or(u32::MAX)).min(LONGEST);
+        failure.generation = generation;
+        failure.retry_at = now + pause;
+        pause
+    }
+
+    /// Notes that a child is well.
+    pub fn succeeded(&mut self, child: ChildKind) {
+        self.0.remove(&child);
+    }
+
+    /// The children that aren't to be tried yet.
+    pub fn held_back(&self, generation: i64, now: Instant) -> BTreeSet<ChildKind> {
+        self.pausing(generation, now).map(|(child, _)| child).collect()
+    }
+
+    /// When the first child is to be tried again of those that were held back when a pass `begun`, or failed since. It may be
+    /// over already: what ended while the pass was under way did so without the pass.
+    pub fn next_look(&self, generation: i64, begun: Instant) -> Option<Instant> {
+        self.pausing(generation, begun).map(|(_, retry_at)| retry_at).min()
+    }
+
+    fn pausing(&self, generation: i64, now: Instant) -> impl Iterator<Item = (ChildKind, Instant)> {
+        let pausing =
+            self.0.iter().filter(move |(_, failure)| failure.generation == generation && failure.retry_at > now);
+        pausing.map(|(child, failure)| (*child, failure.retry_at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHILD: ChildKind = ChildKind::Service;
+
+    #[test]
+    fn the_pause_doubles_up_to_two_minutes() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        let pauses: Vec<u64> = (0..9).map(|_| backoff.failed(CHILD, 1, now).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
+        for _ in 0..100 {
+            assert_eq!(backoff.failed(CHILD, 1, now), LONGEST);
+        }
+    }
+
+    #[test]
+    fn a_child_is_held_back_until_its_pause_is_over() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        backoff.failed(CHILD, 1, now);
+        assert_eq!(backoff.held_back(1, now), BTreeSet::from([CHILD]));
+        assert_eq!(backoff.held_back(1, now + FIRST), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_pause_that_ends_while_a_pass_is_under_way_is_followed_by_another_pass() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        backoff.failed(CHILD, 1, now);
+        for begun in [now, now + FIRST / 2] {
+            assert_eq!(backoff.held_back(1, begun), BTreeSet::from([CHILD]));
+            assert_eq!(backoff.next_look(1, begun), Some(now + FIRST));
+        }
+        assert_eq!(backoff.next_look(1, now + FIRST), None, "this pass tries it itself");
+    }
+
+    #[test]
+    fn an_edit_of_the_workload_ends_the_pause() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        for _ in 0..5 {
+            backoff.failed(CHILD, 1, now);
+        }
+        assert_eq!(backoff.held_back(2, now), BTreeSet::new());
+        assert_eq!(backoff.next_look(2, now), None);
+        assert_eq!(backoff.failed(CHILD, 2, now), FIRST);
+    }
+
+    #[test]
+    fn success_forgets_the_failures() {
+        let (mut backoff, now) = (Backoff::default(), Instant::now());
+        backoff.failed(CHILD, 1, now);
+        backoff.succeeded(CHILD);
+        assert_eq!(backoff.next_look(1, now), None);
+        assert_eq!(backoff.failed(CHILD, 1, now), FIRST);
+    }
+}

@@ -1,0 +1,62 @@
+//! The safety resync: how often a Workload is applied for real, whatever was predicted.
+//!
+//! Predictions skip what would change nothing. Should one be wrong, this bounds for how long. Each Workload has its own
+//! moment, spread by chance, so that they don't all come at once.
+
+use std::time::{Duration, Instant};
+
+/// When a Workload is to be applied for real.
+#[derive(Clone, Copy, Debug)]
+pub struct Resync {
+    every: Duration,
+    due: Instant,
+}
+
+impl Resync {
+    /// A resync about this often: between three quarters and five quarters of it. The first is in the second half of the
+    /// interval: a start of the operator is no reason to write.
+    pub fn new(every: Duration, now: Instant) -> Self {
+        Self { every, due: now + every.mul_f64(0.5 + fastrand::f64() / 2.0) }
+    }
+
+    /// When it is due.
+    pub fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Notes that the Workload was applied for real.
+    pub fn done(&mut self, now: Instant) {
+        self.due = now + self.every.mul_f64(0.75 + fastrand::f64() / 2.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    #[test]
+    fn the_first_turn_is_in_the_second_half_of_the_interval() {
+        let now = Instant::now();
+        for _ in 0..100 {
+            let first = Resync::new(HOUR, now).due() - now;
+            assert!((HOUR / 2..=HOUR).contains(&first), "{first:?}");
+        }
+    }
+
+    #[test]
+    fn later_turns_are_spread_around_the_interval() {
+        let now = Instant::now();
+        let turn = || {
+            let mut resync = Resync::new(HOUR, now);
+            resync.done(now);
+            resync.due() - now
+        };
+        let mut pauses: Vec<Duration> = (0..100).map(|_| turn()).collect();
+        assert!(pauses.iter().all(|pause| (HOUR.mul_f64(0.75)..=HOUR.mul_f64(1.25)).contains(pause)));
+        pauses.sort();
+        pauses.dedup();
+        assert!(pauses.len() > 90, "they come one after another");
+    }
+}

@@ -1,0 +1,97 @@
+//! The modes `Preview` and `Paused`: what a pass would do, without doing it.
+//!
+//! The pass is rehearsed with its own forecasts, and the first write of each child is tried on the API server, which stores
+//! nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_apply::{Effect, Outcome, PreparedWrite, Verdict};
+use baton_crd::DryRun;
+use jiff::Timestamp;
+
+use super::context::Context;
+use crate::{
+    causes::with_causes,
+    decide::{
+        child::ChildKind,
+        course::about_to_be_created,
+        intent::IntentError,
+        rehearsal::{Rehearsal, Rehearsed, rehearse},
+        snapshot::Snapshot,
+    },
+    report::{Done, Pass, Tried},
+};
+
+/// How often an object may change between being seen and being tried, before the next pass goes on.
+const MOST_READS: usize = 3;
+
+/// What one pass would do.
+pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pass, IntentError> {
+    let mut to_read = about_to_be_created(&seen, &BTreeSet::new());
+    let mut reads = 0;
+    loop {
+        for child in to_read {
+            // One that can't be read is planned as it was seen; the dry run tells.
+            if let Ok(live) = context.read_child(&seen.workload, child).await {
+                seen.put(child, live);
+            }
+        }
+        reads += 1;
+        let schemas = context.applier.schemas();
+        let Rehearsal { children, refused } = rehearse(&seen, &schemas, Timestamp::now())?;
+        let (mut plan, mut stale) = (BTreeMap::new(), BTreeSet::new());
+        for (child, rehearsed) in children {
+            match try_out(&seen, rehearsed, context).await {
+                Some(tried) => {
+                    plan.insert(child, tried);
+                }
+                None => {
+                    stale.insert(child);
+                }
+            }
+        }
+        let settled = stale.is_empty();
+        if settled || reads == MOST_READS {
+            return Ok(Pass { seen, refused, takes: Vec::new(), settled, done: Done::Previewed(plan) });
+        }
+        to_read = stale;
+    }
+}
+
+/// Has the API server try the first write of a child; `None` where the object isn't what was seen any more.
+async fn try_out(seen: &Snapshot, rehearsed: Rehearsed, context: &Context) -> Option<Tried> {
+    let Some(write) = &rehearsed.first else {
+        return Some(Tried { rehearsed, dry_run: DryRun::NotRun, message: None });
+    };
+    let live = ChildKind::of(&write.request.target).and_then(|child| seen.child(child));
+    let outcome = context.applier.perform(write, live, Effect::DryRun).await;
+    let (dry_run, message) = verdict(write, &outcome)?;
+    Some(Tried { rehearsed, dry_run, message })
+}
+
+/// What the API server said about a dry run; `None` where it found another object.
+fn verdict(write: &PreparedWrite, outcome: &Outcome) -> Option<(DryRun, Option<String>)> {
+    let (dry_run, message) = match outcome {
+        Outcome::Stale { expected: false, .. } => return None,
+        Outcome::Stored { verdict: Some(Verdict::Mismatch(differences)), .. } => {
+            let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            (DryRun::Disagreed, format!("the API server disagrees: {}", lines.join("; ")))
+        }
+        Outcome::Stored { verdict: Some(Verdict::Unknown(reason)), .. } => {
+            (DryRun::Disagreed, format!("only the API server knows: {reason}"))
+        }
+        Outcome::Stored { .. } | Outcome::Deleted(_) | Outcome::Skipped if write.forecast.is_err() => {
+            (DryRun::NotRun, "the API server would accept it".to_owned())
+        }
+        Outcome::Stored { .. } | Outcome::Deleted(_) | Outcome::Skipped => {
+            return Some((DryRun::Agreed, None));
+        }
+        Outcome::Stale { error, .. } | Outcome::Rejected { error, .. } => {
+            (DryRun::Rejected, format!("the API server would refuse it: {}", with_causes(error)))
+        }
+        Outcome::Failed(error) => {
+            (DryRun::NotRun, format!("the API server couldn't be asked: {}", with_causes(error)))
+        }
+    };
+    Some((dry_run, Some(message)))
+}

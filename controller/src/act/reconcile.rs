@@ -1,0 +1,173 @@
+//! One pass of the loop for one Workload: observe → decide → act → report.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use baton_apply::{ApiError, Effect, Guard, Request, Revision, Target};
+use baton_crd::{Mode, Workload};
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt, runtime::controller::Action};
+use serde_json::{Value, json};
+use tracing::warn;
+
+use super::{context::Context, enforce::enforce, pace::PassEnd, preview::preview};
+use crate::{
+    FIELD_MANAGER,
+    decide::intent::IntentError,
+    metrics::ReconcileOutcome,
+    observe::WatchedWorkload,
+    report::{self, Pass},
+};
+
+/// A pass that ended early is followed by another after this.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+/// Why a pass ended early. The controller tries again after a pause.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReconcileError {
+    /// The Workload can't be written as intents.
+    #[error(transparent)]
+    Intent(#[from] IntentError),
+    /// The status could not be written.
+    #[error("can't write the status")]
+    Status(#[source] ApiError),
+}
+
+pub(crate) fn on_error(_: Arc<WatchedWorkload>, _: &ReconcileError, _: Arc<Context>) -> Action {
+    Action::requeue(PAUSE_AFTER_FAILURE)
+}
+
+/// How a pass ended.
+pub(crate) struct Passed {
+    /// For people who count.
+    pub(crate) outcome: ReconcileOutcome,
+    /// When to look again.
+    pub(crate) next: Action,
+}
+
+pub(crate) async fn reconcile(
+    watched: Arc<WatchedWorkload>,
+    context: &Context,
+) -> Result<Passed, ReconcileError> {
+    if watched.meta().deletion_timestamp.is_some() {
+        return Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() });
+    }
+    match watched.read() {
+        Ok(workload) => reconcile_workload(Arc::new(workload), context).await,
+        Err(error) => {
+            report_unreadable(&watched, &error, context).await?;
+            Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
+        }
+    }
+}
+
+async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Passed, ReconcileError> {
+    let generation = workload.metadata.generation.unwrap_or_default();
+    let mode = workload.spec.mode;
+    let begun = Instant::now();
+    let always_send = context.record(&*workload, |record| {
+        if let Some(status) = &workload.status {
+            record.recall(status, begun, Timestamp::now());
+        }
+        record.resync.due() <= begun
+    });
+    let seen = context.stores.snapshot_of(workload.clone());
+    let mut pass = match mode {
+        Mode::Enforce => enforce(seen, begun, always_send, context).await?,
+        Mode::Preview | Mode::Paused => preview(seen, context).await?,
+    };
+    let unreported = context.record(&*workload, |record| {
+        if always_send && mode == Mode::Enforce {
+            record.resync.done(Instant::now());
+        }
+        std::mem::take(&mut record.unreported)
+    });
+    pass.takes.splice(0..0, unreported);
+    let report_again = report(&pass, context).await?;
+    let end = PassEnd { mode, generation, settled: pass.settled, report_again };
+    let next = context.record(&*workload, |record| record.next_pass(&end, begun, Instant::now()));
+    Ok(Passed {
+        outcome: if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled },
+        next: next.map_or_else(Action::await_change, Action::requeue),
+    })
+}
+
+/// Writes the status and the Events. Returns when to do it again, where the status is to wait.
+async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, ReconcileError> {
+    let workload = &pass.seen.workload;
+    let previous = workload.status.clone().unwrap_or_default();
+    let clock = Timestamp::now();
+    let status = report::status(pass, &previous, clock);
+    for event in report::events_of_writes(pass) {
+        context.publish(workload, &event).await;
+    }
+    if status == previous {
+        return Ok(None);
+    }
+    let pause = pass.contested().iter().map(|contested| contested.pause).max();
+    let wait = context.record(&**workload, |record| {
+        record.status_may_wait(pause, !pass.takes.is_empty(), Instant::now())
+    });
+    if wait.is_some() && previous.observed_generation == status.observed_generation {
+        return Ok(wait);
+    }
+    let body = serde_json::to_value(&status).map_err(|source| {
+        ReconcileError::Status(ApiError::Client(kube::Error::SerdeError(source)))
+    })?;
+    if let Err(error) = apply_status(workload, body, context).await {
+        if error.is_not_found() {
+            return Ok(None);
+        }
+        context.record(&**workload, |record| record.unreported.clone_from(&pass.takes));
+        // The Workload has changed: its newer state has its own turn, at the latest after a pause.
+        return if error.is_stale() {
+            Ok(Some(PAUSE_AFTER_FAILURE))
+        } else {
+            Err(ReconcileError::Status(error))
+        };
+    }
+    for event in report::events_of_status(pass, &previous, &status, clock) {
+        context.publish(workload, &event).await;
+    }
+    Ok(None)
+}
+
+/// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.
+async fn apply_status(workload: &Workload, status: Value, context: &Context) -> Result<(), ApiError> {
+    let guard = Guard::Unchanged(Revision {
+        uid: workload.uid().unwrap_or_default(),
+        resource_version: workload.resource_version().unwrap_or_default(),
+    });
+    let intent = json!({
+        "apiVersion": Workload::api_version(&()),
+        "kind": Workload::kind(&()),
+        "metadata": {"name": workload.name_any()},
+        "status": status,
+    });
+    let target = Target::of(workload, &()).subresource("status");
+    let request = Request::apply(target, intent, FIELD_MANAGER, true, &guard);
+    context.applier.send(&request, Effect::Stored).await.map(drop)
+}
+
+/// A Workload that this version can't read: its children stay as they are, and that is reported once for each generation.
+async fn report_unreadable(
+    watched: &WatchedWorkload,
+    error: &serde_json::Error,
+    context: &Context,
+) -> Result<(), ReconcileError> {
+    let generation = watched.meta().generation;
+    if context.record(watched, |record| record.unreadable_at == generation) {
+        return Ok(());
+    }
+    let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
+    workload.metadata = watched.meta().clone();
+    let message = error.to_string();
+    warn!(workload = workload.name_any(), error = message, "can't read the Workload; its children stay");
+    let status = report::unreadable(&workload, &message, Timestamp::now());
+    apply_status(&workload, status, context).await.map_err(ReconcileError::Status)?;
+    context.record(watched, |record| record.unreadable_at = generation);
+    context.publish(&workload, &report::unreadable_event(&message)).await;
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! What becomes of an object that has a child's name and isn't this Workload's: refused, or taken over without a jolt.
+//!
+//! An object that is to be adopted goes through two writes. The first rewrites its `managedFields`: what client-side apply
+//! and the retired managers own becomes Baton's, as if Baton had applied it. The second is the apply of Baton's intent: it
+//! brings the controller reference, and prunes what those managers had set and the intent lacks. A crash between the two
+//! leaves the object to be adopted by the next pass.
+
+use baton_apply::{FieldPath, LiveObject, ownership::Migration};
+use baton_crd::{Adoption, Workload};
+use kube::ResourceExt;
+use serde_json::Value;
+
+use super::child::ChildKind;
+use crate::FIELD_MANAGER;
+
+/// What to do with an object that isn't this Workload's.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AdoptionStep {
+    /// Leave it alone, and report this.
+    Refuse(String),
+    /// First make what others own Baton's.
+    Migrate(Migration),
+    /// Apply the intent: nobody is to be retired any more.
+    Apply,
+}
+
+/// Decides about an object that has a child's name and isn't this Workload's.
+pub fn consider(child: ChildKind, live: &LiveObject, workload: &Workload) -> AdoptionStep {
+    let spec = &workload.spec;
+    if spec.adoption == Adoption::Refuse {
+        let advice = "set spec.adoption to Adopt to take it over, delete or rename it, or give the Workload another name";
+        return AdoptionStep::Refuse(refusal(child, live, advice));
+    }
+    if let Some(advice) = about_another_controller(live, &spec.retired_managers) {
+        return AdoptionStep::Refuse(refusal(child, live, &advice));
+    }
+    let is_retired = |entry: &Value| is_named(entry, &spec.retired_managers);
+    Migration::from_client_side_apply(FIELD_MANAGER, live, child.api_version(), is_retired)
+        .map_or(AdoptionStep::Apply, AdoptionStep::Migrate)
+}
+
+/// What is to be retired of a child that is this Workload's already: a manager may have been named only now, or have
+/// written again.
+pub fn still_to_retire(child: ChildKind, live: &LiveObject, workload: &Workload) -> Option<Migration> {
+    let retired = &workload.spec.retired_managers;
+    if workload.spec.adoption == Adoption::Refuse || retired.is_empty() {
+        return None;
+    }
+    Migration::to(FIELD_MANAGER, live, child.api_version(), |entry| is_named(entry, retired))
+}
+
+fn refusal(child: ChildKind, live: &LiveObject, advice: &str) -> String {
+    let name = live.name_any();
+    let owner = match (live.controller(), live.annotations().get("meta.helm.sh/release-name")) {
+        (Some(controller), _) => format!("it is controlled by {controller}"),
+        (None, Some(release)) => format!("it belongs to the Helm release {release}"),
+        (None, None) => format!("it was made by {}", live.managers().join(", ")),
+    };
+    format!("{child} {name} exists and isn't this Workload's: {owner}; {advice}")
+}
+
+/// What to do about a controller that would be left beside Baton; nothing where there is none.
+fn about_another_controller(live: &LiveObject, retired: &[String]) -> Option<String> {
+    let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true))?;
+    let uid = Value::from(controller.uid.as_str());
+    let path = FieldPath::spelled(&format!(".metadata.ownerReferences[uid={uid}]"));
+    let owners: Vec<String> =
+        live.managers().into_iter().filter(|manager| live.is_owned_by(manager, &path)).collect();
+    // What was made Baton's already goes with the apply that is to come.
+    let goes = |owner: &String| owner == FIELD_MANAGER || retired.contains(owner);
+    match owners.iter().find(|owner| !goes(owner)) {
+        Some(owner) => Some(format!(
+            "name {owner}, which made that reference, in spec.retiredManagers if it has nothing to say any more, or remove \
+             the reference"
+        )),
+        None if owners.is_empty() => Some("remove that reference first".to_owned()),
+        None => None,
+    }
+}
+
+fn is_named(entry: &Value, retired: &[String]) -> bool {
+    retired.iter().any(|manager| entry["manager"] == **manager)
+}

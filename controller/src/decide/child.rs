@@ -1,0 +1,89 @@
+//! The kinds of children a Workload has.
+
+use std::fmt;
+
+use baton_apply::Target;
+use baton_crd::Workload;
+use k8s_openapi::api::{
+    apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler, core::v1::Service,
+    policy::v1::PodDisruptionBudget,
+};
+use kube::{ResourceExt, core::ApiResource};
+
+/// A kind of child. Every child has its Workload's name and namespace, so the kind tells one from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ChildKind {
+    /// `apps/v1` Deployment: always there.
+    Deployment,
+    /// `v1` Service: where `spec.service` asks for it.
+    Service,
+    /// `autoscaling/v2` HorizontalPodAutoscaler: where `spec.autoscaling` asks for Baton's own.
+    Autoscaler,
+    /// `policy/v1` PodDisruptionBudget: where `spec.disruptionBudget` asks for it.
+    DisruptionBudget,
+}
+
+impl ChildKind {
+    /// All kinds, in the order in which they are planned.
+    pub const ALL: [Self; 4] = [Self::Deployment, Self::Service, Self::Autoscaler, Self::DisruptionBudget];
+
+    /// The kind of a child that a write is about; none where it is about a subresource or another object.
+    pub fn of(target: &Target) -> Option<Self> {
+        let is_kind = |kind: &Self| kind.api_resource() == target.resource;
+        Self::ALL.into_iter().find(is_kind).filter(|_| target.subresource.is_none())
+    }
+
+    /// The API resource behind the kind.
+    pub fn api_resource(self) -> ApiResource {
+        match self {
+            Self::Deployment => ApiResource::erase::<Deployment>(&()),
+            Self::Service => ApiResource::erase::<Service>(&()),
+            Self::Autoscaler => ApiResource::erase::<HorizontalPodAutoscaler>(&()),
+            Self::DisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),
+        }
+    }
+
+    /// The Workload's child of this kind.
+    pub fn target(self, workload: &Workload) -> Target {
+        Target::new(self.api_resource(), workload.namespace(), workload.name_any())
+    }
+
+    /// The kind's name as the API spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::Service => "Service",
+            Self::Autoscaler => "HorizontalPodAutoscaler",
+            Self::DisruptionBudget => "PodDisruptionBudget",
+        }
+    }
+
+    /// Its `apiVersion`.
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::Deployment => "apps/v1",
+            Self::Service => "v1",
+            Self::Autoscaler => "autoscaling/v2",
+            Self::DisruptionBudget => "policy/v1",
+        }
+    }
+}
+
+impl fmt::Display for ChildKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_versions_are_those_of_the_api_resources() {
+        for kind in ChildKind::ALL {
+            let resource = kind.api_resource();
+            assert_eq!((kind.name(), kind.api_version()), (&*resource.kind, &*resource.api_version));
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! The course of one pass: what to read, what to write, and what to make of each response. The one machine behind every write.
+//!
+//! It has no I/O and no clock. A driver asks for the [next](Course::next) thing to do, does it, and passes on how it ended. There
+//! are three drivers: `act::enforce` with the API server, [`rehearse`](super::rehearsal::rehearse) with the forecasts themselves,
+//! and the model checker of the tests with a model of the server. How long something is left alone is decided elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use baton_apply::{
+    ApiError, Effect, Effects, Guard, LiveObject, Outcome, PreparedWrite, Schemas, Take, Tries,
+    contention::Correction,
+    FieldPath,
+};
+use baton_crd::Workload;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::{
+    child::ChildKind,
+    plan::{Plan, Refusal, Step, Then},
+    replicas::{Autoscaler, REPLICAS},
+    snapshot::{Snapshot, wants},
+};
+use crate::{HANDOVER_MANAGER, causes::with_causes};
+
+/// The longest way through the handover takes five plans (migrate, adopt, hand over, let go, rest; or delete the autoscaler,
+/// take back, release twice, set). Beyond that somebody else is writing at the same time; the next pass goes on.
+const MOST_PLANS: usize = 10;
+
+/// What is said to be taken where an object was deleted.
+const WHOLE_OBJECT: &str = "the object itself";
+
+/// What to do next.
+#[derive(Debug)]
+pub enum Next<'c> {
+    /// Read something from the API server, past every cache.
+    Read(Read),
+    /// Plan from [what was seen](Course::seen), and pass the plan to [`Course::planned`].
+    Plan,
+    /// Send this, and pass the response to [`Course::responded`].
+    Send(&'c PreparedWrite),
+    /// Nothing more.
+    Done,
+}
+
+/// What to read from the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Read {
+    /// The Workload: passed to [`Course::read_workload`].
+    Workload,
+    /// A child: passed to [`Course::read_child`].
+    Child(ChildKind),
+    /// The HorizontalPodAutoscalers that scale the Deployment: passed to [`Course::read_autoscalers`].
+    Autoscalers,
+}
+
+impl Read {
+    /// The child that can't be written without it.
+    pub fn child(self) -> ChildKind {
+        match self {
+            Self::Child(child) => child,
+            Self::Workload | Self::Autoscalers => ChildKind::Deployment,
+        }
+    }
+}
+
+/// What a move of `spec.replicas` rests on, and an autoscaler that is to be created. Caches lag behind, each on its own, so
+/// all of it is read anew before the first move of a pass; what follows is planned from the server's responses, and guarded.
+const GROUNDS: [Read; 4] = [
+    Read::Workload,
+    Read::Child(ChildKind::Deployment),
+    Read::Child(ChildKind::Autoscaler),
+    Read::Autoscalers,
+];
+
+/// One pass while it is under way.
+#[derive(Clone, Debug)]
+pub struct Course {
+    seen: Snapshot,
+    /// Whether what would change nothing is sent nevertheless.
+    always_send: bool,
+    /// Children that nothing more is tried for.
+    held_back: BTreeSet<ChildKind>,
+    to_read: BTreeSet<Read>,
+    /// What was read from the server in this pass.
+    fresh: BTreeSet<Read>,
+    to_write: VecDeque<Step>,
+    /// What was sent, and has no response yet.
+    under_way: Option<(Step, PreparedWrite)>,
+    /// What comes after the writes.
+    then: Then,
+    plans: usize,
+    /// How often the live object of a child wasn't what was seen.
+    tries: BTreeMap<ChildKind, Tries>,
+    /// Whether the Workload's spec isn't the one that is planned from any more.
+    is_outdated: bool,
+    /// What was done; nothing is decided by it.
+    record: Record,
+}
+
+/// What a pass has done.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    results: BTreeMap<ChildKind, ChildResult>,
+    refused: Vec<Refusal>,
+    takes: Vec<(ChildKind, Take)>,
+    skipped: Vec<ChildKind>,
+    /// The managers that were retired from objects that are being adopted.
+    retired: BTreeMap<ChildKind, Vec<String>>,
+}
+
+/// How the writes of one child ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChildResult {
+    /// It was made.
+    Created,
+    /// It was somebody else's, and is this Workload's now.
+    Adopted {
+        /// The managers whose fields became Baton's.
+        retired: Vec<String>,
+    },
+    /// It is as it should be: it was applied, or an apply would have changed nothing.
+    Applied,
+    /// It was deleted.
+    Deleted,
+    /// The server rejected it, with this message.
+    Rejected(String),
+    /// The request didn't get through.
+    Failed(String),
+    /// It failed a moment ago and wasn't tried; what was reported then still holds.
+    HeldBack,
+}
+
+/// How a write ended, for logs, metrics and pace.
+#[derive(Debug)]
+pub struct Ended {
+    /// The step that it was part of.
+    pub step: Step,
+    /// What was sent.
+    pub write: PreparedWrite,
+    /// How that ended.
+    pub outcome: Outcome,
+    /// What other managers lost by it.
+    pub takes: Vec<Take>,
+    /// The fields of the child that it set right. Where that happens again and again, it is contention.
+    pub corrections: Vec<Correction>,
+    /// What it made of the child; absent where the child has to be read again first.
+    pub result: Option<ChildResult>,
+}
+
+/// What a whole pass has done.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was seen in the end.
+    pub seen: Snapshot,
+    /// How the writes of each child ended; no entry where there was nothing to write.
+    pub results: BTreeMap<ChildKind, ChildResult>,
+    /// Children that weren't written because of somebody else's object.
+    pub refused: Vec<Refusal>,
+    /// What Baton took from other managers, in the order of the writes.
+    pub takes: Vec<(ChildKind, Take)>,
+    /// The children whose apply wasn't sent because it would have changed nothing; each as often as that was so.
+    pub skipped: Vec<ChildKind>,
+    /// Whether the last plan had nothing left to do.
+    pub settled: bool,
+}
+
+impl Course {
+    /// A pass that begins with this, and leaves these children alone. `always_send` sends also what would change nothing.
+    pub fn new(seen: Snapshot, held_back: BTreeSet<ChildKind>, always_send: bool) -> Self {
+        let to_read = about_to_be_created(&seen, &held_back).into_iter().map(Read::Child).collect();
+        Self {
+            seen,
+            always_send,
+            held_back,
+            to_read,
+            fresh: BTreeSet::new(),
+            to_write: VecDeque::new(),
+            under_way: None,
+            then: Then::PlanAgain,
+            plans: 0,
+            tries: BTreeMap::new(),
+            is_outdated: false,
+            record: Record::default(),
+        }
+    }
+
+    /// What was seen up to now, with the server's responses in it.
+    pub fn seen(&self) -> &Snapshot {
+        &self.seen
+    }
+
+    /// The children that nothing more is tried for.
+    pub fn held_back(&self) -> &BTreeSet<ChildKind> {
+        &self.held_back
+    }
+
+    /// The step that was sent, and has no response yet.
+    pub fn step_under_way(&self) -> Option<&Step> {
+        self.under_way.as_ref().map(|(step, _)| step)
+    }
+
+    /// What comes next, once what came before has ended.
+    pub fn next(&mut self, schemas: &Schemas, now: Timestamp) -> Next<'_> {
+        while let Some(step) = self.to_write.pop_front() {
+            if let Some(write) = self.prepare(&step, schemas, now) {
+                let (_, write) = self.under_way.insert((step, write));
+                return Next::Send(write);
+            }
+        }
+        if let Some(read) = self.to_read.pop_first() {
+            self.fresh.insert(read);
+            return Next::Read(read);
+        }
+        if self.is_outdated || self.is_settled() || self.plans == MOST_PLANS { Next::Done } else { Next::Plan }
+    }
+
+    /// The request of a step, with its guard; none where it needn't be sent, or can't be written.
+    fn prepare(&mut self, step: &Step, schemas: &Schemas, now: Timestamp) -> Option<PreparedWrite> {
+        let child = step.child();
+        let request = match step.request(&self.seen.workload) {
+            Ok(request) => request,
+            Err(error) => {
+                self.failed(child, ChildResult::Failed(with_causes(&error)));
+                return None;
+            }
+        };
+        let tries = self.tries.get(&child).copied().unwrap_or_default();
+        let write = schemas.prepare(request, self.seen.child(child), tries, now);
+        if write.is_noop() && !self.always_send {
+            self.record.skipped.push(child);
+            self.record.results.entry(child).or_insert(ChildResult::Applied);
+            return None;
+        }
+        Some(write)
+    }
+
+    /// A plan was made of what was seen. If it moves the replica count, or creates an autoscaler, it is dropped until all that
+    /// this rests on was read from the server.
+    pub fn planned(&mut self, plan: Plan) {
+        let Plan { steps, refused, then } = plan;
+        let moves = then == Then::PlanAgain && steps.iter().any(moves_replicas);
+        if moves || steps.iter().any(lets_scale) {
+            self.to_read = GROUNDS.into_iter().filter(|read| !self.fresh.contains(read)).collect();
+            if !self.to_read.is_empty() {
+                return;
+            }
+        }
+        self.plans += 1;
+        self.held_back.extend(refused.iter().map(|refusal| refusal.child));
+        self.record.refused.extend(refused);
+        self.to_write = steps.into();
+        self.then = then;
+    }
+
+    /// The Workload as it is; absent where it is gone. If its spec isn't the one that was planned from, the pass is over: the
+    /// newer spec has its own.
+    pub fn read_workload(&mut self, now: Option<&Workload>) {
+        let spec_of = |workload: &Workload| {
+            let ObjectMeta { uid, generation, deletion_timestamp, .. } = &workload.metadata;
+            (uid.clone(), *generation, deletion_timestamp.is_some())
+        };
+        self.is_outdated = now.map(spec_of) != Some(spec_of(&self.seen.workload));
+    }
+
+    /// A child as it is; absent where there is none.
+    pub fn read_child(&mut self, child: ChildKind, live: Option<LiveObject>) {
+        self.seen.put(child, live);
+    }
+
+    /// The HorizontalPodAutoscalers that scale the Deployment.
+    pub fn read_autoscalers(&mut self, autoscalers: Vec<Autoscaler>) {
+        self.seen.autoscalers = autoscalers;
+    }
+
+    /// Something couldn't be read: what rests on it is left alone from now on.
+    pub fn unreadable(&mut self, read: Read, error: &ApiError) {
+        self.failed(read.child(), failure(error));
+        if GROUNDS.contains(&read) {
+            self.held_back.extend([ChildKind::Deployment, ChildKind::Autoscaler]);
+        }
+    }
+
+    /// A child is left alone from now on.
+    pub fn hold_back(&mut self, child: ChildKind) {
+        self.held_back.insert(child);
+    }
+
+    /// The response to what was sent: the child as it is now, or none where it is gone. Nothing happens where nothing was sent.
+    pub fn responded(
+        &mut self,
+        schemas: &Schemas,
+        response: Result<Option<LiveObject>, ApiError>,
+    ) -> Option<Ended> {
+        let (step, write) = self.under_way.take()?;
+        let child = step.child();
+        let before = self.seen.child(child).cloned();
+        let outcome = schemas.settle(&write, before.as_ref(), response, Effect::Stored);
+        let (mut effects, mut result) = (Effects::default(), None);
+        match &outcome {
+            Outcome::Skipped => {}
+            Outcome::Stored { object, effects: stored, .. } => {
+                effects = stored.clone();
+                effects.takes.retain(|take| take.manager != HANDOVER_MANAGER);
+                let is_borne_out =
+                    |take: &Take| before.as_ref().is_none_or(|before| take.is_borne_out(before, object));
+                effects.takes.extend(step.releases(&self.seen).into_iter().filter(is_borne_out));
+                result = Some(self.done(&step, Some(object.clone())));
+            }
+            Outcome::Deleted(left) => result = Some(self.done(&step, left.clone())),
+            Outcome::Stale { .. } => {
+                self.tries.entry(child).or_default().stale();
+                self.to_read.insert(Read::Child(child));
+                self.then = Then::PlanAgain;
+            }
+            Outcome::Rejected { error, .. } | Outcome::Failed(error) => {
+                result = Some(self.failed(child, failure(error)));
+            }
+        }
+        let corrections = corrections(&step, &effects);
+        let takes = effects.takes;
+        self.record.takes.extend(takes.iter().map(|take| (child, take.clone())));
+        Some(Ended { step, write, outcome, takes, corrections, result })
+    }
+
+    /// What a write that was done makes of the child, beside what earlier ones of the pass have.
+    fn done(&mut self, step: &Step, live: Option<LiveObject>) -> ChildResult {
+        let child = step.child();
+        let was_foreign = self.seen.foreign(child).is_some();
+        let is_gone = live.is_none();
+        self.seen.put(child, live);
+        let Record { results, retired, .. } = &mut self.record;
+        let result = match (step, results.get(&child)) {
+            (Step::Apply { guard: Guard::Create, .. }, _) => ChildResult::Created,
+            (Step::Migrate { migration, .. }, _) if was_foreign => {
+                retired.insert(child, migration.retired.clone());
+                ChildResult::Applied
+            }
+            _ if is_gone => ChildResult::Deleted,
+            _ if was_foreign && self.seen.own(child).is_some() => {
+                ChildResult::Adopted { retired: retired.remove(&child).unwrap_or_default() }
+            }
+            (_, Some(before @ (ChildResult::Created | ChildResult::Adopted { .. }))) => before.clone(),
+            _ => ChildResult::Applied,
+        };
+        results.insert(child, result.clone());
+        result
+    }
+
+    /// Leaves a child alone from now on.
+    fn failed(&mut self, child: ChildKind, result: ChildResult) -> ChildResult {
+        self.held_back.insert(child);
+        self.record.results.insert(child, result.clone());
+        result
+    }
+
+    fn is_settled(&self) -> bool {
+        self.then == Then::Rest && self.to_write.is_empty() && self.to_read.is_empty()
+    }
+
+    /// What the pass has done.
+    pub fn finish(self) -> Finished {
+        let settled = self.is_settled();
+        let Record { results, refused, takes, skipped, .. } = self.record;
+        Finished { seen: self.seen, results, refused, takes, skipped, settled }
+    }
+}
+
+fn failure(error: &ApiError) -> ChildResult {
+    let message = with_causes(error);
+    if error.is_rejection() { ChildResult::Rejected(message) } else { ChildResult::Failed(message) }
+}
+
+/// What a write has set right: fields that were taken, and fields that were changed while nobody owned them.
+fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
+    if effects.sets.is_empty() && effects.takes.is_empty() {
+        return Vec::new();
+    }
+    let taken = effects.takes.iter();
+    let taken = taken.map(|take| Correction { path: take.path.clone(), from: Some(take.manager.clone()) });
+    let set: Vec<FieldPath> = match step {
+        // An object that goes again and again is one thing, not the many fields in it.
+        Step::Apply { guard: Guard::Create, .. } => vec![FieldPath::spelled(WHOLE_OBJECT)],
+        _ => {
+            // The replica count has its own way back, of which setting it is the last step.
+            let replicas = FieldPath::from(REPLICAS);
+            let is_taken = |path: &&FieldPath| effects.takes.iter().any(|take| take.path == **path);
+            let sets = effects.sets.iter().filter(|path| **path != replicas && !is_taken(path));
+            sets.cloned().collect()
+        }
+    };
+    taken.chain(set.into_iter().map(|path| Correction { path, from: None })).collect()
+}
+
+/// Whether a step writes to a Deployment that is there: in a plan that goes on, that moves the replica count.
+fn moves_replicas(step: &Step) -> bool {
+    step.child() == ChildKind::Deployment && !matches!(step, Step::Apply { guard: Guard::Create, .. })
+}
+
+/// Whether a step creates the autoscaler. That the replica count was handed over may be old news from a cache: the write to the
+/// Deployment that would find it out isn't sent where it is predicted to change nothing.
+fn lets_scale(step: &Step) -> bool {
+    matches!(step, Step::Apply { child: ChildKind::Autoscaler, guard: Guard::Create, .. })
+}
+
+/// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
+/// an object of somebody else's is never overwritten.
+pub fn about_to_be_created(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
+    let missing = |kind: &ChildKind| wants(&seen.workload, *kind) && seen.child(*kind).is_none();
+    ChildKind::ALL.into_iter().filter(|kind| missing(kind) && !held_back.contains(kind)).collect()
+}

@@ -1,0 +1,50 @@
+//! The Deployment.
+
+use baton_crd::{Workload, pod_template_schema};
+use serde_json::{Map, Value, json};
+
+use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head};
+use crate::decide::child::ChildKind;
+
+const CHILD: ChildKind = ChildKind::Deployment;
+
+/// The Deployment's intent, with this number of replicas or, where somebody else decides it, without.
+///
+/// # Errors
+/// When the Workload can't be written as JSON.
+pub fn deployment(
+    workload: &Workload,
+    replicas: Option<i32>,
+    selector: &Selector,
+) -> Result<Intent, IntentError> {
+    let spec = &workload.spec;
+    let template = minimal(to_json(CHILD, &spec.template)?, Some(pod_template_schema())).unwrap_or_default();
+    let mut intent = json!({
+        "selector": selector.to_json(),
+        "template": with_selectors_labels(template, selector),
+    });
+    if let Some(replicas) = replicas {
+        intent["replicas"] = replicas.into();
+    }
+    if let Some(rollout) = &spec.rollout {
+        // The Workload's `rollout` holds the fields of a Deployment's spec under the same names.
+        if let Some(Value::Object(rollout)) = minimal(to_json(CHILD, rollout)?, None) {
+            for (field, value) in rollout {
+                intent[field] = value;
+            }
+        }
+    }
+    Ok(with_head(workload, CHILD, &intent))
+}
+
+/// A label that the template has with another value stays: the API server says what is wrong with that.
+fn with_selectors_labels(template: Value, selector: &Selector) -> Value {
+    let mut template = if template.is_object() { template } else { Value::Object(Map::new()) };
+    for (name, value) in selector.labels() {
+        let label = &mut template["metadata"]["labels"][name];
+        if label.is_null() {
+            *label = value.as_str().into();
+        }
+    }
+    template
+}

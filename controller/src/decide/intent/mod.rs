@@ -1,0 +1,102 @@
+//! What each child should look like: complete and minimal intents.
+//!
+//! An intent holds every field that Baton wants to own and nothing else: no nulls, no empty lists, no empty maps, and
+//! nothing that the server fills in. Pure functions of the Workload and of the [`Selector`] of its pods, the one thing that a
+//! live object decides.
+
+mod autoscaler;
+mod deployment;
+mod disruption_budget;
+mod minimal;
+mod selector;
+mod service;
+
+use baton_crd::{Workload, labels};
+use kube::{Resource, ResourceExt};
+use serde_json::{Value, json};
+
+pub use deployment::deployment;
+pub use selector::Selector;
+
+use crate::decide::child::ChildKind;
+
+/// The complete object that an apply sends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intent(Value);
+
+impl Intent {
+    /// The object as JSON.
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+
+    /// The object, for a request body.
+    pub fn into_value(self) -> Value {
+        self.0
+    }
+}
+
+/// A Workload that can't be written as an intent.
+#[derive(Debug, thiserror::Error)]
+#[error("can't write the {child} of this Workload as JSON")]
+pub struct IntentError {
+    /// The child.
+    pub child: ChildKind,
+    /// Why.
+    #[source]
+    pub source: serde_json::Error,
+}
+
+/// The intent of a child, of the Deployment with the number that the spec says; absent where the Workload doesn't ask for
+/// one.
+///
+/// # Errors
+/// When the Workload can't be written as JSON.
+pub fn child(
+    workload: &Workload,
+    kind: ChildKind,
+    selector: &Selector,
+) -> Result<Option<Intent>, IntentError> {
+    match kind {
+        ChildKind::Deployment => deployment(workload, workload.spec.replicas, selector).map(Some),
+        ChildKind::Service => service::service(workload, selector),
+        ChildKind::Autoscaler => autoscaler::autoscaler(workload),
+        ChildKind::DisruptionBudget => disruption_budget::disruption_budget(workload, selector),
+    }
+}
+
+/// The head that every child has: its type, its name, Baton's labels and the controller reference.
+fn with_head(workload: &Workload, kind: ChildKind, spec: &Value) -> Intent {
+    let name = workload.name_any();
+    // No blockOwnerDeletion: where the API server enforces it, it needs a permission on finalizers that nothing else
+    // here would use.
+    let owner = json!({
+        "apiVersion": Workload::api_version(&()),
+        "kind": Workload::kind(&()),
+        "name": name,
+        "uid": workload.uid().unwrap_or_default(),
+        "controller": true,
+    });
+    let mut metadata = json!({
+        "name": name,
+        "labels": {
+            labels::MANAGED_BY: labels::MANAGED_BY_BATON,
+            labels::NAME: name,
+            labels::WORKLOAD: name,
+        },
+        "ownerReferences": [owner],
+    });
+    if let Some(namespace) = workload.namespace() {
+        metadata["namespace"] = namespace.into();
+    }
+    Intent(json!({
+        "apiVersion": kind.api_version(),
+        "kind": kind.name(),
+        "metadata": metadata,
+        "spec": spec,
+    }))
+}
+
+fn to_json<T: serde::Serialize>(child: ChildKind, value: &T) -> Result<Value, IntentError> {
+    serde_json::to_value(value).map_err(|source| IntentError { child, source })
+}

@@ -1,0 +1,40 @@
+//! The Service.
+
+use baton_crd::Workload;
+use serde_json::{Value, json};
+
+use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head};
+use crate::decide::child::ChildKind;
+
+const CHILD: ChildKind = ChildKind::Service;
+
+pub(super) fn service(workload: &Workload, selector: &Selector) -> Result<Option<Intent>, IntentError> {
+    let Some(wanted) = &workload.spec.service else { return Ok(None) };
+    let fields = minimal(to_json(CHILD, wanted)?, None).unwrap_or_default();
+    let Value::Object(mut spec) = fields else { return Ok(None) };
+
+    // Most of the Workload's `service` holds fields of a Service's spec under the same names; these say something else.
+    for field in ["labels", "annotations", "headless", "sessionAffinityTimeoutSeconds"] {
+        spec.remove(field);
+    }
+    if wanted.headless == Some(true) {
+        spec.insert("clusterIP".to_owned(), "None".into());
+    }
+    if let Some(seconds) = wanted.session_affinity_timeout_seconds {
+        spec.insert("sessionAffinityConfig".to_owned(), json!({"clientIP": {"timeoutSeconds": seconds}}));
+    }
+    spec.insert("selector".to_owned(), json!(selector.labels()));
+
+    let Intent(mut intent) = with_head(workload, CHILD, &Value::Object(spec));
+    let metadata = &mut intent["metadata"];
+    for (name, value) in &wanted.labels {
+        // Baton's own labels win: by them it finds its children.
+        if metadata["labels"].get(name).is_none() {
+            metadata["labels"][name] = value.as_str().into();
+        }
+    }
+    if !wanted.annotations.is_empty() {
+        metadata["annotations"] = json!(wanted.annotations);
+    }
+    Ok(Some(Intent(intent)))
+}

@@ -1,0 +1,65 @@
+//! What is asked of a HorizontalPodAutoscaler that scales a Deployment.
+
+use baton_apply::LiveObject;
+use baton_crd::Workload;
+use kube::ResourceExt as _;
+
+use crate::decide::child::ChildKind;
+
+/// A HorizontalPodAutoscaler that scales a Deployment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Autoscaler {
+    /// Its name.
+    pub name: String,
+    /// The least number it may choose.
+    pub min_replicas: i32,
+    /// The kind and the uid of its controller, such as KEDA's `ScaledObject`.
+    pub controller: Option<(String, String)>,
+}
+
+impl Autoscaler {
+    /// Whether the object with this uid is its controller.
+    pub fn is_controlled_by(&self, uid: &str) -> bool {
+        self.controller.as_ref().is_some_and(|(_, controller)| controller == uid)
+    }
+
+    /// Whether it does nothing while the number is zero. An autoscaler that may not choose zero itself takes it for a wish to
+    /// be left out; whoever controls the autoscaler, as KEDA does, may bring the number back all the same.
+    pub fn rests_at_zero(&self) -> bool {
+        self.min_replicas > 0 && self.controller.is_none()
+    }
+
+    /// Reads it off a live HorizontalPodAutoscaler, with the Deployment that it scales; none where it scales something else.
+    pub fn of(live: &LiveObject) -> Option<(ScaleTarget, Self)> {
+        let target = |field| live.get(&["spec", "scaleTargetRef", field])?.as_str();
+        let (group, _) = target("apiVersion")?.split_once('/')?;
+        if (group, target("kind")?) != ("apps", ChildKind::Deployment.name()) {
+            return None;
+        }
+        let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true));
+        let autoscaler = Self {
+            name: live.name_any(),
+            // The API server fills it in; 1 is its default.
+            min_replicas: live.number(&["spec", "minReplicas"]).unwrap_or(1),
+            controller: controller.map(|owner| (owner.kind.clone(), owner.uid.clone())),
+        };
+        let namespace = live.namespace().unwrap_or_default();
+        Some((ScaleTarget { namespace, deployment: target("name")?.to_owned() }, autoscaler))
+    }
+}
+
+/// A Deployment that is scaled.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScaleTarget {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub deployment: String,
+}
+
+impl ScaleTarget {
+    /// The Deployment of a Workload.
+    pub fn of(workload: &Workload) -> Self {
+        Self { namespace: workload.namespace().unwrap_or_default(), deployment: workload.name_any() }
+    }
+}

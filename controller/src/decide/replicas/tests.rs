@@ -1,0 +1,216 @@
+use baton_apply::LiveObject;
+use serde_json::{Value, json};
+
+use super::*;
+
+const OWN: Wanted = Wanted::Autoscaler { start: 2, whose: Whose::Own { min_replicas: 2 } };
+const EXTERNAL: Wanted = Wanted::Autoscaler { start: 1, whose: Whose::External };
+const ALL: [Wanted; 4] = [Wanted::Number(3), Wanted::HandsOff, OWN, EXTERNAL];
+
+/// A Deployment with so many replicas that these managers hold, each named by one letter: Baton, the temporary one, an
+/// autoscaler by its scale subresource, another one.
+fn held_by(managers: &str, replicas: i32) -> Replicas {
+    let entry = |letter| {
+        let (manager, operation, subresource) = match letter {
+            'b' => ("baton", "Apply", None),
+            't' => ("handover-to-hpa", "Apply", None),
+            's' => ("whoever", "Update", Some("scale")),
+            _ => ("kubectl", "Apply", None),
+        };
+        let mut entry = json!({
+            "manager": manager, "operation": operation, "apiVersion": "apps/v1",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        });
+        if let Some(subresource) = subresource {
+            entry["subresource"] = json!(subresource);
+        }
+        entry
+    };
+    let entries: Vec<Value> = managers.chars().map(entry).collect();
+    let object = json!({
+        "metadata": {"name": "web", "managedFields": entries},
+        "spec": {"replicas": replicas},
+    });
+    Replicas::of(&LiveObject::from_json(object).unwrap())
+}
+
+fn autoscaler(name: &str, controller: Option<&str>) -> Autoscaler {
+    let controller = controller.map(|kind| (kind.to_owned(), "uid".to_owned()));
+    Autoscaler { name: name.to_owned(), min_replicas: 2, controller }
+}
+
+/// What is decided for a Deployment that these hold, with or without an autoscaler of Baton's and with these of others.
+fn decision(wanted: Wanted, live: &Replicas, own_autoscaler: bool, others: &[Autoscaler]) -> Decision {
+    decide(wanted, &Seen { deployment: Some(live), own_autoscaler, others })
+}
+
+fn next(wanted: Wanted, managers: &str, own_autoscaler: bool) -> Move {
+    decision(wanted, &held_by(managers, 5), own_autoscaler, &[]).next
+}
+
+fn phase(wanted: Wanted, managers: &str, own_autoscaler: bool) -> HandoverPhase {
+    decision(wanted, &held_by(managers, 5), own_autoscaler, &[]).phase
+}
+
+#[test]
+fn the_state_is_the_first_that_fits_of_those_who_hold_the_number() {
+    let state = |managers: &str| State::of(Some(&held_by(managers, 5)));
+    assert_eq!(state("b"), State::Held);
+    assert_eq!(state("bt"), State::HandingOver { baton: true });
+    assert_eq!(state("t"), State::HandingOver { baton: false });
+    assert_eq!(state("s"), State::Scaled { baton: false });
+    assert_eq!(state("bts"), State::Scaled { baton: true });
+    assert_eq!(state("to"), State::Other { baton: false });
+    assert_eq!(state(""), State::Unheld);
+    assert_eq!(
+        State::of(Some(&held_by("", 0))),
+        State::Scaled { baton: false },
+        "a scale to zero has no owner"
+    );
+    assert_eq!(State::of(None), State::Absent);
+}
+
+#[test]
+fn a_deployment_that_is_not_there_is_created_with_the_number_its_owner_starts_from() {
+    let created =
+        |wanted| decide(wanted, &Seen { deployment: None, own_autoscaler: false, others: &[] }).next;
+    assert_eq!(created(Wanted::Number(3)), Move::Create(Some(3)));
+    assert_eq!(created(Wanted::HandsOff), Move::Create(None));
+    assert_eq!(created(OWN), Move::Create(Some(2)));
+}
+
+#[test]
+fn baton_hands_the_live_number_over_before_it_lets_go() {
+    assert_eq!(next(OWN, "b", false), Move::HandOver(5));
+    assert_eq!(next(OWN, "bt", false), Move::LeaveOut);
+    assert_eq!(next(OWN, "t", false), Move::LeaveOut);
+}
+
+#[test]
+fn baton_lets_go_at_once_where_somebody_else_holds_the_number_already() {
+    assert_eq!(next(OWN, "bs", true), Move::LeaveOut);
+    assert_eq!(next(OWN, "bo", true), Move::LeaveOut);
+}
+
+#[test]
+fn a_number_that_nobody_holds_is_lent_so_that_its_next_owner_shows() {
+    assert_eq!(next(OWN, "", true), Move::HandOver(5));
+    assert_eq!(next(EXTERNAL, "", false), Move::HandOver(5));
+    assert_eq!(
+        decision(EXTERNAL, &held_by("", 0), false, &[]).next,
+        Move::HandOver(0),
+        "it was scaled to zero"
+    );
+    assert_eq!(decision(Wanted::HandsOff, &held_by("", 0), false, &[]).next, Move::LeaveOut);
+    let kedas = [autoscaler("keda-hpa-web", Some("ScaledObject"))];
+    let next = decision(Wanted::Number(3), &held_by("", 0), false, &kedas).next;
+    assert_eq!(next, Move::LeaveOut, "somebody else's zero isn't fought about");
+}
+
+#[test]
+fn a_zero_of_batons_is_handed_over_only_if_the_spec_says_zero() {
+    let zero = held_by("b", 0);
+    assert_eq!(decision(OWN, &zero, false, &[]).next, Move::Claim(2));
+    let wanted = Wanted::Autoscaler { start: 0, whose: Whose::Own { min_replicas: 2 } };
+    assert_eq!(decision(wanted, &zero, false, &[]).next, Move::HandOver(0));
+    assert_eq!(decision(Wanted::HandsOff, &zero, false, &[]).next, Move::HandOver(0));
+}
+
+#[test]
+fn the_phase_names_what_is_waited_for() {
+    assert_eq!(phase(OWN, "t", true), HandoverPhase::HandoverPending);
+    assert_eq!(phase(OWN, "s", true), HandoverPhase::HandedOver);
+    assert_eq!(phase(OWN, "s", false), HandoverPhase::AutoscalerMissing);
+    assert_eq!(phase(OWN, "o", true), HandoverPhase::OwnedByOther);
+    assert_eq!(phase(EXTERNAL, "s", false), HandoverPhase::HandedOver, "somebody may scale by hand");
+    assert_eq!(phase(Wanted::Number(5), "b", false), HandoverPhase::Fixed);
+    assert_eq!(phase(Wanted::Number(5), "s", false), HandoverPhase::TakingBack);
+    assert_eq!(phase(Wanted::HandsOff, "s", false), HandoverPhase::Unmanaged);
+}
+
+#[test]
+fn every_phase_but_those_at_rest_says_what_it_waits_for() {
+    use HandoverPhase::{Fixed, HandedOver, Unmanaged};
+    for wanted in ALL {
+        for managers in ["", "b", "t", "bt", "s", "bs", "bts", "o", "bo"] {
+            for (own, others) in [(false, 0), (true, 0), (false, 1), (false, 2)] {
+                let others = &[autoscaler("a", None), autoscaler("b", None)][..others];
+                let told = decision(wanted, &held_by(managers, 5), own, others);
+                let at_rest = matches!(told.phase, Fixed | HandedOver | Unmanaged);
+                assert!(told.waiting_for.is_some() || at_rest, "{wanted:?}, held by {managers:?}: {told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_zero_stops_an_autoscaler_unless_it_may_choose_zero_or_somebody_controls_it() {
+    let zero = held_by("s", 0);
+    let phase = |wanted, own, others: &[Autoscaler]| decision(wanted, &zero, own, others).phase;
+    assert_eq!(phase(OWN, true, &[]), HandoverPhase::AutoscalerDisabled);
+    let from_zero = Wanted::Autoscaler { start: 0, whose: Whose::Own { min_replicas: 0 } };
+    assert_eq!(phase(from_zero, true, &[]), HandoverPhase::HandedOver);
+    assert_eq!(phase(EXTERNAL, false, &[autoscaler("a", None)]), HandoverPhase::AutoscalerDisabled);
+    let kedas = autoscaler("keda-hpa-web", Some("ScaledObject"));
+    assert_eq!(phase(EXTERNAL, false, &[kedas]), HandoverPhase::HandedOver);
+    assert_eq!(phase(EXTERNAL, false, &[]), HandoverPhase::HandedOver);
+}
+
+#[test]
+fn more_autoscalers_than_the_spec_tells_of_are_a_conflict() {
+    let two = [autoscaler("a", None), autoscaler("b", None)];
+    let phase = |wanted, managers, others| decision(wanted, &held_by(managers, 5), false, others);
+    let own = phase(OWN, "s", &two[..1]);
+    assert_eq!(own.phase, HandoverPhase::AutoscalerConflict);
+    assert!(own.waiting_for.unwrap().contains("HorizontalPodAutoscaler a"));
+    assert_eq!(phase(EXTERNAL, "s", &two[..1]).phase, HandoverPhase::HandedOver);
+    assert_eq!(phase(EXTERNAL, "s", &two).phase, HandoverPhase::AutoscalerConflict);
+    assert_eq!(phase(Wanted::Number(3), "s", &two[..1]).phase, HandoverPhase::AutoscalerConflict);
+    assert_eq!(phase(Wanted::HandsOff, "s", &two[..1]).phase, HandoverPhase::Unmanaged);
+}
+
+#[test]
+fn on_the_way_back_the_autoscaler_goes_first() {
+    assert_eq!(next(Wanted::Number(3), "s", true), Move::LeaveOut);
+    assert_eq!(next(Wanted::Number(3), "bs", true), Move::Wait);
+}
+
+#[test]
+fn on_the_way_back_the_live_number_is_taken_before_the_others_are_released() {
+    assert_eq!(next(Wanted::Number(3), "s", false), Move::Claim(5));
+    assert_eq!(next(Wanted::Number(3), "t", false), Move::Claim(5));
+    assert_eq!(next(Wanted::Number(3), "bts", false), Move::ReleaseTemporary);
+    assert!(matches!(next(Wanted::Number(3), "bs", false), Move::ReleaseScale(_)));
+    assert_eq!(next(Wanted::Number(3), "b", false), Move::Set(3));
+}
+
+#[test]
+fn a_number_that_anothers_autoscaler_holds_is_not_fought_about() {
+    let others = [autoscaler("a", None)];
+    let next = |managers| decision(Wanted::Number(3), &held_by(managers, 5), false, &others).next;
+    for managers in ["s", "bs", "t"] {
+        assert_eq!(next(managers), Move::LeaveOut, "held by {managers}");
+    }
+    assert_eq!(next("b"), Move::Set(3), "it hasn't written yet");
+}
+
+#[test]
+fn without_number_and_autoscaler_the_number_is_left_alone_but_never_dropped() {
+    assert_eq!(next(Wanted::HandsOff, "b", false), Move::HandOver(5));
+    for managers in ["", "t", "s", "bt", "bs", "o"] {
+        assert_eq!(next(Wanted::HandsOff, managers, false), Move::LeaveOut, "held by {managers:?}");
+    }
+}
+
+#[test]
+fn in_no_state_does_baton_leave_out_a_number_that_it_alone_holds() {
+    let others = [autoscaler("a", None), autoscaler("b", None)];
+    for wanted in ALL {
+        for own in [false, true] {
+            for others in [&others[..0], &others[..1], &others[..]] {
+                let next = decision(wanted, &held_by("b", 5), own, others).next;
+                assert_ne!(next, Move::LeaveOut, "{wanted:?}, own: {own}, others: {others:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What is known of the cluster: caches that watches feed, and an index of autoscalers.
+
+pub mod autoscalers;
+mod packed;
+mod watched;
+mod watches;
+
+pub(crate) use watched::WatchedWorkload;
+pub(crate) use watches::{Scope, Stores, Streams, scoped, watch};
