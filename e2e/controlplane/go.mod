@@ -1,6 +1,6 @@
 // The Kubernetes control plane that the tests and the demo run on, as one binary.
 //
-// go.sum pins every byte of it; the Rust side (e2e/src/assets) builds it and caches the result by the
+// go.sum pins every byte of it; the Rust side (e2e/testbed/src/assets) builds it and caches the result by the
 // content of this folder.
 module baton.rs/controlplane
 

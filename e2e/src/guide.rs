@@ -6,12 +6,11 @@ use std::{
     process::Stdio,
 };
 
-use tokio::process::Command;
-
-use crate::{
+use baton_testbed::{
     Error,
     assets::{self, Assets, Program},
 };
+use tokio::process::Command;
 
 /// How a block of any kind begins and ends, and what follows that at the beginning of commands.
 const FENCE: &str = "```";

@@ -9,13 +9,12 @@ use std::{
     path::Path,
 };
 
-use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
-use serde::Deserialize;
-
-use crate::{
+use baton_testbed::{
     AuditEntry, Error,
     audit::{ObjectRef, Status, User},
 };
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use serde::Deserialize;
 
 /// The manifest with the rules for where Workloads live.
 pub const WORKLOADS: &str = "rbac/clusterrole.yaml";

@@ -10,7 +10,8 @@ use std::{
 };
 
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Operator, OperatorOptions};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::ControlPlane;
 use futures::{StreamExt as _, stream};
 use kube::{
     Api,

@@ -5,18 +5,18 @@
 use std::{env, fs, process::Command};
 
 use baton_e2e::{
-    assets::{self, Release},
     merge_diff::{
         CorePeer, Peer, ProcessPeer, corpus,
         generate::Level,
         releases,
         run::{Options, Progress, Sides, run},
-        workspace,
     },
+    oracle::{self, Release},
 };
+use baton_testbed::workspace;
 
 fn oracle() -> ProcessPeer {
-    let binary = assets::oracle(Release::default()).unwrap().display().to_string();
+    let binary = oracle::oracle(Release::default()).unwrap().display().to_string();
     ProcessPeer::start(vec![binary]).unwrap()
 }
 
@@ -66,7 +66,7 @@ fn the_libraries_agree_with_themselves_and_a_run_asks_as_many_cases_as_it_was_to
 #[test]
 fn the_zero_values_of_built_in_kinds_are_those_of_the_libraries() {
     let printed =
-        Command::new(assets::oracle(Release::default()).unwrap()).arg("zero-values").output().unwrap();
+        Command::new(oracle::oracle(Release::default()).unwrap()).arg("zero-values").output().unwrap();
     let shipped = workspace().join("merge/data/zero-values.json");
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(

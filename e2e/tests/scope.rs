@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions, poll};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::{ControlPlane, Namespace, poll};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, Client,

@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use baton_e2e::{ControlPlane, Operator, OperatorOptions, poll};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::{ControlPlane, poll};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, api::DeleteParams};
 use serde_json::{Value, json};

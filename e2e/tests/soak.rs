@@ -1,13 +1,11 @@
 //! A short soak of the handover, as `cargo handover-soak` does a long one.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use baton_e2e::{
-    ControlPlane, MetricsApi,
-    soak::{
-        run::{Effort, run},
-        table,
-    },
+use baton_e2e::soak::{
+    run::{Effort, run},
+    table,
 };
+use baton_testbed::{ControlPlane, MetricsApi};
 
 #[tokio::test]
 async fn no_replica_is_dropped_in_twenty_switches_under_the_real_autoscaler() {

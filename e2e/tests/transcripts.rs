@@ -5,16 +5,17 @@
 
 use std::{collections::BTreeSet, env};
 
-use baton_e2e::{
-    merge_diff::{Json, workspace},
-    transcripts::{
-        Server,
-        judge::{Verdict, judge},
-        run::{Options, Report, run},
-        transcript::{self, Step},
-    },
+use baton_e2e::transcripts::{
+    Server,
+    run::{Options, Report, run},
+    transcript::{self, Step},
 };
 use baton_merge_driver::Session;
+use baton_testbed::{
+    Json,
+    prediction::{Verdict, judge},
+    workspace,
+};
 
 fn recorded() -> Vec<Step> {
     // Paths in requests are relative to the workspace.

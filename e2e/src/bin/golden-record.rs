@@ -12,7 +12,8 @@ use std::{
 use anyhow::{Context as _, bail};
 use baton_controller::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::{ControlPlane, Namespace};
 use kube::{
     Api, Client,
     api::{Patch, PatchParams},

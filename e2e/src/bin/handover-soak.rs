@@ -5,13 +5,11 @@
 
 use std::{num::NonZeroU32, process::ExitCode};
 
-use baton_e2e::{
-    ControlPlane, MetricsApi,
-    soak::{
-        run::{Effort, run},
-        table,
-    },
+use baton_e2e::soak::{
+    run::{Effort, run},
+    table,
 };
+use baton_testbed::{ControlPlane, MetricsApi};
 use clap::Parser;
 
 /// Switch autoscaling on and off at random, and see that no replica is ever dropped.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use allocation_counter::measure;
 use baton_e2e::{
-    assets::{self, Release},
     merge_bench::{
         Row,
         core::Core,
@@ -17,8 +16,10 @@ use baton_e2e::{
         run::{Effort, Figures, run},
         table,
     },
+    oracle::{Release, oracle},
 };
 use baton_merge::Arena;
+use baton_testbed::units;
 use clap::Parser;
 
 /// Measure the merge core beside the libraries that a kube-apiserver is made of.
@@ -42,7 +43,7 @@ fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     let rows = if cli.rows.is_empty() { Row::ALL.to_vec() } else { cli.rows.clone() };
     let subjects: Vec<_> = objects::all()?.into_iter().filter(|subject| cli.wants(subject)).collect();
-    let oracle = assets::oracle(Release::default())?;
+    let oracle = oracle(Release::default())?;
     let mut go = Go::start(&oracle)?;
     let effort = Effort { samples: cli.samples, duration: Duration::from_millis(cli.millis) };
 
@@ -103,7 +104,7 @@ fn show_parsing(all: &[Figures]) {
     for (figures, parsing) in checks {
         let noop = figures.core.nanoseconds;
         let ratio = format!("{:.1}", parsing / noop);
-        println!("{:<38}{:>10}{:>15}{ratio:>8}", figures.object, table::time(parsing), table::time(noop));
+        println!("{:<38}{:>10}{:>15}{ratio:>8}", figures.object, units::time(parsing), units::time(noop));
     }
     println!();
 }

@@ -13,18 +13,18 @@ use std::{
 
 use anyhow::Context as _;
 use baton_e2e::{
-    assets::{self, Release},
     merge_diff::{
-        CorePeer, Error, Json, Peer, ProcessPeer,
+        CorePeer, Error, Peer, ProcessPeer,
         compare::Verdict,
         corpus,
         generate::Level,
         releases::{self, Answered},
         run::{Failure, Options, Progress, Report, Sides, run},
         shrink::{Small, shrink},
-        workspace,
     },
+    oracle::{self, Release},
 };
+use baton_testbed::{Json, workspace};
 use clap::Parser;
 
 /// Compare the merge core with the libraries that a kube-apiserver is made of, over generated cases.
@@ -122,7 +122,7 @@ fn main() -> anyhow::Result<ExitCode> {
 
 /// The command line of the libraries of a release.
 fn oracle(release: Release) -> Result<Vec<String>, Error> {
-    Ok(vec![assets::oracle(release)?.display().to_string()])
+    Ok(vec![oracle::oracle(release)?.display().to_string()])
 }
 
 /// Asks every case of the corpus, and shows all that differ.

@@ -5,12 +5,13 @@ use std::{env, process::ExitCode, time::Instant};
 
 use anyhow::Context as _;
 use baton_e2e::{
-    assets::{self, Release},
-    merge_diff::{self, ProcessPeer, workspace},
+    merge_diff::{self, ProcessPeer},
     merge_mutants::{
         Catch, Error, Mutation, Origin, Questions, Sandbox, hunt, leave_out_differing, mutations,
     },
+    oracle::{Release, oracle},
 };
+use baton_testbed::workspace;
 use clap::Parser;
 
 /// Break the merge core on purpose, and see whether the differential tests notice.
@@ -52,7 +53,7 @@ fn main() -> anyhow::Result<ExitCode> {
     wanted.iter().try_for_each(|mutation| sandbox.check(mutation))?;
 
     let began = Instant::now();
-    let oracle = assets::oracle(Release::default()).map_err(merge_diff::Error::from)?.display().to_string();
+    let oracle = oracle(Release::default()).map_err(merge_diff::Error::from)?.display().to_string();
     let questions = Questions::collect(&oracle, cli.seed, cli.cases)?;
     eprintln!("{} questions; {} s", questions.len(), began.elapsed().as_secs());
     let mut judge = Judge { sandbox, oracle: ProcessPeer::start(vec![oracle])?, questions };

@@ -4,15 +4,13 @@
 use std::{env, fs, path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
-use baton_e2e::{
-    merge_diff::workspace,
-    transcripts::{
-        Server,
-        run::{Failure, Options, Report, run},
-        transcript::{self, Step},
-    },
+use baton_e2e::transcripts::{
+    Server,
+    run::{Failure, Options, Report, run},
+    transcript::{self, Step},
 };
 use baton_merge_driver::Session;
+use baton_testbed::workspace;
 use clap::Parser;
 
 /// Compare what the merge core predicts with what a real API server does.

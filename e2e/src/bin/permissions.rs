@@ -9,10 +9,8 @@
 use std::{env, fs, path::Path};
 
 use anyhow::{Context as _, bail};
-use baton_e2e::{
-    AUDIT_DIR,
-    permissions::{ELECTION, Usage, WORKLOADS, granted},
-};
+use baton_e2e::permissions::{ELECTION, Usage, WORKLOADS, granted};
+use baton_testbed::AUDIT_DIR;
 use clap::Parser;
 
 /// Compares the operator's permissions with what it did in a test run.

@@ -1,6 +1,6 @@
 //! When two answers are the same. It follows the protocol's rules and doesn't know which answer is right.
 
-use super::json::Json;
+use baton_testbed::Json;
 
 /// What two answers to one request are to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,14 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use baton_testbed::{Json, workspace};
 use sha2::{Digest as _, Sha256};
 
 use super::{
     Error, Peer,
     compare::{Verdict, compare},
-    json::Json,
     shrink::Small,
-    workspace,
 };
 
 /// A case with its name.

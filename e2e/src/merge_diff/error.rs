@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The oracle could not be found or built.
     #[error("the oracle isn't there")]
-    Oracle(#[from] crate::Error),
+    Oracle(#[from] baton_testbed::Error),
     /// A worker of the run ended before its time.
     #[error("a job of the run panicked; the message is above")]
     Panicked,

@@ -6,13 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use baton_testbed::Json;
+
 use super::{
     Error, Peer,
     compare::{Verdict, compare},
     corpus::{Case, Difference},
-    json::Json,
 };
-use crate::assets::Release;
+use crate::oracle::Release;
+
+/// The release whose rules are asked for unless another is wanted.
+const PROFILE: &str = Release::V1_36_3.name();
 
 /// The file with the cases, below the folder of the corpus.
 fn file(corpus: &Path) -> PathBuf {
@@ -97,16 +101,15 @@ pub fn replay(cases: &[Answered], release: Release, peer: &mut dyn Peer) -> Resu
 /// The cases of the corpus as they are asked of a release. They are all about the usual one, but for those that ask how
 /// other words are answered. To others, lines that name it and are no JSON aren't put.
 pub fn of_corpus(cases: Vec<Case>, release: Release) -> Vec<Case> {
-    if release.name() == super::PROFILE {
+    if release.name() == PROFILE {
         return cases;
     }
     let of_release = |case: Case| {
         let Ok(mut request) = case.line.parse::<Json>() else {
             return (!case.line.contains("profile")).then_some(case);
         };
-        let profile = request.get("profile").map_or(Some(super::PROFILE), Json::as_str);
-        if request.members().is_empty() || !profile.is_some_and(|profile| super::PROFILE.starts_with(profile))
-        {
+        let profile = request.get("profile").map_or(Some(PROFILE), Json::as_str);
+        if request.members().is_empty() || !profile.is_some_and(|profile| PROFILE.starts_with(profile)) {
             return Some(case);
         }
         request.set("profile", release.name());

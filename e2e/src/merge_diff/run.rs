@@ -8,14 +8,15 @@ use std::{
     thread,
 };
 
+use baton_testbed::Json;
+
 use super::{
     Error, Peer,
     compare::{Verdict, agreed, compare},
     generate::{Level, Scenario, Scenarios},
-    json::Json,
     tally::Tally,
 };
-use crate::assets::Release;
+use crate::oracle::Release;
 
 /// How many requests a scenario has.
 pub const STEPS: u64 = 16;

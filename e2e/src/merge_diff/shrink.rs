@@ -1,10 +1,11 @@
 //! Makes a request small on which two sides differ: parts are left out or made plainer as long as the sides still differ
 //! in the same way. It doesn't know what the parts mean.
 
+use baton_testbed::Json;
+
 use super::{
     Error, Peer,
     compare::{Verdict, Way, compare},
-    json::Json,
 };
 
 /// How many requests may be asked to make one small.

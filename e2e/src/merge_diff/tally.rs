@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{compare::Verdict, json::Json};
+use baton_testbed::Json;
+
+use super::compare::Verdict;
 
 /// Counts of one kind of question.
 #[derive(Clone, Debug, Default)]

@@ -7,15 +7,17 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use baton_testbed::Json;
+
 use crate::{
-    assets::Release,
     merge_diff::{
-        Error, Json, Peer, ProcessPeer, corpus,
+        Error, Peer, ProcessPeer, corpus,
         generate::Level,
         peer::Batch,
         releases::{self, Answered},
         run::{Options, Progress, STEPS, Sides, run},
     },
+    oracle::Release,
 };
 
 /// How many cases of the corpus are asked at a time.

@@ -7,8 +7,9 @@ use std::{
     process::Command,
 };
 
+use baton_testbed::workspace;
+
 use super::{Error, Mutation};
-use crate::merge_diff::workspace;
 
 /// What the sandbox has of the workspace's packages.
 const MEMBERS: &str = r#"members = ["merge", "merge/driver"]"#;

@@ -8,9 +8,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use baton_testbed::{Error, process};
 use serde::Deserialize;
-
-use crate::{Error, process};
 
 /// The binary's name, and that of its target.
 const NAME: &str = "baton";

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use baton_testbed::{ControlPlane, Error, definition};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{Patch, PatchParams},
@@ -14,8 +15,6 @@ use kube::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
-
-use crate::{ControlPlane, Error, definition};
 
 /// The field manager of all that this crate applies.
 const MANAGER: &str = "baton-e2e";

@@ -3,7 +3,6 @@
 
 mod binary;
 mod install;
-mod metrics;
 mod mismatches;
 
 use std::{
@@ -14,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use self::metrics::Metrics;
+use baton_testbed::{ControlPlane, Error, Metrics, Process, cpu_time, net};
+
 use self::mismatches::MismatchCheck;
-use crate::{ControlPlane, Error, Process, cpu_time, net};
 
 /// How long the operator may take until it is ready.
 const READY: Duration = Duration::from_mins(1);
@@ -44,7 +43,7 @@ pub struct OperatorOptions {
     pub args: Vec<String>,
     /// More environment variables.
     pub env: Vec<(String, String)>,
-    /// The URL at which it finds the API server, such as that of a [`Proxy`](crate::Proxy); the server's own if absent.
+    /// The URL at which it finds the API server, such as that of a [`Proxy`](baton_testbed::Proxy); the server's own if absent.
     pub api_server: Option<String>,
     /// Whether it may log that the server did something else than was predicted; otherwise that is a panic when it is
     /// stopped or dropped.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{ControlPlane, Error};
+use baton_testbed::{ControlPlane, Error};
 
 /// The controllers without which a cluster isn't of use, and those that make a Deployment available. Nobody scales,
 /// evicts or collects anything here.
@@ -12,7 +12,7 @@ const CONTROLLERS: &str =
 /// Starts it.
 ///
 /// # Errors
-/// As [`Options::start`](crate::Options::start).
+/// As [`Options::start`](baton_testbed::Options::start).
 pub async fn start() -> Result<ControlPlane, Error> {
     let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/resync_bench/audit-policy.yaml");
     ControlPlane::options()

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{ControlPlane, Error, Operator, assets::Program, cpu_time};
+use baton_testbed::{ControlPlane, Error, assets::Program, cpu_time};
+
+use crate::Operator;
 
 /// How often the operator's metrics are looked at, here and while nothing happens.
 const POLL: Duration = Duration::from_millis(25);

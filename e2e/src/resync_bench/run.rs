@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_crd::Workload;
+use baton_testbed::{ControlPlane, Error};
 use kube::Api;
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
     measure::{Cpu, Effort, Figures, Meter},
     workloads,
 };
-use crate::{ControlPlane, Error, Operator, OperatorOptions};
+use crate::{Operator, OperatorOptions};
 
 /// How long the Workloads may take until all are ready.
 const READY: Duration = Duration::from_mins(20);

@@ -1,11 +1,12 @@
 //! What came out, laid out for eyes: for one Workload in one resync.
 
+use baton_testbed::units::time;
+
 use super::{
     measure::{Cpu, Effort, Figures},
     run::{Outcome, Side},
     workloads::CHILDREN,
 };
-use crate::merge_bench::table::time;
 
 /// The width of the column that says what is measured, and of each that says how much.
 const COLUMNS: (usize, usize) = (22, 18);

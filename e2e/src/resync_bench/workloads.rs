@@ -2,14 +2,13 @@
 //! doesn't know what is done to them.
 
 use baton_crd::{Workload, condition};
+use baton_testbed::Error;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::{
     Api,
     api::{ListParams, PostParams},
 };
 use serde_json::json;
-
-use crate::Error;
 
 /// How many children each Workload has.
 pub const CHILDREN: usize = 3;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use baton_testbed::{Json, prediction::response};
+
 use super::{body, owners, path, show};
-use crate::{merge_diff::Json, transcripts::answer};
 
 /// What a step expects of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,7 +102,7 @@ impl Expected {
 /// The managers and fields that a `409 Conflict` tells, the manager with its subresource.
 fn conflicts(status: &Json) -> BTreeSet<(String, String)> {
     let Ok(status) = serde_json::from_str(&status.to_string()) else { return BTreeSet::new() };
-    let answer = answer::refused(&status);
+    let answer = response::refused(&status);
     let text =
         |row: &Json, member: &str| row.get(member).and_then(Json::as_str).unwrap_or_default().to_owned();
     let row = |row: &Json| {

@@ -1,8 +1,8 @@
 //! Bodies: what a scenario writes down, and what is sent.
 
-use crate::{
-    merge_diff::Json,
-    transcripts::{Method, Owners, Resource, perform},
+use baton_testbed::{
+    Json,
+    prediction::{Method, Owners, Resource, edit::perform},
 };
 
 /// A document of a scenario: YAML, and so JSON too.

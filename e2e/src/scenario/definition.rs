@@ -1,10 +1,11 @@
 //! CustomResourceDefinitions as scenarios write them: a kind and what its versions' schemas say.
 
-use super::body;
-use crate::{
-    merge_diff::Json,
-    transcripts::{Resource, Schema},
+use baton_testbed::{
+    Json,
+    prediction::{Resource, Schema},
 };
+
+use super::body;
 
 /// The group of all custom resources that scenarios define.
 const GROUP: &str = "example.com";

@@ -1,7 +1,8 @@
 //! What a scenario expects of its subject, as it was last seen.
 
+use baton_testbed::Json;
+
 use super::{Scene, body, owners, owners::Owner, path, show};
-use crate::merge_diff::Json;
 
 impl Scene {
     /// The value at a path of the subject, spelled as in conflicts.

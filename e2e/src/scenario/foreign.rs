@@ -3,6 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use baton_testbed::{
+    Json,
+    prediction::{Method, Verdict, Write, response},
+};
 use jiff::Timestamp;
 use kube::core::Status;
 
@@ -15,10 +19,6 @@ use super::{
     show::{self, Failure},
     stage::{PATIENCE, PAUSE},
     step,
-};
-use crate::{
-    merge_diff::Json,
-    transcripts::{Method, Write, answer, judge::Verdict},
 };
 
 /// How far a request's own time may be from the one that the object bears.
@@ -134,7 +134,7 @@ impl Scene {
         let what = step::told(write.method, &manager, write.subresource);
         let sentence = by.map_or_else(|| what.clone(), |by| format!("{by}: {what}"));
         if let Some(Verdict::Mismatch(difference)) = verdict {
-            let refusal = outcome.err().map(answer::refused);
+            let refusal = outcome.err().map(response::refused);
             let failure = Failure {
                 scenario: self.title(),
                 sentence: &sentence,

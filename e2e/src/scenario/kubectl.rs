@@ -6,13 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use baton_testbed::{AuditEntry, Json, Mark, Output};
+
 use super::{
     body,
     scene::{Scene, failed},
     show,
     stage::PAUSE,
 };
-use crate::{AuditEntry, Mark, kubectl::Output, merge_diff::Json};
 
 /// How long the line of a request that was answered may keep one waiting.
 const LATE: Duration = Duration::from_secs(10);
@@ -63,7 +64,7 @@ impl Kubectl<'_> {
     }
 
     /// What is to be run.
-    pub(super) fn command(&self) -> crate::Kubectl {
+    pub(super) fn command(&self) -> baton_testbed::Kubectl {
         let args = self.args.iter().map(String::as_str).chain(["--namespace", self.scene.namespace()]);
         let command = self.scene.stage().control_plane().kubectl_command(args).unwrap_or_else(failed);
         match &self.input {

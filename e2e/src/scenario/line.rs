@@ -1,13 +1,13 @@
 //! Lines of the audit log, as far as they tell of writes. Their field sets keep their order.
 
+use baton_testbed::{
+    Json,
+    prediction::{Method, Resource, Write},
+    query,
+};
 use kube::core::Status;
 
 use super::{body, manager::Manager};
-use crate::{
-    merge_diff::Json,
-    query,
-    transcripts::{Method, Resource, Write},
-};
 
 /// A line of the audit log.
 pub(super) struct Line(pub(super) Json);

@@ -12,7 +12,7 @@
 //!         .conflicts_with("kube-controller-manager", ".data.key")
 //!         .await;
 //! }
-//! # async fn example() -> Result<(), baton_e2e::Error> {
+//! # async fn example() -> Result<(), baton_testbed::Error> {
 //! let stage = Arc::new(Stage::start().await?);
 //! let mut scene = Scene::open(&stage, "example").await?;
 //! who_changes_a_value_owns_it(&mut scene).await;

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use baton_merge::{Arena, fieldpath::FieldSet};
-
-use crate::merge_diff::Json;
+use baton_testbed::Json;
 
 /// One field manager of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Values by the paths that conflicts are told with: `.spec.containers[name="app"].image`, `.metadata.finalizers[="a/b"]`.
 
-use crate::merge_diff::Json;
+use baton_testbed::Json;
 
 /// The value at a path, spelled as the API server spells it in a conflict. Names of members may contain dots: the longest
 /// name that fits is meant.

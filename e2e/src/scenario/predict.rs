@@ -1,18 +1,15 @@
 //! Holds what the merge core predicts against what the server did, for one write.
 
-use jiff::Timestamp;
-
-use super::stage::Stage;
-use crate::{
-    Error,
-    merge_diff::Json,
-    transcripts::{
-        Method, Resource, Write, answer,
-        judge::{Verdict, judge},
-        question::{Answered, question},
+use baton_testbed::{
+    Error, Json,
+    prediction::{
+        Answered, Method, Resource, Verdict, Write, judge, question, response,
         time::{seconds, time_of},
     },
 };
+use jiff::Timestamp;
+
+use super::stage::Stage;
 
 /// A write, and what came of it.
 pub(super) struct Done<'a> {
@@ -62,8 +59,8 @@ impl Done<'_> {
         let answered = Answered { live: self.before, after, changed, now: &now };
         let Some(question) = question(self.resource, self.write, &answered) else { return Ok(None) };
         let recorded = match self.outcome {
-            Ok(after) => answer::done(self.write, changed, after),
-            Err(status) => answer::refused(status),
+            Ok(after) => response::done(self.write, changed, after),
+            Err(status) => response::refused(status),
         };
         let prediction = stage.predict(&question)?;
         let verdict = judge(&question, &recorded, &prediction);

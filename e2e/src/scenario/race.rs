@@ -1,13 +1,13 @@
 //! Writes that are sent at the same time, so that nobody can say which comes first. Each that is done is predicted all the
 //! same, afterwards, in the order in which the server did them.
 
+use baton_testbed::{Json, raw::Request};
 use futures::{FutureExt as _, future::join_all};
 
 use super::{
     Kubectl, Step,
     scene::{Scene, failed},
 };
-use crate::{merge_diff::Json, raw::Request};
 
 /// A write that is sent together with others.
 #[must_use = "a rival does nothing until it runs against others"]
@@ -19,7 +19,7 @@ pub struct Rival {
 
 enum Sent {
     Request(Request),
-    Kubectl(crate::Kubectl),
+    Kubectl(baton_testbed::Kubectl),
 }
 
 /// What came of writes that were sent at the same time, in the order in which they were told.

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use crate::{merge_diff::Json, transcripts::judge::Verdict};
+use baton_testbed::{Json, prediction::Verdict};
 
 /// One step, as a reader wants to see it.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! A dry run, and then the same for real: both answers have to be the same, but for what only a server decides.
 
+use baton_testbed::Json;
+
 use super::{
     Answered, Scene, Step,
     show::{self, Failure},
 };
-use crate::merge_diff::Json;
 
 /// What was answered to a write that was tried before it was made.
 #[derive(Clone, Debug)]

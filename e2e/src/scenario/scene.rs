@@ -6,13 +6,14 @@ use std::{
     time::Duration,
 };
 
+use baton_testbed::{Error, Json, Mark, poll, prediction::Resource, raw::Request};
+
 use super::{
     Definition, Kind, Recorded, Stage, body,
     kinds::builtin,
     owners, path, show,
     stage::{PATIENCE, PAUSE},
 };
-use crate::{Error, Mark, merge_diff::Json, poll, raw::Request, transcripts::Resource};
 
 /// The name of an object that isn't given another.
 const NAME: &str = "example";

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::merge_diff::Json;
+use baton_testbed::Json;
 
 /// The widest column, in characters. What is longer is cut.
 const WIDEST: usize = 78;

@@ -12,17 +12,16 @@ use std::{
 };
 
 use baton_merge_driver::Session;
+use baton_testbed::{
+    ControlPlane, Error, Json, definition, poll,
+    prediction::{Resource, Schema},
+    raw::{Request, openapi_document},
+    workspace,
+};
 use kube::Client;
 use tempfile::NamedTempFile;
 
 use super::{Definition, kinds::BuiltIn, record::Tally};
-use crate::{
-    ControlPlane, Error, definition,
-    merge_diff::{Json, workspace},
-    poll,
-    raw::{Request, openapi_document},
-    transcripts::{Resource, Schema},
-};
 
 /// Without the other controllers nobody else writes to what scenarios are about.
 const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller,\

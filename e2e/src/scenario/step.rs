@@ -2,6 +2,12 @@
 
 use std::{collections::BTreeSet, future::IntoFuture, pin::Pin};
 
+use baton_testbed::{
+    Json,
+    prediction::{Method, Resource, Verdict, Write, response},
+    query,
+    raw::{Answer, Reply, Request},
+};
 use jiff::Timestamp;
 
 use super::{
@@ -12,12 +18,6 @@ use super::{
     record::Recorded,
     scene::Scene,
     show::{self, Failure},
-};
-use crate::{
-    merge_diff::Json,
-    query,
-    raw::{Answer, Reply, Request},
-    transcripts::{Method, Resource, Write, answer, judge::Verdict},
 };
 
 /// A write that hasn't been sent yet. Awaiting it sends it.
@@ -343,7 +343,7 @@ pub(super) fn told(method: Method, manager: &Manager, subresource: &str) -> Stri
 fn without(object: &Json, members: &[Vec<String>]) -> Json {
     let mut object = object.clone();
     for member in members {
-        crate::transcripts::remove(&mut object, member);
+        baton_testbed::prediction::edit::remove(&mut object, member);
     }
     object
 }
@@ -351,7 +351,7 @@ fn without(object: &Json, members: &[Vec<String>]) -> Json {
 /// What a reader of a failure wants to see of the answer: the object as it is now, or the refusal.
 fn outcome_shown(result: &Answer, answered: &Answered, after: Option<&Json>) -> Json {
     match (result, after) {
-        (Err(status), _) => answer::refused(status),
+        (Err(status), _) => response::refused(status),
         (Ok(_), Some(after)) => after.clone(),
         (Ok(_), None) => answered.body.clone(),
     }

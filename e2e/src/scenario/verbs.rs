@@ -1,10 +1,11 @@
 //! How a scenario writes to its subject: each verb begins a step.
 
-use super::{Manager, Scene, Step, body, nobody, step::KindOfWrite};
-use crate::{
-    merge_diff::Json,
-    transcripts::{Method, overlaid},
+use baton_testbed::{
+    Json,
+    prediction::{Method, edit::overlaid},
 };
+
+use super::{Manager, Scene, Step, body, nobody, step::KindOfWrite};
 
 impl Scene {
     /// Server-side apply.

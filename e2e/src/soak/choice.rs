@@ -2,8 +2,9 @@
 
 use std::{fmt, time::Duration};
 
+use baton_testbed::Random;
+
 use super::seen::{Limits, Scaling, Wish};
-use crate::merge_diff::random::Random;
 
 /// What one pod is meant to use, in millicores: loads are multiples of it. Far enough from each other for the autoscaler's
 /// tolerance of a tenth, as long as numbers have one digit.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use baton_crd::Workload;
+use baton_testbed::Error;
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
@@ -18,7 +19,6 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::seen::{self, Seen, Sighting};
-use crate::Error;
 
 /// How long one watch lasts, in seconds; the next goes on from there.
 const WATCH: u32 = 240;

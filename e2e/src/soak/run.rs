@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use baton_testbed::{ControlPlane, Error, MetricsApi, Random};
+
 use super::{
     choice::{self, Kind},
     judge::{self, Judgement, Violation},
@@ -12,7 +14,7 @@ use super::{
     story,
     user::{Diary, User},
 };
-use crate::{ControlPlane, Error, MetricsApi, Operator, OperatorOptions, merge_diff::random::Random};
+use crate::{Operator, OperatorOptions};
 
 /// How often the judge looks, and something is said.
 const LOOK: Duration = Duration::from_secs(5);

@@ -3,12 +3,13 @@
 
 use std::fmt::Write as _;
 
+use baton_testbed::AuditEntries;
+
 use super::{
     judge::Violation,
     seen::{Seen, Sighting},
     user::Entry,
 };
-use crate::AuditEntries;
 
 /// The story of the Workload that a violation is about.
 pub(super) fn tell(

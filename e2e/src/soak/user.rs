@@ -7,7 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_crd::Workload;
+use baton_crd::{Workload, labels};
+use baton_testbed::{Error, MetricsApi};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Api, Client,
@@ -20,7 +21,6 @@ use super::{
     choice::{Choice, Kind, PER_POD},
     seen::{Limits, Scaling, Wish},
 };
-use crate::{Error, MetricsApi};
 
 /// The field manager of the users.
 const MANAGER: &str = "user";
@@ -94,7 +94,7 @@ impl<'a> User<'a> {
     /// Sets the load, in pods.
     pub(super) fn load(&self, pods: u32) {
         self.diary.write(&self.name, None, format!("load for {pods} pods"));
-        self.metrics.set_cpu(self.namespace, &self.name, pods * PER_POD);
+        self.metrics.set_cpu(self.namespace, &format!("{}={}", labels::WORKLOAD, self.name), pods * PER_POD);
     }
 
     /// Applies the Workload.

@@ -3,25 +3,19 @@
 use std::time::Duration;
 
 use baton_merge_driver::Session;
+use baton_testbed::{
+    Error, Json, Random,
+    prediction::{
+        Answered, Verdict, Write, question,
+        response::{done, refused},
+        time::{seconds, time_of},
+        version_of,
+    },
+};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 
-use super::{
-    answer::{done, refused},
-    judge::Verdict,
-    kinds::Kind,
-    question::{Answered, question, version_of},
-    sequence::Sequence,
-    server::Server,
-    tally::Tally,
-    time::{seconds, time_of},
-    transcript::Step,
-    write::Write,
-};
-use crate::{
-    Error,
-    merge_diff::{json::Json, random::Random},
-};
+use super::{kinds::Kind, sequence::Sequence, server::Server, tally::Tally, transcript::Step};
 
 /// How often a creation is tried.
 const CREATIONS: usize = 4;

@@ -3,12 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    edit::{at_mut, overlaid, places, pointer, remove, reorder},
-    kinds::Kind,
-    write::{Method, Owners, Write},
+use baton_testbed::{
+    Json, Random,
+    prediction::{
+        Method, Owners, Write,
+        edit::{at_mut, overlaid, remove},
+    },
 };
-use crate::merge_diff::{json::Json, random::Random};
+
+use super::{
+    edit::{places, pointer, reorder},
+    kinds::Kind,
+};
 
 /// Who applies. `kubectl` is treated by the server in a way of its own.
 const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];

@@ -2,18 +2,15 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use baton_testbed::{
+    ControlPlane, Error, Json, definition,
+    prediction::{Method, Resource, Schema, Write},
+    raw::{Answer, Request, openapi_document},
+    workspace,
+};
 use kube::Client;
 
-use super::{
-    kinds::{Kind, Source},
-    resource::{Resource, Schema},
-    write::{Method, Write},
-};
-use crate::{
-    ControlPlane, Error, definition,
-    merge_diff::{json::Json, workspace},
-    raw::{Answer, Request, openapi_document},
-};
+use super::kinds::{Kind, Source};
 
 /// Controllers of the control plane that never touch what is written here: without the others nothing else writes.
 const CONTROLLERS: &str =

@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{judge::Verdict, transcript::Step};
-use crate::merge_diff::json::Json;
+use baton_testbed::{Json, prediction::Verdict};
+
+use super::transcript::Step;
 
 /// What became of some predictions.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,11 +6,10 @@ use std::{
 };
 
 use baton_merge_driver::Session;
-
-use super::judge::{Verdict, judge};
-use crate::{
-    Error,
-    merge_diff::{json::Json, workspace},
+use baton_testbed::{
+    Error, Json,
+    prediction::{Verdict, judge},
+    workspace,
 };
 
 /// The OpenAPI documents that are kept, relative to the workspace.

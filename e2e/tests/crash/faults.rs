@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_e2e::{Action, ControlPlane, Proxy, RequestInfo};
+use baton_testbed::{Action, ControlPlane, Proxy, RequestInfo};
 use kube::{
     Client,
     api::{Patch, PatchParams, Request},

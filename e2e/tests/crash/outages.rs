@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_e2e::{Action, ControlPlane, Proxy};
+use baton_testbed::{Action, ControlPlane, Proxy};
 
 use crate::{scenario, stage::Stage};
 

@@ -7,7 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_e2e::{ControlPlane, Crash, CrashPoint, CutRequest, Operator, Proxy, Side};
+use baton_e2e::Operator;
+use baton_testbed::{ControlPlane, Crash, CrashPoint, CutRequest, Proxy, Side};
 use futures::future::{self, Either};
 use tokio::sync::Semaphore;
 

@@ -3,7 +3,8 @@
 use std::{fmt::Debug, time::Duration};
 
 use baton_crd::Workload;
-use baton_e2e::{ControlPlane, Holder, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch, poll};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::{ControlPlane, Holder, Namespace, Proxy, ReplicaWatch, poll};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Api, Client, Resource,

@@ -4,7 +4,8 @@ use std::{fmt::Debug, time::Duration};
 
 use baton_controller::permissions::{LEASE, PERMISSIONS, Scope};
 use baton_crd::{HandoverPhase, Workload};
-use baton_e2e::{ControlPlane, Namespace, Operator, OperatorOptions, Proxy, ReplicaWatch, poll};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::{ControlPlane, Namespace, Proxy, ReplicaWatch, poll};
 use k8s_openapi::api::{
     coordination::v1::Lease,
     rbac::v1::{Role, RoleBinding},

@@ -9,7 +9,8 @@ use std::{
 };
 
 use baton_crd::HandoverPhase::{Fixed, HandedOver};
-use baton_e2e::{Action, Operator, Proxy, ReplicaWatch};
+use baton_e2e::Operator;
+use baton_testbed::{Action, Proxy, ReplicaWatch};
 use jiff::Timestamp;
 use serde_json::json;
 

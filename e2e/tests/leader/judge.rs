@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_e2e::{AuditEntries, AuditEntry};
+use baton_testbed::{AuditEntries, AuditEntry};
 use jiff::Timestamp;
 
 use crate::candidates::Candidates;

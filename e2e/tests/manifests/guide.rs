@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use baton_e2e::{ControlPlane, Operator, OperatorOptions, guide, poll};
+use baton_e2e::{Operator, OperatorOptions, guide};
+use baton_testbed::{ControlPlane, poll};
 use serde_json::Value;
 
 use super::{

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use baton_e2e::assets;
+use baton_testbed::assets;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use baton_e2e::assets::{self, Assets, Program};
+use baton_testbed::assets::{self, Assets, Program};
 use serde::Deserialize as _;
 use serde_json::Value;
 

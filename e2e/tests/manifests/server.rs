@@ -1,6 +1,7 @@
 //! The API server takes every installation, without a warning, and its pods are admitted.
 
-use baton_e2e::{ControlPlane, guide};
+use baton_e2e::guide;
+use baton_testbed::ControlPlane;
 use tokio::sync::Mutex;
 
 use super::objects::{INSTALLATIONS, Installation, helm, repository};

@@ -1,6 +1,6 @@
 //! The real autoscaler on real load: the number goes over to it and comes back, and never falls below what was asked for.
 
-use baton_e2e::ReplicaWatch;
+use baton_testbed::ReplicaWatch;
 
 use crate::{
     stage::Stage,

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use baton_e2e::installed;
 use kube::ResourceExt as _;
 
 use crate::{
@@ -15,7 +16,7 @@ async fn another_replica_leads_when_the_leaders_pod_is_deleted_or_killed() {
     stage.install().await;
     let web = Web::start(&stage, WEB).await;
     for (replicas, how) in [(3, "deleted"), (4, "killed")] {
-        let pod = stage.node.baton_leader().await.unwrap();
+        let pod = installed::leader(&stage.node).await.unwrap();
         let leader = pod.name_any();
         let began = Instant::now();
         if how == "deleted" {

@@ -1,6 +1,6 @@
 //! What Baton costs while nothing happens, by the kubelet's figures.
 
-use baton_e2e::node::Usage;
+use baton_testbed::node::Usage;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::stage::{HOME, Stage};

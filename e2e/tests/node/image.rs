@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use baton_e2e::node::Image;
+use baton_testbed::node::Image;
 use serde_json::Value;
 
 use crate::stage::{Stage, VERSION};
@@ -13,7 +13,7 @@ const LIMIT: u64 = 15_000_000;
 #[tokio::test]
 async fn the_image_is_small_and_holds_one_file_that_runs_as_nobody() {
     let Some(stage) = Stage::enter("image").await else { return };
-    let image = Image::baton(VERSION).unwrap();
+    let image = baton_e2e::image(VERSION).unwrap();
     let size = image.archive().metadata().unwrap().len();
     stage.tell(&format!("the image has {size} bytes"));
     assert!(size < LIMIT, "{size} bytes");

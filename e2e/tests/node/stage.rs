@@ -8,8 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use baton_e2e::node::{HOME, USER};
-use baton_e2e::{ControlPlane, Error, Namespace, Node, guide, node::Image, poll};
+pub use baton_e2e::installed::{HOME, USER};
+use baton_e2e::{guide, image, installed};
+use baton_testbed::{ControlPlane, Error, Namespace, Node, node::Image, poll};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
@@ -36,7 +37,7 @@ impl Stage {
             say(&format!("skipped {name}: BATON_E2E_NODE=skip"));
             return None;
         }
-        if let Err(reason) = baton_e2e::node::available() {
+        if let Err(reason) = baton_testbed::node::available() {
             assert!(wish != "require", "BATON_E2E_NODE=require, but {reason}");
             say(&format!("skipped {name}: {reason}"));
             return None;
@@ -106,7 +107,7 @@ impl Stage {
 
     /// Waits until all replicas of Baton that are wanted are there and ready.
     pub async fn running(&self) {
-        let outcome = self.node.baton_is_ready().await;
+        let outcome = installed::is_ready(&self.node).await;
         self.or_report(outcome).await;
     }
 
@@ -173,7 +174,7 @@ async fn start() -> Node {
     let began = Instant::now();
     let build = || {
         let sample = Image::web_in_place_of("docker.io/library/nginx:1.29");
-        [Image::baton(VERSION), Image::baton(NEXT), Image::web(), sample].map(Result::unwrap)
+        [image(VERSION), image(NEXT), Image::web(), sample].map(Result::unwrap)
     };
     let images = tokio::task::spawn_blocking(build).await.unwrap();
     let (images_took, began) = (began.elapsed(), Instant::now());

@@ -1,6 +1,6 @@
 //! Another version of Baton, and the one before again, while a number is on its way to an autoscaler.
 
-use baton_e2e::ReplicaWatch;
+use baton_testbed::ReplicaWatch;
 
 use crate::{
     stage::{HOME, NEXT, Stage, USER, VERSION},

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, net::SocketAddr};
 
-use baton_e2e::Namespace;
+use baton_testbed::Namespace;
 use serde_json::Value;
 
 use crate::stage::Stage;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use baton_controller::{child::ChildKind, live::Live};
-use baton_e2e::ReplicaWatch;
+use baton_testbed::ReplicaWatch;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, ResourceExt,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_controller::child::ChildKind;
-use baton_e2e::AuditEntries;
+use baton_testbed::AuditEntries;
 use jiff::SignedDuration;
 use kube::{
     Api,

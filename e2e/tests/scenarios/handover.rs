@@ -1,7 +1,7 @@
 //! `spec.replicas` goes to the autoscaler and comes back; a watcher sees every value on the way.
 
 use baton_controller::child::ChildKind;
-use baton_e2e::ReplicaWatch;
+use baton_testbed::ReplicaWatch;
 use serde_json::json;
 
 use crate::scene::{Scene, entries_of, replicas};

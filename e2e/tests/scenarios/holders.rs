@@ -3,7 +3,7 @@
 
 use baton_controller::child::ChildKind;
 use baton_crd::HandoverPhase;
-use baton_e2e::ReplicaWatch;
+use baton_testbed::ReplicaWatch;
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams},

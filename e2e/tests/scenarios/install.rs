@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baton_e2e::ControlPlane;
+use baton_testbed::ControlPlane;
 
 #[tokio::test]
 async fn one_kubectl_apply_installs_the_operator_with_its_permissions() {

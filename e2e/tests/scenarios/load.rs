@@ -2,7 +2,9 @@
 //! and that Baton's part in it never costs a replica.
 
 use baton_controller::child::ChildKind;
-use baton_e2e::{MetricsApi, OperatorOptions, ReplicaWatch};
+use baton_crd::labels;
+use baton_e2e::OperatorOptions;
+use baton_testbed::{MetricsApi, ReplicaWatch};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::{
     Api,
@@ -41,7 +43,7 @@ impl Stage {
 
     /// From now on there is work for so many pods.
     fn load(&self, pods: u32) {
-        self.metrics.set_cpu(self.scene.ns(), "web", pods * PER_POD);
+        self.metrics.set_cpu(self.scene.ns(), &format!("{}=web", labels::WORKLOAD), pods * PER_POD);
     }
 
     async fn apply(&self, mut spec: Value) {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_controller::child::ChildKind;
 use baton_crd::{DryRun, HandoverPhase, PlannedAction, PlannedChild};
-use baton_e2e::AuditEntry;
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
     value::Value as Tree,
 };
+use baton_testbed::AuditEntry;
 use kube::{
     api::{Patch, PatchParams, PostParams},
     core::DynamicObject,

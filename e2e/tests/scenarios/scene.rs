@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::Workload;
-use baton_e2e::{AuditEntries, ControlPlane, Mark, Namespace, Operator, OperatorOptions, poll};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::{AuditEntries, ControlPlane, Mark, Namespace, poll};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
     Api, Client,

@@ -7,7 +7,8 @@ use std::sync::{
 };
 
 use baton_controller::child::ChildKind;
-use baton_e2e::{Action, ControlPlane, OperatorOptions, Proxy, RequestInfo};
+use baton_e2e::OperatorOptions;
+use baton_testbed::{Action, ControlPlane, Proxy, RequestInfo};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 

@@ -9,7 +9,8 @@ use std::{
 };
 
 use baton_crd::Workload;
-use baton_e2e::{Action, ControlPlane, Operator, OperatorOptions, Proxy};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::{Action, ControlPlane, Proxy};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, ResourceExt,

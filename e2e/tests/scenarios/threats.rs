@@ -9,7 +9,7 @@ use std::{
 
 use baton_controller::{HANDOVER_MANAGER, child::ChildKind};
 use baton_crd::Workload;
-use baton_e2e::AuditEntry;
+use baton_testbed::AuditEntry;
 use k8s_openapi::api::{
     core::v1::{Event, Namespace, Pod},
     rbac::v1::{Role, RoleBinding},

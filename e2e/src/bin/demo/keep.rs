@@ -1,7 +1,7 @@
 //! Leaves the cluster and the operator running, and says how to use and stop them.
 
 use anyhow::bail;
-use baton_e2e::assets::{Assets, Program};
+use baton_testbed::assets::{Assets, Program};
 
 use crate::{
     print,

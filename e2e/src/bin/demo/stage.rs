@@ -6,9 +6,10 @@ use anyhow::ensure;
 use baton_controller::{child::ChildKind, live::Live};
 use baton_crd::{Workload, condition};
 use baton_e2e::{
-    ControlPlane, Metrics, Namespace, Node, Operator,
-    node::{self, HOME},
+    Operator,
+    installed::{self, HOME},
 };
+use baton_testbed::{ControlPlane, Metrics, Namespace, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, Client};
 
@@ -61,7 +62,7 @@ impl Stage {
     pub(crate) fn user(&self) -> &str {
         match &self.ground {
             Ground::Played { operator, .. } => operator.user(),
-            Ground::Real(_) => node::USER,
+            Ground::Real(_) => installed::USER,
         }
     }
 
@@ -70,7 +71,7 @@ impl Stage {
         match &self.ground {
             Ground::Played { operator, .. } => Ok(operator.metrics().await?),
             Ground::Real(node) => {
-                let status = node.baton_leader().await?.status.unwrap_or_default();
+                let status = installed::leader(node).await?.status.unwrap_or_default();
                 let address = format!("{}:8080", status.pod_ip.unwrap_or_default()).parse()?;
                 Ok(node.metrics(address).await?)
             }
@@ -82,7 +83,7 @@ impl Stage {
         match &self.ground {
             Ground::Played { operator, .. } => operator.look_again()?,
             Ground::Real(node) => {
-                let status = node.baton_leader().await?.status.unwrap_or_default();
+                let status = installed::leader(node).await?.status.unwrap_or_default();
                 let containers = status.container_statuses.unwrap_or_default();
                 let container = containers.into_iter().find_map(|container| container.container_id);
                 node.signal(&container.unwrap_or_default(), "HUP")?;

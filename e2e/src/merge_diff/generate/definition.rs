@@ -1,8 +1,9 @@
 //! Definitions of custom resources by chance, with every word of a schema that says how values merge, and now and then a schema
 //! that isn't structural. How a server reads them is the business of those who are asked.
 
+use baton_testbed::{Json, Random};
+
 use super::schema::{KEYS, NAMES};
-use crate::merge_diff::{json::Json, random::Random};
 
 /// The group of what is defined here.
 pub const GROUP: &str = "chance.baton.rs";

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use baton_testbed::{Json, Random};
+
 use super::{
     Scenario,
     schema::Releases,
     set,
     value::{Taste, Values, stray},
 };
-use crate::merge_diff::{json::Json, random::Random};
 
 /// Questions about typed values of one schema.
 pub struct TypedValues {

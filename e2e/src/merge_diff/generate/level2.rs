@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use baton_testbed::{Json, Random};
+
 use super::{
     Scenario,
     schema::Releases,
     set,
     value::{Taste, Values},
 };
-use crate::merge_diff::{json::Json, random::Random};
 
 /// Few, so that they meet.
 const MANAGERS: [&str; 4] = ["alice", "bob", "carol", "dave"];

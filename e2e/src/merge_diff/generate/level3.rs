@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use baton_testbed::{Json, Random};
+
 use super::{
     Scenario,
     level2::{overlaid, part},
@@ -10,7 +12,6 @@ use super::{
     set,
     value::{Taste, Values},
 };
-use crate::merge_diff::{json::Json, random::Random};
 
 /// Who applies. One of them is kubectl, which the server treats in a way of its own.
 const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];

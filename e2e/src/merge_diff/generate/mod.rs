@@ -12,13 +12,12 @@ pub mod value;
 
 use std::sync::Arc;
 
+use baton_testbed::{Json, Random};
 use level1::{Odd, TypedValues};
 use level2::Updates;
 use level3::Writes;
 use openapi::{Kind, defined, kinds};
 use schema::Releases;
-
-use super::{json::Json, random::Random};
 
 /// A few requests that belong together.
 pub trait Scenario: Send {

@@ -6,11 +6,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use baton_testbed::{Json, workspace};
+
 use super::{
     definition,
     schema::{Atom, Field, List, Map, Scalar, Schema, TypeRef},
 };
-use crate::merge_diff::{json::Json, workspace};
 
 /// A kind that objects are made of.
 pub struct Kind {
@@ -424,10 +425,8 @@ fn strings(name: &str, format: Option<&str>) -> Atom {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::merge_diff::{
-        generate::value::{Taste, Values},
-        random::Random,
-    };
+    use crate::merge_diff::generate::value::{Taste, Values};
+    use baton_testbed::Random;
 
     #[test]
     fn objects_of_every_kind_have_the_fields_that_people_set() {

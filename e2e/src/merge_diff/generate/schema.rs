@@ -1,11 +1,12 @@
 //! Schemas as the generators see them: enough to make values, and to write them down for a request. It is no
 //! implementation of schemas: nothing is checked, and odd ones are made on purpose.
 
+use baton_testbed::{Json, Random};
+
 use super::{
     definition,
     openapi::{self, Versions},
 };
-use crate::merge_diff::{json::Json, random::Random};
 
 /// Named types, the first of which is the one that requests are about.
 #[derive(Clone, Debug, Default)]

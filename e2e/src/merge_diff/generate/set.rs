@@ -1,7 +1,8 @@
 //! Field sets in the form of FieldsV1: some that a server could have written, and some that nobody should write.
 
+use baton_testbed::{Json, Random};
+
 use super::schema::{Schema, TypeRef};
-use crate::merge_diff::{json::Json, random::Random};
 
 /// A set over some of the paths of `value`, in the order of the value.
 pub fn of_value(random: &mut Random, schema: &Schema, of: &TypeRef, value: &Json) -> Json {

@@ -1,11 +1,9 @@
 //! Values of a type, and values that differ little from others: most of what is interesting in a merge lies where two
 //! values share much.
 
+use baton_testbed::{Json, Number, Random};
+
 use super::schema::{Atom, List, Map, Scalar, Schema, TypeRef};
-use crate::merge_diff::{
-    json::{Json, Number},
-    random::Random,
-};
 
 /// How far values stray from their type.
 #[derive(Clone, Copy, Debug)]

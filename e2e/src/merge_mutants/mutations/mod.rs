@@ -60,7 +60,7 @@ mod tests {
     use std::{collections::BTreeSet, fs};
 
     use super::*;
-    use crate::merge_diff::workspace;
+    use baton_testbed::workspace;
 
     #[test]
     fn every_mutation_has_a_name_of_its_own_and_fits_the_source() {

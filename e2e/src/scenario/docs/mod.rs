@@ -5,7 +5,7 @@ pub mod tutorial;
 
 use std::{env, fs, path::PathBuf};
 
-use crate::{Error, merge_diff::workspace};
+use baton_testbed::{Error, workspace};
 
 /// The environment variable that has documents written instead of compared.
 pub const WRITE_DOCS: &str = "BATON_WRITE_DOCS";

@@ -5,8 +5,9 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
+use baton_testbed::Json;
+
 use super::super::{Recorded, owners, show::yaml};
-use crate::merge_diff::Json;
 
 const BEGIN: &str = "<!-- scenario ";
 const END: &str = "<!-- end -->";

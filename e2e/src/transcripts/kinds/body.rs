@@ -1,6 +1,6 @@
 //! Words to describe bodies with: which members an object may have, and what they may be. It knows no kind.
 
-use crate::merge_diff::{json::Json, random::Random};
+use baton_testbed::{Json, Random};
 
 /// When a member is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

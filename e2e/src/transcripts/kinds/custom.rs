@@ -1,5 +1,7 @@
 //! Custom resources: one with every marker that a schema may have, in three versions, and Baton's own Workload.
 
+use baton_testbed::Json;
+
 use super::{
     Kind, Source,
     body::{
@@ -7,7 +9,6 @@ use super::{
         Chance::{Maybe, Needed, Seldom},
     },
 };
-use crate::merge_diff::json::Json;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind {

@@ -7,8 +7,9 @@ mod network;
 mod plain;
 mod pods;
 
+use baton_testbed::{Json, Random};
+
 use self::body::Body;
-use crate::merge_diff::{json::Json, random::Random};
 
 /// A kind of objects.
 #[derive(Clone, Copy, Debug)]

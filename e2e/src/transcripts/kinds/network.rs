@@ -1,5 +1,7 @@
 //! The kinds that lead traffic somewhere.
 
+use baton_testbed::Json;
+
 use super::{
     Kind,
     body::{
@@ -7,7 +9,6 @@ use super::{
         Chance::{Maybe, Needed, Seldom},
     },
 };
-use crate::merge_diff::json::Json;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind { status: Some(balancer_status), ..Kind::builtin("", "v1", "Service", "services", service) },

@@ -1,5 +1,7 @@
 //! The kinds that hold data or rights, and those that watch over others.
 
+use baton_testbed::Json;
+
 use super::{
     Kind,
     body::{
@@ -7,7 +9,6 @@ use super::{
         Chance::{Always, Maybe, Needed, Seldom},
     },
 };
-use crate::merge_diff::json::Json;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::builtin("", "v1", "ConfigMap", "configmaps", config_map),

@@ -1,5 +1,7 @@
 //! Pods, and the kinds that hold a template of one.
 
+use baton_testbed::Json;
+
 use super::{
     Kind, Shape,
     body::{
@@ -7,7 +9,6 @@ use super::{
         Chance::{Always, Maybe, Needed, Seldom},
     },
 };
-use crate::merge_diff::json::Json;
 
 pub(super) const KINDS: &[Kind] = &[
     Kind {

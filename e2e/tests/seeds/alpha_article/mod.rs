@@ -6,10 +6,8 @@ mod comparison;
 mod plain;
 mod state;
 
-use baton_e2e::{
-    merge_diff::Json,
-    scenario::{Document, Scene, Section, builtin},
-};
+use baton_e2e::scenario::{Document, Scene, Section, builtin};
+use baton_testbed::Json;
 
 const DOCUMENT: Document = Document { title: "Server-side apply in Kubernetes 1.14" };
 

@@ -1,10 +1,10 @@
 //! Where server-side apply keeps who manages what, and how that is spelled.
 
 use baton_e2e::{
-    merge_diff::Json,
     plays,
     scenario::{Promise, Scene, Section},
 };
+use baton_testbed::Json;
 
 use crate::LAST_APPLIED;
 

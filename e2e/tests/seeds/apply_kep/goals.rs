@@ -1,9 +1,10 @@
 //! What apply is for, and what it isn't for.
 
 use baton_e2e::{
-    AdmissionWebhook, plays,
+    plays,
     scenario::{Definition, Promise, Scene, Section, builtin},
 };
+use baton_testbed::AdmissionWebhook;
 
 use super::{WEB, every_kind::EVERY_KIND, wire};
 use crate::dry_run_kep::webhooks::{MUTATING, ask};

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use baton_e2e::{
-    Action, Proxy, plays, poll,
+    plays,
     scenario::{Promise, Scene, Section},
 };
+use baton_testbed::{Action, Proxy, poll};
 
 use crate::LAST_APPLIED;
 

@@ -1,10 +1,10 @@
 //! What the plan tests of the keeping of managers.
 
 use baton_e2e::{
-    merge_diff::Json,
     plays,
     scenario::{Definition, Promise, Scene, Section, builtin},
 };
+use baton_testbed::Json;
 
 use super::WEB;
 

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use baton_e2e::{
-    plays, poll,
+    plays,
     scenario::{Definition, Promise, Scene, Section, builtin},
 };
+use baton_testbed::poll;
 use serde_json::{Value, json};
 
 use super::{WEB, wire};

@@ -3,9 +3,10 @@
 use std::{io::Write as _, time::Duration};
 
 use baton_e2e::{
-    ControlPlane, plays, poll,
+    plays,
     scenario::{Promise, Scene, Section},
 };
+use baton_testbed::{ControlPlane, poll};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, ResourceQuota};
 use kube::{

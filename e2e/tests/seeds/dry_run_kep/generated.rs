@@ -1,10 +1,10 @@
 //! Values that the server makes up.
 
 use baton_e2e::{
-    merge_diff::Json,
     plays,
     scenario::{Answered, Promise, Scene, Section},
 };
+use baton_testbed::Json;
 use jiff::{SignedDuration, Timestamp};
 
 pub const SECTION: Section = Section {

@@ -6,12 +6,13 @@ use std::{
 };
 
 use baton_e2e::{
-    plays, poll,
+    plays,
     scenario::{
         Promise, Scene, Section,
         builtin::{POD, SERVICE, SERVICE_ACCOUNT},
     },
 };
+use baton_testbed::poll;
 use k8s_openapi::{
     ByteString,
     api::core::v1::{Pod, ServiceAccount},

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use baton_e2e::{
-    Mark, plays, poll,
+    plays,
     scenario::{Promise, Scene, Section},
 };
+use baton_testbed::{Mark, poll};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 

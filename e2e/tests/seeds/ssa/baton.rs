@@ -1,12 +1,10 @@
 //! What Baton makes of the documentation's advice to controllers.
 
-use baton_e2e::{
-    ReplicaWatch,
-    scenario::{
-        Scene,
-        builtin::{DEPLOYMENT, WORKLOAD},
-    },
+use baton_e2e::scenario::{
+    Scene,
+    builtin::{DEPLOYMENT, WORKLOAD},
 };
+use baton_testbed::ReplicaWatch;
 
 const TEMPLATE: &str = "template: {spec: {containers: [{name: app, image: 'nginx:1.14.2'}]}}";
 const BATON: &str = "baton (Apply)";

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use baton_e2e::ControlPlane;
+use baton_testbed::ControlPlane;
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, ResourceExt, api::ListParams};
 

@@ -1,7 +1,7 @@
 //! What a change would do, before it does it; and that nothing is sent that would change nothing.
 
 use baton_crd::{Mode, PlannedAction, PlannedChild, Workload};
-use baton_e2e::{AuditEntries, Mark};
+use baton_testbed::{AuditEntries, Mark};
 
 use crate::{
     claims::Claims,

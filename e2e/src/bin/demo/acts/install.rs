@@ -1,6 +1,7 @@
 //! Baton is installed, and gets a Workload.
 
-use baton_e2e::{ControlPlane, Operator, OperatorOptions};
+use baton_e2e::{Operator, OperatorOptions};
+use baton_testbed::ControlPlane;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::{Api, Client, api::PostParams};
 

@@ -5,9 +5,10 @@ use std::{collections::BTreeSet, net::SocketAddr, time::Instant};
 
 use anyhow::Context as _;
 use baton_e2e::{
-    Node, guide,
-    node::{HOME, Image, USER},
+    guide, image,
+    installed::{HOME, USER},
 };
+use baton_testbed::{Node, node::Image};
 use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 
@@ -44,7 +45,7 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
 
     print::heading(2, "Baton, and a Workload");
     print::say("Baton's image is built from the Dockerfile, and installed as docs/install.md says:");
-    let baton = tokio::task::spawn_blocking(|| Image::baton(VERSION)).await??;
+    let baton = tokio::task::spawn_blocking(|| image(VERSION)).await??;
     node.load(&baton).await?;
     let install = guide::commands("docs/install.md", "Install")?.swap_remove(0);
     print::code(&format!("$ {}", install.trim_end().replace('\n', "\n$ ")));
@@ -80,7 +81,7 @@ pub(super) async fn serves(stage: &Stage, node: &Node, claims: &mut Claims) -> a
     Ok(claims.equal(&claim, &answered().await?.len(), &3)?)
 }
 
-fn images() -> Result<Vec<Image>, baton_e2e::Error> {
+fn images() -> Result<Vec<Image>, baton_testbed::Error> {
     let servers = WEB_SERVERS.iter().map(|name| Image::web_in_place_of(name));
     servers.chain([Image::pause(SIDECAR)]).collect()
 }

@@ -1,0 +1,166 @@
+//! One line of the audit log. It knows the form of an `audit.k8s.io/v1` Event, as far as tests have asked for it.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::query;
+
+/// One request. What doesn't apply to it is absent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "Event")]
+#[non_exhaustive]
+pub struct AuditEntry {
+    /// Unique.
+    pub id: String,
+    /// `ResponseComplete`, or `ResponseStarted` of a watch that still runs, or `Panic`.
+    pub stage: String,
+    /// When the server got it.
+    pub received: Timestamp,
+    /// Who asked, such as `system:serviceaccount:ns:name`.
+    pub user: String,
+    /// The client program, as it names itself.
+    pub user_agent: String,
+    /// The Kubernetes verb: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`…; for a path without a
+    /// resource, the HTTP method in lower case.
+    pub verb: String,
+    /// The path with its query.
+    pub uri: String,
+    /// The API group; absent for the core group too.
+    pub group: Option<String>,
+    /// The plural, such as `deployments`; absent for paths such as `/version`.
+    pub resource: Option<String>,
+    /// Such as `status` or `scale`.
+    pub subresource: Option<String>,
+    /// The namespace.
+    pub namespace: Option<String>,
+    /// The object's name; absent for lists, and for objects that were created with a generated one.
+    pub name: Option<String>,
+    /// The HTTP status code of the answer.
+    pub code: Option<u16>,
+    /// The machine-readable reason of a failure, such as `Conflict`.
+    pub reason: Option<String>,
+    /// The server's words about a failure.
+    pub message: Option<String>,
+    /// What was sent, of writes.
+    pub request_object: Option<Value>,
+    /// What came of it, of writes in the groups that `audit-policy.yaml` names for that.
+    pub response_object: Option<Value>,
+}
+
+/// An entry as it stands in the log: an `audit.k8s.io/v1` Event.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    stage: String,
+    request_received_timestamp: Timestamp,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    verb: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: Status,
+    request_object: Option<Value>,
+    response_object: Option<Value>,
+}
+
+/// Who asked.
+#[derive(Deserialize)]
+pub struct User {
+    /// The name by which RBAC knows it.
+    #[serde(default)]
+    pub username: String,
+}
+
+/// What was asked for.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectRef {
+    /// The API group; absent for the core group.
+    pub api_group: Option<String>,
+    /// The plural.
+    pub resource: Option<String>,
+    /// The subresource.
+    pub subresource: Option<String>,
+    namespace: Option<String>,
+    /// The object's name, where the request names one.
+    pub name: Option<String>,
+}
+
+/// How it ended.
+#[derive(Default, Deserialize)]
+pub struct Status {
+    /// The HTTP status code.
+    pub code: Option<u16>,
+    reason: Option<String>,
+    /// Why it failed, for people.
+    pub message: Option<String>,
+}
+
+impl From<Event> for AuditEntry {
+    fn from(event: Event) -> Self {
+        let (object, status) = (event.object_ref, event.response_status);
+        Self {
+            id: event.audit_id,
+            stage: event.stage,
+            received: event.request_received_timestamp,
+            user: event.user.username,
+            user_agent: event.user_agent,
+            verb: event.verb,
+            uri: event.request_uri,
+            group: object.api_group,
+            resource: object.resource,
+            subresource: object.subresource,
+            namespace: object.namespace,
+            name: object.name,
+            code: status.code,
+            reason: status.reason,
+            message: status.message,
+            request_object: event.request_object,
+            response_object: event.response_object,
+        }
+    }
+}
+
+impl AuditEntry {
+    /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
+    pub fn query(&self, key: &str) -> Option<String> {
+        query::value(&self.uri, key)
+    }
+
+    /// Whether it could change something.
+    pub fn is_write(&self) -> bool {
+        // A review is a question that is asked by POST.
+        self.resource.as_deref() != Some("selfsubjectaccessreviews")
+            && matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+    }
+
+    /// Whether it was a forced server-side apply.
+    pub fn is_forced(&self) -> bool {
+        self.query("force").as_deref() == Some("true")
+    }
+
+    /// Whether it was only a trial. A deletion may say so in its body.
+    pub fn is_dry_run(&self) -> bool {
+        let options = self.request_object.as_ref().filter(|_| self.verb.starts_with("delete"));
+        self.query("dryRun").is_some() || options.is_some_and(|options| options.get("dryRun").is_some())
+    }
+}
+
+/// One line, with what tells requests apart.
+impl fmt::Display for AuditEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { received, verb, uri, user, .. } = self;
+        let code = self.code.unwrap_or_default();
+        write!(f, "{received:.3} {code} {verb:<6} {uri} by {user}")?;
+        self.message.iter().try_for_each(|message| write!(f, ": {message}"))
+    }
+}

@@ -1,0 +1,68 @@
+//! A real Kubernetes control plane on one machine, and what tests need beside it: a proxy that cuts connections, admission
+//! webhooks, a metrics API, the audit log, a watch of replica counts, a real node, and the judge of a
+//! [prediction].
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), baton_testbed::Error> {
+//! let cluster = baton_testbed::ControlPlane::shared().await;
+//! let namespace = cluster.namespace("example").await?;
+//! println!("{}", cluster.kubectl(["get", "pods", "--namespace", namespace.name()]).await?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Nothing here knows a Workload or the operator; `deny.toml` holds that.
+
+pub mod assets;
+pub mod audit;
+mod control_plane;
+mod cpu;
+pub mod definition;
+mod error;
+mod folder;
+mod janitor;
+mod json;
+mod kubeconfig;
+mod kubectl;
+mod metrics;
+mod metrics_api;
+mod namespace;
+pub mod net;
+mod network;
+pub mod node;
+mod pki;
+mod poll;
+pub mod prediction;
+pub mod process;
+mod proxy;
+pub mod query;
+mod random;
+pub mod raw;
+mod replica_watch;
+pub mod units;
+mod webhook;
+
+use std::path::Path;
+
+pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
+pub use control_plane::{AUDIT_DIR, ControlPlane, GIVEN_KUBECONFIG, Kept, Options};
+pub use cpu::cpu_time;
+pub use error::Error;
+pub use json::{Json, Number};
+pub use kubectl::{Kubectl, Output};
+pub use metrics::Metrics;
+pub use metrics_api::MetricsApi;
+pub use namespace::Namespace;
+pub use node::Node;
+pub use poll::poll;
+pub use process::Process;
+pub use proxy::{Action, Crash, CrashPoint, CutRequest, Proxy, RequestInfo, Side};
+pub use random::Random;
+pub use replica_watch::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
+pub use webhook::{AdmissionWebhook, Review};
+
+/// The root of the repository.
+pub fn workspace() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().nth(2).unwrap_or(package)
+}

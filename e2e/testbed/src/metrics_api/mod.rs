@@ -1,0 +1,199 @@
+//! The resource metrics API (`metrics.k8s.io/v1beta1`), as metrics-server serves it in real clusters: what the
+//! HorizontalPodAutoscaler controller asks how much CPU pods use. Here a test says how much that is.
+//!
+//! A test sets the load of [all pods with a label](MetricsApi::set_cpu), as the users of an application do; the pods share it
+//! evenly, however many there are at the moment. So more pods mean less for each of them, and a real autoscaler finds the
+//! number that the load asks for.
+//!
+//! [`documents`] knows the API's objects, [`server`] answers, and this module registers with the API server's
+//! aggregator. Nothing here knows of autoscalers.
+
+mod documents;
+mod server;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::{Service, ServicePort, ServiceSpec},
+    kube_aggregator::pkg::apis::apiregistration::v1::{APIService, APIServiceSpec, ServiceReference},
+};
+use kube::{
+    Api, Client, Resource,
+    api::{ListParams, Patch, PatchParams, Request},
+    core::ObjectMeta,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::OnceCell,
+};
+
+use self::documents::{GROUP, PATH, VERSION};
+use crate::{ControlPlane, Error};
+
+/// The Service that leads the aggregator here, and its namespace.
+const SERVICE: &str = "baton-testbed-metrics";
+const NAMESPACE: &str = "kube-system";
+/// The field manager of what is registered.
+const MANAGER: &str = "baton-testbed";
+/// How long the aggregator may take to pass requests on.
+const REGISTERED: Duration = Duration::from_mins(1);
+/// How often it is tried.
+const POLL: Duration = Duration::from_millis(50);
+
+/// The name by which the API server knows the server: what its certificate has to be for.
+pub(crate) fn host() -> String {
+    format!("{SERVICE}.{NAMESPACE}.svc")
+}
+
+/// How much CPU all pods with a label use, in millicores, by namespace and label.
+#[derive(Debug, Default)]
+struct Loads(Mutex<HashMap<(String, String), u32>>);
+
+impl Loads {
+    fn set(&self, namespace: &str, label: &str, millicores: u32) {
+        let mut loads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loads.insert((namespace.to_owned(), label.to_owned()), millicores);
+    }
+
+    fn get(&self, namespace: &str, label: &str) -> Option<u32> {
+        let loads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loads.get(&(namespace.to_owned(), label.to_owned())).copied()
+    }
+}
+
+/// A metrics API that a control plane has, for as long as this lives.
+///
+/// It runs on a thread of its own and belongs to no tokio runtime, so that a static one can serve tests that each have
+/// theirs. Pods without a load have no metrics, as those that just started: for an autoscaler this is as if
+/// there was no metrics API.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), baton_testbed::Error> {
+/// let metrics = baton_testbed::MetricsApi::shared().await;
+/// metrics.set_cpu("shop", "app=web", 700);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct MetricsApi {
+    loads: Arc<Loads>,
+    /// Always there, but while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl MetricsApi {
+    /// Serves the API on a free port of 127.0.0.1, registers it, and waits until the API server passes requests on.
+    ///
+    /// # Errors
+    /// When the control plane was given rather than started here, since it may have metrics of its own; or when a step
+    /// fails.
+    pub async fn start(control_plane: &ControlPlane) -> Result<Self, Error> {
+        let credentials = control_plane.metrics_api_credentials()?;
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(Error::file("start a runtime for", "the metrics API"))?;
+        let loads = Arc::new(Loads::default());
+        let kubeconfig = control_plane.kubeconfig().to_owned();
+        // What it is made of belongs to the runtime that it runs in.
+        let listening = runtime.spawn(server::start(kubeconfig, loads.clone(), credentials.clone()));
+        // Before anything can fail: a runtime must not be dropped in another one as if it were anything.
+        let metrics = Self { loads, runtime: Some(runtime) };
+        let port = listening.await.map_err(Error::parse("how the metrics API started"))??;
+        register(&control_plane.admin().await?, port, &credentials.authority).await?;
+        Ok(metrics)
+    }
+
+    /// The one metrics API of [`ControlPlane::shared`], started by whoever asks first. It ends with the process.
+    ///
+    /// # Panics
+    /// When it can't be started; everybody who asks then sees the same reason.
+    pub async fn shared() -> &'static Self {
+        static SHARED: OnceCell<Result<MetricsApi, String>> = OnceCell::const_new();
+        let start = async || {
+            let control_plane = ControlPlane::shared().await;
+            Self::start(control_plane).await.map_err(|error| error.report())
+        };
+        match SHARED.get_or_init(start).await {
+            Ok(metrics) => metrics,
+            Err(report) => panic!("no metrics API: {report}"),
+        }
+    }
+
+    /// Sets how much CPU all pods with a label, such as `app=web`, use together from now on.
+    pub fn set_cpu(&self, namespace: &str, label: &str, millicores: u32) {
+        self.loads.set(namespace, label, millicores);
+    }
+}
+
+impl Drop for MetricsApi {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Tells the aggregator where the API is, and waits until it has understood.
+async fn register(client: &Client, port: u16, authority: &str) -> Result<(), Error> {
+    let service = Service {
+        metadata: ObjectMeta { name: Some(SERVICE.to_owned()), ..ObjectMeta::default() },
+        spec: Some(ServiceSpec {
+            type_: Some("ExternalName".to_owned()),
+            external_name: Some("localhost".to_owned()),
+            ports: Some(vec![ServicePort { port: port.into(), ..ServicePort::default() }]),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    };
+    apply(&Api::namespaced(client.clone(), NAMESPACE), SERVICE, &service).await?;
+    let name = format!("{VERSION}.{GROUP}");
+    let api_service = APIService {
+        metadata: ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() },
+        spec: Some(APIServiceSpec {
+            group: Some(GROUP.to_owned()),
+            version: Some(VERSION.to_owned()),
+            // As upstream's metrics-server has them.
+            group_priority_minimum: 100,
+            version_priority: 100,
+            service: Some(ServiceReference {
+                namespace: Some(NAMESPACE.to_owned()),
+                name: Some(SERVICE.to_owned()),
+                port: Some(port.into()),
+            }),
+            ca_bundle: Some(ByteString(authority.as_bytes().to_vec())),
+            ..APIServiceSpec::default()
+        }),
+        ..APIService::default()
+    };
+    apply(&Api::all(client.clone()), &name, &api_service).await?;
+    until_passed_on(client).await
+}
+
+async fn apply<K>(api: &Api<K>, name: &str, object: &K) -> Result<(), Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + std::fmt::Debug,
+{
+    let applied = api.patch(name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(object)).await;
+    applied.map(|_| ()).map_err(Error::api(format!("register the metrics API by {} {name}", K::kind(&()))))
+}
+
+/// Asks as an autoscaler will.
+async fn until_passed_on(client: &Client) -> Result<(), Error> {
+    let end = Instant::now() + REGISTERED;
+    let path = format!("{PATH}/namespaces/{NAMESPACE}/pods");
+    loop {
+        let request = Request::new(path.as_str()).list(&ListParams::default());
+        let request = request.map_err(|error| Error::parse("the path of the metrics API")(error))?;
+        let Err(answer) = client.request_text(request).await else { return Ok(()) };
+        if Instant::now() >= end {
+            let what = "requests for metrics being passed on by the API server".to_owned();
+            return Err(Error::Timeout { what, limit: REGISTERED, state: answer.to_string() });
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}

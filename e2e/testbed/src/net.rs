@@ -1,0 +1,130 @@
+//! Loopback ports, and HTTP requests so small that they need no client.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::Error;
+
+/// `N` ports on 127.0.0.1 that were free a moment ago, all different. Another program may take one before it is used, so
+/// whoever uses them has to be ready to ask again.
+pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| Ok((l.local_addr()?.port(), l)));
+    let mut ports = [0; N];
+    // All stay bound until the last one is found: that is what makes them different.
+    let mut listeners = Vec::with_capacity(N);
+    for port in &mut ports {
+        let (free, listener) = bind().map_err(Error::file("bind a port on", "127.0.0.1"))?;
+        *port = free;
+        listeners.push(listener);
+    }
+    Ok(ports)
+}
+
+/// The body of what `GET path` is answered with by plain HTTP, if that is 200. Blocks for as long as the answer takes, at
+/// most a few seconds for each part of it.
+pub fn http_get(address: SocketAddr, path: &str) -> io::Result<String> {
+    ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))
+}
+
+/// As [`http_get`], for `POST path` with this body.
+pub fn http_post(address: SocketAddr, path: &str, body: &Value) -> io::Result<String> {
+    let body = body.to_string();
+    let head = format!("POST {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json");
+    ask(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+}
+
+/// The status code and the body of what `GET path` is answered with by plain HTTP. Blocks as [`http_get`] does.
+pub fn http_answer(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
+    let (status, body) = exchange(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))?;
+    let code = status.split(' ').nth(1).and_then(|code| code.parse().ok());
+    Ok((code.ok_or_else(|| odd(&status))?, body))
+}
+
+fn ask(address: SocketAddr, request: &str) -> io::Result<String> {
+    let (status, body) = exchange(address, request)?;
+    match status.split(' ').nth(1) {
+        Some("200") => Ok(body),
+        _ => Err(odd(&status)),
+    }
+}
+
+/// The first line and the body of the answer. By HTTP/1.0 it comes in one piece, up to where the server hangs up.
+fn exchange(address: SocketAddr, request: &str) -> io::Result<(String, String)> {
+    let limit = Duration::from_secs(5);
+    let mut stream = TcpStream::connect_timeout(&address, limit)?;
+    stream.set_read_timeout(Some(limit))?;
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| odd("the answer isn't HTTP"))?;
+    Ok((head.lines().next().unwrap_or_default().to_owned(), body.to_owned()))
+}
+
+fn odd(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
+/// The status code of `GET path` by plain HTTP; `None` when there is no answer that looks like HTTP. Blocks for two
+/// seconds at most.
+pub fn http_status(address: SocketAddr, path: &str) -> Option<u16> {
+    let limit = Duration::from_secs(1);
+    let mut stream = TcpStream::connect_timeout(&address, limit).ok()?;
+    stream.set_read_timeout(Some(limit)).ok()?;
+    // In one write: a server may answer and hang up after the first part of a request that comes in several.
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).ok()?;
+    // "HTTP/1.1 200"
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).ok()?;
+    std::str::from_utf8(&head).ok()?.strip_prefix("HTTP/1.")?.get(2..)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_ports_are_different_and_free() {
+        let ports: [u16; 8] = free_ports().unwrap();
+        for (index, port) in ports.iter().enumerate() {
+            assert!(!ports[..index].contains(port), "{ports:?}");
+            assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).is_err());
+        }
+    }
+
+    /// Answers one request with this, and returns that request.
+    fn serve_once(answer: &'static str) -> (SocketAddr, std::thread::JoinHandle<String>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let length = stream.read(&mut request).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8_lossy(&request[..length]).into_owned()
+        });
+        (address, server)
+    }
+
+    #[test]
+    fn the_status_code_of_an_http_answer_is_read() {
+        let (address, server) = serve_once("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
+        assert_eq!(http_status(address, "/readyz"), Some(503));
+        assert!(server.join().unwrap().starts_with("GET /readyz HTTP/1.1\r\n"));
+        assert_eq!(http_status(address, "/readyz"), None);
+    }
+
+    #[test]
+    fn the_body_of_an_http_answer_is_read_unless_it_is_about_a_failure() {
+        let (address, server) = serve_once("HTTP/1.0 200 OK\r\ncontent-length: 4\r\n\r\na 1\n");
+        assert_eq!(http_get(address, "/metrics").unwrap(), "a 1\n");
+        assert!(server.join().unwrap().starts_with("GET /metrics HTTP/1.0\r\n"));
+        let (address, _server) = serve_once("HTTP/1.0 404 Not Found\r\n\r\nno");
+        assert_eq!(http_get(address, "/").unwrap_err().to_string(), "HTTP/1.0 404 Not Found");
+    }
+}

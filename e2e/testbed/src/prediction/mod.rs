@@ -1,0 +1,22 @@
+//! Holds what the merge core predicts of a write against what an API server did.
+//!
+//! A [`Write`] goes to a [`Resource`]. Once it is sent, [`question`] makes the request of the merge driver protocol for it,
+//! [`response`] puts what the server did into the form in which it is recorded, and [`judge`] says whether the
+//! prediction came true. Nothing here asks a server or the merge core, and nothing knows how anything merges.
+
+mod defaults;
+pub mod edit;
+mod judge;
+mod question;
+mod resource;
+pub mod response;
+pub mod time;
+mod write;
+
+pub use judge::{Verdict, judge};
+pub use question::{Answered, question, version_of};
+pub use resource::{Resource, Schema};
+pub use write::{Method, Owners, Write};
+
+/// The release whose rules are asked for unless another is wanted: that of the API server of the tests.
+pub const PROFILE: &str = "1.36.3";

@@ -1,0 +1,189 @@
+//! Admission webhooks (`admission.k8s.io/v1`), as policy engines and sidecar injectors have them: what the API server asks
+//! about a write after it has merged it and before it keeps it. Here a test says by a hook's path what it does, and is told
+//! afterwards what was asked.
+//!
+//! [`review`] knows the API's documents and decides, [`server`] listens, and this module is what a test holds. Nothing here
+//! registers with an API server: which writes a hook is asked about is for the test's own configuration to say.
+
+mod review;
+mod server;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use k8s_openapi::ByteString;
+use serde_json::{Value, json};
+use tokio::task::AbortHandle;
+
+pub use self::review::Review;
+use crate::{Error, pki::Authority};
+
+/// A server of admission webhooks on a free port of 127.0.0.1, for an API server on the same machine. It belongs to the
+/// tokio runtime in which it was started; dropping it closes all its connections.
+///
+/// It answers on every path, so that one server can be many hooks. All of them allow what they are asked about, but for two:
+///
+/// - `/mutate` also adds the annotation `webhook.test/touched: "true"`, to what has metadata.
+/// - `/deny` denies, with a message.
+///
+/// API servers look for new configurations in their own time: a write right after one was created may pass unasked.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), baton_testbed::Error> {
+/// use serde_json::json;
+///
+/// let webhook = baton_testbed::AdmissionWebhook::start().await?;
+/// let configuration = json!({
+///     "apiVersion": "admissionregistration.k8s.io/v1",
+///     "kind": "MutatingWebhookConfiguration",
+///     "metadata": {"name": "touch"},
+///     "webhooks": [{
+///         "name": "touch.webhook.test",
+///         "clientConfig": webhook.client_config("/mutate"),
+///         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}},
+///         "rules": [{"operations": ["*"], "apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["deployments"]}],
+///         "admissionReviewVersions": ["v1"],
+///         "sideEffects": "None",
+///     }],
+/// });
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct AdmissionWebhook {
+    port: u16,
+    /// What the API server has to trust, as PEM.
+    authority: String,
+    asked: Arc<Asked>,
+    server: AbortHandle,
+}
+
+impl AdmissionWebhook {
+    /// Starts to serve, with a certificate by an authority of its own.
+    ///
+    /// # Errors
+    /// When no certificate can be made or no port can be listened on.
+    pub async fn start() -> Result<Self, Error> {
+        let authority = Authority::new("the admission webhooks of a test")?;
+        let identity = authority.server("an admission webhook", &["127.0.0.1"])?;
+        let asked = Arc::new(Asked::default());
+        let (port, server) = server::start(&identity, asked.clone()).await?;
+        Ok(Self { port, authority: authority.certificate().to_owned(), asked, server })
+    }
+
+    /// The `clientConfig` that leads an API server to the hook at `path`, for a `ValidatingWebhookConfiguration` or a
+    /// `MutatingWebhookConfiguration`.
+    pub fn client_config(&self, path: &str) -> Value {
+        json!({
+            "url": format!("https://127.0.0.1:{}/{}", self.port, path.trim_start_matches('/')),
+            "caBundle": ByteString(self.authority.as_bytes().to_vec()),
+        })
+    }
+
+    /// What was asked until now, in the order in which it arrived. A write whose answer has come has had its reviews.
+    pub fn reviews(&self) -> Vec<Review> {
+        self.asked.all()
+    }
+}
+
+impl Drop for AdmissionWebhook {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// What was asked, by whichever connection.
+#[derive(Debug, Default)]
+struct Asked(Mutex<Vec<Review>>);
+
+impl Asked {
+    fn note(&self, review: Review) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(review);
+    }
+
+    fn all(&self) -> Vec<Review> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use hyper::Request;
+    use kube::{Client, Config, config::KubeConfigOptions};
+
+    use super::*;
+    use crate::poll;
+
+    /// Knows the server by a hook's `clientConfig` and nothing else, as an API server does.
+    async fn client(webhook: &AdmissionWebhook) -> Client {
+        let hook = webhook.client_config("/");
+        let kubeconfig = json!({
+            "clusters": [{
+                "name": "webhook",
+                "cluster": {"server": hook["url"], "certificate-authority-data": hook["caBundle"]},
+            }],
+            "contexts": [{"name": "webhook", "context": {"cluster": "webhook", "user": "nobody"}}],
+            "users": [{"name": "nobody", "user": {}}],
+            "current-context": "webhook",
+        });
+        let kubeconfig = serde_json::from_value(kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        Client::try_from(config).unwrap()
+    }
+
+    async fn post(client: &Client, path: &str, body: &str) -> kube::Result<Value> {
+        client.request(Request::post(path).body(body.as_bytes().to_vec()).unwrap()).await
+    }
+
+    fn code(answer: &kube::Result<Value>) -> Option<u16> {
+        match answer {
+            Err(kube::Error::Api(status)) => Some(status.code),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hook_is_found_and_trusted_by_its_client_config_and_remembers_what_it_was_asked() {
+        let webhook = AdmissionWebhook::start().await.unwrap();
+        let client = client(&webhook).await;
+        for (path, name, allowed) in [("/any?timeout=10s", "a", true), ("/deny", "b", false)] {
+            let question = review::question("CREATE", name).to_string();
+            let answer = post(&client, path, &question).await.unwrap();
+            assert_eq!(answer["response"]["allowed"], allowed, "{path}: {answer}");
+        }
+        let asked: Vec<_> =
+            webhook.reviews().into_iter().map(|review| (review.path, review.name.unwrap())).collect();
+        let expected = [("/any", "a"), ("/deny", "b")].map(|(path, name)| (path.to_owned(), name.to_owned()));
+        assert_eq!(asked, expected);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_review_is_a_bad_request_and_not_remembered() {
+        let webhook = AdmissionWebhook::start().await.unwrap();
+        let client = client(&webhook).await;
+        let beta = review::question("CREATE", "a").to_string().replace("k8s.io/v1", "k8s.io/v1beta1");
+        for body in ["", "no JSON", "{}", &beta] {
+            let answer = post(&client, "/any", body).await;
+            assert_eq!(code(&answer), Some(400), "{body}: {answer:?}");
+        }
+        assert_eq!(webhook.reviews(), []);
+    }
+
+    #[tokio::test]
+    async fn nothing_answers_once_it_is_dropped_not_even_on_an_open_connection() {
+        let webhook = AdmissionWebhook::start().await.unwrap();
+        let client = client(&webhook).await;
+        let question = review::question("CREATE", "a").to_string();
+        post(&client, "/any", &question).await.unwrap();
+        drop(webhook);
+        // A server is aborted when the runtime comes to it.
+        let silent = poll(Duration::from_secs(10), Duration::from_millis(5), async || {
+            match post(&client, "/any", &question).await {
+                Ok(answer) => Err(answer),
+                Err(_) => Ok(()),
+            }
+        });
+        assert_eq!(silent.await, Ok(()));
+    }
+}

@@ -1,0 +1,105 @@
+//! The watch of `spec.replicas` sees every number, also while nobody listens; what it can't have seen, it says.
+
+use std::{path::Path, thread};
+
+use baton_testbed::{ControlPlane, Holder, ReplicaWatch};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::{
+    Api, Client, Config,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::json;
+
+async fn deployments(kubeconfig: &Path, namespace: &str) -> Api<Deployment> {
+    let file = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    Api::namespaced(Client::try_from(config).unwrap(), namespace)
+}
+
+async fn create(deployments: &Api<Deployment>, replicas: i32) {
+    let labels = json!({"app": "web"});
+    let deployment = json!({
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+            },
+        },
+    });
+    deployments.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
+}
+
+async fn scale(deployments: &Api<Deployment>, replicas: &[i32]) {
+    let params = PatchParams { field_manager: Some("somebody".to_owned()), ..PatchParams::default() };
+    for replicas in replicas {
+        let number = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        deployments.patch_scale("web", &params, &number).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_number_is_seen_from_before_the_deployment_is_there_until_after_it_is_gone() {
+    let cluster = ControlPlane::shared().await;
+    let namespace = cluster.namespace("replicas").await.unwrap();
+    let watch = ReplicaWatch::start(cluster, namespace.name(), "web").await.unwrap();
+    assert_eq!(watch.history().await.unwrap().lowest(), None);
+
+    let deployments = deployments(cluster.kubeconfig(), namespace.name()).await;
+    create(&deployments, 3).await;
+    scale(&deployments, &[1, 5]).await;
+    let history = watch.history().await.unwrap();
+    assert_eq!(history.values(), [3, 1, 5]);
+    let holder = Holder {
+        manager: "somebody".to_owned(),
+        operation: "Update".to_owned(),
+        subresource: Some("scale".to_owned()),
+    };
+    assert_eq!(history.last().unwrap().holders, [holder]);
+    let fell = history.never_below(2).unwrap_err().to_string();
+    assert!(fell.contains(": 1 held by somebody (Update of scale)"), "{fell}");
+
+    deployments.delete("web", &DeleteParams::default()).await.unwrap();
+    assert_eq!(watch.history().await.unwrap().last(), None);
+}
+
+/// Does this in a thread of its own, while nothing else of the test runs: no watch of it hears anything.
+fn unheard<T: Send>(act: impl AsyncFnOnce() -> T + Send) -> T {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    thread::scope(|scope| scope.spawn(|| runtime().block_on(act())).join().unwrap())
+}
+
+#[tokio::test]
+async fn what_was_stored_while_nobody_listened_is_found_out() {
+    let mut cluster = ControlPlane::options().start().await.unwrap();
+    let kubeconfig = cluster.kubeconfig().to_owned();
+    create(&deployments(&kubeconfig, "default").await, 3).await;
+    let watch = ReplicaWatch::start(&cluster, "default", "web").await.unwrap();
+    unheard(async || {
+        cluster.restart_api_server().await.unwrap();
+        scale(&deployments(&kubeconfig, "default").await, &[1, 4, 2]).await;
+    });
+    assert_eq!(watch.history().await.unwrap().values(), [3, 1, 4, 2]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_found_out_any_more_is_said() {
+    let mut cluster = ControlPlane::options().start().await.unwrap();
+    let kubeconfig = cluster.kubeconfig().to_owned();
+    create(&deployments(&kubeconfig, "default").await, 3).await;
+    let watch = ReplicaWatch::start(&cluster, "default", "web").await.unwrap();
+    unheard(async || {
+        cluster.restart_api_server().await.unwrap();
+        scale(&deployments(&kubeconfig, "default").await, &[1, 3]).await;
+        cluster.compact_etcd().await.unwrap();
+        cluster.restart_api_server().await.unwrap();
+    });
+    let missed = watch.history().await.unwrap_err().to_string();
+    assert!(
+        missed.starts_with("some replicas of the Deployment default/web may have been missed"),
+        "{missed}"
+    );
+}
