@@ -51,6 +51,9 @@ fn every_fault_breaks_the_promise_that_it_should() {
         (Fault::SpecAtOnce, there_and_back, Promise::NotWhileOthersHold),
         (Fault::ReleaseTemporaryAlone, there_and_back, Promise::NoReset),
         (Fault::BlindToOthers, others, Promise::Rest),
+        (Fault::Unguarded, there_and_back, Promise::OnlyFromWhatWasRead),
+        (Fault::GuardTooLate, there_and_back, Promise::OnlyFromWhatWasRead),
+        (Fault::SkipsOwnership, there_and_back, Promise::Rest),
     ];
     for (fault, name, promise) in faults {
         let found = with_fault(fault, name);

@@ -4,7 +4,10 @@
 //! are three drivers: `act::enforce` with the API server, [`rehearse`](super::rehearsal::rehearse) with the forecasts themselves,
 //! and the model checker of the tests with a model of the server. How long something is left alone is decided elsewhere.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt::Debug,
+};
 
 use baton_apply::{
     ApiError, Effect, Effects, Guard, LiveObject, Outcome, PreparedWrite, Schemas, Take, Tries,
@@ -188,6 +191,20 @@ impl Course {
     /// What was seen up to now, with the server's responses in it.
     pub fn seen(&self) -> &Snapshot {
         &self.seen
+    }
+
+    /// All that the rest of the pass depends on, for who compares passes: two that are equal in this go on alike.
+    pub fn state(&self) -> impl Debug + '_ {
+        (
+            (&self.seen, self.always_send, &self.held_back, self.step_under_way()),
+            (&self.to_read, &self.fresh, &self.to_write, self.then),
+            (self.plans, &self.tries, self.is_outdated),
+        )
+    }
+
+    /// How the writes of each child have ended up to now.
+    pub fn results(&self) -> &BTreeMap<ChildKind, ChildResult> {
+        &self.record.results
     }
 
     /// The children that nothing more is tried for.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions};
 use baton_testbed::{ControlPlane, Namespace};

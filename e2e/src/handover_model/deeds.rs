@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{cluster::Spec, server::Number};
+use baton_controller::decide::replicas::Replicas;
+
+use super::{
+    cluster::Spec,
+    server::{is_held, is_on_its_way},
+};
 
 /// Something that should happen now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,17 +92,17 @@ impl Deeds {
     }
 
     /// Notes what a write to the Deployment did with its number.
-    pub(super) fn moved(&mut self, spec: Spec, before: Option<&Number>, after: &Number, by_baton: bool) {
+    pub(super) fn moved(&mut self, spec: Spec, before: Option<&Replicas>, after: &Replicas, by_baton: bool) {
         let Some(before) = before else { return };
         let (was, is) = (&before.holders, &after.holders);
-        let stays = before.value == after.value;
+        let stays = before.count == after.count;
         let deed = match by_baton {
             false if was.temporary && !is.temporary && !is.scale.is_empty() && spec != Spec::HandsOff => {
                 Deed::HandedOver
             }
-            false if !stays && !after.is_held() => Deed::ResetByTheRogue,
-            true if stays && !was.baton && is.baton && before.is_on_its_way() => Deed::TakenBack,
-            true if stays && is.baton && before.is_on_its_way() && !after.is_on_its_way() => Deed::Released,
+            false if !stays && !is_held(after) => Deed::ResetByTheRogue,
+            true if stays && !was.baton && is.baton && is_on_its_way(before) => Deed::TakenBack,
+            true if stays && is.baton && is_on_its_way(before) && !is_on_its_way(after) => Deed::Released,
             true if !stays && is.baton => Deed::Set,
             _ => return,
         };

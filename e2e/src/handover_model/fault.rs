@@ -1,13 +1,15 @@
 //! Mistakes that the operator could have in it, put around the real code: what it is shown, what it is told, and what it
 //! sends. They show that the model would see them.
 
+use baton_apply::{Change, Forecast, Guard, LiveObject, PreparedWrite, Request, ownership::release_all};
 use baton_controller::{
-    child::ChildKind,
-    intent::{self, Selector},
-    live::Live,
-    observe::Observed,
-    plan::{Guard, Step},
-    request::{Request, Write},
+    HANDOVER_MANAGER,
+    decide::{
+        child::ChildKind,
+        intent::{self, Selector},
+        plan::Step,
+        snapshot::Snapshot,
+    },
 };
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -42,6 +44,12 @@ pub enum Fault {
     ReleaseTemporaryAlone,
     /// Doesn't look for the autoscalers of others.
     BlindToOthers,
+    /// Guards nothing by the resourceVersion.
+    Unguarded,
+    /// Guards by the resourceVersion that the object has when the request is sent, not by the one that it was planned from.
+    GuardTooLate,
+    /// Leaves out what changes no value, though it changes who owns one.
+    SkipsOwnership,
 }
 
 impl Fault {
@@ -61,7 +69,7 @@ impl Fault {
     }
 
     /// A Deployment as the operator sees it.
-    pub(super) fn shown(self, live: &Live) -> Live {
+    pub(super) fn shown(self, live: &LiveObject) -> LiveObject {
         if self != Self::MatchByName {
             return live.clone();
         }
@@ -72,7 +80,7 @@ impl Fault {
                 entry.remove("subresource");
             }
         }
-        Live::from_json(object).expect("it was an object before")
+        LiveObject::from_json(object).expect("it was an object before")
     }
 
     /// The cluster as the operator sees it in a pass with this spec. `on_its_way` tells whether whoever scales, or the
@@ -88,68 +96,114 @@ impl Fault {
     }
 
     /// What is done in the place of a step.
-    pub(super) fn steps(self, step: Step, seen: &Observed) -> Vec<Step> {
-        let live = seen.own(ChildKind::Deployment);
-        let apply = |replicas, revision| {
-            let selector = Selector::of(&seen.workload, live);
+    pub(super) fn steps(self, step: Step, seen: &Snapshot) -> Vec<Step> {
+        if self == Self::AutoscalerFirst && matches!(step, Step::HandOver(_)) {
+            return autoscaler(seen).into_iter().chain([step]).collect();
+        }
+        vec![self.instead(&step, seen).unwrap_or(step)]
+    }
+
+    fn instead(self, step: &Step, seen: &Snapshot) -> Option<Step> {
+        let live = seen.own(ChildKind::Deployment)?;
+        let apply = |replicas| {
+            let selector = Selector::of(&seen.workload, Some(live));
             let intent = intent::deployment(&seen.workload, replicas, &selector).ok()?;
-            Some(Step::Apply { child: ChildKind::Deployment, intent, guard: Guard::Unchanged(revision) })
+            let guard = Guard::Unchanged(live.revision());
+            Some(Step::Apply { child: ChildKind::Deployment, intent, guard })
         };
-        let instead = match (self, &step) {
-            (Self::ReleaseFirst, Step::HandOver { revision, .. }) => apply(None, revision.clone()),
-            (Self::AutoscalerFirst, Step::HandOver { .. }) => {
-                let selector = Selector::of(&seen.workload, live);
-                let missing = seen.own(ChildKind::Autoscaler).is_none();
-                let intent = intent::child(&seen.workload, ChildKind::Autoscaler, &selector).ok().flatten();
-                let create =
-                    |intent| Step::Apply { child: ChildKind::Autoscaler, intent, guard: Guard::Create };
-                return intent.filter(|_| missing).map(create).into_iter().chain([step]).collect();
-            }
-            (_, Step::Apply { child: ChildKind::Deployment, guard: Guard::Unchanged(revision), intent }) => {
+        match (self, step) {
+            (Self::ReleaseFirst, Step::HandOver(_)) => apply(None),
+            (_, Step::Apply { child: ChildKind::Deployment, guard: Guard::Unchanged(_), intent }) => {
                 let spec = &seen.workload.spec;
                 let has_number = intent.as_value()["spec"].get("replicas").is_some();
-                let holders = live.map(Live::replica_holders).unwrap_or_default();
+                let holders = &seen.replicas()?.holders;
                 let temporary_alone = holders.temporary && !holders.baton && holders.scale.is_empty();
                 match (self, spec.replicas) {
                     (Self::SpecAtOnce, Some(number)) if has_number && spec.autoscaling.is_none() => {
-                        apply(Some(number), revision.clone())
+                        apply(Some(number))
                     }
                     (Self::ReleaseTemporaryAlone, _) if temporary_alone && spec.autoscaling.is_some() => {
-                        Some(Step::ReleaseTemporary { revision: revision.clone() })
+                        let target = ChildKind::Deployment.target(&seen.workload);
+                        Some(Step::ReleaseTemporary(release_all(target, live, HANDOVER_MANAGER).into()))
                     }
                     _ => None,
                 }
             }
             _ => None,
-        };
-        vec![instead.unwrap_or(step)]
+        }
+    }
+
+    /// Whether a write is left out by mistake.
+    pub(super) fn skips(self, write: &PreparedWrite) -> bool {
+        self == Self::SkipsOwnership
+            && matches!(&write.forecast, Ok(Forecast::Stored(stored))
+                if stored.effects.sets.is_empty() && stored.effects.removes.is_empty())
     }
 
     /// What is sent in the place of a step's request.
     pub(super) fn request(self, step: &Step, mut request: Request) -> Request {
-        let temporary = matches!(step, Step::HandOver { .. });
+        let temporary = matches!(step, Step::HandOver(_));
         let forces = matches!(self, Self::ForceTemporary | Self::ForceUnguardedTemporary);
         let unguarded = match self {
             Self::UnguardedTemporary | Self::ForceUnguardedTemporary => temporary,
             Self::UnguardedClaim => matches!(step, Step::Apply { child: ChildKind::Deployment, .. }),
-            Self::TrustCache => true,
+            Self::TrustCache | Self::Unguarded => true,
             _ => false,
         };
-        match &mut request.write {
-            Write::Apply { force, body, .. } => {
-                *force |= temporary && forces;
-                if unguarded && let Some(metadata) = body["metadata"].as_object_mut() {
-                    metadata.remove("resourceVersion");
+        if let Change::Apply { force, .. } = &mut request.change {
+            *force |= temporary && forces;
+        }
+        if unguarded { guarded_by(request, None) } else { request }
+    }
+
+    /// A request as it is sent, when the live object is this one.
+    pub(super) fn as_it_is_sent(self, request: Request, live: Option<&LiveObject>) -> Request {
+        match live {
+            Some(live) if self == Self::GuardTooLate => {
+                guarded_by(request, Some(&live.revision().resource_version))
+            }
+            _ => request,
+        }
+    }
+}
+
+/// A request with this resourceVersion in its guard, or without any.
+fn guarded_by(mut request: Request, version: Option<&str>) -> Request {
+    match &mut request.change {
+        Change::Apply { body, .. } => {
+            if let Some(metadata) = body["metadata"].as_object_mut()
+                && let Some(guard) = metadata.get_mut("resourceVersion")
+            {
+                match version {
+                    Some(version) => *guard = version.into(),
+                    None => drop(metadata.remove("resourceVersion")),
                 }
             }
-            Write::Patch(patch) if unguarded => {
-                let version = json!("/metadata/resourceVersion");
-                let is_guard = |operation: &Value| operation["op"] == "test" && operation["path"] == version;
-                patch.0.retain(|operation| !is_guard(&serde_json::to_value(operation).unwrap_or_default()));
-            }
-            Write::Delete(revision) if unguarded => revision.resource_version.clear(),
-            Write::Patch(_) | Write::Delete(_) => {}
         }
-        request
+        Change::Patch { operations, .. } => {
+            let path = json!("/metadata/resourceVersion");
+            let mut changed = serde_json::to_value(&*operations).unwrap_or_default();
+            if let Some(operations) = changed.as_array_mut() {
+                let is_guard = |operation: &Value| operation["op"] == "test" && operation["path"] == path;
+                match version {
+                    Some(version) => operations
+                        .iter_mut()
+                        .filter(|operation| is_guard(operation))
+                        .for_each(|operation| operation["value"] = version.into()),
+                    None => operations.retain(|operation| !is_guard(operation)),
+                }
+            }
+            *operations = serde_json::from_value(changed).expect("it was a patch before");
+        }
+        Change::Delete(revision) => revision.resource_version = version.unwrap_or_default().to_owned(),
     }
+    request
+}
+
+/// The creation of Baton's autoscaler, where there is none.
+fn autoscaler(seen: &Snapshot) -> Option<Step> {
+    let selector = Selector::of(&seen.workload, seen.own(ChildKind::Deployment));
+    let intent = intent::child(&seen.workload, ChildKind::Autoscaler, &selector).ok().flatten()?;
+    let missing = seen.own(ChildKind::Autoscaler).is_none();
+    missing.then_some(Step::Apply { child: ChildKind::Autoscaler, intent, guard: Guard::Create })
 }

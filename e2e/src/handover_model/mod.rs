@@ -1,10 +1,9 @@
 //! The handover of `spec.replicas` in a model checker: every order of what the operator, autoscalers, people, the network and
 //! crashes do, explored to its end within stated bounds.
 //!
-//! All that decides is the operator's own code: [`Course`](baton_controller::course::Course) with the plan and the handover
-//! behind it, the requests, and the merge core, which is the API server here and, in the operator, the prediction that leaves
-//! writes out. What is made by hand is the world: guards, watches that lag, requests and answers that are lost, crashes,
-//! autoscalers, people. A difference between the two would be a model that proves something of itself.
+//! All that decides is the operator's own code: [`Course`](baton_controller::decide::course::Course), which plans, predicts, leaves
+//! out, guards and tries again, and the merge core, which is the API server here. What is made by hand is the world: what a server
+//! makes of a guard, watches that lag, requests and responses that are lost, crashes, autoscalers, people.
 //!
 //! What is bounded, and what is left out:
 //!
@@ -18,7 +17,7 @@
 //! - What is created isn't guarded, since server-side apply has no way to say that an object must not exist. Such a write never
 //!   arrives late here. On a real server it could, and then sets the number that it was created with.
 //! - One operator runs at a time. The Deployment isn't deleted, adopted, or scaled to zero. How long something that failed is
-//!   left alone is any time; fights about a field aren't slowed down.
+//!   left alone is any time; contention isn't slowed down.
 //!
 //! [`Handover`] is the model, [`Promise`] what it keeps, [`Fault`] what it would catch, [`explore()`] runs it, and a
 //! [`Trace`] shows the way to a broken promise.

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::{child::ChildKind, course::Read};
 use stateright::{Model, Property};
 
 use super::{
@@ -166,16 +166,16 @@ impl Handover {
         }
         let Some(deployment) = cluster.deployment else { return };
         let machinery = self.machinery();
-        let number = machinery.server.number(deployment);
+        let number = machinery.server.replicas(deployment);
         if left.scalings > 0 {
             for scaler in Scaler::ALL {
                 if cluster.has(scaler) || state.under_way.has(scaler) {
-                    let numbers = scaler.numbers().iter().filter(|wanted| **wanted != number.value);
+                    let numbers = scaler.numbers().iter().filter(|wanted| **wanted != number.count);
                     actions.extend(numbers.map(|wanted| Action::Scale(scaler, *wanted)));
                 }
             }
         }
-        if left.by_hand > 0 && number.value != BY_HAND {
+        if left.by_hand > 0 && number.count != BY_HAND {
             actions.push(Action::ByHand);
         }
         let is_rogues = number.holders.others.iter().any(|manager| manager == ROGUE);
@@ -268,14 +268,12 @@ impl Machinery {
             state.left.losses -= 1;
         }
         let told = match (pending, fate) {
-            (Pending::Look(look), Fate::Answered) => {
+            (Pending::Read(read), Fate::Answered) => {
                 let from = if self.operator.reads_from_cache() { state.cached } else { state.cluster };
-                if from.generation != state.cached.generation
-                    && look == baton_controller::course::Look::Workload
-                {
+                if from.generation != state.cached.generation && read == Read::Workload {
                     self.deeds.note(Deed::SawANewerSpec);
                 }
-                operator::Operator::look(look, &from)
+                operator::Operator::shown(read, &from)
             }
             (Pending::Write(sent), Fate::Answered | Fate::AnswerLost | Fate::CrashAfter) => {
                 let answer = self.carry_out(state, sent);
@@ -305,14 +303,15 @@ impl Machinery {
     fn go_on(&mut self, state: &mut State, pass: operator::PassId) {
         state.operator = match self.operator.pending(pass) {
             Pending::Done => Operator::Idle(self.operator.held_back(pass)),
-            Pending::Look(_) | Pending::Write(_) => Operator::Pass(pass),
+            Pending::Read(_) | Pending::Write(_) => Operator::Pass(pass),
         };
     }
 
     /// Carries out a write of Baton's.
     fn carry_out(&mut self, state: &mut State, sent: Sent) -> Answer {
         let before = *state.cluster.child(sent.child);
-        let answer = self.server.send(sent.request, before, state.made + 1);
+        let request = self.operator.as_it_is_sent(&sent, before, &mut self.server);
+        let answer = self.server.send(request, before, state.made + 1);
         let Answer::Done(after) = answer else { return answer };
         if after == before {
             return answer;
@@ -349,7 +348,7 @@ impl Machinery {
         if before == Some(after) {
             return;
         }
-        let (before, after) = (before.map(|id| self.server.number(id)), self.server.number(after));
+        let (before, after) = (before.map(|id| self.server.replicas(id)), self.server.replicas(after));
         state.broken = judge(before, after, sent, rogue);
         state.holds_by_late_write &= after.holders.baton;
         self.deeds.moved(state.cluster.spec, before, after, sent.is_some());
@@ -359,7 +358,7 @@ impl Machinery {
     }
 
     fn baton_holds(&self, state: &State) -> bool {
-        state.cluster.deployment.is_some_and(|id| self.server.number(id).holders.baton)
+        state.cluster.deployment.is_some_and(|id| self.server.replicas(id).holders.baton)
     }
 
     fn judge_state(&mut self, state: &mut State) {

@@ -1,22 +1,21 @@
-//! The operator: the code that decides is the real one, a [`Course`] for each pass. What runs it, in place of the loop around
-//! it, makes a write's request, leaves it out where it is predicted to change nothing, and tells the course its answer.
+//! The operator: the code that decides is the real one, a [`Course`] for each pass. What drives it, in the place of the loop around
+//! it, delivers its requests to the model of the server.
 //!
-//! A pass is known by all that its course knows, so that two ways to the same knowledge are one pass.
+//! A pass is known by all that its further course depends on, so that two ways to the same knowledge are one pass.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
+    time::Duration,
 };
 
-use baton_controller::{
-    autoscalers::Autoscaler,
+use baton_apply::{ApiError, Change, LiveObject, Request};
+use baton_controller::decide::{
     child::ChildKind,
-    course::{Course, Look, Next},
-    live::Live,
-    observe::Observed,
-    plan::Step,
-    predict::Forecast,
-    request::{Request, Write},
+    course::{ChildResult, Course, Next, Read},
+    plan::plan,
+    replicas::Autoscaler,
+    snapshot::Snapshot,
 };
 use baton_crd::Workload;
 use serde_json::{Map, json};
@@ -25,12 +24,12 @@ use sha2::{Digest, Sha256};
 use super::{
     cluster::{Cluster, Part, START, Spec},
     fault::Fault,
-    server::{Answer, NAME, NAMESPACE, ObjectId, RequestId, Server},
+    server::{Answer, NAME, NAMESPACE, ObjectId, RequestId, Server, is_on_its_way, moment},
 };
 
+/// What a guard of a JSON patch tests.
+const VERSION: &str = "/metadata/resourceVersion";
 const UID: &str = "uid-of-the-workload";
-/// As often as the real loop lets somebody else be faster before it no longer adds a guard of its own.
-const MOST_GUARDED: u32 = 3;
 
 /// A pass at one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +55,7 @@ pub struct Sent {
 /// What a pass does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
-    Look(Look),
+    Read(Read),
     Write(Sent),
     Done,
 }
@@ -64,7 +63,7 @@ pub(super) enum Pending {
 /// What a pass is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Told {
-    /// What it looked at, in a cluster that says nothing of the rest.
+    /// What it read, in a cluster that says nothing of the rest.
     Saw(Cluster),
     Wrote(Answer),
     /// No answer came.
@@ -97,12 +96,8 @@ impl HeldBack {
 #[derive(Clone, Debug)]
 struct Pass {
     course: Course,
-    /// Where a fault makes several steps of one.
-    queue: VecDeque<Step>,
-    /// How often the live object of a child wasn't what was seen.
-    stale: BTreeMap<ChildKind, u32>,
-    failed: HeldBack,
-    for_real: bool,
+    /// The children that were left alone from its beginning.
+    held_back: HeldBack,
     spec: Spec,
     generation: u8,
 }
@@ -133,7 +128,7 @@ impl Operator {
 
     /// The children that are left alone after this pass.
     pub(super) fn held_back(&self, id: PassId) -> HeldBack {
-        self.pass(id).0.failed
+        self.pass(id).0.failed()
     }
 
     pub(super) fn passes(&self) -> usize {
@@ -161,7 +156,7 @@ impl Operator {
         if let Some(pass) = self.begun.get(&key) {
             return *pass;
         }
-        let on_its_way = cached.deployment.is_some_and(|id| server.number(id).is_on_its_way());
+        let on_its_way = cached.deployment.is_some_and(|id| is_on_its_way(server.replicas(id)));
         let seen = self.seen(cached, cached.spec, on_its_way);
         let mut children = BTreeMap::new();
         children.extend(
@@ -171,13 +166,10 @@ impl Operator {
             self.child(ChildKind::Autoscaler, seen, server).map(|live| (ChildKind::Autoscaler, live)),
         );
         let workload = Arc::new(workload(cached.spec, cached.generation));
-        let observed = Observed { workload, children, autoscalers: autoscalers(seen, server) };
+        let snapshot = Snapshot::new(workload, children, autoscalers(seen, server));
         let pass = Pass {
-            course: Course::new(observed, held_back.children()),
-            queue: VecDeque::new(),
-            stale: BTreeMap::new(),
-            failed: held_back,
-            for_real,
+            course: Course::new(snapshot, held_back.children(), for_real),
+            held_back,
             spec: cached.spec,
             generation: cached.generation,
         };
@@ -186,12 +178,12 @@ impl Operator {
         id
     }
 
-    /// The answer to a look.
-    pub(super) fn look(look: Look, cluster: &Cluster) -> Told {
-        let part = match look {
-            Look::Workload => Part::Workload,
-            Look::Child(ChildKind::Deployment) => Part::Deployment,
-            Look::Child(_) | Look::Autoscalers => Part::Autoscalers,
+    /// What a read shows.
+    pub(super) fn shown(read: Read, cluster: &Cluster) -> Told {
+        let part = match read {
+            Read::Workload => Part::Workload,
+            Read::Child(ChildKind::Deployment) => Part::Deployment,
+            Read::Child(_) | Read::Autoscalers => Part::Autoscalers,
         };
         let mut shown = Cluster::NOTHING;
         shown.take(part, cluster);
@@ -203,26 +195,19 @@ impl Operator {
         if let Some(next) = self.told.get(&(id, told)) {
             return *next;
         }
+        let unanswered = || ApiError::Timeout(Duration::ZERO);
         let (mut pass, pending) = self.pass(id).clone();
         match (pending, told) {
-            (Pending::Look(look), Told::Saw(cluster)) => self.saw(&mut pass, look, cluster, server),
-            (Pending::Look(look), _) => {
-                pass.fail(match look {
-                    Look::Child(child) => child,
-                    Look::Workload | Look::Autoscalers => ChildKind::Deployment,
-                });
-                pass.course.missed(look);
+            (Pending::Read(read), Told::Saw(cluster)) => self.saw(&mut pass, read, cluster, server),
+            (Pending::Read(read), _) => pass.course.unreadable(read, &unanswered()),
+            (Pending::Write(sent), Told::Wrote(answer)) => {
+                let response = server.response(answer);
+                let response = response.map(|live| live.map(|live| self.as_shown(sent.child, &live)));
+                pass.course.responded(server.schemas(), response);
             }
-            (Pending::Write(sent), Told::Wrote(Answer::Done(object))) => {
-                let live = object.map(|object| self.live(sent.child, object, server));
-                pass.course.wrote(sent.child, live);
-                pass.failed.set(sent.child, false);
+            (Pending::Write(_), _) => {
+                pass.course.responded(server.schemas(), Err(unanswered()));
             }
-            (Pending::Write(sent), Told::Wrote(Answer::Stale { .. })) => {
-                *pass.stale.entry(sent.child).or_default() += 1;
-                pass.course.stale(sent.child);
-            }
-            (Pending::Write(sent), _) => pass.fail(sent.child),
             (Pending::Done, _) => {}
         }
         let next = self.go_on(pass, server);
@@ -230,78 +215,89 @@ impl Operator {
         next
     }
 
-    fn saw(&self, pass: &mut Pass, look: Look, cluster: Cluster, server: &Server) {
-        let holders =
-            pass.course.seen().own(ChildKind::Deployment).map(Live::replica_holders).unwrap_or_default();
-        let on_its_way = holders.temporary || !holders.scale.is_empty();
-        let seen = self.seen(cluster, pass.spec, on_its_way);
-        match look {
-            Look::Workload => pass.course.saw_workload(Some(&workload(cluster.spec, cluster.generation))),
-            Look::Child(child) => pass.course.saw_child(child, self.child(child, seen, server)),
-            Look::Autoscalers => pass.course.saw_autoscalers(autoscalers(seen, server)),
+    fn saw(&self, pass: &mut Pass, read: Read, cluster: Cluster, server: &Server) {
+        let seen = self.seen(cluster, pass.spec, pass.course.seen().replicas().is_some_and(is_on_its_way));
+        match read {
+            Read::Workload => pass.course.read_workload(Some(&workload(cluster.spec, cluster.generation))),
+            Read::Child(child) => pass.course.read_child(child, self.child(child, seen, server)),
+            Read::Autoscalers => pass.course.read_autoscalers(autoscalers(seen, server)),
         }
     }
 
     /// Goes on to the next request, or to the end.
     fn go_on(&mut self, mut pass: Pass, server: &mut Server) -> PassId {
         let pending = loop {
-            if let Some(step) = pass.queue.pop_front() {
-                if let Some(sent) = self.write(&pass, &step, server) {
-                    break Pending::Write(sent);
+            let write = match pass.course.next(server.schemas(), moment()) {
+                Next::Read(read) => break Pending::Read(read),
+                Next::Done => break Pending::Done,
+                Next::Plan => {
+                    let seen = pass.course.seen();
+                    let plan = plan(seen, pass.course.held_back());
+                    let mut plan = plan.expect("the model's Workloads can be written");
+                    if let Some(fault) = self.fault {
+                        plan.steps =
+                            plan.steps.into_iter().flat_map(|step| fault.steps(step, seen)).collect();
+                    }
+                    pass.course.planned(plan);
+                    continue;
                 }
-                pass.failed.set(step.child(), false);
+                Next::Send(write) => write.clone(),
+            };
+            if self.fault.is_some_and(|fault| fault.skips(&write)) {
+                let child = pass.course.step_under_way().map(|step| step.child());
+                let unchanged = child.and_then(|child| pass.course.seen().child(child)).cloned();
+                pass.course.responded(server.schemas(), Ok(unchanged));
                 continue;
             }
-            match pass.course.go_on().expect("the model's Workloads can be written") {
-                Next::Look(look) => break Pending::Look(look),
-                Next::Done => break Pending::Done,
-                Next::Write(step) => pass.queue.extend(match self.fault {
-                    Some(fault) => fault.steps(step, pass.course.seen()),
-                    None => vec![step],
-                }),
-            }
+            break Pending::Write(self.sent(&pass, write.request, server));
         };
         self.know(pass, pending)
     }
 
-    /// The request of a step; none where it would change nothing.
-    fn write(&self, pass: &Pass, step: &Step, server: &mut Server) -> Option<Sent> {
-        let child = step.child();
+    /// A request as it leaves the operator.
+    fn sent(&self, pass: &Pass, mut request: Request, server: &mut Server) -> Sent {
         let seen = pass.course.seen();
-        let live = seen.children.get(&child);
-        let mut request = Request::of(step, &seen.workload).expect("a step can be written as a request");
-        let forecast = server.forecast(&request, live);
-        if matches!(forecast, Ok(Forecast::NoOp)) && !pass.for_real {
-            return None;
-        }
-        let guarded = pass.stale.get(&child).is_none_or(|times| *times < MOST_GUARDED);
-        if let (Some(live), true) = (live, forecast.is_ok() && guarded) {
-            request.require_unchanged(&live.revision());
-        }
+        let step = pass.course.step_under_way().expect("what is sent is part of a step");
         if let Some(fault) = self.fault {
             request = fault.request(step, request);
         }
         let creates =
-            matches!(&request.write, Write::Apply { body, .. } if body["metadata"].get("uid").is_none());
-        let is_guarded = match &request.write {
-            Write::Apply { body, .. } => body["metadata"].get("resourceVersion").is_some(),
-            Write::Delete(revision) => !revision.resource_version.is_empty(),
-            Write::Patch(_) => !self.reads_from_cache(),
+            matches!(&request.change, Change::Apply { body, .. } if body["metadata"].get("uid").is_none());
+        let is_guarded = match &request.change {
+            Change::Apply { body, .. } => body["metadata"].get("resourceVersion").is_some(),
+            Change::Delete(revision) => !revision.resource_version.is_empty(),
+            Change::Patch { operations, .. } => operations.0.iter().any(|operation| {
+                matches!(operation, json_patch::PatchOperation::Test(test) if test.path.as_str() == VERSION)
+            }),
         };
-        Some(Sent {
+        Sent {
             request: server.know(request),
             spec: pass.spec,
             generation: pass.generation,
-            read: seen.own(ChildKind::Deployment).map(Live::replicas),
+            read: seen.replicas().map(|replicas| replicas.count),
             is_guarded,
             creates,
-            child,
+            child: step.child(),
             what: step.describe(),
-        })
+        }
+    }
+
+    /// A request as it arrives at the server, where the object is this.
+    pub(super) fn as_it_is_sent(&self, sent: &Sent, live: Option<ObjectId>, server: &mut Server) -> RequestId {
+        let Some(fault) = self.fault else { return sent.request };
+        let live = live.map(|id| server.live(id).clone());
+        let request = fault.as_it_is_sent(server.request(sent.request).clone(), live.as_ref());
+        server.know(request)
     }
 
     fn know(&mut self, pass: Pass, pending: Pending) -> PassId {
-        let text = Sha256::digest(format!("{pass:?} {pending:?}"));
+        let text = Sha256::digest(format!(
+            "{:?} {:?} {:?} {} {pending:?}",
+            pass.course.state(),
+            pass.failed(),
+            pass.spec,
+            pass.generation
+        ));
         *self.by_text.entry(text.into()).or_insert_with(|| {
             self.passes.push((pass, pending));
             PassId(u32::try_from(self.passes.len() - 1).expect("the model has fewer passes than that"))
@@ -313,27 +309,33 @@ impl Operator {
         self.fault.map_or(cluster, |fault| fault.seen(cluster, spec, on_its_way))
     }
 
-    fn child(&self, child: ChildKind, seen: Cluster, server: &Server) -> Option<Live> {
+    fn child(&self, child: ChildKind, seen: Cluster, server: &Server) -> Option<LiveObject> {
         let object = match child {
             ChildKind::Deployment => seen.deployment,
             ChildKind::Autoscaler => seen.own,
             ChildKind::Service | ChildKind::DisruptionBudget => None,
         };
-        object.map(|object| self.live(child, object, server))
+        object.map(|object| self.as_shown(child, server.live(object)))
     }
 
-    fn live(&self, child: ChildKind, object: ObjectId, server: &Server) -> Live {
+    /// A live object as the operator sees it.
+    fn as_shown(&self, child: ChildKind, live: &LiveObject) -> LiveObject {
         match self.fault {
-            Some(fault) if child == ChildKind::Deployment => fault.shown(server.live(object)),
-            _ => server.live(object).clone(),
+            Some(fault) if child == ChildKind::Deployment => fault.shown(live),
+            _ => live.clone(),
         }
     }
 }
 
 impl Pass {
-    fn fail(&mut self, child: ChildKind) {
-        self.course.hold_back(child);
-        self.failed.set(child, true);
+    /// The children that failed in it, and those that were left alone.
+    fn failed(&self) -> HeldBack {
+        let mut failed = self.held_back;
+        for (child, result) in self.course.results() {
+            let is_failure = matches!(result, ChildResult::Rejected(_) | ChildResult::Failed(_));
+            failed.set(*child, is_failure);
+        }
+        failed
     }
 }
 

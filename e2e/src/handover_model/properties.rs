@@ -3,10 +3,12 @@
 //! Most of it is about a single write of Baton's and is judged as that write is carried out, by the server's truth before and
 //! after it, whatever the operator believed. The rest is about states.
 
+use baton_controller::decide::replicas::Replicas;
+
 use super::{
     cluster::{RESET, START, Spec},
     operator::Sent,
-    server::Number,
+    server::{is_held, is_on_its_way},
     state::Broken,
 };
 
@@ -83,11 +85,11 @@ impl Broken {
 
 /// What a write to the Deployment broke, by its number before and after. Without a `sent` it was somebody else's; `rogue` tells
 /// whether it was the rogue's.
-pub(super) fn judge(before: Option<&Number>, after: &Number, sent: Option<&Sent>, rogue: bool) -> Broken {
+pub(super) fn judge(before: Option<&Replicas>, after: &Replicas, sent: Option<&Sent>, rogue: bool) -> Broken {
     let mut broken = Broken::default();
-    let changes = before.is_none_or(|before| before.value != after.value);
+    let changes = before.is_none_or(|before| before.count != after.count);
     let asks_for_none = before.is_none() && sent.is_some_and(|sent| sent.spec == Spec::HandsOff);
-    broken.note(Promise::NoReset, changes && after.value == RESET && !rogue && !asks_for_none);
+    broken.note(Promise::NoReset, changes && after.count == RESET && !rogue && !asks_for_none);
     let Some(sent) = sent else { return broken };
     let says = match (sent.spec, before) {
         (Spec::Number(number), _) => Some(number),
@@ -95,10 +97,10 @@ pub(super) fn judge(before: Option<&Number>, after: &Number, sent: Option<&Sent>
         (Spec::HandsOff, None) => Some(RESET),
         (Spec::Own | Spec::External | Spec::HandsOff, Some(_)) => None,
     };
-    broken.note(Promise::OnlyToTheSpec, changes && says != Some(after.value));
+    broken.note(Promise::OnlyToTheSpec, changes && says != Some(after.count));
     let Some(before) = before else { return broken };
-    broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(before.value));
-    broken.note(Promise::NotWhileOthersHold, changes && before.is_on_its_way());
-    broken.note(Promise::NeverLetGoAlone, before.is_held() && !after.is_held());
+    broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(before.count));
+    broken.note(Promise::NotWhileOthersHold, changes && is_on_its_way(before));
+    broken.note(Promise::NeverLetGoAlone, is_held(before) && !is_held(after));
     broken
 }

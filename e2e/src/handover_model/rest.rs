@@ -3,10 +3,10 @@
 use super::{
     cluster::{Cluster, START, Spec},
     operator::{HeldBack, Operator, Pending, Told},
-    server::{Answer, Server},
+    server::{Answer, Server, is_on_its_way},
 };
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 
 /// After so many passes that each changed something the operator should be at rest. A pass goes on until nothing is left to
 /// do, so one is enough.
@@ -44,7 +44,7 @@ fn pass(mut cluster: Cluster, operator: &mut Operator, server: &mut Server) -> O
     loop {
         let told = match operator.pending(id) {
             Pending::Done => return Some(cluster),
-            Pending::Look(look) => Operator::look(look, &cluster),
+            Pending::Read(read) => Operator::shown(read, &cluster),
             Pending::Write(sent) => {
                 let object = cluster.child(sent.child);
                 let answer = server.send(sent.request, *object, LAST_UID);
@@ -63,22 +63,22 @@ fn pass(mut cluster: Cluster, operator: &mut Operator, server: &mut Server) -> O
 /// Whether the number is whose it should be, once the operator alone has come to rest from a start.
 pub(super) fn is_as_it_should_be(start: &Cluster, rest: &Rest, server: &Server) -> bool {
     let Rest { cluster, passes } = rest;
-    let Some(number) = cluster.deployment.map(|id| server.number(id)) else { return false };
-    let before = start.deployment.map(|id| server.number(id));
+    let Some(number) = cluster.deployment.map(|id| server.replicas(id)) else { return false };
+    let before = start.deployment.map(|id| server.replicas(id));
     let holders = &number.holders;
-    let stays = before.is_none_or(|before| before.value == number.value);
+    let stays = before.is_none_or(|before| before.count == number.count);
     let was_scaled = before.is_some_and(|before| !before.holders.scale.is_empty());
     let is_right = match cluster.spec {
         // Somebody else's autoscaler scales it: it stays with that one.
-        Spec::Number(_) if cluster.theirs && (was_scaled || number.is_on_its_way()) => {
+        Spec::Number(_) if cluster.theirs && (was_scaled || is_on_its_way(number)) => {
             stays && !holders.baton
         }
-        Spec::Number(wanted) => number.value == wanted && holders.baton && !number.is_on_its_way(),
+        Spec::Number(wanted) => number.count == wanted && holders.baton && !is_on_its_way(number),
         Spec::Own => stays && !holders.baton && (cluster.own.is_some() || cluster.theirs),
         Spec::HandsOff | Spec::External => stays && !holders.baton,
     };
     let is_wanted = cluster.spec == Spec::Own;
-    let starts = before.is_some() || cluster.spec != Spec::Own || number.value == START;
+    let starts = before.is_some() || cluster.spec != Spec::Own || number.count == START;
     is_right && starts && (is_wanted || cluster.own.is_none()) && *passes <= MOST_PASSES
 }
 

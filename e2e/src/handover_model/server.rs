@@ -6,18 +6,17 @@
 
 use std::collections::HashMap;
 
-use baton_controller::{
-    child::ChildKind,
-    live::{Live, ReplicaHolders},
-    predict::{Forecast, ForecastError, Schemas, document_path},
-    request::{Request, Write},
+use baton_apply::{
+    ApiError, Change, Forecast, ForecastError, Guard, LiveObject, Request, Schemas, Target, document_path,
 };
+use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 use baton_merge::{
     Arena, Release,
-    server::{Live as MergeLive, Resources, Spelling, Write as MergeWrite},
+    server::{Live, Resources, Spelling, Write},
     value::Value,
 };
 use jiff::Timestamp;
+use kube::core::Status;
 use serde_json::{Value as Json, json};
 
 use super::cluster::RESET;
@@ -51,27 +50,19 @@ pub(super) enum Answer {
     Refused,
 }
 
-/// What is to be known of a Deployment's number.
-#[derive(Clone, Debug)]
-pub(super) struct Number {
-    pub(super) value: i32,
-    pub(super) holders: ReplicaHolders,
+/// Whether somebody owns the replica count.
+pub(super) fn is_held(replicas: &Replicas) -> bool {
+    replicas.holders.baton || replicas.holders.shared()
 }
 
-impl Number {
-    pub(super) fn is_held(&self) -> bool {
-        self.holders.baton || self.holders.shared()
-    }
-
-    /// Whether somebody holds it who isn't Baton and isn't there to stay: whoever scales, or the temporary manager.
-    pub(super) fn is_on_its_way(&self) -> bool {
-        self.holders.temporary || !self.holders.scale.is_empty()
-    }
+/// Whether somebody owns it who isn't Baton and isn't there to stay: whoever scales, or the temporary manager.
+pub(super) fn is_on_its_way(replicas: &Replicas) -> bool {
+    replicas.holders.temporary || !replicas.holders.scale.is_empty()
 }
 
 struct Object {
-    live: Live,
-    number: Number,
+    live: LiveObject,
+    replicas: Replicas,
 }
 
 pub(super) struct Server {
@@ -97,22 +88,38 @@ impl Server {
         }
     }
 
-    pub(super) fn live(&self, id: ObjectId) -> &Live {
+    pub(super) fn live(&self, id: ObjectId) -> &LiveObject {
         &self.objects[usize::from(id.0)].live
     }
 
-    /// Who holds a Deployment's number.
-    pub(super) fn number(&self, id: ObjectId) -> &Number {
-        &self.objects[usize::from(id.0)].number
+    /// A Deployment's replica count, and who owns it.
+    pub(super) fn replicas(&self, id: ObjectId) -> &Replicas {
+        &self.objects[usize::from(id.0)].replicas
     }
 
     pub(super) fn request(&self, id: RequestId) -> &Request {
         &self.requests[usize::from(id.0)]
     }
 
-    /// What a request will do to an object as the operator sees it: the operator's own prediction.
-    pub(super) fn forecast(&self, request: &Request, live: Option<&Live>) -> Result<Forecast, ForecastError> {
-        self.schemas.forecast(request, live, moment())
+    /// What the operator predicts with.
+    pub(super) fn schemas(&self) -> &Schemas {
+        &self.schemas
+    }
+
+    /// An answer as a client sees it.
+    pub(super) fn response(&self, answer: Answer) -> Result<Option<LiveObject>, ApiError> {
+        let refusal = |code: u16, reason: &str| {
+            let details = json!({"kind": ChildKind::Deployment.name(), "causes": [{"reason": reason}]});
+            let details = serde_json::from_value(details).expect("these are details of a failure");
+            let status = Status::failure("refused by the model", reason).with_code(code).with_details(details);
+            Err(ApiError::Response(status.boxed()))
+        };
+        match answer {
+            Answer::Done(object) => Ok(object.map(|object| self.live(object).clone())),
+            Answer::Stale { conflict: true } => refusal(409, "FieldManagerConflict"),
+            Answer::Stale { conflict: false } => refusal(409, "Conflict"),
+            Answer::Refused => refusal(422, "Invalid"),
+        }
     }
 
     /// The number of a request.
@@ -140,11 +147,11 @@ impl Server {
     fn carry_out(&mut self, request: &Request, before: Option<ObjectId>, uid: u8) -> Answer {
         const STALE: Answer = Answer::Stale { conflict: false };
         let live = before.map(|id| self.live(id).clone());
-        match &request.write {
-            Write::Apply { body, .. } if !is_met(body, live.as_ref()) => return STALE,
-            Write::Patch(_) if live.is_none() => return Answer::Refused,
-            Write::Apply { .. } | Write::Patch(_) => {}
-            Write::Delete(revision) => {
+        match &request.change {
+            Change::Apply { body, .. } if !is_met(body, live.as_ref()) => return STALE,
+            Change::Patch { .. } if live.is_none() => return Answer::Refused,
+            Change::Apply { .. } | Change::Patch { .. } => {}
+            Change::Delete(revision) => {
                 let is_met = live.is_none_or(|live| {
                     let now = live.revision();
                     let same_version = revision.resource_version.is_empty()
@@ -184,11 +191,12 @@ impl Server {
             "spec": {"replicas": number},
         });
         let arena = Arena::new();
-        let resource = self.schemas.resource(ChildKind::Deployment).expect("the schemas hold Deployments");
+        let kind = ChildKind::Deployment.api_resource();
+        let resource = self.schemas.resource(&kind).expect("the schemas hold Deployments");
         let read = |json| Value::from_json(&arena, json).expect("the model's objects can be read");
-        let before = MergeLive { object: read(live.as_json()), spelling: Spelling::UNKNOWN };
+        let before = Live { object: read(live.as_json()), spelling: Spelling::UNKNOWN };
         let write =
-            MergeWrite { manager, subresource: "scale", now: moment(), release: self.schemas.release() };
+            Write { manager, subresource: "scale", now: moment(), release: self.schemas.release() };
         let stored =
             resource.update(&arena, Some(before), read(&scale), write).expect("a number can be scaled");
         let scaled = self.store(stored.to_json(), &uid);
@@ -210,9 +218,9 @@ impl Server {
         }
         let id = u16::try_from(self.objects.len()).expect("the model stores fewer objects than that");
         object["metadata"]["resourceVersion"] = (id + 1).to_string().into();
-        let live = Live::from_json(object).expect("what is stored is an object");
-        let number = Number { value: live.replicas(), holders: live.replica_holders() };
-        self.objects.push(Object { live, number });
+        let live = LiveObject::from_json(object).expect("what is stored is an object");
+        let replicas = Replicas::of(&live);
+        self.objects.push(Object { live, replicas });
         self.by_content.insert(content, ObjectId(id));
         ObjectId(id)
     }
@@ -233,13 +241,14 @@ pub(super) fn rogue(number: Option<i32>) -> Request {
     if let Some(number) = number {
         body["spec"] = json!({"replicas": number});
     }
-    Request { child: ChildKind::Deployment, write: Write::Apply { body, manager: ROGUE, force: true } }
+    let target = Target::new(ChildKind::Deployment.api_resource(), Some(NAMESPACE.to_owned()), NAME);
+    Request::apply(target, body, ROGUE, true, &Guard::Create)
 }
 
 /// Whether the live object is the one that an applied body names.
-fn is_met(body: &Json, live: Option<&Live>) -> bool {
+fn is_met(body: &Json, live: Option<&LiveObject>) -> bool {
     let guard = |name| body["metadata"].get(name).and_then(Json::as_str);
-    let Some(now) = live.map(Live::revision) else {
+    let Some(now) = live.map(LiveObject::revision) else {
         return guard("uid").is_none() && guard("resourceVersion").is_none();
     };
     guard("uid").is_none_or(|uid| uid == now.uid)
@@ -247,7 +256,7 @@ fn is_met(body: &Json, live: Option<&Live>) -> bool {
 }
 
 /// The one moment at which everything happens.
-fn moment() -> Timestamp {
+pub(super) fn moment() -> Timestamp {
     Timestamp::UNIX_EPOCH
 }
 
@@ -259,7 +268,7 @@ fn schemas() -> Schemas {
     let document = |kind: ChildKind| {
         let document = serde_json::from_str(text(kind)).expect("the recorded documents are JSON");
         let resources = Resources::from_openapi(&document).expect("the recorded documents are OpenAPI");
-        (document_path(kind.into()), resources.into())
+        (document_path(&kind.api_resource()), resources.into())
     };
     Schemas::new(Release::new(36, 3), [ChildKind::Deployment, ChildKind::Autoscaler].map(document))
 }

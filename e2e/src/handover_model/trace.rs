@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use baton_controller::{child::ChildKind, course::Look, request::Write};
+use baton_apply::Change;
+use baton_controller::decide::{child::ChildKind, course::Read};
 
 use super::{
     cluster::{BY_HAND, Cluster, Part, ROGUES, Scaler, Spec},
@@ -102,8 +103,8 @@ impl Line {
 /// The Deployment's number, and who holds it.
 fn shown(machinery: &Machinery, cluster: &Cluster) -> (String, String) {
     let Some(id) = cluster.deployment else { return ("-".to_owned(), "no Deployment".to_owned()) };
-    let number = machinery.server.number(id);
-    (number.value.to_string(), number.holders.describe())
+    let number = machinery.server.replicas(id);
+    (number.count.to_string(), number.holders.describe())
 }
 
 fn asks(spec: Spec) -> String {
@@ -163,9 +164,9 @@ fn news(machinery: &Machinery, part: Part, cached: &Cluster) -> String {
 fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
     let Operator::Pass(pass) = before.operator else { return String::new() };
     let what = match machinery.operator.pending(pass) {
-        Pending::Look(Look::Workload) => "read the Workload".to_owned(),
-        Pending::Look(Look::Child(child)) => format!("read the {child}"),
-        Pending::Look(Look::Autoscalers) => "list the autoscalers".to_owned(),
+        Pending::Read(Read::Workload) => "read the Workload".to_owned(),
+        Pending::Read(Read::Child(child)) => format!("read the {child}"),
+        Pending::Read(Read::Autoscalers) => "list the autoscalers".to_owned(),
         Pending::Write(sent) => described(machinery, &sent),
         Pending::Done => String::new(),
     };
@@ -186,8 +187,8 @@ fn described(machinery: &Machinery, sent: &Sent) -> String {
     if what.contains(' ') {
         return (*what).to_owned();
     }
-    let number = match &machinery.server.request(sent.request).write {
-        Write::Apply { body, .. } if *child == ChildKind::Deployment => match body["spec"].get("replicas") {
+    let number = match &machinery.server.request(sent.request).change {
+        Change::Apply { body, .. } if *child == ChildKind::Deployment => match body["spec"].get("replicas") {
             Some(number) => format!(" with {number}"),
             None => " without replicas".to_owned(),
         },

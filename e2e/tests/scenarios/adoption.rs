@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use baton_controller::{child::ChildKind, live::Live};
+use baton_apply::LiveObject;
+use baton_controller::decide::child::ChildKind;
 use baton_testbed::ReplicaWatch;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -103,7 +104,7 @@ impl Scene {
         .await
     }
 
-    async fn adopted(&self, kind: ChildKind) -> Live {
+    async fn adopted(&self, kind: ChildKind) -> LiveObject {
         let uid = self.workload().await.uid().unwrap();
         self.child_where(&format!("{kind} to be adopted"), kind, |child| {
             child.owner_references().iter().any(|owner| owner.uid == uid)
@@ -118,7 +119,7 @@ async fn watch(scene: &Scene) -> ReplicaWatch {
 }
 
 /// The managers that have an entry of their own for the main resource.
-fn managers(live: &Live) -> Vec<String> {
+fn managers(live: &LiveObject) -> Vec<String> {
     let main = live.managed_fields().iter().filter(|entry| entry.get("subresource").is_none());
     main.map(|entry| format!("{} {}", entry["manager"], entry["operation"]).replace('"', "")).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_testbed::AuditEntries;
 use jiff::SignedDuration;
 use kube::{

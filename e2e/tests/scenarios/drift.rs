@@ -1,6 +1,6 @@
 //! What others do to a child: a field of Baton's is put back, a field of theirs stays.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use kube::{
     api::{DeleteParams, Patch, PatchParams},
     core::DynamicObject,

@@ -1,6 +1,6 @@
 //! `spec.replicas` goes to the autoscaler and comes back; a watcher sees every value on the way.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_testbed::ReplicaWatch;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Everybody who may hold the number: autoscalers of others, found by what they scale; KEDA, which scales to zero beside its
 //! autoscaler; and constellations in which an autoscaler does nothing, told to people.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_crd::HandoverPhase;
 use baton_testbed::ReplicaWatch;
 use kube::{

@@ -1,6 +1,6 @@
 //! What people type.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use serde_json::json;
 
 use crate::scene::{Scene, replicas};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_e2e::OperatorOptions;
 use baton_testbed::{Action, ControlPlane, Proxy};
 use kube::api::DeleteParams;

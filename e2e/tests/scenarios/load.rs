@@ -1,7 +1,7 @@
 //! The real autoscaler under a real load, while the number of replicas changes hands: what Kubernetes' own controller does,
 //! and that Baton's part in it never costs a replica.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_crd::labels;
 use baton_e2e::OperatorOptions;
 use baton_testbed::{MetricsApi, ReplicaWatch};

@@ -1,6 +1,6 @@
 //! Baton owns exactly what its intents say, by one Apply entry, and nothing anywhere by Update.
 
-use baton_controller::{
+use baton_controller::decide::{
     child::ChildKind,
     intent::{self, Selector},
 };

@@ -1,6 +1,6 @@
 //! The operator runs with the permissions of `manifests/`, and uses every one of them.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_e2e::permissions::{Difference, Usage, WORKLOADS, granted};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! What can't be done is said where people look, and tried again at a decent pace.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},

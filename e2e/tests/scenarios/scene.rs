@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use baton_controller::{child::ChildKind, live::Live};
+use baton_apply::LiveObject;
+use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions};
 use baton_testbed::{AuditEntries, ControlPlane, Mark, Namespace, poll};
@@ -105,8 +106,8 @@ impl Scene {
     }
 
     /// The child as the operator sees it.
-    pub async fn live(&self, kind: ChildKind) -> Live {
-        let api: Api<Live> = Api::namespaced_with(self.client.clone(), self.ns(), &kind.api_resource());
+    pub async fn live(&self, kind: ChildKind) -> LiveObject {
+        let api: Api<LiveObject> = Api::namespaced_with(self.client.clone(), self.ns(), &kind.api_resource());
         api.get("web").await.unwrap()
     }
 

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_e2e::OperatorOptions;
 use baton_testbed::{Action, ControlPlane, Proxy, RequestInfo};
 use kube::api::{Patch, PatchParams};

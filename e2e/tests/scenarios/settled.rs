@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::OperatorOptions;
 use futures::{StreamExt as _, TryStreamExt as _, stream};

@@ -2,7 +2,7 @@
 //! is anything lost, reverted or restarted that nobody asked for; and where two people want different things, the second one
 //! is told so.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams, PostParams},

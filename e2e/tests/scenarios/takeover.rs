@@ -1,6 +1,6 @@
 //! What Baton takes from others is told to people: which field, from whom, how often. What may be secret isn't.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use baton_crd::Takeover;
 use baton_e2e::OperatorOptions;
 use kube::{

@@ -1,6 +1,6 @@
 //! Several teams apply parts of one Workload, each under a manager of its own.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::child::ChildKind;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_controller::{HANDOVER_MANAGER, child::ChildKind};
+use baton_controller::{HANDOVER_MANAGER, decide::child::ChildKind};
 use baton_crd::Workload;
 use baton_testbed::AuditEntry;
 use k8s_openapi::api::{

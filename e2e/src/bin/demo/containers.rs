@@ -1,6 +1,6 @@
 //! The containers of a Deployment: their names, images, and who owns those. Pure.
 
-use baton_controller::live::Live;
+use baton_apply::LiveObject;
 use baton_merge::{
     fieldpath::{
         Path,
@@ -13,18 +13,18 @@ use serde_json::Value;
 use crate::ownership::owners_of;
 
 /// The names, in order.
-pub(crate) fn names(deployment: &Live) -> Vec<&str> {
+pub(crate) fn names(deployment: &LiveObject) -> Vec<&str> {
     all(deployment).iter().filter_map(|container| container["name"].as_str()).collect()
 }
 
 /// The image of a container; empty if there is no such container.
-pub(crate) fn image<'a>(deployment: &'a Live, name: &str) -> &'a str {
+pub(crate) fn image<'a>(deployment: &'a LiveObject, name: &str) -> &'a str {
     let container = all(deployment).iter().find(|container| container["name"] == name);
     container.and_then(|container| container["image"].as_str()).unwrap_or_default()
 }
 
 /// Who owns the image of a container.
-pub(crate) fn image_owners(deployment: &Live, name: &str) -> Vec<String> {
+pub(crate) fn image_owners(deployment: &LiveObject, name: &str) -> Vec<String> {
     let container = [("name", value::Value::String(name))];
     let path = [
         Field("spec"),
@@ -37,7 +37,7 @@ pub(crate) fn image_owners(deployment: &Live, name: &str) -> Vec<String> {
     owners_of(deployment, &Path::new(&path))
 }
 
-fn all(deployment: &Live) -> &[Value] {
+fn all(deployment: &LiveObject) -> &[Value] {
     let containers = deployment.get(&["spec", "template", "spec", "containers"]).and_then(Value::as_array);
     containers.map(Vec::as_slice).unwrap_or_default()
 }
@@ -61,7 +61,7 @@ mod tests {
                 {"name": "app", "image": "app:1"}, {"name": "proxy", "image": "proxy:2"},
             ]}}},
         });
-        let deployment = Live::from_json(object).unwrap();
+        let deployment = LiveObject::from_json(object).unwrap();
         assert_eq!(names(&deployment), ["app", "proxy"]);
         assert_eq!((image(&deployment, "proxy"), image(&deployment, "other")), ("proxy:2", ""));
         assert_eq!(image_owners(&deployment, "proxy"), ["mesh (Apply)"]);

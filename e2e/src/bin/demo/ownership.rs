@@ -1,6 +1,6 @@
 //! Who owns what of an object, read from its `managedFields` and shortened for eyes. It asks no server.
 
-use baton_controller::live::Live;
+use baton_apply::LiveObject;
 use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path},
@@ -60,7 +60,7 @@ impl Owner {
 }
 
 /// The entries of an object's `managedFields`, in their order.
-pub(crate) fn owners(object: &Live) -> Vec<Owner> {
+pub(crate) fn owners(object: &LiveObject) -> Vec<Owner> {
     let text = |entry: &Value, member: &str| entry[member].as_str().map(str::to_owned);
     let read = |entry: &Value| Owner {
         manager: text(entry, "manager").unwrap_or_default(),
@@ -72,7 +72,7 @@ pub(crate) fn owners(object: &Live) -> Vec<Owner> {
 }
 
 /// Those who own this very path, such as `baton (Apply)`.
-pub(crate) fn owners_of(object: &Live, path: &Path<'_>) -> Vec<String> {
+pub(crate) fn owners_of(object: &LiveObject, path: &Path<'_>) -> Vec<String> {
     let arena = Arena::new();
     let owns = |owner: &Owner| owner.fields(&arena).contains(path);
     owners(object)
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn deployment() -> Live {
+    fn deployment() -> LiveObject {
         let entry = |manager: &str, operation: &str, subresource: Option<&str>, fields: &Value| {
             json!({
                 "manager": manager, "operation": operation, "subresource": subresource, "apiVersion": "apps/v1",

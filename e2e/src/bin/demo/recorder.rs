@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use baton_controller::live::Live;
+use baton_apply::LiveObject;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use kube::{
     Api, ResourceExt as _,
@@ -23,19 +23,19 @@ pub(crate) struct Sighting {
     /// When the write was seen, since the recording began.
     pub(crate) at: Duration,
     /// The object.
-    pub(crate) live: Live,
+    pub(crate) live: LiveObject,
 }
 
 /// A recording that goes on while it is waited for something.
 pub(crate) struct Recorder {
     began: Instant,
     sightings: Vec<Sighting>,
-    writes: BoxStream<'static, kube::Result<WatchEvent<Live>>>,
+    writes: BoxStream<'static, kube::Result<WatchEvent<LiveObject>>>,
 }
 
 impl Recorder {
     /// Begins with the object as it is.
-    pub(crate) async fn start(api: &Api<Live>, name: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn start(api: &Api<LiveObject>, name: &str) -> anyhow::Result<Self> {
         let object = api.get(name).await?;
         let version =
             object.resource_version().context("an object from the API server has a resourceVersion")?;
@@ -46,7 +46,7 @@ impl Recorder {
     }
 
     /// Records until the object looks like this, at most a minute.
-    pub(crate) async fn until(&mut self, what: &str, holds: impl Fn(&Live) -> bool) -> anyhow::Result<()> {
+    pub(crate) async fn until(&mut self, what: &str, holds: impl Fn(&LiveObject) -> bool) -> anyhow::Result<()> {
         let recording = async {
             while !self.sightings.last().is_some_and(|seen| holds(&seen.live)) {
                 self.record_one().await?;
@@ -94,7 +94,7 @@ impl Recorder {
 /// The sightings at which what `look` sees of the object is another than before, with what it sees.
 pub(crate) fn changes<T: PartialEq>(
     sightings: &[Sighting],
-    look: impl Fn(&Live) -> T,
+    look: impl Fn(&LiveObject) -> T,
 ) -> Vec<(&Sighting, T)> {
     let mut changes: Vec<_> = sightings.iter().map(|seen| (seen, look(&seen.live))).collect();
     changes.dedup_by(|later, earlier| later.1 == earlier.1);

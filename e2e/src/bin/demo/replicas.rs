@@ -1,7 +1,8 @@
 //! What happened to `.spec.replicas`, write by write: who held it, which number it was, and whether it ever fell.
 //! Pure: it is given what a watch saw.
 
-use baton_controller::live::{Live, ReplicaHolders};
+use baton_apply::LiveObject;
+use baton_controller::decide::replicas::{ReplicaHolders, Replicas};
 
 use crate::{
     recorder::{Sighting, changes},
@@ -29,7 +30,7 @@ pub(crate) fn first_fall(numbers: impl IntoIterator<Item = i32>) -> Option<Fall>
 }
 
 /// How many pods are ready.
-pub(crate) fn ready(deployment: &Live) -> i32 {
+pub(crate) fn ready(deployment: &LiveObject) -> i32 {
     deployment.number(&["status", "readyReplicas"]).unwrap_or_default()
 }
 
@@ -37,14 +38,14 @@ pub(crate) fn ready(deployment: &Live) -> i32 {
 pub(crate) fn table(sightings: &[Sighting]) -> Table<4> {
     let mut table = Table::new(["SECONDS", "REPLICAS", "HELD BY", "WHAT HAPPENED"]);
     let mut before = None;
-    for (seen, now) in changes(sightings, |live| (live.replica_holders(), live.replicas())) {
+    for (seen, now) in changes(sightings, Replicas::of) {
         table.row([
             format!("{:7.2}", seen.at.as_secs_f64()),
-            format!("{:8}", now.1),
-            now.0.describe(),
-            what_happened(before.as_ref(), &now.0).to_owned(),
+            format!("{:8}", now.count),
+            now.holders.describe(),
+            what_happened(before.as_ref(), &now.holders).to_owned(),
         ]);
-        before = Some(now.0);
+        before = Some(now.holders);
     }
     table
 }
@@ -73,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    fn deployment(replicas: i32, holders: &[&str]) -> Live {
+    fn deployment(replicas: i32, holders: &[&str]) -> LiveObject {
         let entry = |manager: &&str| -> Value {
             let fields = json!({"f:spec": {"f:replicas": {}}});
             match *manager {
@@ -88,7 +89,7 @@ mod tests {
             "metadata": {"name": "web", "managedFields": managed_fields},
             "spec": {"replicas": replicas},
         });
-        Live::from_json(object).unwrap()
+        LiveObject::from_json(object).unwrap()
     }
 
     fn told(writes: &[(i32, &[&str])]) -> Vec<String> {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use baton_controller::{child::ChildKind, live::Live};
+use baton_apply::LiveObject;
+use baton_controller::decide::child::ChildKind;
 use baton_crd::{Workload, condition};
 use baton_e2e::{
     Operator,
@@ -106,12 +107,12 @@ impl Stage {
     }
 
     /// The children of one kind.
-    pub(crate) fn children(&self, kind: ChildKind) -> Api<Live> {
+    pub(crate) fn children(&self, kind: ChildKind) -> Api<LiveObject> {
         Api::namespaced_with(self.client.clone(), self.namespace.name(), &kind.api_resource())
     }
 
     /// The Deployment.
-    pub(crate) async fn deployment(&self) -> anyhow::Result<Live> {
+    pub(crate) async fn deployment(&self) -> anyhow::Result<LiveObject> {
         Ok(self.children(ChildKind::Deployment).get(NAME).await?)
     }
 
@@ -130,7 +131,7 @@ impl Stage {
     }
 
     /// The children that are there.
-    pub(crate) async fn all_children(&self) -> anyhow::Result<Vec<(ChildKind, Live)>> {
+    pub(crate) async fn all_children(&self) -> anyhow::Result<Vec<(ChildKind, LiveObject)>> {
         let mut found = Vec::new();
         for kind in ChildKind::ALL {
             if let Some(child) = self.children(kind).get_opt(NAME).await? {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use baton_controller::{adoption::LAST_APPLIED, child::ChildKind, live::Live};
+use baton_apply::ownership::LAST_APPLIED;
+use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt, api::ListParams};
 
@@ -52,7 +53,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::gap();
     claims.equal("its pods are the same two as before", &pods(stage).await?, &before)?;
     let numbers: Vec<i32> =
-        changes(recorder.sightings(), Live::replicas).into_iter().map(|(_, number)| number).collect();
+        changes(recorder.sightings(), |live| Replicas::of(live).count).into_iter().map(|(_, number)| number).collect();
     claims.equal("replicas were two all the time", &numbers, &[2])?;
     let leavings = [
         adopted.managers().iter().any(|manager| manager == CLIENT_SIDE),

@@ -1,7 +1,7 @@
 //! The children, and who owns which of their fields.
 
-use baton_controller::live::Live;
-use baton_controller::{FIELD_MANAGER, child::ChildKind};
+use baton_apply::LiveObject;
+use baton_controller::{FIELD_MANAGER, decide::child::ChildKind};
 
 use crate::{
     claims::Claims,
@@ -29,7 +29,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 }
 
 /// Claims that Baton has one entry in each child, and that it is one by Apply.
-pub(crate) fn one_entry_each(children: &[(ChildKind, Live)], claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) fn one_entry_each(children: &[(ChildKind, LiveObject)], claims: &mut Claims) -> anyhow::Result<()> {
     let mut seen = Vec::new();
     for (kind, child) in children {
         let batons = owners(child).into_iter().filter(|owner| owner.manager == FIELD_MANAGER);

@@ -1,6 +1,7 @@
 //! Replicas pass to an autoscaler.
 
-use baton_controller::{child::ChildKind, live::Live};
+use baton_apply::LiveObject;
+use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 
 use super::children::one_entry_each;
 use crate::{
@@ -24,7 +25,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let mut recorder = stage.record().await?;
     stage.apply_workload(&change.manifest).await?;
     recorder
-        .until("the autoscaler to hold five replicas", |live| live.replicas() == 5 && scaled(live))
+        .until("the autoscaler to hold five replicas", |live| Replicas::of(live).count == 5 && scaled(live))
         .await?;
     recorder.until("five pods to be ready", |live| ready(live) == 5).await?;
     recorder.go_on_for(QUIET).await?;
@@ -45,12 +46,12 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
 /// Who held the number, each change once.
 pub(super) fn holders(seen: &[Sighting]) -> Vec<String> {
-    changes(seen, |live| live.replica_holders().describe()).into_iter().map(|(_, holders)| holders).collect()
+    changes(seen, |live| Replicas::of(live).holders.describe()).into_iter().map(|(_, holders)| holders).collect()
 }
 
 /// Claims that neither the number nor the pods ever became fewer.
 pub(super) fn never_fell(seen: &[Sighting], claims: &mut Claims) -> anyhow::Result<()> {
-    let numbers = changes(seen, Live::replicas).into_iter().map(|(_, number)| number);
+    let numbers = changes(seen, |live| Replicas::of(live).count).into_iter().map(|(_, number)| number);
     let told: Vec<String> = numbers.clone().map(|number| number.to_string()).collect();
     let claim = format!("replicas never fell, in {} writes: {}", seen.len() - 1, told.join(" → "));
     claims.equal(&claim, &first_fall(numbers), &None)?;
@@ -58,7 +59,7 @@ pub(super) fn never_fell(seen: &[Sighting], claims: &mut Claims) -> anyhow::Resu
     Ok(claims.equal("and at no time were fewer pods ready than before", &first_fall(pods), &None)?)
 }
 
-fn scaled(deployment: &Live) -> bool {
-    let holders = deployment.replica_holders();
+fn scaled(deployment: &LiveObject) -> bool {
+    let holders = Replicas::of(deployment).holders;
     !holders.scale.is_empty() && !holders.baton && !holders.temporary
 }

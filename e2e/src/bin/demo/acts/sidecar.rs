@@ -1,6 +1,6 @@
 //! Somebody adds what Baton doesn't own.
 
-use baton_controller::live::Live;
+use baton_apply::LiveObject;
 
 use crate::{
     claims::Claims,
@@ -58,6 +58,6 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 }
 
 /// The field that the changes of the Workload are about. It leaves the pods as they are.
-fn history_limit(deployment: &Live) -> Option<i32> {
+fn history_limit(deployment: &LiveObject) -> Option<i32> {
     deployment.number(&["spec", "revisionHistoryLimit"])
 }

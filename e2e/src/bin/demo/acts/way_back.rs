@@ -1,6 +1,6 @@
 //! Replicas come back to Baton.
 
-use baton_controller::child::ChildKind;
+use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 
 use super::{
     children::one_entry_each,
@@ -27,7 +27,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.apply_workload(&change.manifest).await?;
     recorder
         .until("six replicas of Baton's own", |live| {
-            live.replicas() == 6 && live.replica_holders().describe() == "baton"
+            Replicas::of(live).count == 6 && Replicas::of(live).holders.describe() == "baton"
         })
         .await?;
     recorder.until("six pods to be ready", |live| ready(live) == 6).await?;
