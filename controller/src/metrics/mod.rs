@@ -32,11 +32,11 @@ pub(crate) use layer::RequestLayer;
 
 use self::{
     labels::{
-        ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, ByWrittenKindAndOutcome, Code, Verb,
+        ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, ByWrittenKindAndOutcome, Code,
     },
     managers::ManagerLabels,
     queue::Queue,
-    request::RequestKind,
+    request::{RequestKind, Verb},
 };
 use crate::{
     child::{ChildKind, Kind},
