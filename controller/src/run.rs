@@ -145,8 +145,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
         metrics.leads(true);
         let writer = Writer::new(Actor::new(client, args.request_timeout.0), schemas, metrics.clone());
         let context = Arc::new(Context::new(writer, stores, args.resync.0));
-        let again = once_and_again(hangups, &metrics, &workloads);
-        let controller = controller(touched, &workloads, again, &metrics, args.concurrency);
+        let controller = controller(touched, workloads, once_and_again(hangups), args.concurrency);
         let passes = passes(controller.graceful_shutdown_on(shutdown.clone().begun()), context);
         tokio::select! {
             () = passes => {}
@@ -233,55 +232,34 @@ async fn tell_readiness(
 /// A look at every Workload: one now, for what had changed before this process led, and one at each hangup.
 fn once_and_again(
     hangups: impl Stream<Item = ()> + Send + 'static,
-    metrics: &Metrics,
-    workloads: &Store<WatchedWorkload>,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    let (metrics, workloads) = (metrics.clone(), workloads.clone());
     let told = hangups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
-    stream::once(async {}).chain(told).inspect(move |()| {
-        for workload in &workloads.state() {
-            metrics.triggered(&ObjectRef::from_obj(&**workload));
-        }
-    })
+    stream::once(async {}).chain(told)
 }
 
 /// The controller, told of every Workload that was touched, and of all of them each time `again` says so.
 fn controller(
     touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Send + 'static,
-    workloads: &Store<WatchedWorkload>,
+    workloads: Store<WatchedWorkload>,
     again: impl Stream<Item = ()> + Send + 'static,
-    metrics: &Metrics,
     concurrency: NonZeroU16,
 ) -> Controller<WatchedWorkload> {
-    let metrics = metrics.clone();
     // All that it is told of comes by `touched`.
-    Controller::for_stream(stream::pending(), workloads.clone())
+    Controller::for_stream(stream::pending(), workloads)
         .with_config(controller::Config::default().concurrency(concurrency.get()))
         .reconcile_all_on(again)
-        .reconcile_on(touched.inspect(move |workload| metrics.triggered(workload)))
+        .reconcile_on(touched)
 }
 
 /// Runs the controller until it is shut down and its last pass has ended.
 async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) {
-    let metrics = context.writer.metrics.clone();
     let results = controller.run(measured, on_error, context);
-    results
-        .for_each(|result| {
-            if let Err(error) = result {
-                if let ControllerError::ObjectNotFound(workload) = &error {
-                    metrics.dequeued(workload);
-                }
-                log(&error);
-            }
-            std::future::ready(())
-        })
-        .await;
+    results.for_each(async |result| result.err().iter().for_each(log)).await;
 }
 
 /// A pass that is counted, and timed from when the caches are filled.
 async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Result<Action, ReconcileError> {
     context.ready().await;
-    context.writer.metrics.dequeued(&ObjectRef::from_obj(&*workload));
     let begun = Instant::now();
     let result = reconcile(workload, &context).await;
     let outcome = result.as_ref().map_or(ReconcileOutcome::Failed, |passed| passed.outcome);
