@@ -15,7 +15,7 @@ const KIND: &str = "x-kubernetes-group-version-kind";
 ///
 /// # Errors
 /// When it isn't JSON.
-pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
+pub(crate) fn read(text: &str) -> Result<Value, serde_json::Error> {
     let mut json = serde_json::Deserializer::from_str(text);
     let document = Part::Document.deserialize(&mut json)?;
     json.end()?;

@@ -13,7 +13,10 @@ use kube::Client;
 use tokio::sync::{Notify, watch};
 use tracing::{debug, info, warn};
 
-pub(crate) use self::document::{INDEX, Index, get};
+pub(crate) use self::{
+    document::{INDEX, Index, get},
+    lean::read,
+};
 use crate::{
     act::{ActError, bounded},
     causes::with_causes,
@@ -166,7 +169,7 @@ impl SchemaCache {
         if fetched.is_some_and(|(fetched, _)| fetched == url) {
             return Ok(None);
         }
-        let document = lean::read(&self.get(url).await?)?;
+        let document = read(&self.get(url).await?)?;
         let resources = Resources::from_openapi(&document)?;
         Ok(Some((url.to_owned(), Arc::new(resources))))
     }

@@ -3,9 +3,7 @@
 //! A field that it lacks is dropped by the API server without a word, so a Workload would ask for something and Baton would
 //! never hear of it. Fields that it has besides are a newer version's, and do no harm.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Verdict;
 
@@ -20,99 +18,17 @@ const NAMED: usize = 5;
 /// The fields of a Workload that this version knows; a test tells how to write them anew.
 const OWN: &str = include_str!("fields.json");
 
-/// The fields of a schema, with those below them. All else that a schema says is left out.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Fields {
-    #[cfg_attr(test, serde(skip_serializing_if = "BTreeMap::is_empty"))]
-    properties: BTreeMap<String, Fields>,
-    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
-    items: Option<Box<Fields>>,
-    #[cfg_attr(test, serde(skip_serializing_if = "Option::is_none"))]
-    additional_properties: Option<Additional>,
-}
-
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[cfg_attr(test, derive(serde::Serialize))]
-#[serde(untagged)]
-enum Additional {
-    Schema(Box<Fields>),
-    Flag(bool),
-}
-
-/// An OpenAPI v3 document, as far as it matters here.
-#[derive(Deserialize)]
-struct Document {
-    components: Components,
-}
-
-#[derive(Deserialize)]
-struct Components {
-    schemas: BTreeMap<String, Model>,
-}
-
-#[derive(Deserialize)]
-struct Model {
-    #[serde(rename = "x-kubernetes-group-version-kind", default)]
-    kinds: Vec<GroupVersionKind>,
-    #[serde(default)]
-    properties: BTreeMap<String, Fields>,
-}
-
-#[derive(Deserialize)]
-struct GroupVersionKind {
-    group: String,
-    version: String,
-    kind: String,
-}
-
-impl Fields {
-    /// Those that this version knows. They are kept as data, since to make the whole definition takes megabytes.
-    pub(super) fn own() -> Self {
-        serde_json::from_str(OWN).unwrap_or_default()
-    }
-
-    /// Those in the document that the API server publishes; none where no Workload is in it.
-    pub(super) fn published(document: &str) -> Result<Option<Self>, serde_json::Error> {
-        let document: Document = serde_json::from_str(document)?;
-        let is_workload = |kind: &GroupVersionKind| {
-            (&*kind.group, &*kind.version, &*kind.kind) == (baton_crd::GROUP, baton_crd::VERSION, "Workload")
-        };
-        let model =
-            document.components.schemas.into_values().find(|model| model.kinds.iter().any(is_workload));
-        Ok(model.map(|model| Self { properties: model.properties, ..Self::default() }))
-    }
-
-    /// The paths of the fields that are here and not there; of a missing one that has others below it, its own only.
-    fn missing_in(&self, other: &Self) -> Vec<String> {
-        let mut missing = Vec::new();
-        self.compare(other, "", &mut missing);
-        missing
-    }
-
-    fn compare(&self, other: &Self, path: &str, missing: &mut Vec<String>) {
-        for (name, own) in &self.properties {
-            let path = format!("{path}.{name}");
-            match other.properties.get(name) {
-                Some(others) => own.compare(others, &path, missing),
-                None => missing.push(path),
-            }
-        }
-        if let (Some(own), Some(others)) = (&self.items, &other.items) {
-            own.compare(others, &format!("{path}[]"), missing);
-        }
-        if let (Some(Additional::Schema(own)), Some(Additional::Schema(others))) =
-            (&self.additional_properties, &other.additional_properties)
-        {
-            own.compare(others, &format!("{path}{{}}"), missing);
-        }
-    }
-}
-
-/// Judges the definition that the API server publishes.
-pub(super) fn judge(own: &Fields, published: &Fields) -> Verdict {
-    let missing = own.missing_in(published);
+/// Judges the OpenAPI document that the API server publishes; null where it publishes none.
+pub(super) fn judge(document: &Value) -> Verdict {
+    let Some(published) = workload_in(document) else {
+        return Verdict::Warning(
+            "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
+                .to_owned(),
+        );
+    };
+    let own: Value = serde_json::from_str(OWN).unwrap_or_default();
+    let mut missing = Vec::new();
+    compare(&own, published, "", &mut missing);
     if missing.is_empty() {
         return Verdict::Fine("has every field that this version knows".to_owned());
     }
@@ -126,34 +42,77 @@ pub(super) fn judge(own: &Fields, published: &Fields) -> Verdict {
     ))
 }
 
+/// The schema of a Workload.
+fn workload_in(document: &Value) -> Option<&Value> {
+    let workload = json!({"group": baton_crd::GROUP, "version": baton_crd::VERSION, "kind": "Workload"});
+    let mut schemas = document["components"]["schemas"].as_object()?.values();
+    schemas.find(|schema| {
+        schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|kinds| kinds.contains(&workload))
+    })
+}
+
+/// Adds the paths of the fields that one schema has and the other lacks; of a missing one that has others below it, its own
+/// only.
+fn compare(own: &Value, other: &Value, path: &str, missing: &mut Vec<String>) {
+    for (name, own) in own["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        match other["properties"].get(name) {
+            Some(other) => compare(own, other, &path, missing),
+            None => missing.push(path),
+        }
+    }
+    for (below, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        // Where it doesn't say what is below, anything may be.
+        if other[below].is_object() {
+            compare(&own[below], &other[below], &format!("{path}{mark}"), missing);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{env, fs};
 
-    use serde_json::{Value, json};
+    use serde_json::Map;
 
     use super::*;
 
-    #[test]
-    fn the_fields_that_are_kept_as_data_are_those_of_the_definition() {
-        let mut fields = Fields::deserialize(own_schema()).unwrap();
-        // What every object has is published differently.
-        fields.properties.retain(|name, _| matches!(&**name, "spec" | "status"));
-        if env::var_os("BATON_WRITE_DOCS").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/selfcheck/fields.json");
-            fs::write(path, serde_json::to_string(&fields).unwrap() + "\n").unwrap();
+    /// A schema with nothing left but the names of fields.
+    fn fields(schema: &Value) -> Value {
+        let mut fields_only = Map::new();
+        if let Some(named) = schema["properties"].as_object().filter(|named| !named.is_empty()) {
+            let named = named.iter().map(|(name, schema)| (name.clone(), fields(schema)));
+            fields_only.insert("properties".to_owned(), named.collect());
         }
-        let hint = "fields.json is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller fields, and once more without";
-        assert!(Fields::own() == fields, "{hint}");
+        for below in ["items", "additionalProperties"] {
+            if schema[below].is_object() {
+                fields_only.insert(below.to_owned(), fields(&schema[below]));
+            }
+        }
+        fields_only.into()
     }
 
-    /// The document that an API server would publish of this schema.
-    fn published(schema: &Value) -> Option<Fields> {
+    #[test]
+    fn the_fields_that_are_kept_as_data_are_those_of_the_definition() {
+        let mut own = fields(&own_schema());
+        // What every object has is published differently.
+        own["properties"].as_object_mut().unwrap().retain(|name, _| matches!(&**name, "spec" | "status"));
+        let own = own.to_string() + "\n";
+        if env::var_os("BATON_WRITE_DOCS").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/selfcheck/fields.json");
+            fs::write(path, &own).unwrap();
+        }
+        let hint = "fields.json is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller fields, and once more without";
+        assert!(OWN == own, "{hint}");
+    }
+
+    /// What comes of it where an API server publishes this schema.
+    fn judged(schema: &Value) -> Verdict {
         let kind = json!([{"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"}]);
         let mut model = schema.clone();
         model["x-kubernetes-group-version-kind"] = kind;
         let document = json!({"components": {"schemas": {"rs.baton.v1alpha1.Workload": model}}});
-        Fields::published(&document.to_string()).unwrap()
+        judge(&document)
     }
 
     fn own_schema() -> Value {
@@ -163,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_own_definition_has_every_field() {
-        let verdict = judge(&Fields::own(), &published(&own_schema()).unwrap());
+        let verdict = judged(&own_schema());
         assert!(matches!(verdict, Verdict::Fine(_)), "{verdict:?}");
     }
 
@@ -179,9 +138,7 @@ mod tests {
         let pods =
             &mut older["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"];
         pods["containers"]["items"]["properties"].as_object_mut().unwrap().remove("image");
-        let Verdict::Wrong(words) = judge(&Fields::own(), &published(&older).unwrap()) else {
-            panic!("it is older")
-        };
+        let Verdict::Wrong(words) = judged(&older) else { panic!("it is older") };
         assert!(words.contains(".spec.adoption, .spec.template.spec.containers[].image"), "{words}");
         assert!(words.contains("kubectl apply --server-side"), "{words}");
     }
@@ -190,13 +147,14 @@ mod tests {
     fn a_newer_definition_does_no_harm() {
         let mut newer = own_schema();
         newer["properties"]["spec"]["properties"]["more"] = json!({"type": "string"});
-        let verdict = judge(&Fields::own(), &published(&newer).unwrap());
+        let verdict = judged(&newer);
         assert!(matches!(verdict, Verdict::Fine(_)), "{verdict:?}");
     }
 
     #[test]
-    fn a_document_without_workloads_has_no_fields() {
-        let document = json!({"components": {"schemas": {"other": {"type": "object"}}}});
-        assert!(Fields::published(&document.to_string()).unwrap().is_none());
+    fn a_document_without_workloads_is_no_obstacle() {
+        for document in [json!({"components": {"schemas": {"other": {"type": "object"}}}}), Value::Null] {
+            assert!(matches!(judge(&document), Verdict::Warning(_)));
+        }
     }
 }

@@ -16,9 +16,10 @@ use kube::{
     Api, Client,
     api::{ListParams, PostParams},
 };
+use serde_json::Value;
 use tracing::{debug, info, warn};
 
-use self::{access::Question, definition::Fields};
+use self::access::Question;
 use crate::{
     act::{ActError, bounded},
     causes::with_causes,
@@ -157,12 +158,8 @@ impl SelfCheck {
     }
 
     async fn fields(&self) -> Verdict {
-        match self.published().await {
-            Ok(Some(published)) => definition::judge(&Fields::own(), &published),
-            Ok(None) => Verdict::Warning(
-                "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
-                    .to_owned(),
-            ),
+        match self.document().await {
+            Ok(document) => definition::judge(&document),
             // As with predictions: where the API server has no schema to give, Baton works without.
             Err(error @ ActError::Answer(_)) => {
                 Verdict::Warning(format!("can't be compared with this version's: {}", with_causes(&error)))
@@ -172,13 +169,13 @@ impl SelfCheck {
         }
     }
 
-    /// The fields of a Workload that the API server publishes; none where it publishes no schema.
-    async fn published(&self) -> Result<Option<Fields>, ActError> {
+    /// The OpenAPI document that Workloads are in; null where the API server publishes none.
+    async fn document(&self) -> Result<Value, ActError> {
         let unreadable = |error| ActError::Client(kube::Error::SerdeError(error));
         let index: Index = serde_json::from_str(&self.get(INDEX).await?).map_err(unreadable)?;
         let path = format!("apis/{}/{}", baton_crd::GROUP, baton_crd::VERSION);
-        let Some(url) = index.url(&path) else { return Ok(None) };
-        Fields::published(&self.get(url).await?).map_err(unreadable)
+        let Some(url) = index.url(&path) else { return Ok(Value::Null) };
+        openapi::read(&self.get(url).await?).map_err(unreadable)
     }
 
     async fn access(&self) -> Verdict {
