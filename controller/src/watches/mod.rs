@@ -54,7 +54,7 @@ impl Scope {
         let mut namespaces: Vec<_> = args.namespace.iter().map(|name| name.0.clone()).collect();
         namespaces.sort();
         namespaces.dedup();
-        Self { namespaces, selector: args.selector.as_ref().map(ToString::to_string) }
+        Self { namespaces, selector: args.selector.as_ref().map(|selector| selector.0.clone()) }
     }
 
     /// Each namespace that is watched; just one `None` where these are all.
