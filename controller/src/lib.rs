@@ -35,7 +35,6 @@ pub mod course;
 pub mod election;
 mod enforce;
 pub mod handover;
-mod hangup;
 pub mod intent;
 pub mod live;
 mod lock;
@@ -55,7 +54,7 @@ pub mod request;
 pub mod resync;
 mod run;
 pub mod selfcheck;
-mod shutdown;
+mod signals;
 #[cfg(feature = "otel")]
 pub mod telemetry;
 mod watched;

@@ -31,13 +31,12 @@ use crate::{
     cli::{CheckArgs, ElectionArgs, RunArgs},
     context::Context,
     election::{Candidacy, Election, FenceLayer, Lost, Tenure, Timing, TimingError},
-    hangup::hangups,
     metrics::{Metrics, ReconcileOutcome},
     openapi::SchemaCache,
     readiness::{Gate, Readiness},
     reconcile::{ReconcileError, on_error, reconcile},
     selfcheck::{Finding, LeaseName, SelfCheck},
-    shutdown::Shutdown,
+    signals::{Shutdown, sighups},
     watched::WatchedWorkload,
     watches::{Scope, Stores, Streams, watch},
     write::Writer,
@@ -100,7 +99,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let mut tasks = vec![tokio::spawn(async { drop(admin.await) })];
 
     let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
-    let hangups = hangups().map_err(RunError::Signals)?;
+    let sighups = sighups().map_err(RunError::Signals)?;
 
     info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
     let schemas = args.predict.then(|| SchemaCache::new(client.clone(), args.request_timeout.0));
@@ -145,7 +144,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
         metrics.leads(true);
         let writer = Writer::new(Actor::new(client, args.request_timeout.0), schemas, metrics.clone());
         let context = Arc::new(Context::new(writer, stores, args.resync.0));
-        let controller = controller(touched, workloads, once_and_again(hangups), args.concurrency);
+        let controller = controller(touched, workloads, once_and_again(sighups), args.concurrency);
         let passes = passes(controller.graceful_shutdown_on(shutdown.clone().begun()), context);
         tokio::select! {
             () = passes => {}
@@ -229,11 +228,11 @@ async fn tell_readiness(
     }
 }
 
-/// A look at every Workload: one now, for what had changed before this process led, and one at each hangup.
+/// A look at every Workload: one now, for what had changed before this process led, and one at each SIGHUP.
 fn once_and_again(
-    hangups: impl Stream<Item = ()> + Send + 'static,
+    sighups: impl Stream<Item = ()> + Send + 'static,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    let told = hangups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
+    let told = sighups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
     stream::once(async {}).chain(told)
 }
 
