@@ -30,7 +30,7 @@ use crate::{
     causes::with_causes,
     cli::{CheckArgs, ElectionArgs, RunArgs},
     context::Context,
-    election::{Candidacy, Election, FenceLayer, Lost, Tenure, Timing, TimingError},
+    election::{Candidacy, Election, FenceLayer, Leadership, Lost, Timing, TimingError},
     metrics::{Metrics, ReconcileOutcome},
     openapi::SchemaCache,
     readiness::{Gate, Readiness},
@@ -79,10 +79,10 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let timing = args.election.timing()?;
     let config = cluster().await?;
     let metrics = Metrics::new();
-    let tenure = args.lease.leader_elect.then(|| Tenure::new(timing));
+    let leadership = args.lease.leader_elect.then(|| Leadership::new(timing));
     let client = ClientBuilder::try_from(config.clone())?
         .with_layer(&metrics.request_layer())
-        .with_layer(&FenceLayer::new(tenure.clone()))
+        .with_layer(&FenceLayer::new(leadership.clone()))
         .build();
 
     let scope = Scope::new(&args.scope);
@@ -119,10 +119,10 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let begun = {
         let stand = async {
             stores.ready().await;
-            if let (Some(tenure), Some(lease)) = (tenure, lease) {
+            if let (Some(leadership), Some(lease)) = (leadership, lease) {
                 let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
                 let candidacy = candidacy(lease, &args.election, timing);
-                let standing = Election::stand(client, candidacy, tenure, metrics.clone());
+                let standing = Election::stand(client, candidacy, leadership, metrics.clone());
                 election.insert(standing).won().await?;
             }
             Ok::<_, RunError>(())
