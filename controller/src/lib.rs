@@ -11,8 +11,7 @@
 //!   the request will do, so that one that changes nothing isn't sent; after it, the answer is held against that;
 //! - [`report`] puts the outcome into the Workload's status and into Events.
 //!
-//! Of several operators one works, by [`election`]. [`permissions`] is what it needs to be allowed, and [`selfcheck`] looks
-//! whether it is, and what else could keep it from working here.
+//! [`process`] is what stands around the loop: command line, start and end, election, self-check. Nothing here knows it.
 //!
 //! [`preview`] goes the same way without writing: it rehearses the plan with the merge core in the API server's place.
 //! [`metrics`] counts what happens.
@@ -22,17 +21,14 @@
 //! fights about a field, and [`resync`], which applies for real now and then whatever was predicted.
 
 pub mod act;
-mod admin;
 pub mod adoption;
 pub mod autoscalers;
 pub mod backoff;
 pub mod causes;
 pub mod child;
-pub mod cli;
 pub mod contention;
 mod context;
 pub mod course;
-pub mod election;
 mod enforce;
 pub mod handover;
 pub mod intent;
@@ -42,26 +38,18 @@ pub mod metrics;
 pub mod observe;
 mod openapi;
 mod packed;
-pub mod permissions;
 pub mod plan;
 pub mod predict;
 pub mod preview;
+pub mod process;
 mod quantity;
-mod readiness;
 mod reconcile;
 pub mod report;
 pub mod request;
 pub mod resync;
-mod run;
-pub mod selfcheck;
-mod signals;
-#[cfg(feature = "otel")]
-pub mod telemetry;
 mod watched;
 mod watches;
 mod write;
-
-pub use run::{RunError, check, run};
 
 /// Baton's field manager, for children and for status, always.
 pub const FIELD_MANAGER: &str = "baton";

@@ -34,7 +34,6 @@ use self::{cache::Cache, touched::workload_of};
 use crate::{
     autoscalers::{Autoscaler, Autoscalers, Target},
     child::ChildKind,
-    cli::ScopeArgs,
     live::Live,
     lock::lock,
     packed::Packed,
@@ -45,18 +44,11 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// All if empty.
-    namespaces: Vec<String>,
-    selector: Option<String>,
+    pub(crate) namespaces: Vec<String>,
+    pub(crate) selector: Option<String>,
 }
 
 impl Scope {
-    pub(crate) fn new(args: &ScopeArgs) -> Self {
-        let mut namespaces: Vec<_> = args.namespace.iter().map(|name| name.0.clone()).collect();
-        namespaces.sort();
-        namespaces.dedup();
-        Self { namespaces, selector: args.selector.as_ref().map(|selector| selector.0.clone()) }
-    }
-
     /// Each namespace that is watched; just one `None` where these are all.
     pub(crate) fn namespaces(&self) -> Vec<Option<&str>> {
         if self.namespaces.is_empty() {

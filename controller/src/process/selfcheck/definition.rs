@@ -99,7 +99,7 @@ mod tests {
         own["properties"].as_object_mut().unwrap().retain(|name, _| matches!(&**name, "spec" | "status"));
         let own = own.to_string() + "\n";
         if env::var_os("BATON_WRITE_DOCS").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/selfcheck/fields.json");
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/selfcheck/fields.json");
             fs::write(path, &own).unwrap();
         }
         let hint = "fields.json is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller fields, and once more without";

@@ -20,12 +20,14 @@ use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use self::access::Question;
+use super::{
+    cli::LeaseArgs,
+    readiness::{Gate, Readiness},
+};
 use crate::{
     act::{ActError, bounded},
     causes::with_causes,
-    cli::LeaseArgs,
     openapi::{self, INDEX, Index},
-    readiness::{Gate, Readiness},
     watched::WatchedWorkload,
     watches::{Scope, scoped},
 };

@@ -24,19 +24,21 @@ use kube::{
 };
 use tracing::{info, warn};
 
-use crate::{
-    act::Actor,
+use super::{
     admin::{self, Shown},
-    causes::with_causes,
     cli::{CheckArgs, ElectionArgs, RunArgs},
-    context::Context,
     election::{Candidacy, Election, FenceLayer, Leadership, Lost, Timing, TimingError},
-    metrics::{Metrics, ReconcileOutcome},
-    openapi::SchemaCache,
     readiness::{Gate, Readiness},
-    reconcile::{ReconcileError, on_error, reconcile},
     selfcheck::{Finding, LeaseName, SelfCheck},
     signals::{Shutdown, sighups},
+};
+use crate::{
+    act::Actor,
+    causes::with_causes,
+    context::Context,
+    metrics::{Metrics, ReconcileOutcome},
+    openapi::SchemaCache,
+    reconcile::{ReconcileError, on_error, reconcile},
     watched::WatchedWorkload,
     watches::{Scope, Stores, Streams, watch},
     write::Writer,
@@ -85,7 +87,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
         .with_layer(&FenceLayer::new(leadership.clone()))
         .build();
 
-    let scope = Scope::new(&args.scope);
+    let scope = Scope::from(&args.scope);
     let (stores, streams) = watch(&client, &scope);
     let Streams { workloads, mut touched } = streams;
 
@@ -170,7 +172,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
 pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = ClientBuilder::try_from(cluster().await?)?.build();
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
-    Ok(SelfCheck::new(client, args.request_timeout.0, Scope::new(&args.scope), lease).look().await)
+    Ok(SelfCheck::new(client, args.request_timeout.0, Scope::from(&args.scope), lease).look().await)
 }
 
 /// The cluster, as every client finds it.

@@ -135,7 +135,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::election::Timing;
+    use crate::process::election::Timing;
 
     /// Answers after this long, and counts what it was asked.
     #[derive(Clone)]
