@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    ApiError, Change, Effect, Guard, LiveObject, Outcome, PreparedWrite, Request, SchemaCache, Schemas, Target,
-    Tries, Verdict, bounded,
+    ApiError, Change, Effect, Guard, LiveObject, Outcome, PreparedWrite, Request, SchemaCache, Schemas,
+    Target, Tries, Verdict, bounded,
 };
 
 /// Is told how each write ended, for metrics and logs.
@@ -127,12 +127,7 @@ impl Applier {
     }
 
     /// Sends a prepared write and says how it ended.
-    pub async fn perform(
-        &self,
-        write: &PreparedWrite,
-        live: Option<&LiveObject>,
-        effect: Effect,
-    ) -> Outcome {
+    pub async fn perform(&self, write: &PreparedWrite, live: Option<&LiveObject>, effect: Effect) -> Outcome {
         let response = self.send(&write.request, effect).await;
         let outcome = self.schemas().settle(write, live, response, effect);
         self.note(write, effect, &outcome);

@@ -251,7 +251,8 @@ mod tests {
     #[test]
     fn writes_are_bounded_however_fast_the_other_side_is() {
         let mut contention = Contention::default();
-        let takes = contend(&mut contention, Instant::now(), Duration::from_mins(1), Duration::from_millis(1));
+        let takes =
+            contend(&mut contention, Instant::now(), Duration::from_mins(1), Duration::from_millis(1));
         let seconds: Vec<u64> = takes.iter().map(Duration::as_secs).collect();
         assert_eq!(seconds, [0, 0, 0, 1, 3, 7, 15, 31]);
     }
@@ -259,7 +260,8 @@ mod tests {
     #[test]
     fn the_pause_ends_at_its_cap() {
         let mut contention = Contention::default();
-        let takes = contend(&mut contention, Instant::now(), Duration::from_hours(5), Duration::from_millis(1));
+        let takes =
+            contend(&mut contention, Instant::now(), Duration::from_hours(5), Duration::from_millis(1));
         let longest = takes.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap();
         assert_eq!(longest, LONGEST_PAUSE);
         assert!(takes.len() < 75, "{}", takes.len());

@@ -13,11 +13,8 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use crate::{
-    Change, FieldPath, LiveObject, NoSchema, Request, Schemas,
-    find::find,
-    object::managed_fields,
-    shown::shown,
-    spelling::has_only_zeros_more,
+    Change, FieldPath, LiveObject, NoSchema, Request, Schemas, find::find, object::managed_fields,
+    shown::shown, spelling::has_only_zeros_more,
 };
 
 /// What a request will do.
@@ -236,12 +233,7 @@ fn is_live_but_for_zeros(predicted: &Json, live: &Json) -> bool {
     owners_stay && has_only_zeros_more(predicted, live)
 }
 
-fn effects<'a>(
-    arena: &'a Arena,
-    prediction: &Prediction<'a>,
-    before: Value<'a>,
-    writer: &str,
-) -> Effects {
+fn effects<'a>(arena: &'a Arena, prediction: &Prediction<'a>, before: Value<'a>, writer: &str) -> Effects {
     let comparison = prediction.comparison;
     let after = prediction.stored.object;
     let sets = comparison.added.union(arena, comparison.modified).leaves(arena);

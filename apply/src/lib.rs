@@ -5,6 +5,7 @@ mod error;
 mod find;
 mod forecast;
 mod object;
+pub mod openapi;
 pub mod ownership;
 mod path;
 mod request;
@@ -20,9 +21,7 @@ pub use forecast::{Effects, Forecast, ForecastError, PredictedObject, Take};
 pub use object::{LiveObject, Revision};
 pub use path::FieldPath;
 pub use request::{Change, Guard, Request, Target};
-pub use schemas::{
-    INDEX, Index, NoSchema, SchemaCache, SchemaProblem, SchemaStatus, Schemas, document_path, get,
-};
+pub use schemas::{NoSchema, SchemaCache, SchemaProblem, SchemaStatus, Schemas};
 pub use shown::shown;
 pub use verdict::{Difference, Verdict};
 pub use write::{Effect, Outcome, PreparedWrite, Tries};

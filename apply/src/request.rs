@@ -148,8 +148,7 @@ mod tests {
         let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
         let apply = |guard: &Guard| {
             let target = Target::new(ApiResource::erase::<Service>(&()), Some("shop".into()), "web");
-            let mut request =
-                Request::apply(target, json!({"metadata": {"name": "web"}}), "me", true, guard);
+            let mut request = Request::apply(target, json!({"metadata": {"name": "web"}}), "me", true, guard);
             request.require_unchanged(&live);
             request
         };

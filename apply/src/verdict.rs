@@ -199,11 +199,7 @@ impl<'a> Comparison<'a> {
             let (time, new) = (time_of(entry), at.map(|at| at.to_string()));
             let is_new = new.is_some_and(|new| new.get(..TO_THE_SECOND) == time.get(..TO_THE_SECOND));
             if !is_new && time != time_of(other) {
-                differences.push(Difference::new(
-                    format!("time of {}", name(entry)),
-                    time,
-                    time_of(other),
-                ));
+                differences.push(Difference::new(format!("time of {}", name(entry)), time, time_of(other)));
             }
         }
         let is_predicted = |other: &&Json| predicted.iter().any(|entry| name(entry) == name(other));

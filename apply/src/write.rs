@@ -5,9 +5,7 @@
 
 use jiff::Timestamp;
 
-use crate::{
-    ApiError, Change, Effects, Forecast, ForecastError, LiveObject, Request, Schemas, Verdict,
-};
+use crate::{ApiError, Change, Effects, Forecast, ForecastError, LiveObject, Request, Schemas, Verdict};
 
 /// Whether a request counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

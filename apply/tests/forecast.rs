@@ -5,9 +5,7 @@ mod common;
 
 use baton_apply::{Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Take};
 use baton_merge::Release;
-use common::{
-    apply, but, deployment, deployments, forced, now, object, schemas, services, stored, target,
-};
+use common::{apply, but, deployment, deployments, forced, now, object, schemas, services, stored, target};
 use serde_json::{Value, json};
 
 fn forecast(request: &Request, live: Option<&LiveObject>) -> Forecast {
@@ -56,7 +54,10 @@ fn what_is_live_and_not_owned_yet_has_to_be_sent() {
 fn a_changed_field_is_told_by_its_path_alone() {
     let live = stored(&[("baton", &deployment(&json!({"image": "app:1", "args": ["-v"]})))]);
     let after = deployment(&json!({"image": "app:2", "args": ["-v"]}));
-    assert_eq!(effects(Some(&live), &after), Effects { sets: vec![FieldPath::spelled(IMAGE)], ..Effects::default() });
+    assert_eq!(
+        effects(Some(&live), &after),
+        Effects { sets: vec![FieldPath::spelled(IMAGE)], ..Effects::default() }
+    );
 }
 
 #[test]
@@ -198,7 +199,10 @@ fn what_somebody_else_owns_too_stays_and_is_released() {
     let both = with(&json!({"replicas": 3, "minReadySeconds": 5}));
     let live = stored(&[("baton", &both), ("other", &with(&json!({"replicas": 3})))]);
     let effects = effects(Some(&live), &with(&json!({"minReadySeconds": 5})));
-    assert_eq!(effects, Effects { releases: vec![FieldPath::spelled(".spec.replicas")], ..Effects::default() });
+    assert_eq!(
+        effects,
+        Effects { releases: vec![FieldPath::spelled(".spec.replicas")], ..Effects::default() }
+    );
 }
 
 #[test]

@@ -4,12 +4,10 @@
 mod common;
 
 use baton_apply::{
-    ApiError, Change, Effect, Effects, FieldPath, Forecast, Guard, LiveObject, Outcome, PreparedWrite, Request,
-    Take, Tries, Verdict,
+    ApiError, Change, Effect, Effects, FieldPath, Forecast, Guard, LiveObject, Outcome, PreparedWrite,
+    Request, Take, Tries, Verdict,
 };
-use common::{
-    apply, but, deployment, deployments, forced, now, object, response, schemas, stored, target,
-};
+use common::{apply, but, deployment, deployments, forced, now, object, response, schemas, stored, target};
 use jiff::ToSpan;
 use kube::core::Status;
 use serde_json::{Value, json};
@@ -25,7 +23,8 @@ struct Written {
 impl Written {
     fn new(request: Request, base: Option<LiveObject>) -> Self {
         let response = response(&request, base.as_ref(), now());
-        let write = schemas().prepare(of_seen(request, base.as_ref()), base.as_ref(), Tries::default(), now());
+        let write =
+            schemas().prepare(of_seen(request, base.as_ref()), base.as_ref(), Tries::default(), now());
         Self { base, write, response }
     }
 
@@ -59,7 +58,9 @@ impl Written {
 
 /// The request as it is made for an object that was read: it never makes another one.
 fn of_seen(request: Request, live: Option<&LiveObject>) -> Request {
-    let (Some(live), Change::Apply { body, manager, force }) = (live, &request.change) else { return request };
+    let (Some(live), Change::Apply { body, manager, force }) = (live, &request.change) else {
+        return request;
+    };
     let guard = Guard::SameObject(live.revision().uid);
     Request::apply(request.target.clone(), body.clone(), manager.clone(), *force, &guard)
 }
@@ -262,8 +263,7 @@ fn a_refusal_is_expected_only_where_it_was_forecast() {
     let base = stored(&[("baton", &object(&deployments(), &json!({"replicas": 3})))]);
     let four = apply(&object(&deployments(), &json!({"replicas": 4})), "temporary", false);
     let prepare = |request| {
-        let write =
-            schemas().prepare(of_seen(request, Some(&base)), Some(&base), Tries::default(), now());
+        let write = schemas().prepare(of_seen(request, Some(&base)), Some(&base), Tries::default(), now());
         Written { base: Some(base.clone()), write, response: base.clone() }
     };
     let conflict = || Err(failure(409, Some("FieldManagerConflict")));
@@ -274,7 +274,10 @@ fn a_refusal_is_expected_only_where_it_was_forecast() {
     let outcome = unforced.settled(conflict(), Effect::Stored);
     assert!(matches!(outcome, Outcome::Stale { expected: true, .. }), "{outcome:?}");
     let outcome = unforced.settled(refusal(), Effect::Stored);
-    assert!(matches!(outcome, Outcome::Rejected { expected: false, .. }), "it may be refused for another reason");
+    assert!(
+        matches!(outcome, Outcome::Rejected { expected: false, .. }),
+        "it may be refused for another reason"
+    );
     assert_eq!(places(unforced.verdict(|_| {})), ["the write"]);
 
     let invalid = prepare(forced(&object(&deployments(), &json!({"replicas": "three"}))));
@@ -282,9 +285,15 @@ fn a_refusal_is_expected_only_where_it_was_forecast() {
     assert!(matches!(outcome, Outcome::Rejected { expected: true, .. }), "{outcome:?}");
 
     let outcome = Written::update().settled(refusal(), Effect::Stored);
-    assert!(matches!(outcome, Outcome::Rejected { expected: false, .. }), "quotas and webhooks aren't forecast");
+    assert!(
+        matches!(outcome, Outcome::Rejected { expected: false, .. }),
+        "quotas and webhooks aren't forecast"
+    );
     let outcome = Written::update().settled(conflict(), Effect::Stored);
-    assert!(matches!(outcome, Outcome::Stale { expected: false, .. }), "the object may have changed meanwhile");
+    assert!(
+        matches!(outcome, Outcome::Stale { expected: false, .. }),
+        "the object may have changed meanwhile"
+    );
 }
 
 #[test]

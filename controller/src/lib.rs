@@ -14,29 +14,17 @@
 //! Nothing is remembered between two passes that a decision depends on: who owns a field is read from `managedFields` every
 //! time, so a crash anywhere loses nothing.
 //!
-//! Of several operators one works, by [`election`]. [`permissions`] is what it needs to be allowed, and [`selfcheck`] finds out
-//! whether it is, and what else could keep it from working here. [`metrics`] counts what happens.
+//! [`process`] is what stands around the loop: command line, start and end, election, self-check. Nothing here knows it.
+//! [`metrics`] counts what happens.
 
 pub mod act;
-mod admin;
 pub mod causes;
-pub mod cli;
 pub mod decide;
-pub mod election;
-mod hangup;
 mod lock;
 pub mod metrics;
 pub mod observe;
-pub mod permissions;
-mod readiness;
+pub mod process;
 pub mod report;
-mod run;
-pub mod selfcheck;
-mod shutdown;
-#[cfg(feature = "otel")]
-pub mod telemetry;
-
-pub use run::{RunError, check, run};
 
 /// Baton's field manager, for children and for status, always.
 pub const FIELD_MANAGER: &str = "baton";

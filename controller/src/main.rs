@@ -7,8 +7,11 @@ use std::{
 
 use baton_controller::{
     causes::with_causes,
-    cli::{Cli, Command, LogFormat, RunArgs},
-    selfcheck::Finding,
+    process::{
+        self,
+        cli::{Cli, Command, LogFormat, RunArgs},
+        selfcheck::Finding,
+    },
 };
 use clap::Parser;
 use tokio::runtime;
@@ -47,11 +50,11 @@ async fn execute(command: Command) -> Result<ExitCode, Box<dyn std::error::Error
         Command::Crd => print!("{}", baton_crd::workload_crd_yaml()?),
         Command::Run(args) => {
             let logging = start_logging(&args)?;
-            baton_controller::run(&args).await?;
+            process::run(&args).await?;
             logging.finish().await;
         }
         Command::Check(args) => {
-            let findings = baton_controller::check(&args).await?;
+            let findings = process::check(&args).await?;
             for finding in &findings {
                 println!("{finding}");
             }
@@ -66,7 +69,7 @@ async fn execute(command: Command) -> Result<ExitCode, Box<dyn std::error::Error
 /// What is still to be sent when the operator ends; not when the lease is lost, which can't wait.
 struct Logging {
     #[cfg(feature = "otel")]
-    traces: Option<baton_controller::telemetry::Traces>,
+    traces: Option<process::telemetry::Traces>,
 }
 
 impl Logging {
@@ -93,7 +96,7 @@ fn start_logging(args: &RunArgs) -> Result<Logging, Box<dyn std::error::Error>> 
     let subscriber = tracing_subscriber::registry().with(logs.with_filter(filter));
     #[cfg(feature = "otel")]
     {
-        let spans = args.otlp_endpoint.as_ref().map(baton_controller::telemetry::layer).transpose()?;
+        let spans = args.otlp_endpoint.as_ref().map(process::telemetry::layer).transpose()?;
         let (layer, traces) = spans.unzip();
         subscriber.with(layer).init();
         Ok(Logging { traces })

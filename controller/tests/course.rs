@@ -94,11 +94,8 @@ fn settled() -> Snapshot {
 fn contested() -> Snapshot {
     let mut seen = settled();
     let rogue = object(ChildKind::Service, &json!({"type": "NodePort"}));
-    let taken = response(
-        &common::cluster::apply(&rogue, "rogue", true),
-        seen.child(ChildKind::Service),
-        earlier(),
-    );
+    let taken =
+        response(&common::cluster::apply(&rogue, "rogue", true), seen.child(ChildKind::Service), earlier());
     seen.put(ChildKind::Service, Some(taken));
     seen
 }

@@ -174,8 +174,7 @@ fn a_child_of_somebody_elses_would_be_left_alone_and_the_others_not() {
 
 #[test]
 fn without_a_schema_the_first_write_is_known_and_what_it_does_is_not() {
-    let rehearsal =
-        rehearse(&seen(&workload(&full()), []), &Schemas::default(), now()).unwrap();
+    let rehearsal = rehearse(&seen(&workload(&full()), []), &Schemas::default(), now()).unwrap();
     let deployment = &rehearsal.children[&ChildKind::Deployment];
     assert_eq!((deployment.action, deployment.writes), (PlannedAction::Create, 0));
     assert!(deployment.stopped.as_ref().unwrap().contains("no usable schema of Deployment"));

@@ -9,10 +9,7 @@ use baton_merge::{
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::{
-    Change, LiveObject, Request, Revision, Target,
-    object::text,
-};
+use crate::{Change, LiveObject, Request, Revision, Target, object::text};
 
 /// The annotation in which client-side `kubectl apply` keeps what it applied last.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

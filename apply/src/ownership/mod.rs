@@ -25,10 +25,7 @@ use serde_json::{Value, json};
 pub use migrate::{LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
 
-use crate::{
-    Guard, LiveObject, Request, Target,
-    object::text,
-};
+use crate::{Guard, LiveObject, Request, Target, object::text};
 
 /// An entry of an object's `managedFields` that owns a field.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,7 +27,8 @@ impl Release {
     pub fn new(live: &LiveObject, path: Path<'_>, holders: &[Holder]) -> Self {
         let arena = Arena::new();
         let rest = |holder: &Holder| {
-            let fields = live.managed_fields().get(holder.position).and_then(|entry| entry.get("fieldsV1"))?;
+            let fields =
+                live.managed_fields().get(holder.position).and_then(|entry| entry.get("fieldsV1"))?;
             let fields = FieldSet::from_fields_v1(&arena, fields).ok()?;
             let rest = fields.difference(&arena, FieldSet::of_paths(&arena, [path]));
             (!rest.is_empty()).then(|| rest.to_fields_v1())
@@ -74,9 +75,7 @@ mod tests {
 
     #[test]
     fn entries_are_released_from_the_last_to_the_first_behind_a_test_of_the_resource_version() {
-        let entry = |manager: &str, fields: Value| {
-            json!({"manager": manager, "operation": "Update", "subresource": "scale", "fieldsV1": fields})
-        };
+        let entry = |manager: &str, fields: Value| json!({"manager": manager, "operation": "Update", "subresource": "scale", "fieldsV1": fields});
         let replicas = || json!({"f:spec": {"f:replicas": {}}});
         let managed_fields = [
             entry("z", json!({"f:spec": {"f:paused": {}}})),

@@ -8,8 +8,11 @@ use baton_merge::{Release, ReleaseError, schema::SchemaError, server::Resources}
 use kube::{Client, core::ApiResource};
 use tokio::sync::{Notify, watch};
 
-use super::{INDEX, Index, Schemas, document_path, get, lean};
-use crate::{ApiError, bounded};
+use super::Schemas;
+use crate::{
+    ApiError, bounded,
+    openapi::{self, Index, OpenApiError, document_path},
+};
 
 /// How soon after one refresh the next may follow, however often it is asked for.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(10);
@@ -51,8 +54,8 @@ pub struct SchemaProblem {
 enum FetchError {
     #[error(transparent)]
     Request(#[from] ApiError),
-    #[error("the response isn't JSON")]
-    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    OpenApi(#[from] OpenApiError),
     #[error("the API server doesn't serve it")]
     NotServed,
     #[error("it can't be compiled")]
@@ -125,13 +128,11 @@ impl SchemaCache {
                 before.as_ref().map(|before| before.release())
             }
         };
-        match self.index().await {
+        match Index::fetch(&self.client, self.limit).await {
             Ok(index) => {
-                let mut paths: Vec<String> = self.kinds.iter().map(document_path).collect();
-                paths.sort();
-                paths.dedup();
-                for path in paths {
-                    match self.document(&index, &path, fetched.get(&path)).await {
+                for kind in &*self.kinds {
+                    let path = document_path(kind);
+                    match self.document(&index, kind, fetched.get(&path)).await {
                         Ok(None) => {}
                         Ok(Some(document)) => {
                             fetched.insert(path, document);
@@ -145,7 +146,7 @@ impl SchemaCache {
                 }
             }
             // What was fetched before is as good as it was.
-            Err(error) => note("the index of OpenAPI documents".to_owned(), error),
+            Err(error) => note("the index of OpenAPI documents".to_owned(), error.into()),
         }
         changed |= before.as_ref().is_none_or(|before| Some(before.release()) != release);
         let schemas = before.filter(|_| !changed).unwrap_or_else(|| {
@@ -163,27 +164,19 @@ impl SchemaCache {
         Ok(info.git_version.parse()?)
     }
 
-    async fn index(&self) -> Result<Index, FetchError> {
-        Ok(serde_json::from_str(&self.get(INDEX).await?)?)
-    }
-
-    /// The document at a path, compiled; nothing if it is the one that was fetched last.
+    /// The document of a kind, compiled; nothing if it is the one that was fetched last.
     async fn document(
         &self,
         index: &Index,
-        path: &str,
+        kind: &ApiResource,
         fetched: Option<&(String, Arc<Resources>)>,
     ) -> Result<Option<(String, Arc<Resources>)>, FetchError> {
-        let url = index.url(path).ok_or(FetchError::NotServed)?;
+        let url = index.url(kind).ok_or(FetchError::NotServed)?;
         if fetched.is_some_and(|(fetched, _)| fetched == url) {
             return Ok(None);
         }
-        let document = lean::read(&self.get(url).await?)?;
+        let document = openapi::fetch(&self.client, self.limit, url).await?;
         let resources = Resources::from_openapi(&document)?;
         Ok(Some((url.to_owned(), Arc::new(resources))))
-    }
-
-    async fn get(&self, url: &str) -> Result<String, FetchError> {
-        Ok(get(&self.client, self.limit, url).await?)
     }
 }

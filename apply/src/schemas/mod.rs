@@ -1,8 +1,6 @@
 //! The schemas of the kinds that are written, and the server's release: all that a forecast depends on besides the objects.
 
 mod cache;
-mod document;
-mod lean;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,10 +11,8 @@ use baton_merge::{
 };
 use kube::core::ApiResource;
 
-pub use self::{
-    cache::{SchemaCache, SchemaProblem, SchemaStatus},
-    document::{INDEX, Index, get},
-};
+pub use self::cache::{SchemaCache, SchemaProblem, SchemaStatus};
+use crate::openapi::document_path;
 
 /// What a cluster serves about some kinds, at one moment.
 #[derive(Clone, Debug, Default)]
@@ -36,14 +32,8 @@ pub struct NoSchema {
     pub api_version: String,
 }
 
-/// The path of the OpenAPI v3 document that describes a kind, below `/openapi/v3/`.
-pub fn document_path(resource: &ApiResource) -> String {
-    let ApiResource { group, version, .. } = resource;
-    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
-}
-
 impl Schemas {
-    /// The schemas in these documents, by their paths as [`document_path`] has them.
+    /// The schemas in these documents, by their [paths](document_path).
     pub fn new(release: Release, documents: impl IntoIterator<Item = (String, Arc<Resources>)>) -> Self {
         Self { release, documents: documents.into_iter().collect() }
     }
@@ -62,18 +52,5 @@ impl Schemas {
         let gvk = GroupVersionKind::new(group, version, kind);
         let found = self.documents.get(&document_path(resource)).and_then(|resources| resources.get(&gvk));
         found.ok_or_else(|| NoSchema { kind: kind.clone(), api_version: api_version.clone() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
-
-    use super::*;
-
-    #[test]
-    fn documents_are_where_their_group_and_version_say() {
-        assert_eq!(document_path(&ApiResource::erase::<Service>(&())), "api/v1");
-        assert_eq!(document_path(&ApiResource::erase::<Deployment>(&())), "apis/apps/v1");
     }
 }

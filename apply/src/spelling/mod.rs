@@ -182,4 +182,3 @@ fn is_zero_scalar(value: &Value) -> bool {
         Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }
-

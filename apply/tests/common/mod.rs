@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use baton_apply::{Forecast, Guard, LiveObject, PredictedObject, Request, Schemas, Target, document_path};
+use baton_apply::{
+    Forecast, Guard, LiveObject, PredictedObject, Request, Schemas, Target, openapi::document_path,
+};
 use baton_merge::{Release, server::Resources};
 use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};

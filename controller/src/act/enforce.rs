@@ -117,9 +117,8 @@ fn respond(
         context.metrics.took_over(child, &take.manager, 1);
     }
     let generation = workload.metadata.generation.unwrap_or_default();
-    let corrected = |record: &mut super::pace::Record| {
-        record.corrected(child, generation, corrections, Instant::now())
-    };
+    let corrected =
+        |record: &mut super::pace::Record| record.corrected(child, generation, corrections, Instant::now());
     if context.record(&*workload, corrected) {
         course.hold_back(child);
     }

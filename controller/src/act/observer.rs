@@ -31,7 +31,8 @@ impl Counted {
         const MOST_CAUSES: usize = 1000;
         let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
         let lines = lines.join("; ");
-        let cause = format!("{} {}", target.resource.kind, differences.first().map(cause).unwrap_or_default());
+        let cause =
+            format!("{} {}", target.resource.kind, differences.first().map(cause).unwrap_or_default());
         let mut known = lock(&self.mismatches);
         if known.len() < MOST_CAUSES && known.insert(cause) {
             warn!(

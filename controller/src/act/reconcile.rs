@@ -107,15 +107,13 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
         return Ok(None);
     }
     let pause = pass.contested().iter().map(|contested| contested.pause).max();
-    let wait = context.record(&**workload, |record| {
-        record.status_may_wait(pause, !pass.takes.is_empty(), Instant::now())
-    });
+    let wait = context
+        .record(&**workload, |record| record.status_may_wait(pause, !pass.takes.is_empty(), Instant::now()));
     if wait.is_some() && previous.observed_generation == status.observed_generation {
         return Ok(wait);
     }
-    let body = serde_json::to_value(&status).map_err(|source| {
-        ReconcileError::Status(ApiError::Client(kube::Error::SerdeError(source)))
-    })?;
+    let body = serde_json::to_value(&status)
+        .map_err(|source| ReconcileError::Status(ApiError::Client(kube::Error::SerdeError(source))))?;
     if let Err(error) = apply_status(workload, body, context).await {
         if error.is_not_found() {
             return Ok(None);

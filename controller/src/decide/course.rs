@@ -10,9 +10,8 @@ use std::{
 };
 
 use baton_apply::{
-    ApiError, Effect, Effects, Guard, LiveObject, Outcome, PreparedWrite, Schemas, Take, Tries,
+    ApiError, Effect, Effects, FieldPath, Guard, LiveObject, Outcome, PreparedWrite, Schemas, Take, Tries,
     contention::Correction,
-    FieldPath,
 };
 use baton_crd::Workload;
 use jiff::Timestamp;
@@ -229,7 +228,11 @@ impl Course {
             self.fresh.insert(read);
             return Next::Read(read);
         }
-        if self.is_outdated || self.is_settled() || self.plans == MOST_PLANS { Next::Done } else { Next::Plan }
+        if self.is_outdated || self.is_settled() || self.plans == MOST_PLANS {
+            Next::Done
+        } else {
+            Next::Plan
+        }
     }
 
     /// The request of a step, with its guard; none where it needn't be sent, or can't be written.

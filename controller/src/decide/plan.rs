@@ -123,7 +123,8 @@ impl Step {
             }
             Self::Migrate { migration, .. } => {
                 let of_manager = |manager: &String| {
-                    let take = |path: FieldPath| Take { path, manager: manager.clone(), old: None, new: None };
+                    let take =
+                        |path: FieldPath| Take { path, manager: manager.clone(), old: None, new: None };
                     live.paths_owned_by(manager).into_iter().map(take).collect::<Vec<_>>()
                 };
                 migration.retired.iter().flat_map(of_manager).collect()

@@ -5,8 +5,6 @@ use std::{
     time::Duration,
 };
 
-use baton_crd::Workload;
-
 use super::*;
 
 const TABLE: &str = include_str!("../../../docs/metrics.md");
@@ -42,7 +40,6 @@ fn all_metrics() -> Metrics {
         leader: _,
         reconciles: _,
         reconcile_duration: _,
-        queue_depth: _,
         applies: _,
         predictions: _,
         takeovers: _,
@@ -130,7 +127,6 @@ fn what_happened_is_written_as_open_metrics() {
     metrics.took_over(ChildKind::Deployment, "kubectl \"edit\"", 3);
     metrics.schemas(true);
     metrics.schemas_refreshed(RefreshOutcome::Changed);
-    metrics.triggered(&ObjectRef::<Workload>::new("web").within("shop"));
     let request = RequestKind { verb: Verb::Apply, resource: "workloads/status".to_owned() };
     metrics.requested(&request, Code::Status(200), Duration::from_millis(3));
     metrics.requested(&request, Code::Error, Duration::from_secs(30));
@@ -147,7 +143,6 @@ fn what_happened_is_written_as_open_metrics() {
         r#"baton_reconcile_duration_seconds_bucket{le="0.025"} 1"#,
         "baton_reconcile_duration_seconds_sum 2.02",
         "baton_reconcile_duration_seconds_count 2",
-        "baton_reconcile_queue_depth 1",
         r#"baton_applies_total{kind="Deployment",outcome="sent"} 1"#,
         r#"baton_applies_total{kind="Deployment",outcome="skipped"} 1"#,
         r#"baton_applies_total{kind="Service",outcome="sent"} 0"#,

@@ -1,6 +1,4 @@
 //! The labels of the metrics and their values, as types: a value that isn't in the documented table can't be written.
-//!
-//! Refuses to know what is counted.
 
 use std::fmt::{self, Write};
 
@@ -85,49 +83,6 @@ label_values! {
         Unchanged = "unchanged",
         /// They could not be read.
         Failed = "failed",
-    }
-}
-
-/// What a request asks of the API server, in the words of RBAC and the audit log, but for `apply`, which they call
-/// `patch`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Verb {
-    /// Read one object, or a path that isn't an object's.
-    Get,
-    /// Read a collection.
-    List,
-    /// Be told of changes.
-    Watch,
-    /// Make an object.
-    Create,
-    /// Replace an object.
-    Update,
-    /// Change an object by any patch but an apply.
-    Patch,
-    /// Server-side apply.
-    Apply,
-    /// Delete an object.
-    Delete,
-    /// Delete a collection.
-    DeleteCollection,
-    /// Anything else.
-    Other,
-}
-
-impl EncodeLabelValue for Verb {
-    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
-        encoder.write_str(match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Apply => "apply",
-            Self::Delete => "delete",
-            Self::DeleteCollection => "deletecollection",
-            Self::Other => "other",
-        })
     }
 }
 

@@ -6,7 +6,6 @@
 mod labels;
 mod layer;
 mod managers;
-mod queue;
 mod request;
 mod workloads;
 
@@ -20,7 +19,6 @@ use std::{
 };
 
 use baton_crd::WorkloadStatus;
-use kube::runtime::reflector::{Lookup, ObjectRef};
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
@@ -31,17 +29,11 @@ pub use labels::{ApplyOutcome, PredictionOutcome, ReconcileOutcome, RefreshOutco
 pub(crate) use layer::RequestLayer;
 
 use self::{
-    labels::{
-        ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, Code, Verb,
-    },
+    labels::{ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, Code},
     managers::ManagerLabels,
-    queue::Queue,
-    request::RequestKind,
+    request::{RequestKind, Verb},
 };
-use crate::{
-    decide::child::ChildKind,
-    lock::lock,
-};
+use crate::{decide::child::ChildKind, lock::lock};
 
 /// From what is answered out of a cache to a request's time limit, in seconds.
 const BUCKETS: [f64; 14] =
@@ -56,7 +48,6 @@ struct Shared {
     registry: Registry,
     counts: Counts,
     managers: Mutex<ManagerLabels>,
-    queue: Mutex<Queue>,
 }
 
 /// The registered metrics. A clone of each is in the registry.
@@ -65,7 +56,6 @@ struct Counts {
     leader: Gauge,
     reconciles: Family<ByOutcome, Counter>,
     reconcile_duration: Histogram,
-    queue_depth: Gauge,
     applies: Family<ByKindAndOutcome, Counter>,
     predictions: Family<ByKindAndOutcome, Counter>,
     takeovers: Family<ByKindAndManager, Counter>,
@@ -79,12 +69,7 @@ impl Metrics {
     /// All at zero.
     pub fn new() -> Self {
         let counts = Counts::new();
-        Self(Arc::new(Shared {
-            registry: counts.registry(),
-            counts,
-            managers: Mutex::default(),
-            queue: Mutex::default(),
-        }))
+        Self(Arc::new(Shared { registry: counts.registry(), counts, managers: Mutex::default() }))
     }
 
     /// Whether this process is the one that works.
@@ -125,16 +110,6 @@ impl Metrics {
         self.0.counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc();
     }
 
-    /// A change was seen that asks for a pass for this Workload.
-    pub(crate) fn triggered<K: Lookup>(&self, workload: &ObjectRef<K>) {
-        lock(&self.0.queue).enter(workload);
-    }
-
-    /// This Workload waits no longer: its pass begins, or it turned out to be gone.
-    pub(crate) fn dequeued<K: Lookup>(&self, workload: &ObjectRef<K>) {
-        lock(&self.0.queue).leave(workload);
-    }
-
     /// The layer that counts the requests of a Kubernetes client.
     pub(crate) fn request_layer(&self) -> RequestLayer {
         RequestLayer::new(self.clone())
@@ -156,8 +131,6 @@ impl Metrics {
         &self,
         statuses: impl IntoIterator<Item = WorkloadStatus>,
     ) -> Result<String, fmt::Error> {
-        let depth = lock(&self.0.queue).depth();
-        self.0.counts.queue_depth.set(i64::try_from(depth).unwrap_or(i64::MAX));
         let mut text = String::new();
         encode_registry(&mut text, &self.0.registry)?;
         encode_registry(&mut text, &workloads::metrics_of(statuses))?;
@@ -180,7 +153,6 @@ impl Counts {
             leader: Gauge::default(),
             reconciles: Family::default(),
             reconcile_duration: Histogram::new(BUCKETS),
-            queue_depth: Gauge::default(),
             applies: Family::default(),
             predictions: Family::default(),
             takeovers: Family::default(),
@@ -226,12 +198,6 @@ impl Counts {
             "How long passes for a Workload took, waiting for a turn left out",
             Unit::Seconds,
             counts.reconcile_duration,
-        );
-        registry.register(
-            "baton_reconcile_queue_depth",
-            "Workloads of which a change was seen and whose pass hasn't begun; passes that are planned for later, \
-             such as retries, left out",
-            counts.queue_depth,
         );
         registry.register("baton_applies", "Applies of children, by what became of them", counts.applies);
         registry.register(

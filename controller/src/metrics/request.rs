@@ -1,12 +1,12 @@
 //! What a request to the API server asks, read from its method, path, query and content type.
 //!
 //! Follows the API server's own reading (`apiserver/pkg/endpoints/request/requestinfo.go`), so that the words are those of
-//! RBAC and the audit log. Refuses to know how requests are sent or counted.
+//! RBAC and the audit log.
+
+use std::fmt::{self, Write};
 
 use http::{Method, Request, header::CONTENT_TYPE};
-use prometheus_client::encoding::EncodeLabelSet;
-
-use super::labels::Verb;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
 /// What distinguishes one kind of request from another; labels as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -15,6 +15,39 @@ pub(super) struct RequestKind {
     /// The plural, with the subresource if there is one: `workloads/status`. For a path outside the resources its first
     /// segment: `openapi`.
     pub(super) resource: String,
+}
+
+/// What a request asks of the API server, in the words of RBAC and the audit log, but for `apply`, which they call
+/// `patch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Verb {
+    /// Read one object, or a path that isn't an object's.
+    Get,
+    /// Read a collection.
+    List,
+    /// Be told of changes.
+    Watch,
+    /// Make an object.
+    Create,
+    /// Replace an object.
+    Update,
+    /// Change an object by any patch but an apply.
+    Patch,
+    /// Server-side apply.
+    Apply,
+    /// Delete an object.
+    Delete,
+    /// Delete a collection.
+    DeleteCollection,
+    /// Anything else.
+    Other,
+}
+
+/// The words are the names above in lower case.
+impl EncodeLabelValue for Verb {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        encoder.write_str(&format!("{self:?}").to_lowercase())
+    }
 }
 
 impl RequestKind {

@@ -183,12 +183,7 @@ fn deployment_condition(live: &LiveObject, type_: &str, status: &str) -> Option<
 fn ready(rollout: &Rollout, applied: bool) -> Draft {
     let type_ = condition::READY;
     if !applied {
-        return Draft::new(
-            type_,
-            false,
-            "NotApplied",
-            "the Deployment isn't as the spec says; see Applied",
-        );
+        return Draft::new(type_, false, "NotApplied", "the Deployment isn't as the spec says; see Applied");
     }
     match rollout {
         Rollout::Missing | Rollout::Unseen => Draft::new(

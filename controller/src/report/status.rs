@@ -15,11 +15,7 @@ use super::{
     takeovers::takeovers,
 };
 use crate::decide::{
-    child::ChildKind,
-    course::ChildResult,
-    intent::Selector,
-    replicas::Decision,
-    snapshot::wants,
+    child::ChildKind, course::ChildResult, intent::Selector, replicas::Decision, snapshot::wants,
 };
 
 /// The complete status after a pass. Equal to the previous one where nothing that people see has changed.

@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use baton_apply::{Change, Forecast, Guard, LiveObject, PredictedObject, Request, Schemas, Target, document_path};
+use baton_apply::{
+    Change, Forecast, Guard, LiveObject, PredictedObject, Request, Schemas, Target, openapi::document_path,
+};
 use baton_controller::decide::{
     child::ChildKind,
     course::{Course, Finished, Next, Read},

@@ -283,7 +283,12 @@ impl Operator {
     }
 
     /// A request as it arrives at the server, where the object is this.
-    pub(super) fn as_it_is_sent(&self, sent: &Sent, live: Option<ObjectId>, server: &mut Server) -> RequestId {
+    pub(super) fn as_it_is_sent(
+        &self,
+        sent: &Sent,
+        live: Option<ObjectId>,
+        server: &mut Server,
+    ) -> RequestId {
         let Some(fault) = self.fault else { return sent.request };
         let live = live.map(|id| server.live(id).clone());
         let request = fault.as_it_is_sent(server.request(sent.request).clone(), live.as_ref());

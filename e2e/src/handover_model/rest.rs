@@ -70,9 +70,7 @@ pub(super) fn is_as_it_should_be(start: &Cluster, rest: &Rest, server: &Server) 
     let was_scaled = before.is_some_and(|before| !before.holders.scale.is_empty());
     let is_right = match cluster.spec {
         // Somebody else's autoscaler scales it: it stays with that one.
-        Spec::Number(_) if cluster.theirs && (was_scaled || is_on_its_way(number)) => {
-            stays && !holders.baton
-        }
+        Spec::Number(_) if cluster.theirs && (was_scaled || is_on_its_way(number)) => stays && !holders.baton,
         Spec::Number(wanted) => number.count == wanted && holders.baton && !is_on_its_way(number),
         Spec::Own => stays && !holders.baton && (cluster.own.is_some() || cluster.theirs),
         Spec::HandsOff | Spec::External => stays && !holders.baton,

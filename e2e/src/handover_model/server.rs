@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use baton_apply::{
-    ApiError, Change, Forecast, ForecastError, Guard, LiveObject, Request, Schemas, Target, document_path,
+    ApiError, Change, Forecast, ForecastError, Guard, LiveObject, Request, Schemas, Target,
+    openapi::document_path,
 };
 use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 use baton_merge::{
@@ -111,7 +112,8 @@ impl Server {
         let refusal = |code: u16, reason: &str| {
             let details = json!({"kind": ChildKind::Deployment.name(), "causes": [{"reason": reason}]});
             let details = serde_json::from_value(details).expect("these are details of a failure");
-            let status = Status::failure("refused by the model", reason).with_code(code).with_details(details);
+            let status =
+                Status::failure("refused by the model", reason).with_code(code).with_details(details);
             Err(ApiError::Response(status.boxed()))
         };
         match answer {
@@ -195,8 +197,7 @@ impl Server {
         let resource = self.schemas.resource(&kind).expect("the schemas hold Deployments");
         let read = |json| Value::from_json(&arena, json).expect("the model's objects can be read");
         let before = Live { object: read(live.as_json()), spelling: Spelling::UNKNOWN };
-        let write =
-            Write { manager, subresource: "scale", now: moment(), release: self.schemas.release() };
+        let write = Write { manager, subresource: "scale", now: moment(), release: self.schemas.release() };
         let stored =
             resource.update(&arena, Some(before), read(&scale), write).expect("a number can be scaled");
         let scaled = self.store(stored.to_json(), &uid);

@@ -97,12 +97,12 @@ impl<'a> Meter<'a> {
     /// # Errors
     /// When that takes too long, or the operator doesn't answer.
     pub async fn settled(&self, workloads: u32) -> Result<(), Error> {
-        let (mut last, mut since) = (Passes::default(), Instant::now());
+        let (mut last, mut since) = (0, Instant::now());
         self.poll_until("the operator being done", |passes| {
             if passes != last {
                 (last, since) = (passes, Instant::now());
             }
-            passes.waiting == 0 && passes.ended >= u64::from(workloads) && since.elapsed() >= SETTLED
+            passes >= u64::from(workloads) && since.elapsed() >= SETTLED
         })
         .await
     }
@@ -126,11 +126,10 @@ impl<'a> Meter<'a> {
     pub async fn resync(&self, workloads: u32, idle: Cpu) -> Result<Figures, Error> {
         let audit = self.cluster.audit()?;
         let mark = audit.mark()?;
-        let passes = self.passes().await?;
+        let done = self.passes().await? + u64::from(workloads);
         let (before, began) = (self.cpu()?, Instant::now());
         self.operator.look_again()?;
-        let done = passes.ended + u64::from(workloads);
-        self.poll_until("a resync", |passes| passes.ended >= done && passes.waiting == 0).await?;
+        self.poll_until("a resync", |passes| passes >= done).await?;
         let wall = began.elapsed().as_secs_f64();
         self.poll_for(AFTERMATH).await?;
 
@@ -149,12 +148,9 @@ impl<'a> Meter<'a> {
         })
     }
 
-    async fn passes(&self) -> Result<Passes, Error> {
-        let metrics = self.operator.metrics().await?;
-        Ok(Passes {
-            ended: metrics.count("baton_reconciles_total", &[]),
-            waiting: metrics.count("baton_reconcile_queue_depth", &[]),
-        })
+    /// How many passes have ended since the operator was started.
+    async fn passes(&self) -> Result<u64, Error> {
+        Ok(self.operator.metrics().await?.count("baton_reconciles_total", &[]))
     }
 
     async fn poll_for(&self, span: Duration) -> Result<(), Error> {
@@ -162,7 +158,7 @@ impl<'a> Meter<'a> {
         self.poll_until("the time passing", |_| Instant::now() >= end).await
     }
 
-    async fn poll_until(&self, what: &str, mut holds: impl FnMut(Passes) -> bool) -> Result<(), Error> {
+    async fn poll_until(&self, what: &str, mut holds: impl FnMut(u64) -> bool) -> Result<(), Error> {
         let end = Instant::now() + LIMIT;
         loop {
             self.operator.process().check()?;
@@ -171,17 +167,10 @@ impl<'a> Meter<'a> {
                 return Ok(());
             }
             if Instant::now() >= end {
-                let state = format!("{passes:?}");
+                let state = format!("{passes} passes have ended");
                 return Err(Error::Timeout { what: what.to_owned(), limit: LIMIT, state });
             }
             tokio::time::sleep(POLL).await;
         }
     }
-}
-
-/// How far the operator is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Passes {
-    ended: u64,
-    waiting: u64,
 }

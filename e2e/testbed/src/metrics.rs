@@ -94,7 +94,7 @@ baton_applies_total{kind="Deployment",outcome="skipped"} 40 1700000000.5
 baton_applies_total{outcome="sent",kind="Service"} 2 # {trace="x"} 1.0
 baton_takeovers_total{kind="Deployment",manager="a \"b\", {c}\\\n"} 1
 
-baton_reconcile_queue_depth 0
+baton_leader 0
 baton_bucket{le="+Inf"} +Inf
 # EOF
 "#;
@@ -111,7 +111,7 @@ baton_bucket{le="+Inf"} +Inf
         assert_value("baton_applies_total", &[], 45.0);
         assert_value("baton_applies_total", &[("outcome", "rejected")], 0.0);
         assert_value("baton_applies", &[], 0.0);
-        assert_value("baton_reconcile_queue_depth", &[], 0.0);
+        assert_value("baton_leader", &[], 0.0);
     }
 
     #[test]

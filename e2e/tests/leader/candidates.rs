@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, time::Duration};
 
-use baton_controller::permissions::{LEASE, PERMISSIONS, Scope};
+use baton_controller::process::permissions::{LEASE, PERMISSIONS, Scope};
 use baton_crd::{HandoverPhase, Workload};
 use baton_e2e::{Operator, OperatorOptions};
 use baton_testbed::{ControlPlane, Namespace, Proxy, ReplicaWatch, poll};

@@ -78,7 +78,7 @@ impl Scene {
         assert_eq!(history.values(), [2, 3], "{history}");
         let record = Record::of(&self.candidates);
         record.nobody_wrote_without_the_lease();
-        let holders: Vec<_> = record.tenures.iter().map(|tenure| &*tenure.holder).collect();
+        let holders: Vec<_> = record.terms.iter().map(|term| &*term.holder).collect();
         println!(
             "{what}: taken over after {took:.1?}; held by {holders:?}; writes {:?}",
             record.writes_by_user()
@@ -119,7 +119,7 @@ async fn a_leader_that_is_asked_to_end_is_followed_at_once() {
     let wait = released.elapsed();
     assert!(wait <= RETRY_PERIOD + SLACK, "{wait:?} after the end of the old leader");
     let record = scene.ends_well("asked to end", took).await;
-    let holders: Vec<_> = record.tenures.iter().map(|tenure| &*tenure.holder).collect();
+    let holders: Vec<_> = record.terms.iter().map(|term| &*term.holder).collect();
     assert_eq!(holders, ["a", "", "b"], "it gave the lease back");
 }
 

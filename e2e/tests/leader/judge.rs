@@ -9,7 +9,7 @@ use crate::candidates::Candidates;
 
 /// A change of the holder: since when, and who; empty for nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tenure {
+pub struct Term {
     pub since: Timestamp,
     pub holder: String,
 }
@@ -17,7 +17,7 @@ pub struct Tenure {
 /// The writes of all operators in a namespace, and who held the lease.
 pub struct Record {
     writes: AuditEntries,
-    pub tenures: Vec<Tenure>,
+    pub terms: Vec<Term>,
 }
 
 impl Record {
@@ -28,34 +28,32 @@ impl Record {
         // The garbage collector and its like are ServiceAccounts too.
         let all = all.that(|entry| !entry.user.starts_with("system:serviceaccount:kube-system:"));
         let stored = all.clone().resource("leases").that(|entry| matches!(entry.code, Some(200 | 201)));
-        let mut tenures: Vec<Tenure> = Vec::new();
+        let mut terms: Vec<Term> = Vec::new();
         // By resource version they would be in the same order: each write is guarded by the one before it.
         let mut stored: Vec<_> = stored.into_iter().collect();
         stored.sort_by_key(|entry| entry.received);
         for entry in stored {
             let body = entry.request_object.as_ref().unwrap();
             let holder = body["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
-            if tenures.last().is_none_or(|last| last.holder != holder) {
-                tenures.push(Tenure { since: entry.received, holder });
+            if terms.last().is_none_or(|last| last.holder != holder) {
+                terms.push(Term { since: entry.received, holder });
             }
         }
-        Self { writes: all.that(|entry| entry.resource.as_deref() != Some("leases")), tenures }
+        Self { writes: all.that(|entry| entry.resource.as_deref() != Some("leases")), terms }
     }
 
     /// Panics if any write reached the API server while its writer didn't hold the lease, however it was answered.
     pub fn nobody_wrote_without_the_lease(&self) {
         let strays: Vec<_> = self.writes.iter().filter(|entry| !self.is_by_holder(entry)).collect();
-        let tenures = &self.tenures;
-        assert!(strays.is_empty(), "{strays:#?} while the lease was held like this: {tenures:#?}");
+        let terms = &self.terms;
+        assert!(strays.is_empty(), "{strays:#?} while the lease was held like this: {terms:#?}");
     }
 
     fn is_by_holder(&self, entry: &AuditEntry) -> bool {
-        let holder = self.tenures.iter().rev().find(|tenure| tenure.since <= entry.received);
+        let holder = self.terms.iter().rev().find(|term| term.since <= entry.received);
         // The user of `a` is `a-<namespace>`.
         let user = entry.user.rsplit(':').next().unwrap_or_default();
-        holder.is_some_and(|tenure| {
-            user.strip_prefix(&*tenure.holder).is_some_and(|rest| rest.starts_with('-'))
-        })
+        holder.is_some_and(|term| user.strip_prefix(&*term.holder).is_some_and(|rest| rest.starts_with('-')))
     }
 
     /// How much each holder wrote.
@@ -69,6 +67,6 @@ impl Record {
 
     /// When this one began to lead, the last time.
     pub fn began(&self, holder: &str) -> Timestamp {
-        self.tenures.iter().rev().find(|tenure| tenure.holder == holder).unwrap().since
+        self.terms.iter().rev().find(|term| term.holder == holder).unwrap().since
     }
 }

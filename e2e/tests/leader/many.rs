@@ -55,6 +55,6 @@ async fn of_three_candidates_there_are_never_two_leaders() {
     futures::join!(users, rounds);
     let record = Record::of(&candidates);
     record.nobody_wrote_without_the_lease();
-    assert!(record.tenures.len() > ROUNDS, "{:#?}", record.tenures);
+    assert!(record.terms.len() > ROUNDS, "{:#?}", record.terms);
     println!("writes: {:?}", record.writes_by_user());
 }

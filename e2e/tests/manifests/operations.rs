@@ -110,9 +110,9 @@ fn what_a_replica_says_when_it_cannot_work_has_a_row() {
     let mut texts = 0;
     for (name, source) in sources() {
         let places = match name.as_str() {
-            "run.rs" => vec!["#[error(", "Gate::SelfCheck,", "Gate::Schemas,", "Gate::Shutdown,"],
-            "election/mod.rs" => vec!["#[error("],
-            _ if name.starts_with("selfcheck") => {
+            "process/run.rs" => vec!["#[error(", "Gate::SelfCheck,", "Gate::Schemas,", "Gate::Shutdown,"],
+            "process/election/mod.rs" => vec!["#[error("],
+            _ if name.starts_with("process/selfcheck") => {
                 vec!["Verdict::Wrong(", "Verdict::Warning(", "Verdict::Unknown("]
             }
             _ => continue,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use baton_controller::permissions::{PERMISSIONS, Scope};
+use baton_controller::process::permissions::{PERMISSIONS, Scope};
 use baton_e2e::permissions::{ELECTION, Permission, WORKLOADS, granted};
 
 fn needed(scope: Scope) -> BTreeSet<Permission> {

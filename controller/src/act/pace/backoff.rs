@@ -57,8 +57,10 @@ impl Backoff {
     }
 
     fn pausing(&self, generation: i64, now: Instant) -> impl Iterator<Item = (ChildKind, Instant)> {
-        let pausing =
-            self.0.iter().filter(move |(_, failure)| failure.generation == generation && failure.retry_at > now);
+        let pausing = self
+            .0
+            .iter()
+            .filter(move |(_, failure)| failure.generation == generation && failure.retry_at > now);
         pausing.map(|(child, failure)| (*child, failure.retry_at))
     }
 }

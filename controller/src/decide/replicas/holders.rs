@@ -1,6 +1,9 @@
 //! A Deployment's replica count and who owns it, read from its `managedFields` once.
 
-use baton_apply::{LiveObject, ownership::{Holder, holders}};
+use baton_apply::{
+    LiveObject,
+    ownership::{Holder, holders},
+};
 use baton_merge::{
     fieldpath::{Path, PathElement::Field},
     server::Operation,
@@ -104,7 +107,8 @@ mod tests {
 
     #[test]
     fn owning_something_else_in_spec_is_not_owning_replicas() {
-        let holders = holders_in(&json!([entry("baton", "Apply", None, &json!({"f:spec": {"f:paused": {}}}))]));
+        let holders =
+            holders_in(&json!([entry("baton", "Apply", None, &json!({"f:spec": {"f:paused": {}}}))]));
         assert_eq!(holders, ReplicaHolders::default());
         assert_eq!(holders.describe(), "nobody");
     }

@@ -1,9 +1,9 @@
 //! The watches that feed the loop: caches of the children, and which Workload a change concerns.
 //!
-//! Reads come from here; a steady cluster costs no request but the watches. Refuses to know what is done about a change.
+//! Reads come from here; a steady cluster costs no request but the watches.
 
+mod cache;
 mod health;
-mod merge;
 mod touched;
 
 use std::{
@@ -15,29 +15,25 @@ use std::{
 use baton_apply::LiveObject;
 use baton_crd::{Workload, labels};
 use futures::{
-    Stream, StreamExt, TryStreamExt,
-    channel::mpsc,
+    Stream, StreamExt,
     stream::{self, BoxStream},
 };
 use kube::{
     Api, Client, ResourceExt,
     runtime::{
         WatchStreamExt,
-        reflector::{self, ObjectRef, Store, store::Writer},
+        reflector::{ObjectRef, Store},
         watcher,
+        watcher::Event,
     },
 };
 use serde::de::DeserializeOwned;
 use tokio::sync::watch::{Receiver, channel};
 
 pub(crate) use self::health::Health;
-use self::{
-    merge::{Watch, merged},
-    touched::{touched, workload_of},
-};
+use self::{cache::Cache, touched::workload_of};
 use super::{WatchedWorkload, autoscalers::Autoscalers, packed::Packed};
 use crate::{
-    cli::ScopeArgs,
     decide::{child::ChildKind, replicas::ScaleTarget, snapshot::Snapshot},
     lock::lock,
 };
@@ -46,18 +42,11 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// All if empty.
-    namespaces: Vec<String>,
-    selector: Option<String>,
+    pub(crate) namespaces: Vec<String>,
+    pub(crate) selector: Option<String>,
 }
 
 impl Scope {
-    pub(crate) fn new(args: &ScopeArgs) -> Self {
-        let mut namespaces: Vec<_> = args.namespace.iter().map(|name| name.0.clone()).collect();
-        namespaces.sort();
-        namespaces.dedup();
-        Self { namespaces, selector: args.selector.as_ref().map(ToString::to_string) }
-    }
-
     /// Each namespace that is watched; just one `None` where these are all.
     pub(crate) fn namespaces(&self) -> Vec<Option<&str>> {
         if self.namespaces.is_empty() {
@@ -80,11 +69,11 @@ impl fmt::Display for Scope {
 /// Caches of all children that bear Baton's label, and of what is to be known of other people's autoscalers.
 #[derive(Clone)]
 pub(crate) struct Stores {
-    children: BTreeMap<ChildKind, Store<Packed>>,
-    autoscalers: Arc<Mutex<Autoscalers>>,
-    /// For each cache, whether it has been filled once. Not [`Store::wait_until_ready`]: of several that wait there at
-    /// the same time it wakes only the last.
-    filled: Vec<(&'static str, Receiver<bool>)>,
+    children: BTreeMap<ChildKind, Cache<Packed>>,
+    /// Of each watch.
+    autoscalers: Vec<Arc<Mutex<Autoscalers>>>,
+    /// For each watch, whether its first list is in the cache.
+    filled: Vec<(String, Receiver<bool>)>,
     /// How the watches do that feed the caches.
     pub(crate) health: Health,
 }
@@ -100,13 +89,13 @@ impl Stores {
     pub(crate) fn empty() -> Self {
         Self {
             children: BTreeMap::new(),
-            autoscalers: Arc::default(),
+            autoscalers: Vec::new(),
             filled: Vec::new(),
             health: Health::default(),
         }
     }
 
-    /// Waits until each cache has been filled once.
+    /// Waits until the first list of each watch is in the cache.
     pub(crate) async fn ready(&self) {
         for (_, filled) in &self.filled {
             // An error means that the stream is gone: the operator is shutting down, and there is nothing to wait for.
@@ -115,61 +104,48 @@ impl Stores {
     }
 
     /// What hasn't been listed yet.
-    pub(crate) fn unfilled(&self) -> Vec<&'static str> {
-        self.filled.iter().filter(|(_, filled)| !*filled.borrow()).map(|(what, _)| *what).collect()
+    pub(crate) fn unfilled(&self) -> Vec<&str> {
+        self.filled.iter().filter(|(_, filled)| !*filled.borrow()).map(|(what, _)| what.as_str()).collect()
     }
 
     /// A Workload with what the caches show of its children and of the autoscalers of its Deployment.
     pub(crate) fn snapshot_of(&self, workload: Arc<Workload>) -> Snapshot {
         let (name, namespace) = (workload.name_any(), workload.namespace().unwrap_or_default());
-        let cached = |(kind, store): (&ChildKind, &Store<Packed>)| {
+        let cached = |(kind, cache): (&ChildKind, &Cache<Packed>)| {
             let resource = kind.api_resource();
             let key = ObjectRef::new_with(&name, resource.clone()).within(&namespace);
-            let mut live = store.get(&key)?.unpack();
+            let mut live = cache.store.get(&key)?.unpack();
             live.fill_in_kind(&resource);
             Some((*kind, live))
         };
         let children = self.children.iter().filter_map(cached).collect();
-        let autoscalers = lock(&self.autoscalers).of(&ScaleTarget::of(&workload));
+        let target = ScaleTarget::of(&workload);
+        let autoscalers = self.autoscalers.iter().flat_map(|index| lock(index).of(&target)).collect();
         Snapshot::new(workload, children, autoscalers)
     }
 
-    fn cache<K>(
-        &mut self,
-        what: &'static str,
-        writer: Writer<K>,
-        events: impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
-    ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static
-    where
-        K: reflector::Lookup + Clone + Send + Sync + 'static,
-        K::DynamicType: Eq + std::hash::Hash + Clone + Send + Sync,
-    {
-        let (filled, is_filled) = channel(false);
-        self.filled.push((what, is_filled));
-        reflector::reflector(writer, events).inspect_ok(move |event| {
-            if matches!(event, watcher::Event::InitDone) {
-                filled.send_replace(true);
-            }
-        })
-    }
-
-    /// A watch in each namespace of the scope, as one. Each pauses after an error by itself.
+    /// What happens to a kind in a namespace, or in all. Errors are the [`Health`]'s, and a pause follows each.
     fn watch<K>(
-        &self,
+        &mut self,
         what: &str,
-        scope: &Scope,
-        config: &watcher::Config,
-        api: impl Fn(Option<&str>) -> Api<K>,
-    ) -> Watch<K>
+        namespace: Option<&str>,
+        api: Api<K>,
+        config: watcher::Config,
+    ) -> impl Stream<Item = Event<K>> + Send + 'static + use<K>
     where
         K: kube::Resource + Clone + DeserializeOwned + fmt::Debug + Send + 'static,
     {
-        let watch = |namespace: Option<&str>| {
-            let place = namespace.map(|name| format!(" in {name}")).unwrap_or_default();
-            let health = self.health.of(format!("{what}{place}"));
-            watcher(api(namespace), config.clone()).default_backoff().inspect(health).boxed()
-        };
-        merged(scope.namespaces().into_iter().map(watch).collect())
+        let place = namespace.map(|name| format!(" in {name}")).unwrap_or_default();
+        let what = format!("{what}{place}");
+        let health = self.health.of(what.clone());
+        let (filled, is_filled) = channel(false);
+        self.filled.push((what, is_filled));
+        watcher(api, config).default_backoff().inspect(health).flat_map(stream::iter).inspect(move |event| {
+            // All that was listed has passed by here, one by one, and is in the cache.
+            if matches!(event, Event::InitDone) {
+                filled.send_replace(true);
+            }
+        })
     }
 }
 
@@ -181,59 +157,52 @@ pub(crate) fn scoped(client: &Client, namespace: Option<&str>) -> Api<WatchedWor
     }
 }
 
-/// Prepares the watches: of Workloads and of each kind of child. Of HorizontalPodAutoscalers all are watched, since
-/// what scales a Deployment needn't bear a label of Baton's; but only children are kept whole.
+/// Prepares the watches: in each namespace of the scope one of Workloads and of each kind of child. Of
+/// HorizontalPodAutoscalers all are watched, since what scales a Deployment needn't bear a label of Baton's; but only
+/// children are kept whole.
 pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
     let mut stores = Stores::empty();
-    let (workloads, writer) = reflector::store();
+    let workloads = Cache::new(());
+    stores.children = ChildKind::ALL.map(|kind| (kind, Cache::new(kind.api_resource()))).into();
     let selected = watcher::Config { label_selector: scope.selector.clone(), ..watcher::Config::default() };
-    let events = stores.watch("Workloads", scope, &selected, |namespace| scoped(client, namespace));
-    // One that is gone needs no look.
-    let events = stores
-        .cache("Workloads", writer, events)
-        .try_filter(|event| std::future::ready(!matches!(event, watcher::Event::Delete(_))));
-    let itself = |workload: &WatchedWorkload| Some(ObjectRef::from_obj(workload));
-    let mut streams = vec![touched(events, itself, workloads.clone()).boxed()];
-
     let ours = format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_BATON);
-    let (tell, scaled) = mpsc::unbounded();
-    for kind in ChildKind::ALL {
-        let (writer, resource) = (Writer::new(kind.api_resource()), kind.api_resource());
-        stores.children.insert(kind, writer.as_reader());
-        let config = match kind {
-            ChildKind::Autoscaler => watcher::Config::default(),
-            _ => watcher::Config::default().labels(&ours),
-        };
-        let events = stores.watch(kind.name(), scope, &config, |namespace| match namespace {
-            None => Api::all_with(client.clone(), &resource),
-            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        });
-        let events = match kind {
-            ChildKind::Autoscaler => {
-                let (index, tell) = (stores.autoscalers.clone(), tell.clone());
-                events
-                    .inspect_ok(move |event| {
-                        for target in lock(&index).take(&unpacked(event)) {
-                            let workload = ObjectRef::new(&target.deployment).within(&target.namespace);
-                            // Nobody listens any more when the operator is shutting down.
-                            let _ = tell.unbounded_send(workload);
-                        }
-                    })
-                    .try_filter_map(async |event| Ok(only_children(event)))
-                    .boxed()
-            }
-            _ => events.boxed(),
-        };
-        let events = stores.cache(kind.name(), writer, events);
-        streams.push(touched(events, workload_of, workloads.clone()).boxed());
+    let mut touched = Vec::new();
+    for namespace in scope.namespaces() {
+        let events = stores.watch("Workloads", namespace, scoped(client, namespace), selected.clone());
+        let itself = |workload: Arc<WatchedWorkload>| ObjectRef::from_obj(&*workload);
+        let mut feed = workloads.feed(namespace);
+        touched.push(events.flat_map(move |event| stream::iter(feed(event)).map(itself)).boxed());
+
+        for (kind, cache) in stores.children.clone() {
+            let resource = kind.api_resource();
+            let api = match namespace {
+                None => Api::all_with(client.clone(), &resource),
+                Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+            };
+            let index = (kind == ChildKind::Autoscaler).then(Arc::<Mutex<Autoscalers>>::default);
+            let config = watcher::Config::default();
+            let config = if index.is_some() { config } else { config.labels(&ours) };
+            stores.autoscalers.extend(index.clone());
+            let events = stores.watch(kind.name(), namespace, api, config);
+            let mut feed = cache.feed(namespace);
+            let concerned = move |event| {
+                let scaled = index.iter().flat_map(|index| lock(index).take(&unpacked(&event)));
+                let scaled =
+                    scaled.map(|target| ObjectRef::new(&target.deployment).within(&target.namespace));
+                let mut concerned: Vec<_> = scaled.collect();
+                let changed = only_children(event).into_iter().flat_map(&mut feed);
+                concerned.extend(changed.filter_map(|child| workload_of(&*child)));
+                stream::iter(concerned)
+            };
+            touched.push(events.flat_map(concerned).boxed());
+        }
     }
-    streams.push(scaled.boxed());
-    (stores, Streams { workloads, touched: stream::select_all(streams).boxed() })
+    (stores, Streams { workloads: workloads.store, touched: stream::select_all(touched).boxed() })
 }
 
 /// What an event means for a cache that holds only what bears Baton's label: an object that has lost it is gone.
-fn only_children(event: watcher::Event<Packed>) -> Option<watcher::Event<Packed>> {
-    use watcher::Event::{Apply, Delete, InitApply};
+fn only_children(event: Event<Packed>) -> Option<Event<Packed>> {
+    use Event::{Apply, Delete, InitApply};
     let is_child = |child: &Packed| {
         child.labels().get(labels::MANAGED_BY).is_some_and(|by| by == labels::MANAGED_BY_BATON)
     };
@@ -244,8 +213,8 @@ fn only_children(event: watcher::Event<Packed>) -> Option<watcher::Event<Packed>
     }
 }
 
-fn unpacked(event: &watcher::Event<Packed>) -> watcher::Event<LiveObject> {
-    use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+fn unpacked(event: &Event<Packed>) -> Event<LiveObject> {
+    use Event::{Apply, Delete, Init, InitApply, InitDone};
     match event {
         Apply(child) => Apply(child.unpack()),
         InitApply(child) => InitApply(child.unpack()),

@@ -1,56 +1,13 @@
-//! Which Workloads an event of a watch concerns.
+//! Which Workload a change of a child concerns.
 
 use baton_crd::{GROUP, Workload, labels};
-use futures::{Stream, StreamExt, stream};
-use kube::{
-    Resource, ResourceExt,
-    runtime::{
-        reflector::{ObjectRef, Store},
-        watcher::{self, Event},
-    },
-};
+use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
 
 use crate::observe::WatchedWorkload;
 
-/// The Workloads that a watch's events concern. Those of a list come together at its end, when the cache has them.
-///
-/// What was deleted while the watch was broken is in no event, so a list after the first concerns all Workloads.
-pub(super) fn touched<K>(
-    events: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
-    concerned: impl Fn(&K) -> Option<ObjectRef<WatchedWorkload>> + Send + 'static,
-    workloads: Store<WatchedWorkload>,
-) -> impl Stream<Item = ObjectRef<WatchedWorkload>> + Send + 'static
-where
-    K: Send + 'static,
-{
-    let (mut listed, mut is_first) = (Vec::new(), true);
-    // Errors are told where the watch is watched.
-    events
-        .map(move |event| match event {
-            Ok(Event::Apply(object) | Event::Delete(object)) => concerned(&object).into_iter().collect(),
-            Ok(Event::Init) => {
-                listed.clear();
-                Vec::new()
-            }
-            Ok(Event::InitApply(object)) => {
-                listed.extend(concerned(&object));
-                Vec::new()
-            }
-            Ok(Event::InitDone) => {
-                let mut all = std::mem::take(&mut listed);
-                if !std::mem::take(&mut is_first) {
-                    all.extend(workloads.state().iter().map(|workload| ObjectRef::from_obj(&**workload)));
-                }
-                all
-            }
-            Err(_) => Vec::new(),
-        })
-        .flat_map(stream::iter)
-}
-
 /// The Workload that a child's change concerns: its controller, or, where somebody removed that, the one that its label
 /// names.
-pub(crate) fn workload_of(child: &impl ResourceExt) -> Option<ObjectRef<WatchedWorkload>> {
+pub(super) fn workload_of(child: &impl ResourceExt) -> Option<ObjectRef<WatchedWorkload>> {
     let is_workload = |api_version: &str, kind: &str| {
         kind == Workload::kind(&()) && api_version.split('/').next() == Some(GROUP)
     };
@@ -61,22 +18,15 @@ pub(crate) fn workload_of(child: &impl ResourceExt) -> Option<ObjectRef<WatchedW
 
 #[cfg(test)]
 mod tests {
-    use kube::runtime::reflector;
     use baton_apply::LiveObject;
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn child(metadata: &Value) -> LiveObject {
-        LiveObject::from_json(json!({"metadata": metadata})).unwrap()
-    }
-
-    fn told(reference: &ObjectRef<WatchedWorkload>) -> String {
-        format!("{}/{}", reference.namespace.as_deref().unwrap_or_default(), reference.name)
-    }
-
     fn concerned(metadata: &Value) -> Option<String> {
-        workload_of(&child(metadata)).as_ref().map(told)
+        let child = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
+        let workload = workload_of(&child)?;
+        Some(format!("{}/{}", workload.namespace.unwrap_or_default(), workload.name))
     }
 
     #[test]
@@ -95,28 +45,5 @@ mod tests {
         let owner =
             json!([{"apiVersion": "other.example/v1", "kind": "Workload", "name": "web", "uid": "u"}]);
         assert_eq!(concerned(&json!({"name": "x", "namespace": "ns", "ownerReferences": owner})), None);
-    }
-
-    #[tokio::test]
-    async fn a_later_list_concerns_every_workload_since_what_was_deleted_is_not_in_it() {
-        let (workloads, mut cache) = reflector::store();
-        let silent = json!({"metadata": {"name": "silent", "namespace": "ns"}});
-        cache.apply_watcher_event(&Event::Apply(serde_json::from_value(silent).unwrap()));
-        let of = |name: &str| {
-            child(&json!({"namespace": "ns", "labels": {"baton.rs/workload": name}, "name": name}))
-        };
-        let events = [
-            Event::Init,
-            Event::InitApply(of("web")),
-            Event::InitDone,
-            Event::Delete(of("api")),
-            Event::Init,
-            Event::InitDone,
-        ];
-        let told: Vec<_> = touched(stream::iter(events.map(Ok)), workload_of, workloads)
-            .map(|one| told(&one))
-            .collect()
-            .await;
-        assert_eq!(told, ["ns/web", "ns/api", "ns/silent"]);
     }
 }

@@ -46,7 +46,11 @@ impl Recorder {
     }
 
     /// Records until the object looks like this, at most a minute.
-    pub(crate) async fn until(&mut self, what: &str, holds: impl Fn(&LiveObject) -> bool) -> anyhow::Result<()> {
+    pub(crate) async fn until(
+        &mut self,
+        what: &str,
+        holds: impl Fn(&LiveObject) -> bool,
+    ) -> anyhow::Result<()> {
         let recording = async {
             while !self.sightings.last().is_some_and(|seen| holds(&seen.live)) {
                 self.record_one().await?;

@@ -52,8 +52,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
     print::gap();
     claims.equal("its pods are the same two as before", &pods(stage).await?, &before)?;
-    let numbers: Vec<i32> =
-        changes(recorder.sightings(), |live| Replicas::of(live).count).into_iter().map(|(_, number)| number).collect();
+    let numbers: Vec<i32> = changes(recorder.sightings(), |live| Replicas::of(live).count)
+        .into_iter()
+        .map(|(_, number)| number)
+        .collect();
     claims.equal("replicas were two all the time", &numbers, &[2])?;
     let leavings = [
         adopted.managers().iter().any(|manager| manager == CLIENT_SIDE),

@@ -29,7 +29,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 }
 
 /// Claims that Baton has one entry in each child, and that it is one by Apply.
-pub(crate) fn one_entry_each(children: &[(ChildKind, LiveObject)], claims: &mut Claims) -> anyhow::Result<()> {
+pub(crate) fn one_entry_each(
+    children: &[(ChildKind, LiveObject)],
+    claims: &mut Claims,
+) -> anyhow::Result<()> {
     let mut seen = Vec::new();
     for (kind, child) in children {
         let batons = owners(child).into_iter().filter(|owner| owner.manager == FIELD_MANAGER);

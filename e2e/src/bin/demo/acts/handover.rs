@@ -46,7 +46,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
 /// Who held the number, each change once.
 pub(super) fn holders(seen: &[Sighting]) -> Vec<String> {
-    changes(seen, |live| Replicas::of(live).holders.describe()).into_iter().map(|(_, holders)| holders).collect()
+    changes(seen, |live| Replicas::of(live).holders.describe())
+        .into_iter()
+        .map(|(_, holders)| holders)
+        .collect()
 }
 
 /// Claims that neither the number nor the pods ever became fewer.

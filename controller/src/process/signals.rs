@@ -1,10 +1,15 @@
-//! From the first signal to the end of the process.
+//! The signals that the operator listens to.
 //!
 //! The first SIGTERM or Ctrl-C asks for a graceful end: passes under way are finished, none is begun. A second one, or too
 //! long a wait, ends it anyway. Nothing is lost by that: what a pass leaves undone, the next start reads from the cluster.
+//!
+//! SIGHUP asks for a pass for every Workload, now: for people who don't want to wait for the next change, and for tests. What a
+//! pass does is decided as always, so that on a settled cluster it is nothing. While a watch fails, the controller pauses
+//! between its attempts, and a signal that comes then has its effect later.
 
 use std::{io, time::Duration};
 
+use futures::{Stream, stream};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch::{Receiver, channel},
@@ -72,4 +77,13 @@ async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
+}
+
+/// Each SIGHUP from now on. Without this, the first one would end the process.
+///
+/// # Errors
+/// When the system refuses the signal handler.
+pub(crate) fn sighups() -> io::Result<impl Stream<Item = ()> + Send + 'static> {
+    let mut sighup = signal(SignalKind::hangup())?;
+    Ok(stream::poll_fn(move |context| sighup.poll_recv(context)))
 }

@@ -12,19 +12,19 @@ use crate::lock::lock;
 
 /// How long this process may write. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct Tenure(Arc<Shared>);
+pub(crate) struct Leadership(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     timing: Timing,
     /// When the last write of the Lease was sent that is known to be stored; absent while another may lead.
     renewed: Mutex<Option<Moment>>,
-    doubted: Notify,
+    check: Notify,
 }
 
-impl Tenure {
+impl Leadership {
     pub(crate) fn new(timing: Timing) -> Self {
-        Self(Arc::new(Shared { timing, renewed: Mutex::default(), doubted: Notify::new() }))
+        Self(Arc::new(Shared { timing, renewed: Mutex::default(), check: Notify::new() }))
     }
 
     /// A write of the Lease that was sent then is stored.
@@ -48,13 +48,13 @@ impl Tenure {
     }
 
     /// Has the election look at the time now, because a write came too late.
-    pub(super) fn doubt(&self) {
-        self.0.doubted.notify_one();
+    pub(super) fn ask_for_check(&self) {
+        self.0.check.notify_one();
     }
 
-    /// Waits for [`doubt`](Self::doubt).
-    pub(super) async fn doubted(&self) {
-        self.0.doubted.notified().await;
+    /// Waits for [`ask_for_check`](Self::ask_for_check).
+    pub(super) async fn check_asked_for(&self) {
+        self.0.check.notified().await;
     }
 
     fn until(&self, span: Duration) -> Option<Moment> {

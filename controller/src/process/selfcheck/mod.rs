@@ -10,20 +10,28 @@ mod release;
 
 use std::{fmt, time::Duration};
 
+use baton_apply::{
+    ApiError, bounded,
+    openapi::{self, Index, OpenApiError},
+};
+use baton_crd::Workload;
 use futures::{StreamExt, stream};
-use baton_apply::{ApiError, INDEX, Index, bounded, get};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
     Api, Client,
     api::{ListParams, PostParams},
+    core::ApiResource,
 };
+use serde_json::Value;
 use tracing::{debug, info, warn};
 
-use self::{access::Question, definition::Fields};
-use crate::{
-    causes::with_causes,
+use self::access::Question;
+use super::{
     cli::LeaseArgs,
     readiness::{Gate, Readiness},
+};
+use crate::{
+    causes::with_causes,
     observe::{Scope, WatchedWorkload, scoped},
 };
 
@@ -155,14 +163,10 @@ impl SelfCheck {
     }
 
     async fn fields(&self) -> Verdict {
-        match self.published().await {
-            Ok(Some(published)) => definition::judge(&Fields::own(), &published),
-            Ok(None) => Verdict::Warning(
-                "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
-                    .to_owned(),
-            ),
+        match self.document().await {
+            Ok(document) => definition::judge(&document),
             // As with predictions: where the API server has no schema to give, Baton works without.
-            Err(error @ ApiError::Response(_)) => {
+            Err(OpenApiError::Request(error @ ApiError::Response(_))) => {
                 Verdict::Warning(format!("can't be compared with this version's: {}", with_causes(&error)))
             }
             // That one can't be read passes: while a definition changes, its document is empty for a moment.
@@ -170,13 +174,10 @@ impl SelfCheck {
         }
     }
 
-    /// The fields of a Workload that the API server publishes; none where it publishes no schema.
-    async fn published(&self) -> Result<Option<Fields>, ApiError> {
-        let unreadable = |error| ApiError::Client(kube::Error::SerdeError(error));
-        let index: Index = serde_json::from_str(&self.get(INDEX).await?).map_err(unreadable)?;
-        let path = format!("apis/{}/{}", baton_crd::GROUP, baton_crd::VERSION);
-        let Some(url) = index.url(&path) else { return Ok(None) };
-        Fields::published(&self.get(url).await?).map_err(unreadable)
+    async fn document(&self) -> Result<Value, OpenApiError> {
+        let index = Index::fetch(&self.client, self.request_timeout).await?;
+        let Some(url) = index.url(&ApiResource::erase::<Workload>(&())) else { return Ok(Value::Null) };
+        openapi::fetch(&self.client, self.request_timeout, url).await
     }
 
     async fn access(&self) -> Verdict {
@@ -206,10 +207,6 @@ impl SelfCheck {
         let answer = bounded(self.request_timeout, reviews.create(&params, &review)).await;
         (question, answer.map(|review| review.status.is_some_and(|status| status.allowed)))
     }
-
-    async fn get(&self, url: &str) -> Result<String, ApiError> {
-        get(&self.client, self.request_timeout, url).await
-    }
 }
 
 /// Whether the API server won't tell, now or later.
@@ -222,7 +219,7 @@ fn answered_with(error: &ApiError, codes: &[u16]) -> bool {
     matches!(error, ApiError::Response(status) if codes.contains(&status.code))
 }
 
-fn unknown(error: &ApiError) -> Verdict {
+fn unknown(error: &dyn std::error::Error) -> Verdict {
     Verdict::Unknown(format!("the API server gives no answer; it is asked again: {}", with_causes(error)))
 }
 

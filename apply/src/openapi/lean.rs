@@ -1,7 +1,7 @@
 //! Reads an OpenAPI document without what nobody asks for: descriptions, and all of an operation but the kind it is about.
 //!
 //! That is nine tenths of it, a megabyte and a half for the core group alone, and would be held ten times over while it is
-//! read. Refuses to know what the rest means.
+//! read.
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::authorization::v1::{
 };
 
 use super::{LeaseName, Verdict};
-use crate::permissions::{PERMISSIONS, Permission, Scope};
+use crate::process::permissions::{PERMISSIONS, Permission, Scope};
 
 /// Whether Baton may do one thing in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]

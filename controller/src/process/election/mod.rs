@@ -20,13 +20,13 @@
 mod candidate;
 mod clock;
 mod fence;
+mod leadership;
 mod record;
-mod tenure;
 
 use std::{fmt, time::Duration};
 
-use jiff::Timestamp;
 use baton_apply::{ApiError, bounded};
+use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client,
@@ -44,12 +44,8 @@ use self::{
     clock::Moment,
     record::{Draft, Record},
 };
-pub(crate) use self::{fence::FenceLayer, tenure::Tenure};
-use crate::{
-    FIELD_MANAGER,
-    causes::with_causes,
-    metrics::Metrics,
-};
+pub(crate) use self::{fence::FenceLayer, leadership::Leadership};
+use crate::{FIELD_MANAGER, causes::with_causes, metrics::Metrics};
 
 /// How long a release of the lease may take: the process is about to end.
 const RELEASE: Duration = Duration::from_secs(3);
@@ -139,14 +135,19 @@ pub(crate) struct Election {
 
 impl Election {
     /// Stands as a candidate from now on. The client must not be behind the fence.
-    pub(crate) fn stand(client: Client, candidacy: Candidacy, tenure: Tenure, metrics: Metrics) -> Self {
+    pub(crate) fn stand(
+        client: Client,
+        candidacy: Candidacy,
+        leadership: Leadership,
+        metrics: Metrics,
+    ) -> Self {
         let (leading, leads) = watch::channel(false);
         let (release, released) = oneshot::channel();
         let stand = Stand {
             api: Api::namespaced(client, &candidacy.namespace),
             candidate: Candidate::new(candidacy.identity.clone(), candidacy.timing),
             candidacy,
-            tenure,
+            leadership,
             leading,
             metrics,
             told: None,
@@ -186,7 +187,7 @@ struct Stand {
     api: Api<Lease>,
     candidacy: Candidacy,
     candidate: Candidate,
-    tenure: Tenure,
+    leadership: Leadership,
     leading: watch::Sender<bool>,
     metrics: Metrics,
     /// What people were told last about who leads.
@@ -212,12 +213,12 @@ impl Stand {
                 Step::Wait(until) => {
                     tokio::select! {
                         _ = &mut released => return self.release().await,
-                        () = self.tenure.doubted() => {}
+                        () = self.leadership.check_asked_for() => {}
                         () = tokio::time::sleep(until.after(now)) => {}
                     }
                 }
                 Step::Resign(lost) => {
-                    self.tenure.end();
+                    self.leadership.end();
                     self.metrics.leads(false);
                     return Err(lost);
                 }
@@ -240,7 +241,7 @@ impl Stand {
         match bounded(self.candidate.limit(now), self.send(draft)).await {
             Ok(stored) => {
                 self.candidate.written(now, Moment::now(), Record::from(stored));
-                self.tenure.renewed(now);
+                self.leadership.renewed(now);
                 self.leading.send_replace(true);
                 self.metrics.leads(true);
                 self.fine();
@@ -264,7 +265,7 @@ impl Stand {
     async fn release(&mut self) -> Result<(), Lost> {
         let draft = self.candidate.release(Moment::now(), Timestamp::now());
         // Before the request: once it is under way, another may lead.
-        self.tenure.end();
+        self.leadership.end();
         self.metrics.leads(false);
         if let Some(draft) = draft {
             match bounded(RELEASE, self.send(&draft)).await {

@@ -1,8 +1,6 @@
 //! Names as Kubernetes takes them, and label selectors, read from the command line so that a slip is told before anything runs.
 
-use std::{fmt, str::FromStr};
-
-use kube::core::{Expression, Selector};
+use std::str::FromStr;
 
 /// The name of a namespace: an RFC 1123 label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,7 +12,7 @@ pub struct ObjectName(pub String);
 
 /// A label selector as `kubectl -l` takes it. It selects something: an empty one is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabelSelector(pub Selector);
+pub struct LabelSelector(pub String);
 
 /// The name of a process in an election: any text that isn't empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,21 +64,15 @@ impl FromStr for LabelSelector {
         if text.trim().is_empty() {
             return Err("it is empty; leave it out to take all Workloads".to_owned());
         }
-        let expressions = requirements(text)
-            .into_iter()
-            .map(|part| expression(part).ok_or_else(|| format!("can't read `{}`; {EXAMPLE}", part.trim())));
-        Ok(Self(expressions.collect::<Result<Selector, String>>()?))
-    }
-}
-
-impl fmt::Display for LabelSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match parts(text).into_iter().map(str::trim).find(|part| !is_requirement(part)) {
+            Some(part) => Err(format!("can't read `{part}`; {EXAMPLE}")),
+            None => Ok(Self(text.to_owned())),
+        }
     }
 }
 
 /// The parts between the commas that aren't in parentheses.
-fn requirements(text: &str) -> Vec<&str> {
+fn parts(text: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     text.split(|character| {
         match character {
@@ -93,44 +85,31 @@ fn requirements(text: &str) -> Vec<&str> {
     .collect()
 }
 
-fn expression(part: &str) -> Option<Expression> {
-    let part = part.trim();
+fn is_requirement(part: &str) -> bool {
     if let Some(key) = part.strip_prefix('!') {
-        return Some(Expression::DoesNotExist(key_of(key)?));
+        return is_key(key);
     }
-    for (operator, expression) in [
-        ("!=", Expression::NotEqual as fn(String, String) -> Expression),
-        ("==", Expression::Equal),
-        ("=", Expression::Equal),
-    ] {
-        if let Some((key, value)) = part.split_once(operator) {
-            return Some(expression(key_of(key)?, value_of(value)?));
-        }
+    if let Some((key, value)) = ["!=", "==", "="].iter().find_map(|operator| part.split_once(operator)) {
+        return is_key(key) && is_value(value);
     }
-    let Some((key, rest)) = part.split_once(char::is_whitespace) else {
-        return Some(Expression::Exists(key_of(part)?));
-    };
-    let (operator, set) = rest.trim().split_once('(')?;
-    let values = set.strip_suffix(')')?.split(',').map(value_of).collect::<Option<_>>()?;
-    match operator.trim() {
-        "in" => Some(Expression::In(key_of(key)?, values)),
-        "notin" => Some(Expression::NotIn(key_of(key)?, values)),
-        _ => None,
-    }
+    let Some((key, rest)) = part.split_once(char::is_whitespace) else { return is_key(part) };
+    let Some((operator, set)) = rest.trim().split_once('(') else { return false };
+    is_key(key)
+        && ["in", "notin"].contains(&operator.trim())
+        && set.strip_suffix(')').is_some_and(|set| set.split(',').all(is_value))
 }
 
-/// A label's key: a name, with a DNS name before it or not.
-fn key_of(text: &str) -> Option<String> {
+/// Whether it is a label's key: a name, with a DNS name before it or not.
+fn is_key(text: &str) -> bool {
     let text = text.trim();
     let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
-    let has_prefix = prefix.is_none_or(|prefix| prefix.len() <= 253 && prefix.split('.').all(is_label));
-    (has_prefix && is_qualified(name)).then(|| text.to_owned())
+    prefix.is_none_or(|prefix| prefix.len() <= 253 && prefix.split('.').all(is_label)) && is_qualified(name)
 }
 
-/// A label's value, which may be empty.
-fn value_of(text: &str) -> Option<String> {
+/// Whether it is a label's value, which may be empty.
+fn is_value(text: &str) -> bool {
     let text = text.trim();
-    (text.is_empty() || is_qualified(text)).then(|| text.to_owned())
+    text.is_empty() || is_qualified(text)
 }
 
 fn is_qualified(text: &str) -> bool {
@@ -149,21 +128,17 @@ fn is_label(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn selector(text: &str) -> Result<String, String> {
-        text.parse::<LabelSelector>().map(|selector| selector.to_string())
-    }
-
     #[test]
-    fn selectors_are_read_as_kubectl_reads_them() {
-        for (text, read) in [
-            ("team=a", "team=a"),
-            ("team==a, tier != db", "team=a,tier!=db"),
-            ("baton.rs/ring in (one, two),!legacy", "baton.rs/ring in (one,two),!legacy"),
-            ("tier notin (db)", "tier notin (db)"),
-            ("canary", "canary"),
-            ("team=", "team="),
+    fn selectors_are_those_that_kubectl_reads() {
+        for text in [
+            "team=a",
+            "team==a, tier != db",
+            "baton.rs/ring in (one, two),!legacy",
+            "tier notin (db)",
+            "canary",
+            "team=",
         ] {
-            assert_eq!(selector(text).as_deref(), Ok(read), "{text}");
+            assert_eq!(text.parse(), Ok(LabelSelector(text.to_owned())));
         }
     }
 
@@ -171,10 +146,10 @@ mod tests {
     fn a_selector_with_a_slip_is_refused_with_an_example() {
         for text in ["team=a b", "=a", "team in a", "team in (a", "te am", "a,,b", "-x", "a/b/c", "team=a=b"]
         {
-            let error = selector(text).unwrap_err();
+            let error = text.parse::<LabelSelector>().unwrap_err();
             assert!(error.contains("team=a,tier in"), "{text}: {error}");
         }
-        assert!(selector(" ").unwrap_err().contains("leave it out"));
+        assert!(" ".parse::<LabelSelector>().unwrap_err().contains("leave it out"));
     }
 
     #[test]

@@ -26,18 +26,19 @@ use kube::{
 use tokio::sync::watch::Receiver;
 use tracing::{info, warn};
 
-use crate::{
-    act::{Context, ReconcileError, on_error, reconcile},
+use super::{
     admin::{self, Shown},
-    causes::with_causes,
-    decide::child::ChildKind,
     cli::{CheckArgs, ElectionArgs, RunArgs},
-    election::{Candidacy, Election, FenceLayer, Lost, Tenure, Timing, TimingError},
-    hangup::hangups,
-    metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
+    election::{Candidacy, Election, FenceLayer, Leadership, Lost, Timing, TimingError},
     readiness::{Gate, Readiness},
     selfcheck::{Finding, LeaseName, SelfCheck},
-    shutdown::Shutdown,
+    signals::{Shutdown, sighups},
+};
+use crate::{
+    act::{Context, ReconcileError, on_error, reconcile},
+    causes::with_causes,
+    decide::child::ChildKind,
+    metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
     observe::{Scope, Stores, Streams, WatchedWorkload, watch},
 };
 
@@ -78,13 +79,13 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let timing = args.election.timing()?;
     let config = cluster().await?;
     let metrics = Metrics::new();
-    let tenure = args.lease.leader_elect.then(|| Tenure::new(timing));
+    let leadership = args.lease.leader_elect.then(|| Leadership::new(timing));
     let client = ClientBuilder::try_from(config.clone())?
         .with_layer(&metrics.request_layer())
-        .with_layer(&FenceLayer::new(tenure.clone()))
+        .with_layer(&FenceLayer::new(leadership.clone()))
         .build();
 
-    let scope = Scope::new(&args.scope);
+    let scope = Scope::from(&args.scope);
     let (stores, streams) = watch(&client, &scope);
     let Streams { workloads, mut touched } = streams;
 
@@ -98,7 +99,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let mut tasks = vec![tokio::spawn(async { drop(admin.await) })];
 
     let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
-    let hangups = hangups().map_err(RunError::Signals)?;
+    let sighups = sighups().map_err(RunError::Signals)?;
 
     info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
     let kinds = ChildKind::ALL.map(ChildKind::api_resource);
@@ -116,10 +117,10 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let begun = {
         let stand = async {
             stores.ready().await;
-            if let (Some(tenure), Some(lease)) = (tenure, lease) {
+            if let (Some(leadership), Some(lease)) = (leadership, lease) {
                 let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
                 let candidacy = candidacy(lease, &args.election, timing);
-                let standing = Election::stand(client, candidacy, tenure, metrics.clone());
+                let standing = Election::stand(client, candidacy, leadership, metrics.clone());
                 election.insert(standing).won().await?;
             }
             Ok::<_, RunError>(())
@@ -141,8 +142,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
         metrics.leads(true);
         let (limit, resync) = (args.request_timeout.0, args.resync.0);
         let context = Arc::new(Context::new(client, schemas, stores, metrics.clone(), limit, resync));
-        let again = once_and_again(hangups, &metrics, &workloads);
-        let controller = controller(touched, &workloads, again, &metrics, args.concurrency);
+        let controller = controller(touched, workloads, once_and_again(sighups), args.concurrency);
         let passes = passes(controller.graceful_shutdown_on(shutdown.clone().begun()), context);
         tokio::select! {
             () = passes => {}
@@ -168,7 +168,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
 pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = ClientBuilder::try_from(cluster().await?)?.build();
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
-    Ok(SelfCheck::new(client, args.request_timeout.0, Scope::new(&args.scope), lease).look().await)
+    Ok(SelfCheck::new(client, args.request_timeout.0, Scope::from(&args.scope), lease).look().await)
 }
 
 /// The cluster, as every client finds it.
@@ -208,7 +208,8 @@ async fn lost(election: &mut Option<Election>) -> Lost {
 /// Logs and counts what comes of each refresh of the schemas.
 async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Metrics) {
     while status.changed().await.is_ok() {
-        let Some(SchemaStatus { schemas, missing, changed, problems }) = status.borrow_and_update().clone() else {
+        let Some(SchemaStatus { schemas, missing, changed, problems }) = status.borrow_and_update().clone()
+        else {
             continue;
         };
         for problem in &problems {
@@ -251,52 +252,38 @@ async fn tell_readiness(
     }
 }
 
-/// A look at every Workload: one now, for what had changed before this process led, and one at each hangup.
+/// A look at every Workload: one now, for what had changed before this process led, and one at each SIGHUP.
 fn once_and_again(
-    hangups: impl Stream<Item = ()> + Send + 'static,
-    metrics: &Metrics,
-    workloads: &Store<WatchedWorkload>,
+    sighups: impl Stream<Item = ()> + Send + 'static,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    let (metrics, workloads) = (metrics.clone(), workloads.clone());
-    let told = hangups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
-    stream::once(async {}).chain(told).inspect(move |()| {
-        for workload in &workloads.state() {
-            metrics.triggered(&ObjectRef::from_obj(&**workload));
-        }
-    })
+    let told = sighups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
+    stream::once(async {}).chain(told)
 }
 
 /// The controller, told of every Workload that was touched, and of all of them each time `again` says so.
 fn controller(
     touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Send + 'static,
-    workloads: &Store<WatchedWorkload>,
+    workloads: Store<WatchedWorkload>,
     again: impl Stream<Item = ()> + Send + 'static,
-    metrics: &Metrics,
     concurrency: NonZeroU16,
 ) -> Controller<WatchedWorkload> {
-    let metrics = metrics.clone();
     // All that it is told of comes by `touched`.
-    Controller::for_stream(stream::pending(), workloads.clone())
+    Controller::for_stream(stream::pending(), workloads)
         .with_config(controller::Config::default().concurrency(concurrency.get()))
         .reconcile_all_on(again)
-        .reconcile_on(touched.inspect(move |workload| metrics.triggered(workload)))
+        .reconcile_on(touched)
 }
 
 /// Runs the controller until it is shut down and its last pass has ended.
 async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) {
-    let metrics = context.metrics.clone();
-    let forgetful = context.clone();
-    let results = controller.run(measured, on_error, context);
+    let results = controller.run(measured, on_error, context.clone());
     results
-        .for_each(|result| {
-            if let Err(error) = result {
-                if let ControllerError::ObjectNotFound(workload) = &error {
-                    metrics.dequeued(workload);
-                    forgetful.forget(workload.namespace.as_deref().unwrap_or_default(), &workload.name);
-                }
-                log(&error);
+        .for_each(async |result| {
+            let Err(error) = result else { return };
+            if let ControllerError::ObjectNotFound(workload) = &error {
+                context.forget(workload.namespace.as_deref().unwrap_or_default(), &workload.name);
             }
-            std::future::ready(())
+            log(&error);
         })
         .await;
 }
@@ -304,7 +291,6 @@ async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) 
 /// A pass that is counted, and timed from when the caches are filled.
 async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Result<Action, ReconcileError> {
     context.ready().await;
-    context.metrics.dequeued(&ObjectRef::from_obj(&*workload));
     let begun = Instant::now();
     let result = reconcile(workload, &context).await;
     let outcome = result.as_ref().map_or(ReconcileOutcome::Failed, |passed| passed.outcome);

@@ -19,7 +19,7 @@ use futures::{FutureExt, future::BoxFuture};
 use http::{Method, Request};
 use tower::{BoxError, Layer, Service};
 
-use super::{clock::Moment, tenure::Tenure};
+use super::{clock::Moment, leadership::Leadership};
 
 /// Asks what oneself may do. It is sent by POST and writes nothing.
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -37,12 +37,12 @@ pub enum Fenced {
 
 /// Puts a [`Fence`] around a client's stack.
 #[derive(Clone, Debug)]
-pub(crate) struct FenceLayer(Option<Tenure>);
+pub(crate) struct FenceLayer(Option<Leadership>);
 
 impl FenceLayer {
-    /// A fence that is open during this tenure; always, where there is no election.
-    pub(crate) fn new(tenure: Option<Tenure>) -> Self {
-        Self(tenure)
+    /// A fence that is open during this leadership; always, where there is no election.
+    pub(crate) fn new(leadership: Option<Leadership>) -> Self {
+        Self(leadership)
     }
 }
 
@@ -50,7 +50,7 @@ impl<S> Layer<S> for FenceLayer {
     type Service = Fence<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Fence { inner, tenure: self.0.clone() }
+        Fence { inner, leadership: self.0.clone() }
     }
 }
 
@@ -58,7 +58,7 @@ impl<S> Layer<S> for FenceLayer {
 #[derive(Clone, Debug)]
 pub(crate) struct Fence<S> {
     inner: S,
-    tenure: Option<Tenure>,
+    leadership: Option<Leadership>,
 }
 
 impl<S, B> Service<Request<B>> for Fence<S>
@@ -76,16 +76,16 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Some(tenure) = self.tenure.clone().filter(|_| is_write(&request)) else {
+        let Some(leadership) = self.leadership.clone().filter(|_| is_write(&request)) else {
             return self.inner.call(request).map(|answer| answer.map_err(Into::into)).boxed();
         };
-        if !tenure.may_begin(Moment::now()) {
-            tenure.doubt();
+        if !leadership.may_begin(Moment::now()) {
+            leadership.ask_for_check();
             return async { Err(Fenced::NotSent.into()) }.boxed();
         }
         let answer = self.inner.call(request);
         async move {
-            match during(&tenure, answer).await {
+            match during(&leadership, answer).await {
                 Some(answer) => answer.map_err(Into::into),
                 None => Err(Fenced::GivenUp.into()),
             }
@@ -98,16 +98,16 @@ fn is_write<B>(request: &Request<B>) -> bool {
     request.method() != Method::GET && request.uri().path() != ACCESS_REVIEWS
 }
 
-/// What a future comes to, unless the tenure ends before.
-async fn during<T>(tenure: &Tenure, future: impl Future<Output = T>) -> Option<T> {
+/// What a future comes to, unless the leadership ends before.
+async fn during<T>(leadership: &Leadership, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
-    let mut end = pin!(tokio::time::sleep(tenure.remaining(Moment::now())));
+    let mut end = pin!(tokio::time::sleep(leadership.remaining(Moment::now())));
     poll_fn(|context| {
         loop {
             // The clock comes first: after a pause, timers lag behind it.
-            let remaining = tenure.remaining(Moment::now());
+            let remaining = leadership.remaining(Moment::now());
             if remaining.is_zero() {
-                tenure.doubt();
+                leadership.ask_for_check();
                 return Poll::Ready(None);
             }
             if let Poll::Ready(output) = future.as_mut().poll(context) {
@@ -135,7 +135,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::election::Timing;
+    use crate::process::election::Timing;
 
     /// Answers after this long, and counts what it was asked.
     #[derive(Clone)]
@@ -178,57 +178,61 @@ mod tests {
     }
 
     /// How a request through the fence ends, and how many reached the server.
-    async fn ended(tenure: &Tenure, request: Request<()>, after: Duration) -> (Result<(), Fenced>, usize) {
+    async fn ended(
+        leadership: &Leadership,
+        request: Request<()>,
+        after: Duration,
+    ) -> (Result<(), Fenced>, usize) {
         let asked = Arc::new(AtomicUsize::new(0));
-        let mut service = FenceLayer::new(Some(tenure.clone())).layer(Server(after, asked.clone()));
+        let mut service = FenceLayer::new(Some(leadership.clone())).layer(Server(after, asked.clone()));
         let answer = service.call(request).await.map_err(|error| *error.downcast::<Fenced>().unwrap());
         (answer, asked.load(Ordering::Relaxed))
     }
 
     #[tokio::test]
     async fn without_the_lease_only_what_writes_nothing_passes() {
-        let tenure = Tenure::new(TIMING);
-        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+        let leadership = Leadership::new(TIMING);
+        assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
         for method in [Method::POST, Method::PUT, Method::DELETE] {
-            assert_eq!(ended(&tenure, request(method, "/x"), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+            assert_eq!(ended(&leadership, request(method, "/x"), AT_ONCE).await, (Err(Fenced::NotSent), 0));
         }
-        assert_eq!(ended(&tenure, request(Method::GET, "/x"), AT_ONCE).await, (Ok(()), 1));
-        assert_eq!(ended(&tenure, request(Method::POST, ACCESS_REVIEWS), AT_ONCE).await, (Ok(()), 1));
+        assert_eq!(ended(&leadership, request(Method::GET, "/x"), AT_ONCE).await, (Ok(()), 1));
+        assert_eq!(ended(&leadership, request(Method::POST, ACCESS_REVIEWS), AT_ONCE).await, (Ok(()), 1));
     }
 
     #[tokio::test]
     async fn with_the_lease_writes_pass_until_the_renew_deadline() {
-        let tenure = Tenure::new(TIMING);
-        tenure.renewed(Moment::now());
-        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Ok(()), 1));
+        let leadership = Leadership::new(TIMING);
+        leadership.renewed(Moment::now());
+        assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Ok(()), 1));
         tokio::time::sleep(TIMING.renew_deadline).await;
-        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
-        tenure.renewed(Moment::now());
-        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Ok(()), 1));
-        tenure.end();
-        assert_eq!(ended(&tenure, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+        assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
+        leadership.renewed(Moment::now());
+        assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Ok(()), 1));
+        leadership.end();
+        assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
     }
 
     #[tokio::test]
     async fn a_write_under_way_is_dropped_when_the_lease_runs_out() {
-        let tenure = Tenure::new(TIMING);
-        tenure.renewed(Moment::now());
-        assert_eq!(ended(&tenure, write(), TOO_LATE).await, (Err(Fenced::GivenUp), 1));
+        let leadership = Leadership::new(TIMING);
+        leadership.renewed(Moment::now());
+        assert_eq!(ended(&leadership, write(), TOO_LATE).await, (Err(Fenced::GivenUp), 1));
         // The election is told to look at the time.
-        tokio::time::timeout(Duration::from_secs(1), tenure.doubted()).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(1), leadership.check_asked_for()).await.unwrap();
     }
 
     #[tokio::test]
     async fn a_write_under_way_goes_on_when_the_lease_is_renewed() {
-        let tenure = Tenure::new(TIMING);
-        tenure.renewed(Moment::now());
+        let leadership = Leadership::new(TIMING);
+        leadership.renewed(Moment::now());
         let renewals = async {
             for _ in 0..4 {
                 tokio::time::sleep(TIMING.renew_deadline / 2).await;
-                tenure.renewed(Moment::now());
+                leadership.renewed(Moment::now());
             }
         };
-        let slow = ended(&tenure, write(), TIMING.lease_duration + TIMING.renew_deadline / 4);
+        let slow = ended(&leadership, write(), TIMING.lease_duration + TIMING.renew_deadline / 4);
         assert_eq!(futures::join!(slow, renewals).0, (Ok(()), 1));
     }
 

@@ -10,10 +10,11 @@ use std::{net::SocketAddr, num::NonZeroU16, str::FromStr, time::Duration};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 pub use self::names::{Identity, LabelSelector, NamespaceName, ObjectName};
-use crate::{
+use super::{
     election::{Timing, TimingError},
     permissions::LEASE,
 };
+use crate::observe::Scope;
 
 /// Runs applications on Kubernetes by server-side apply, and passes their replicas to an autoscaler without a drop.
 #[derive(Debug, Parser)]
@@ -79,7 +80,7 @@ pub struct RunArgs {
     /// Where spans of passes and requests are sent, by OTLP over HTTP, such as `http://localhost:4318`. None are if absent.
     #[cfg(feature = "otel")]
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
-    pub otlp_endpoint: Option<crate::telemetry::Endpoint>,
+    pub otlp_endpoint: Option<super::telemetry::Endpoint>,
 }
 
 /// Settings of `baton check`: the same as those that `baton run` has here.
@@ -106,6 +107,15 @@ pub struct ScopeArgs {
     /// matches stay as they are. Operators with selectors of their own need a lease of their own, by `--lease-name`.
     #[arg(long, env = "BATON_SELECTOR")]
     pub selector: Option<LabelSelector>,
+}
+
+impl From<&ScopeArgs> for Scope {
+    fn from(args: &ScopeArgs) -> Self {
+        let mut namespaces: Vec<_> = args.namespace.iter().map(|name| name.0.clone()).collect();
+        namespaces.sort();
+        namespaces.dedup();
+        Self { namespaces, selector: args.selector.as_ref().map(|selector| selector.0.clone()) }
+    }
 }
 
 /// Whether there are several operators of which one works, and which Lease they agree by.

@@ -1,6 +1,6 @@
 //! The admin port: liveness and readiness for the kubelet, metrics for Prometheus.
 //!
-//! `/healthz` answers as long as the process does; `/readyz` as [`crate::readiness`] says, with the reasons on a line each;
+//! `/healthz` answers as long as the process does; `/readyz` as [`Readiness`] says, with the reasons on a line each;
 //! `/metrics` in the `OpenMetrics` text format. Nothing here changes anything, and no Workload's content is shown.
 
 use std::{io, net::SocketAddr};
@@ -14,7 +14,8 @@ use axum::{
 use kube::runtime::reflector::Store;
 use tokio::net::TcpListener;
 
-use crate::{metrics::Metrics, readiness::Readiness, observe::WatchedWorkload};
+use super::readiness::Readiness;
+use crate::{metrics::Metrics, observe::WatchedWorkload};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -67,7 +68,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{observe::Stores, readiness::Gate};
+    use crate::{observe::Stores, process::readiness::Gate};
 
     fn shown(workloads: Store<WatchedWorkload>) -> State<Shown> {
         State(Shown { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads })

@@ -1,0 +1,83 @@
+//! The API server's OpenAPI v3 documents: where each is, and how one is fetched.
+
+mod lean;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use http::Request;
+use kube::{Client, core::ApiResource};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{ApiError, bounded};
+
+/// The index: where each document is.
+#[derive(Debug, Deserialize)]
+pub struct Index {
+    paths: BTreeMap<String, Location>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Location {
+    #[serde(rename = "serverRelativeURL")]
+    url: String,
+}
+
+/// A document, or the index, that couldn't be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenApiError {
+    /// The request failed.
+    #[error(transparent)]
+    Request(#[from] ApiError),
+    /// The response isn't what it should be.
+    #[error("the response isn't JSON, or not of the expected form")]
+    Json(#[from] serde_json::Error),
+}
+
+impl Index {
+    /// Fetches the index.
+    ///
+    /// # Errors
+    /// When the request fails, gets no response within the limit, or the response isn't an index.
+    pub async fn fetch(client: &Client, limit: Duration) -> Result<Self, OpenApiError> {
+        Ok(serde_json::from_str(&text(client, limit, "/openapi/v3").await?)?)
+    }
+
+    /// The URL of the document that describes a kind; none where it isn't served. It has the document's hash in it.
+    pub fn url(&self, kind: &ApiResource) -> Option<&str> {
+        self.paths.get(&document_path(kind)).map(|location| location.url.as_str())
+    }
+}
+
+/// The path of the document that describes a kind, below `/openapi/v3/`.
+pub fn document_path(kind: &ApiResource) -> String {
+    let ApiResource { group, version, .. } = kind;
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+/// Fetches the document at a URL, without descriptions and what else says nothing about schemas.
+///
+/// # Errors
+/// When the request fails, gets no response within the limit, or the response isn't JSON.
+pub async fn fetch(client: &Client, limit: Duration, url: &str) -> Result<Value, OpenApiError> {
+    Ok(lean::read(&text(client, limit, url).await?)?)
+}
+
+async fn text(client: &Client, limit: Duration, url: &str) -> Result<String, ApiError> {
+    let request = Request::get(url).header(http::header::ACCEPT, "application/json").body(Vec::new());
+    let request = request.map_err(kube::Error::HttpError).map_err(ApiError::Client)?;
+    bounded(limit, client.request_text(request)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
+
+    use super::*;
+
+    #[test]
+    fn documents_are_where_their_group_and_version_say() {
+        assert_eq!(document_path(&ApiResource::erase::<Service>(&())), "api/v1");
+        assert_eq!(document_path(&ApiResource::erase::<Deployment>(&())), "apis/apps/v1");
+    }
+}

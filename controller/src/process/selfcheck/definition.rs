@@ -1,0 +1,160 @@
+//! Whether the cluster's definition of a Workload has the fields that this version knows.
+//!
+//! A field that it lacks is dropped by the API server without a word, so a Workload would ask for something and Baton would
+//! never hear of it. Fields that it has besides are a newer version's, and do no harm.
+
+use serde_json::{Value, json};
+
+use super::Verdict;
+
+/// What to do where there is no definition.
+pub(super) const NOT_SERVED: &str = "the API server serves no Workloads: their CustomResourceDefinition isn't installed, or not \
+                                     accepted. Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
+                                     Baton by `kubectl apply --server-side -k manifests`";
+
+/// How many fields are named.
+const NAMED: usize = 5;
+
+/// The fields of a Workload that this version knows; a test tells how to write them anew.
+const OWN: &str = include_str!("fields.json");
+
+/// Judges the OpenAPI document that the API server publishes; null where it publishes none.
+pub(super) fn judge(document: &Value) -> Verdict {
+    let Some(published) = workload_in(document) else {
+        return Verdict::Warning(
+            "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
+                .to_owned(),
+        );
+    };
+    let own: Value = serde_json::from_str(OWN).unwrap_or_default();
+    let mut missing = Vec::new();
+    compare(&own, published, "", &mut missing);
+    if missing.is_empty() {
+        return Verdict::Fine("has every field that this version knows".to_owned());
+    }
+    let (named, more) = missing.split_at(missing.len().min(NAMED));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    Verdict::Wrong(format!(
+        "the definition of Workloads is older than this operator (version {}): it lacks {}{more}. Install this version's: \
+         `baton crd | kubectl apply --server-side -f -`, or with all of Baton by `kubectl apply --server-side -k manifests`",
+        env!("CARGO_PKG_VERSION"),
+        named.join(", ")
+    ))
+}
+
+/// The schema of a Workload.
+fn workload_in(document: &Value) -> Option<&Value> {
+    let workload = json!({"group": baton_crd::GROUP, "version": baton_crd::VERSION, "kind": "Workload"});
+    let mut schemas = document["components"]["schemas"].as_object()?.values();
+    schemas.find(|schema| {
+        schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|kinds| kinds.contains(&workload))
+    })
+}
+
+/// Adds the paths of the fields that one schema has and the other lacks; of a missing one that has others below it, its own
+/// only.
+fn compare(own: &Value, other: &Value, path: &str, missing: &mut Vec<String>) {
+    for (name, own) in own["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        match other["properties"].get(name) {
+            Some(other) => compare(own, other, &path, missing),
+            None => missing.push(path),
+        }
+    }
+    for (below, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        // Where it doesn't say what is below, anything may be.
+        if other[below].is_object() {
+            compare(&own[below], &other[below], &format!("{path}{mark}"), missing);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs};
+
+    use serde_json::Map;
+
+    use super::*;
+
+    /// A schema with nothing left but the names of fields.
+    fn fields(schema: &Value) -> Value {
+        let mut fields_only = Map::new();
+        if let Some(named) = schema["properties"].as_object().filter(|named| !named.is_empty()) {
+            let named = named.iter().map(|(name, schema)| (name.clone(), fields(schema)));
+            fields_only.insert("properties".to_owned(), named.collect());
+        }
+        for below in ["items", "additionalProperties"] {
+            if schema[below].is_object() {
+                fields_only.insert(below.to_owned(), fields(&schema[below]));
+            }
+        }
+        fields_only.into()
+    }
+
+    #[test]
+    fn the_fields_that_are_kept_as_data_are_those_of_the_definition() {
+        let mut own = fields(&own_schema());
+        // What every object has is published differently.
+        own["properties"].as_object_mut().unwrap().retain(|name, _| matches!(&**name, "spec" | "status"));
+        let own = own.to_string() + "\n";
+        if env::var_os("BATON_WRITE_DOCS").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/selfcheck/fields.json");
+            fs::write(path, &own).unwrap();
+        }
+        let hint = "fields.json is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller fields, and once more without";
+        assert!(OWN == own, "{hint}");
+    }
+
+    /// What comes of it where an API server publishes this schema.
+    fn judged(schema: &Value) -> Verdict {
+        let kind = json!([{"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"}]);
+        let mut model = schema.clone();
+        model["x-kubernetes-group-version-kind"] = kind;
+        let document = json!({"components": {"schemas": {"rs.baton.v1alpha1.Workload": model}}});
+        judge(&document)
+    }
+
+    fn own_schema() -> Value {
+        let crd = baton_crd::workload_crd();
+        serde_json::to_value(&crd.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema).unwrap()
+    }
+
+    #[test]
+    fn the_own_definition_has_every_field() {
+        let verdict = judged(&own_schema());
+        assert!(matches!(verdict, Verdict::Fine(_)), "{verdict:?}");
+    }
+
+    #[test]
+    fn fields_that_the_cluster_lacks_are_named_with_how_to_mend_it() {
+        let mut older = own_schema();
+        let fields = |schema: &mut Value, path: &[&str]| {
+            let at = path.iter().fold(schema, |at, name| &mut at[*name]);
+            at.as_object_mut().unwrap().clone()
+        };
+        assert!(!fields(&mut older, &["properties", "spec", "properties"]).is_empty());
+        older["properties"]["spec"]["properties"].as_object_mut().unwrap().remove("adoption");
+        let pods =
+            &mut older["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"];
+        pods["containers"]["items"]["properties"].as_object_mut().unwrap().remove("image");
+        let Verdict::Wrong(words) = judged(&older) else { panic!("it is older") };
+        assert!(words.contains(".spec.adoption, .spec.template.spec.containers[].image"), "{words}");
+        assert!(words.contains("kubectl apply --server-side"), "{words}");
+    }
+
+    #[test]
+    fn a_newer_definition_does_no_harm() {
+        let mut newer = own_schema();
+        newer["properties"]["spec"]["properties"]["more"] = json!({"type": "string"});
+        let verdict = judged(&newer);
+        assert!(matches!(verdict, Verdict::Fine(_)), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_document_without_workloads_is_no_obstacle() {
+        for document in [json!({"components": {"schemas": {"other": {"type": "object"}}}}), Value::Null] {
+            assert!(matches!(judge(&document), Verdict::Warning(_)));
+        }
+    }
+}
