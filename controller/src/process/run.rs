@@ -1,7 +1,8 @@
 //! `baton run`: wires client, watches, election, controller, admin port and signals together.
 //!
 //! First it makes sure that it can work here. Then all watches run and keep the caches warm. Once these are filled, the
-//! operator stands for election, where there is one; a leader begins with a look at every Workload, so that nothing is lost of what changed before.
+//! operator stands for election, where there is one; a leader begins with a pass for every Workload, so that nothing is
+//! lost of what changed before.
 
 use std::{
     io,
@@ -23,13 +24,13 @@ use kube::{
         watcher,
     },
 };
-use tokio::sync::watch::Receiver;
+use tokio::{sync::watch::Receiver, task::JoinSet};
 use tracing::{info, warn};
 
 use super::{
     admin::{self, Shown},
     cli::{CheckArgs, ElectionArgs, RunArgs},
-    election::{Candidacy, Election, FenceLayer, Leadership, Lost, Timing, TimingError},
+    election::{Candidacy, Election, FenceLayer, Leadership, Lost, TimingError},
     readiness::{Gate, Readiness},
     selfcheck::{Finding, LeaseName, SelfCheck},
     signals::{Shutdown, sighups},
@@ -85,77 +86,57 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
         .with_layer(&FenceLayer::new(leadership.clone()))
         .build();
 
+    let limit = args.request_timeout.0;
     let scope = Scope::from(&args.scope);
-    let (stores, streams) = watch(&client, &scope);
-    let Streams { workloads, mut touched } = streams;
-
-    let readiness = Readiness::new(stores.clone());
-    readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
-    readiness.close(Gate::Schemas, "looking at the API server's schemas for the first time");
-    let address = args.admin_addr;
-    let shown =
-        Shown { readiness: readiness.clone(), metrics: metrics.clone(), workloads: workloads.clone() };
-    let admin = admin::serve(address, shown).await.map_err(|source| RunError::Admin { address, source })?;
-    let mut tasks = vec![tokio::spawn(async { drop(admin.await) })];
+    let (stores, Streams { workloads, mut touched }) = watch(&client, &scope);
+    let kinds = ChildKind::ALL.map(ChildKind::api_resource);
+    let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, limit));
 
     let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
     let sighups = sighups().map_err(RunError::Signals)?;
 
+    let readiness = Readiness::new(stores.clone());
+    let shown =
+        Shown { readiness: readiness.clone(), metrics: metrics.clone(), workloads: workloads.clone() };
+    // They end with this function.
+    let _tasks = background(args, shown, &stores, schemas.as_ref(), &shutdown).await?;
     info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
-    let kinds = ChildKind::ALL.map(ChildKind::api_resource);
-    let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, args.request_timeout.0));
-    if let Some(schemas) = schemas.clone() {
-        tasks.push(tokio::spawn(report_schemas(schemas.status(), metrics.clone())));
-        tasks.push(tokio::spawn(schemas.keep_current(args.schema_refresh.0)));
-    }
-    let told = tell_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
-    tasks.push(tokio::spawn(told));
 
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
-    let check = SelfCheck::new(client.clone(), args.request_timeout.0, scope, lease.clone());
+    let check = SelfCheck::new(client.clone(), limit, scope, lease.clone());
     let mut election = None;
-    let begun = {
-        let stand = async {
-            stores.ready().await;
-            if let (Some(leadership), Some(lease)) = (leadership, lease) {
-                let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
-                let candidacy = candidacy(lease, &args.election, timing);
-                let standing = Election::stand(client, candidacy, leadership, metrics.clone());
-                election.insert(standing).won().await?;
-            }
-            Ok::<_, RunError>(())
-        };
-        let begin = async {
-            check.pass(&readiness).await;
-            tokio::select! {
-                stood = stand => stood,
-                // While it stands by, it is enough that the caches are kept up.
-                () = idle(&mut touched) => Ok(()),
-            }
-        };
+    let win = async {
+        stores.ready().await;
+        let (Some(lease), Some(leadership)) = (lease, leadership) else { return Ok(()) };
+        let standing = stand(&args.election, config, lease, leadership, &metrics)?;
+        Ok::<_, RunError>(election.insert(standing).won().await?)
+    };
+    let lead = async {
+        check.pass(&readiness).await;
         tokio::select! {
-            () = shutdown.clone().begun() => false,
-            leading = begin => leading.map(|()| true)?,
+            won = win => won,
+            // While it stands by, it is enough that the caches are kept up.
+            () = touched.by_ref().for_each(async |_| {}) => Ok(()),
         }
     };
-    if begun {
+    let leads = tokio::select! {
+        () = shutdown.clone().begun() => false,
+        leads = lead => leads.map(|()| true)?,
+    };
+    if leads {
         metrics.leads(true);
-        let (limit, resync) = (args.request_timeout.0, args.resync.0);
-        let context = Arc::new(Context::new(client, schemas, stores, metrics.clone(), limit, resync));
+        let context = Arc::new(Context::new(client, schemas, stores, metrics, limit, args.resync.0));
         let controller = controller(touched, workloads, once_and_again(sighups), args.concurrency);
         let passes = passes(controller.graceful_shutdown_on(shutdown.clone().begun()), context);
         tokio::select! {
             () = passes => {}
-            // What is still being written then is for nobody else to be told of: the lease isn't given up, it runs out.
+            // Passes are still writing: the lease isn't given up, it runs out.
             () = shutdown.overdue() => election = None,
             lost = lost(&mut election) => return Err(lost.into()),
         }
     }
     if let Some(election) = election {
         election.release().await;
-    }
-    for task in tasks {
-        task.abort();
     }
     info!("stopped");
     Ok(())
@@ -180,21 +161,46 @@ async fn cluster() -> Result<Config, RunError> {
     Ok(config)
 }
 
-fn candidacy(lease: LeaseName, election: &ElectionArgs, timing: Timing) -> Candidacy {
-    let identity = election.identity.as_ref().map(|identity| identity.0.clone());
-    let LeaseName { namespace, name } = lease;
-    Candidacy { namespace, lease: name, identity: identity.unwrap_or_else(made_up_identity), timing }
+/// The tasks that run beside the watches: the admin port, what keeps the schemas current, and what is ready.
+async fn background(
+    args: &RunArgs,
+    shown: Shown,
+    stores: &Stores,
+    schemas: Option<&SchemaCache>,
+    shutdown: &Shutdown,
+) -> Result<JoinSet<()>, RunError> {
+    let mut tasks = JoinSet::new();
+    let (readiness, metrics, address) = (shown.readiness.clone(), shown.metrics.clone(), args.admin_addr);
+    readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
+    readiness.close(Gate::Schemas, "looking at the API server's schemas for the first time");
+    let admin = admin::serve(address, shown).await.map_err(|source| RunError::Admin { address, source })?;
+    tasks.spawn(async { drop(admin.await) });
+    if let Some(schemas) = schemas.cloned() {
+        tasks.spawn(report_schemas(schemas.status(), metrics));
+        tasks.spawn(schemas.keep_current(args.schema_refresh.0));
+    }
+    tasks.spawn(update_readiness(readiness, stores.clone(), schemas.cloned(), shutdown.clone()));
+    Ok(tasks)
+}
+
+/// Stands for election, with a client that isn't behind the fence.
+fn stand(
+    args: &ElectionArgs,
+    config: Config,
+    LeaseName { namespace, name: lease }: LeaseName,
+    leadership: Leadership,
+    metrics: &Metrics,
+) -> Result<Election, RunError> {
+    let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
+    let identity = args.identity.as_ref().map_or_else(made_up_identity, |identity| identity.0.clone());
+    let candidacy = Candidacy { namespace, lease, identity, timing: args.timing()? };
+    Ok(Election::stand(client, candidacy, leadership, metrics.clone()))
 }
 
 /// The host's name, which in a pod is the pod's, and something that tells this process from the last one there.
 fn made_up_identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{:08x}", fastrand::u32(..))
-}
-
-/// Drives the streams and drops what they tell.
-async fn idle(touched: &mut (impl Stream + Unpin)) {
-    while touched.next().await.is_some() {}
 }
 
 /// Resolves when the lease is lost; never where there is no election.
@@ -231,7 +237,7 @@ async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Met
     }
 }
 
-async fn tell_readiness(
+async fn update_readiness(
     readiness: Readiness,
     stores: Stores,
     schemas: Option<SchemaCache>,

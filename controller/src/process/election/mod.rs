@@ -34,7 +34,7 @@ use kube::{
 };
 use tokio::{
     sync::{oneshot, watch},
-    task::JoinHandle,
+    task::JoinSet,
 };
 use tracing::{debug, info, warn};
 
@@ -125,12 +125,13 @@ pub(crate) struct Candidacy {
     pub(crate) timing: Timing,
 }
 
-/// This process's part in the election.
+/// This process's part in the election, which ends when this is dropped; a lease that is held then runs out.
 #[derive(Debug)]
 pub(crate) struct Election {
+    /// A single one.
+    task: JoinSet<Result<(), Lost>>,
     leads: watch::Receiver<bool>,
     release: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), Lost>>,
 }
 
 impl Election {
@@ -153,7 +154,7 @@ impl Election {
             told: None,
             trouble: None,
         };
-        Self { leads, release, task: tokio::spawn(stand.run(released)) }
+        Self { task: JoinSet::from_iter([stand.run(released)]), leads, release }
     }
 
     /// Resolves when this process leads.
@@ -167,18 +168,18 @@ impl Election {
 
     /// Resolves when this process leads no longer.
     pub(crate) async fn lost(&mut self) -> Lost {
-        match (&mut self.task).await {
-            Ok(Err(lost)) => lost,
-            Ok(Ok(())) | Err(_) => Lost::Ended,
+        match self.task.join_next().await {
+            Some(Ok(Err(lost))) => lost,
+            _ => Lost::Ended,
         }
     }
 
     /// Gives the lease up, if it is held. To be called when nothing is being written any more.
     pub(crate) async fn release(self) {
-        let Self { release, task, .. } = self;
+        let Self { release, mut task, .. } = self;
         // Fails only if the task has ended already.
         let _ = release.send(());
-        let _ = task.await;
+        let _ = task.join_next().await;
     }
 }
 
