@@ -1,23 +1,44 @@
-//! A namespace for one test, gone with it.
+//! A namespace for one test.
 
-use std::{fmt, path::PathBuf, thread};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    thread,
+};
 
-use k8s_openapi::api::core::v1 as core;
-use kube::{Api, api::DeleteParams};
+use k8s_openapi::api::{autoscaling::v2::HorizontalPodAutoscaler, core::v1 as core};
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams},
+};
 
-use crate::kubeconfig;
+use crate::{Error, kubeconfig};
 
-/// A namespace that nobody else uses. Dropping it has it deleted, without waiting until everything in it is gone.
+/// A namespace that nobody else uses.
+///
+/// Dropping it deletes it, without waiting until everything in it is gone, where somebody has to live with what is left: in a
+/// cluster that was given, and on a real node. Elsewhere it stays until its cluster ends: to delete it the controllers ask the
+/// API server for objects of every kind there is, which was a fifth of its work in a run of all tests. Only its autoscalers are
+/// deleted, since each of them costs requests every second.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
     kubeconfig: PathBuf,
-    kept: bool,
+    /// What dropping it deletes.
+    on_drop: Option<Deleted>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Deleted {
+    Namespace,
+    Autoscalers,
 }
 
 impl Namespace {
-    pub(crate) fn new(name: String, kubeconfig: PathBuf) -> Self {
-        Self { name, kubeconfig, kept: false }
+    /// The namespace of this name. `may_stay` says whether nobody minds what is left in it.
+    pub(crate) fn new(name: String, kubeconfig: PathBuf, may_stay: bool) -> Self {
+        let deleted = if may_stay { Deleted::Autoscalers } else { Deleted::Namespace };
+        Self { name, kubeconfig, on_drop: Some(deleted) }
     }
 
     /// The namespace's name.
@@ -25,9 +46,9 @@ impl Namespace {
         &self.name
     }
 
-    /// Leaves it where it is, for a cluster that is kept too.
+    /// Leaves it as it is, with all that is in it.
     pub fn keep(mut self) {
-        self.kept = true;
+        self.on_drop = None;
     }
 }
 
@@ -41,17 +62,26 @@ impl Drop for Namespace {
     /// The runtime that is current here may be about to end, and can't be waited on in any case; so the request has a
     /// thread and a runtime of its own. It takes milliseconds, and a failure is no reason to fail a test.
     fn drop(&mut self) {
-        if self.kept {
-            return;
-        }
+        let Some(deleted) = self.on_drop else { return };
         let (name, path) = (std::mem::take(&mut self.name), std::mem::take(&mut self.kubeconfig));
         let request = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-            runtime.block_on(async {
-                let namespaces: Api<core::Namespace> = Api::all(kubeconfig::client(&path).await.ok()?);
-                namespaces.delete(&name, &DeleteParams::background()).await.ok()
-            })
+            runtime.block_on(deleted.delete(&path, &name)).ok()
         });
         let _ = request.join();
+    }
+}
+
+impl Deleted {
+    async fn delete(self, kubeconfig: &Path, name: &str) -> Result<(), Error> {
+        let (client, params) = (kubeconfig::client(kubeconfig).await?, DeleteParams::background());
+        match self {
+            Self::Namespace => Api::<core::Namespace>::all(client).delete(name, &params).await.map(drop),
+            Self::Autoscalers => {
+                let autoscalers: Api<HorizontalPodAutoscaler> = Api::namespaced(client, name);
+                autoscalers.delete_collection(&params, &ListParams::default()).await.map(drop)
+            }
+        }
+        .map_err(Error::api(format!("clear the namespace {name}")))
     }
 }

@@ -58,7 +58,6 @@ async fn play(
         proxy.writes(),
         begun.elapsed().as_secs_f64()
     );
-    stage.clear().await;
     operator.user().to_owned()
 }
 

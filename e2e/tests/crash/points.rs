@@ -1,6 +1,7 @@
-//! Plays a scenario once for each point at which the operator can crash, until there is none left.
+//! Plays a scenario once without a crash, which counts its writes, and then once for each point at which the operator can crash.
 
 use std::{
+    iter,
     os::unix::process::ExitStatusExt as _,
     pin::pin,
     sync::atomic::{AtomicUsize, Ordering},
@@ -16,59 +17,57 @@ use crate::{scenario::Scenario, stage::Stage};
 
 /// An operator that has written nothing for so long has nothing to write.
 const QUIET: Duration = Duration::from_millis(300);
-/// More writes than any scenario has; more than that are a loop.
-const MOST_WRITES: usize = 60;
-/// How many points of one side of a scenario are played together.
-const TOGETHER: usize = 2;
+/// More writes than any scenario has: a run that crashes only here doesn't crash.
+const NEVER: CrashPoint = CrashPoint { write: 60, side: Side::After };
 /// How many runs there are at the same time, of all scenarios.
 static TURNS: Semaphore = Semaphore::const_new(8);
-/// How many points all scenarios together have had.
+/// How many points of all scenarios together were hit.
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 
-/// Crashes the operator at every write of the scenario, before and after it, each time in a fresh namespace.
+/// Crashes the operator before the first write of the scenario and after each, every time in a fresh namespace. Before any other
+/// write things stand as they do after the one before it.
+///
+/// A run may have a write more or less than the one that counted them, since a status that changes twice at once is written
+/// once. A point beyond the last write of its own run is therefore not hit, and that is no failure as long as enough are.
 pub async fn crash_at_every_write(scenario: &Scenario) {
     let begun = Instant::now();
-    let (before, after) =
-        future::join(crash_along(scenario, Side::Before), crash_along(scenario, Side::After)).await;
-    let total = TOTAL.fetch_add(before + after, Ordering::Relaxed) + before + after;
+    let counted = play_in_turn(scenario, NEVER).await;
+    assert_eq!(counted.cut, None, "{}: still writes after {} writes", scenario.name, counted.writes);
+    let first = CrashPoint { write: 1, side: Side::Before };
+    let after = (1..=counted.writes).map(|write| CrashPoint { write, side: Side::After });
+    let runs = iter::once(first).chain(after).map(|point| play_in_turn(scenario, point));
+    let runs = future::join_all(runs).await;
+    let hit = runs.iter().filter(|run| run.cut.is_some()).count();
     println!(
-        "crash points of {}: {before} before and {after} after a write, in {:.0} s; {total} of all scenarios until now",
+        "crash points of {}: {hit} of {} hit, in {:.0} s; {} of all scenarios until now",
         scenario.name,
+        runs.len(),
         begun.elapsed().as_secs_f64(),
+        TOTAL.fetch_add(hit, Ordering::Relaxed) + hit,
     );
-    for points in [before, after] {
-        assert!(
-            points >= scenario.least_writes,
-            "{} needs at least {} writes, and there were {points} points on one side of them",
-            scenario.name,
-            scenario.least_writes,
-        );
-    }
+    assert!(runs[0].cut.is_some(), "{}: no write, and so no crash before the first", scenario.name);
+    assert!(
+        hit > scenario.least_writes,
+        "{} needs at least {} writes, and the operator crashed after {} only",
+        scenario.name,
+        scenario.least_writes,
+        hit - 1,
+    );
 }
 
-/// The points on one side of the writes, from the first write on; how many there were. A run may have a write more or less than
-/// another, since a status that changes twice at once is written once; so it ends only when several points in a row, which are
-/// played together, are beyond the last write.
-async fn crash_along(scenario: &Scenario, side: Side) -> usize {
-    let mut count = 0;
-    for first in (1..=MOST_WRITES).step_by(TOGETHER) {
-        let points =
-            (first..first + TOGETHER).map(|write| crash_in_turn(scenario, CrashPoint { write, side }));
-        let crashed = future::join_all(points).await.into_iter().filter(|crashed| *crashed).count();
-        if crashed == 0 {
-            return count;
-        }
-        count += crashed;
-    }
-    panic!("{}: still writes after {MOST_WRITES} writes", scenario.name);
+/// What came of one run.
+struct Run {
+    /// What was cut, or nothing if the run has fewer writes than its crash point.
+    cut: Option<CutRequest>,
+    /// How many writes the operator made, up to the crash if there was one.
+    writes: usize,
 }
 
-/// Whether it has come to a crash.
-async fn crash_in_turn(scenario: &Scenario, point: CrashPoint) -> bool {
+async fn play_in_turn(scenario: &Scenario, point: CrashPoint) -> Run {
     let _turn = TURNS.acquire().await.unwrap();
     let begun = Instant::now();
-    let cut = crash_at(scenario, point).await;
-    if let Some(cut) = &cut {
+    let run = crash_at(scenario, point).await;
+    if let Some(cut) = &run.cut {
         println!(
             "{}: crashed {point}, {} {}, {:.1} s",
             scenario.name,
@@ -77,19 +76,17 @@ async fn crash_in_turn(scenario: &Scenario, point: CrashPoint) -> bool {
             begun.elapsed().as_secs_f64()
         );
     }
-    cut.is_some()
+    run
 }
 
-/// Plays the scenario with a crash at this point; what was cut, or nothing if it has fewer writes.
-async fn crash_at(scenario: &Scenario, point: CrashPoint) -> Option<CutRequest> {
+/// Plays the scenario with a crash at this point.
+async fn crash_at(scenario: &Scenario, point: CrashPoint) -> Run {
     let cluster = ControlPlane::shared().await;
     let stage = Stage::new(cluster, format!("{}, crash {point}", scenario.name)).await;
-    let cut = Box::pin(play(scenario, point, &stage)).await;
-    stage.clear().await;
-    cut
+    Box::pin(play(scenario, point, &stage)).await
 }
 
-async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage<'_>) -> Option<CutRequest> {
+async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage<'_>) -> Run {
     let crash = Crash::at(point);
     let proxy = Proxy::start(stage.cluster, crash.rule()).await.unwrap();
     let operator = stage.operator(Some(&proxy)).await;
@@ -118,7 +115,7 @@ async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage<'_>) -> Opti
         stage.reach(scenario.end()).await;
     }
     stage.judge(&watch, scenario).await;
-    cut
+    Run { cut, writes: crash.writes() }
 }
 
 /// As a node that fails does.

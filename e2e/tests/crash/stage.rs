@@ -168,13 +168,6 @@ impl<'a> Stage<'a> {
         Api::namespaced(self.client.clone(), self.namespace.name())
     }
 
-    /// Clears it away. The namespace itself stays until the control plane goes: deleting it makes the API server look for
-    /// objects of every kind there is, which is about a fifth of its work in a run.
-    pub async fn clear(self) {
-        self.api::<Workload>().delete(NAME, &kube::api::DeleteParams::background()).await.unwrap();
-        self.namespace.keep();
-    }
-
     /// Holds all that the number has been against what it may be.
     pub async fn judge(&self, watch: &ReplicaWatch, scenario: &Scenario) {
         let history = match watch.history().await {

@@ -25,13 +25,14 @@ const SLACK: Duration = Duration::from_secs(2);
 /// Two operators, of which `a` leads through a proxy and is in the middle of a handover: the temporary manager holds the
 /// number beside Baton, and `a` has not heard the answer.
 struct Scene {
-    candidates: Candidates,
     a: Operator,
     b: Operator,
     watch: ReplicaWatch,
     proxy: Arc<Proxy>,
     /// Whether `a` is cut off from the API server.
     is_cut_off: Arc<AtomicBool>,
+    // Dropped last: as long as an operator runs, it makes anew what goes with the namespace.
+    candidates: Candidates,
 }
 
 impl Scene {
@@ -60,7 +61,7 @@ impl Scene {
         let watch = candidates.watch().await;
         candidates.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 3, "maxReplicas": 8}})).await;
         proxy.cut().await;
-        Self { candidates, a, b, watch, proxy, is_cut_off }
+        Self { a, b, watch, proxy, is_cut_off, candidates }
     }
 
     /// How long it took until `b` led.

@@ -144,7 +144,8 @@ impl ControlPlane {
             .create(&PostParams::default(), &wanted)
             .await
             .map_err(Error::api(format!("create a namespace {prefix}-…")))?;
-        Ok(Namespace::new(made.name_any(), self.kubeconfig().to_owned()))
+        let has_played_nodes = self.local.as_ref().is_some_and(|local| local.options.network.is_none());
+        Ok(Namespace::new(made.name_any(), self.kubeconfig().to_owned(), has_played_nodes))
     }
 
     /// Where a program of the cluster is. Of a cluster that was given only kubectl is asked for, which is then found or

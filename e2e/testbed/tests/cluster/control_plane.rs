@@ -14,7 +14,7 @@ use k8s_openapi::{
     api::{
         apps::v1::Deployment,
         autoscaling::v2::HorizontalPodAutoscaler,
-        core::v1::{ConfigMap, Pod, ServiceAccount},
+        core::v1::{ConfigMap, Namespace, Pod, ServiceAccount},
     },
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
 };
@@ -148,6 +148,10 @@ async fn an_autoscaler_raises_replicas_through_the_scale_subresource() {
     assert_eq!(entry.manager.as_deref(), Some("kube-controller-manager"));
     assert_eq!(entry.operation.as_deref(), Some("Update"));
     assert_eq!(entry.fields_v1.as_ref().unwrap().0, json!({ "f:spec": { "f:replicas": {} } }));
+
+    drop(namespace);
+    assert!(autoscalers.get_opt("web").await.unwrap().is_none());
+    assert!(deployments.get_opt("web").await.unwrap().is_some(), "the rest goes with the cluster");
 }
 
 #[tokio::test]
@@ -222,6 +226,11 @@ async fn a_cluster_that_was_given_is_used_and_left_alone() {
     let namespace = given.namespace("given").await.unwrap();
     let said = given.kubectl(["get", "namespace", namespace.name(), "--output=name"]).await.unwrap();
     assert_eq!(said.success().unwrap(), format!("namespace/{namespace}\n"));
+    let namespaces: Api<Namespace> = Api::all(cluster.admin().await.unwrap());
+    let name = namespace.name().to_owned();
+    drop(namespace);
+    let left = namespaces.get_opt(&name).await.unwrap();
+    assert!(left.is_none_or(|left| left.metadata.deletion_timestamp.is_some()), "it goes before the cluster");
 
     assert!(given.processes().is_empty());
     assert!(given.audit().unwrap_err().to_string().contains("BATON_E2E_KUBECONFIG"));

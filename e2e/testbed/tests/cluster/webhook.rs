@@ -50,7 +50,7 @@ impl Guarded {
         });
         hook.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let configuration = json!({
-            // It goes with the namespace, even if the test panics.
+            // Where the namespace goes, it goes too, even if the test panics.
             "metadata": {"name": namespace, "ownerReferences": [owner.owner_ref(&()).unwrap()]},
             "webhooks": [hook],
         });
