@@ -3,7 +3,7 @@
 //! An object that is to be adopted goes through two writes. The first rewrites its `managedFields`: what client-side apply
 //! and the retired managers own becomes Baton's, as if Baton had applied it. The second is the apply of Baton's intent: it
 //! brings the controller reference, and prunes what those managers had set and the intent lacks. A crash between the two
-//! leaves the object to be adopted by the next pass. Pure; refuses to know how a write is made.
+//! leaves the object to be adopted by the next pass.
 //!
 //! Follows client-go's `csaupgrade`, which kubectl uses where somebody goes from client-side to server-side apply.
 

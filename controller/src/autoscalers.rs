@@ -1,7 +1,7 @@
 //! Every HorizontalPodAutoscaler in Baton's scope, by the Deployment that it scales, whoever made it.
 //!
-//! A pure index, fed with a watch's events; it keeps of each autoscaler just what is asked of it. Refuses to know what a
-//! Workload wants: that an autoscaler is there is a fact, what follows from it is [`crate::handover`]'s.
+//! A pure index, fed with a watch's events; it keeps of each autoscaler just what is asked of it. What follows from
+//! an autoscaler being there is [`crate::handover`]'s.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

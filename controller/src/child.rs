@@ -1,6 +1,4 @@
-//! The kinds of children a Workload has, and of all that Baton writes.
-//!
-//! Knows their API resources. Refuses to know what is in them: that is [`crate::intent`]'s.
+//! The kinds of children a Workload has, and of all that Baton writes. What is in them is [`crate::intent`]'s.
 
 use std::fmt;
 

@@ -1,8 +1,7 @@
 //! Who should hold `spec.replicas`, and the next move towards it: a pure state machine.
 //!
 //! It derives everything from what was seen: the spec, the Deployment's `managedFields` and number, and the autoscalers that
-//! are there. So a crash between two moves loses nothing: the next look finds the state again. It refuses to know how a move
-//! is made.
+//! are there. So a crash between two moves loses nothing: the next pass finds the state again.
 //!
 //! Three rules stand behind every row:
 //!

@@ -1,6 +1,6 @@
 //! What one pass of the loop has seen.
 //!
-//! Plain data, filled from caches that watches feed and from the answers to [`crate::act`]. Refuses to do I/O.
+//! Plain data, filled from caches that watches feed and from the answers to [`crate::act`].
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! Takes out of a value what an intent must not say, and spells the rest as the server stores it.
 //!
 //! An intent that says the same in other words than the live object would change nothing and yet never be seen to be live:
-//! it would be applied for ever.
+//! it would be applied again and again.
 
 use baton_crd::builtin::is_quantity;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
