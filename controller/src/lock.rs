@@ -1,4 +1,4 @@
-//! A mutex that a panic elsewhere doesn't close for ever.
+//! Mutexes that can be locked after a panic elsewhere.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

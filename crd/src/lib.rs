@@ -1,8 +1,6 @@
 //! The `Workload` custom resource: its Rust types, their merge markers, validation rules and conditions.
 //!
-//! This crate says what a Workload *is*. It refuses to know what is done with one: no client, no runtime, no
-//! opinion on children beyond the fields that describe them. The controller and the tests build on it; it
-//! builds on nobody.
+//! This crate says what a Workload *is*. What is done with one is the controller's: here is no client and no runtime.
 //!
 //! One file holds one part of the resource. [`workload_crd`] puts them together with the schemas of the built-in types
 //! ([`builtin`]) into the `CustomResourceDefinition` that a cluster installs.

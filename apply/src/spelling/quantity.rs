@@ -2,7 +2,7 @@
 //!
 //! The server reads a quantity into a number and writes it in a form of its own, after
 //! `k8s.io/apimachinery/pkg/api/resource`. So what is stored may be spelled otherwise than what was applied, and an intent
-//! that isn't spelled as the server does would never be live. Refuses to know where in an object there are quantities.
+//! that isn't spelled as the server does would never be live.
 
 use std::iter;
 

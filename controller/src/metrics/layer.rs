@@ -1,6 +1,6 @@
 //! Counts and times the requests of the Kubernetes client, as a layer of its stack.
 //!
-//! Refuses to know what a request means: that is [`super::request`]'s.
+//! What a request means is [`super::request`]'s.
 
 use std::{
     task::{Context, Poll},

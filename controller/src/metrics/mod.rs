@@ -1,7 +1,7 @@
 //! What the operator counts about itself, for Prometheus. `docs/metrics.md` has a row for each metric.
 //!
-//! Others tell it what happened; how something ended they say by an enum such as [`ApplyOutcome`]. Refuses to know why it
-//! happened, and nothing is ever decided by what is in here.
+//! Others tell it what happened; how something ended they say by an enum such as [`ApplyOutcome`]. Nothing is decided by what
+//! is in here.
 
 mod labels;
 mod layer;

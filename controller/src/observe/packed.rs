@@ -2,7 +2,7 @@
 //!
 //! As a tree of values it would take some ten times as much memory, most of it for `managedFields`, which are maps in maps with
 //! one entry each. It is read again when its turn comes, which is cheap beside what is then done with it. Metadata is at hand at
-//! any time, but for `managedFields`. Refuses to know what the object is.
+//! any time, but for `managedFields`.
 
 use std::{borrow::Cow, sync::Arc};
 

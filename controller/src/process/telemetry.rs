@@ -1,7 +1,7 @@
 //! Traces for an OpenTelemetry collector, with the feature `otel`.
 //!
 //! The spans are kube's own: one for each pass (`reconciling object`), with one for each request below it. They go to the
-//! collector as OTLP over HTTP, in protobuf. Refuses to know what the spans say, and to speak TLS: a collector runs beside
+//! collector as OTLP over HTTP, in protobuf. TLS isn't spoken: a collector runs beside
 //! the operator or in its cluster.
 //!
 //! The exporter sends from a thread of its own that knows no tokio, so [`Sender`] hands each request to the runtime.

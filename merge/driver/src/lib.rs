@@ -4,8 +4,6 @@
 //! behind server-side apply do, as this project's oracle. Three levels: typed values, the updater, and what an API server
 //! does to one write.
 //!
-//! Knows the protocol and files of schemas. Refuses to know how to merge: that is [`baton_merge`]'s.
-//!
 //! ```
 //! let mut session = baton_merge_driver::Session::new();
 //! let answer = session.answer(r#"{"do": "to_set", "value": {"a": {"b": 1}}, "id": 7}"#);

@@ -1,7 +1,7 @@
 //! Paths into an object and sets of them: who owns what, in the words of structured-merge-diff.
 //!
 //! A [`FieldSet`] is what one `managedFields` entry holds. This module reads and writes its wire form (FieldsV1), asks
-//! it questions and computes with it. It refuses to know values of objects and their schemas.
+//! it questions and computes with it.
 
 mod algebra;
 mod builder;

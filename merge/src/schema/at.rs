@@ -1,6 +1,4 @@
-//! Where in a JSON document a reader is, and the first questions that it asks of a value.
-//!
-//! It refuses to know what the documents mean; it makes errors that tell their place.
+//! Where in a JSON document a reader is, the first questions that it asks of a value, and errors that tell the place.
 
 use std::fmt;
 

@@ -1,8 +1,7 @@
 //! What an API server does to one write of an object, from the request to the store: the field manager chain, what is
 //! reset, and whether anything is stored at all.
 //!
-//! Knows Kubernetes objects, their metadata and subresources. Refuses to know what only a server does: defaulting,
-//! admission, validation, and conversion by webhook.
+//! What only a server can do isn't in here: defaulting, admission, validation, and conversion by webhook.
 
 mod certainty;
 mod chain;

@@ -2,7 +2,7 @@
 //!
 //! Each operation is one walk, after `typed/` of structured-merge-diff: [validate](Typed::new), [`to_set`](Typed::to_set),
 //! [merge](Typed::merge), [compare](Typed::compare), [remove](Typed::remove), [extract](Typed::extract) and
-//! [reconcile](Typed::reconcile). Knows schemas and field sets; refuses to know managers.
+//! [reconcile](Typed::reconcile). Who owns what is [`updater`](crate::updater)'s.
 
 mod compare;
 mod error;

@@ -1,7 +1,7 @@
 //! One write to an object that several managers share, after `merge/update.go` of structured-merge-diff.
 //!
-//! Knows typed objects, field sets and who owns which. Refuses to know Kubernetes objects: no metadata, no time, no
-//! names beyond a manager's identity, of whatever type that is.
+//! Knows typed objects, field sets and who owns which; metadata and time are [`server`](crate::server)'s. A manager is
+//! whatever type identifies one.
 
 mod managers;
 mod prune;

@@ -5,7 +5,6 @@
 //! and telling that nothing changed is often a comparison of two pointers.
 //!
 //! Knows Go's numbers, equality and order, because the order of field sets and the outcome of comparisons hang on them.
-//! Refuses to know schemas.
 
 mod deserialize;
 mod deserializer;

@@ -2,7 +2,7 @@
 //!
 //! Another's lease has run out when its record hasn't changed for as long as it says, by *this* machine's clock, as
 //! client-go does it: clocks of different machines are never compared. The times in the record serve as marks by which a
-//! candidate knows its own writes again. Refuses to know how the Lease is read and written.
+//! candidate knows its own writes again.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Whether Baton can work in this cluster: what it finds out before it begins, and `baton check`.
 //!
 //! Looks at four things: the API server's release, whether Workloads are served, whether their definition has the fields that
-//! this version writes, and what Baton may do. Each answer says what is wrong and how to mend it. `release`, `definition`
-//! and `access` judge, as pure functions; this module asks. It changes nothing, and refuses to mend anything itself.
+//! this version writes, and what Baton may do. Each finding says what is wrong and what to do about it. `release`, `definition`
+//! and `access` judge, as pure functions; this module asks. It changes nothing.
 
 mod access;
 mod definition;

@@ -1,6 +1,6 @@
 //! What each fuzz target does with its bytes: a function that panics where the merge core breaks a promise.
 //!
-//! Knows the public face of the crates only. Refuses to know libFuzzer.
+//! They use the crates' public face only, and run without libFuzzer, too.
 
 mod choices;
 mod documents;

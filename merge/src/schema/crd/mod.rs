@@ -1,8 +1,8 @@
 //! Schemas from a CustomResourceDefinition (apiextensions.k8s.io/v1).
 //!
 //! The result is what the API server makes of the definition for server-side apply to its resources, and what else
-//! it must know of them: versions, subresources, conversion. It refuses to judge whether the server would accept the
-//! definition; what it needs for merging must be there and have a meaning.
+//! it must know of them: versions, subresources, conversion. Whether the server would accept the definition isn't
+//! judged; what merging needs must be there and have a meaning.
 
 mod models;
 mod props;

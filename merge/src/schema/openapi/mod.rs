@@ -1,8 +1,7 @@
 //! Schemas from an OpenAPI v3 document, as a kube-apiserver serves it under `/openapi/v3/…`.
 //!
 //! The result is what the API server itself makes of its types for server-side apply: the conversion of kube-openapi's
-//! `schemaconv`, and the index of kinds of apimachinery's type converter. It refuses to know OpenAPI v2 and how a
-//! document is fetched.
+//! `schemaconv`, and the index of kinds of apimachinery's type converter. OpenAPI v2 isn't read.
 
 pub(super) mod convert;
 mod endpoints;
