@@ -34,6 +34,8 @@ pub struct Options<'a> {
     pub manager: &'a str,
     /// Whether it takes what others own. A controller sets this: it has nobody to ask.
     pub force: bool,
+    /// Whether it counts only for the object that was read, even where it can't be forecast.
+    pub guarded: bool,
     /// Whether it is sent even if it certainly changes nothing. Now and then, so that a wrong forecast is found out.
     pub always_send: bool,
     /// How often the object wasn't what was read.
@@ -43,7 +45,7 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// A forced apply as this field manager.
     pub fn forced(manager: &'a str) -> Self {
-        Self { manager, force: true, always_send: false, tries: Tries::default() }
+        Self { manager, force: true, guarded: false, always_send: false, tries: Tries::default() }
     }
 }
 
@@ -91,9 +93,19 @@ impl Applier {
         intent: Value,
         options: Options<'_>,
     ) -> Outcome {
-        let request = self.request(resource, live, intent, options);
-        let write = self.schemas().prepare(request, live, options.tries, Timestamp::now());
-        if write.is_noop() && !options.always_send {
+        self.write(request(resource, live, intent, options), live, options.always_send, options.tries).await
+    }
+
+    /// Makes any write of an object, by the same protocol.
+    pub async fn write(
+        &self,
+        request: Request,
+        live: Option<&LiveObject>,
+        always_send: bool,
+        tries: Tries,
+    ) -> Outcome {
+        let write = self.schemas().prepare(request, live, tries, Timestamp::now());
+        if write.is_noop() && !always_send {
             self.observer.ended(&write, Effect::Stored, &Outcome::Skipped);
             return Outcome::Skipped;
         }
@@ -108,22 +120,9 @@ impl Applier {
         intent: Value,
         options: Options<'_>,
     ) -> Outcome {
-        let request = self.request(resource, live, intent, options);
+        let request = request(resource, live, intent, options);
         let write = self.schemas().prepare(request, live, options.tries, Timestamp::now());
         self.perform(&write, live, Effect::DryRun).await
-    }
-
-    fn request(
-        &self,
-        resource: &ApiResource,
-        live: Option<&LiveObject>,
-        intent: Value,
-        options: Options<'_>,
-    ) -> Request {
-        let text = |member: &str| intent["metadata"][member].as_str().map(str::to_owned);
-        let target = Target::new(resource.clone(), text("namespace"), text("name").unwrap_or_default());
-        let guard = live.map_or(Guard::Create, |live| Guard::SameObject(live.revision().uid));
-        Request::apply(target, intent, options.manager.to_owned(), options.force, &guard)
     }
 
     /// Sends a prepared write and says how it ended.
@@ -210,4 +209,18 @@ impl Applier {
             None => Api::all_with(self.client.clone(), &target.resource),
         }
     }
+}
+
+fn request(
+    resource: &ApiResource,
+    live: Option<&LiveObject>,
+    intent: Value,
+    options: Options<'_>,
+) -> Request {
+    let text = |member: &str| intent["metadata"][member].as_str().map(str::to_owned);
+    let target = Target::new(resource.clone(), text("namespace"), text("name").unwrap_or_default());
+    let guard = live.map(LiveObject::revision).map_or(Guard::Create, |revision| {
+        if options.guarded { Guard::Unchanged(revision) } else { Guard::SameObject(revision.uid) }
+    });
+    Request::apply(target, intent, options.manager.to_owned(), options.force, &guard)
 }

@@ -179,10 +179,13 @@ impl<K: Clone + Ord> Contention<K> {
 
     /// The objects that are to be left alone now. An edit of what is wanted ends the pause once.
     pub fn paused(&self, generation: i64, now: Instant) -> Vec<K> {
-        let is_paused = |object: &Corrections| {
-            object.generation == generation && object.resume_at().is_some_and(|resume_at| resume_at > now)
-        };
-        self.0.iter().filter(|(_, object)| is_paused(object)).map(|(key, _)| key.clone()).collect()
+        self.0.keys().filter(|key| self.pause(key, generation, now).is_some()).cloned().collect()
+    }
+
+    /// How long an object is to be left alone; nothing where it may be written.
+    pub fn pause(&self, key: &K, generation: i64, now: Instant) -> Option<Duration> {
+        let object = self.0.get(key).filter(|object| object.generation == generation)?;
+        object.resume_at()?.checked_duration_since(now).filter(|pause| !pause.is_zero())
     }
 
     /// The contested fields, in the order of the objects and paths. Those that are over are forgotten.

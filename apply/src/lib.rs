@@ -1,5 +1,7 @@
-//! Predicted server-side apply.
+#![doc = include_str!("../README.md")]
+
 mod applier;
+
 pub mod contention;
 mod error;
 mod find;
