@@ -33,15 +33,16 @@ impl Counted {
         let lines = lines.join("; ");
         let cause =
             format!("{} {}", target.resource.kind, differences.first().map(cause).unwrap_or_default());
+        let Target { resource, namespace, name, .. } = target;
         let mut known = lock(&self.mismatches);
         if known.len() < MOST_CAUSES && known.insert(cause) {
             warn!(
-                %target, differences = lines,
+                kind = %resource.kind, name, namespace, differences = lines,
                 "prediction mismatch: the API server made something else of a write than was predicted. The object is as \
                  the server says; if this isn't an admission webhook's work, it is a bug of Baton's merge core"
             );
         } else {
-            debug!(%target, differences = lines, "prediction mismatch again");
+            debug!(kind = %resource.kind, name, namespace, differences = lines, "prediction mismatch again");
         }
     }
 }

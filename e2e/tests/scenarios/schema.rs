@@ -83,7 +83,7 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm() {
     let told = warnings(&scene, ChildKind::Deployment);
     assert_eq!(told.len(), 1, "the same cause twice is told once:\n{}", told.join("\n"));
     assert!(
-        told[0].contains("predicted") && told[0].contains("answered"),
+        told[0].contains("predicted") && told[0].contains("response"),
         "both sides are shown: {}",
         told[0]
     );
