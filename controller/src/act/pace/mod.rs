@@ -211,3 +211,127 @@ pub struct PassEnd {
     /// When the status is to be written, where it has to wait.
     pub report_again: Option<Duration>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHILD: ChildKind = ChildKind::Deployment;
+    const HOUR: Duration = Duration::from_hours(1);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn key() -> Key {
+        ("shop".to_owned(), "web".to_owned())
+    }
+
+    fn record(now: Instant) -> Record {
+        Record::new("u".to_owned(), Resync::new(HOUR, now))
+    }
+
+    fn end(mode: Mode, settled: bool) -> PassEnd {
+        PassEnd { mode, generation: 1, settled, report_again: None }
+    }
+
+    fn correction() -> Vec<Correction> {
+        vec![Correction { path: FieldPath::spelled(".spec.paused"), from: Some("rogue".to_owned()) }]
+    }
+
+    /// Corrects the same field until that is contention.
+    fn contested(record: &mut Record, now: Instant) {
+        assert!(!record.corrected(CHILD, 1, correction(), now));
+        assert!(!record.corrected(CHILD, 1, correction(), now));
+        assert!(record.corrected(CHILD, 1, correction(), now), "the third time the child is left alone");
+    }
+
+    #[test]
+    fn a_settled_pass_is_followed_by_the_resync_and_without_enforcement_by_nothing() {
+        let now = Instant::now();
+        let record = record(now);
+        let next = record.next_pass(&end(Mode::Enforce, true), now, now).unwrap();
+        assert!((HOUR / 2..=HOUR).contains(&next), "{next:?}");
+        assert_eq!(record.next_pass(&end(Mode::Preview, true), now, now), None);
+        assert_eq!(record.next_pass(&end(Mode::Preview, false), now, now), Some(PAUSE_WHEN_UNSETTLED));
+    }
+
+    #[test]
+    fn a_child_that_failed_is_left_alone_for_a_pause_and_then_tried_again() {
+        let now = Instant::now();
+        let mut record = record(now);
+        let rejected = BTreeMap::from([(CHILD, ChildResult::Rejected("no".to_owned()))]);
+        record.passed(&rejected, &[], 1, now);
+        assert!(record.held_back(1, now).0.contains(&CHILD));
+        assert!(record.held_back(2, now).0.is_empty(), "an edit of the spec ends the pause");
+        assert_eq!(record.next_pass(&end(Mode::Enforce, true), now, now), Some(SECOND));
+
+        record.passed(&BTreeMap::from([(CHILD, ChildResult::Applied)]), &[], 1, now);
+        assert!(record.held_back(1, now).1.is_empty());
+    }
+
+    #[test]
+    fn an_object_of_somebody_elses_is_looked_at_again_since_no_watch_reports_that_it_went() {
+        let now = Instant::now();
+        let mut record = record(now);
+        let refusal =
+            |cause| [Refusal { child: ChildKind::Service, cause, message: "it isn't ours".to_owned() }];
+        record.passed(&BTreeMap::new(), &refusal(Cause::OtherAutoscaler), 1, now);
+        assert!(record.held_back(1, now).0.is_empty());
+        record.passed(&BTreeMap::new(), &refusal(Cause::NotOwned), 1, now);
+        assert_eq!(record.next_pass(&end(Mode::Enforce, true), now, now), Some(SECOND));
+    }
+
+    #[test]
+    fn a_contested_child_is_held_back_without_counting_as_failed() {
+        let now = Instant::now();
+        let mut record = record(now);
+        contested(&mut record, now);
+        let (failed, all) = record.held_back(1, now);
+        assert!(failed.is_empty() && all.contains(&CHILD));
+        assert_eq!(record.next_pass(&end(Mode::Enforce, true), now, now), Some(SECOND));
+    }
+
+    #[test]
+    fn the_status_of_a_contested_workload_waits_unless_something_was_taken() {
+        let now = Instant::now();
+        let mut record = record(now);
+        let pause = Some(4 * SECOND);
+        assert_eq!(record.status_may_wait(pause, false, now), None, "the first is written at once");
+        assert_eq!(record.status_may_wait(pause, false, now + SECOND), Some(3 * SECOND));
+        assert_eq!(record.status_may_wait(pause, true, now + SECOND), None);
+        assert_eq!(record.status_may_wait(None, false, now + 2 * SECOND), None, "it is over");
+        assert_eq!(record.status_may_wait(pause, false, now + 2 * SECOND), None);
+    }
+
+    #[test]
+    fn what_an_earlier_process_reported_is_recalled_once() {
+        let (now, clock) = (Instant::now(), Timestamp::now());
+        let status: WorkloadStatus = serde_json::from_value(serde_json::json!({
+            "observedGeneration": 1,
+            "conditions": [{
+                "type": "Contested", "status": "True", "reason": "Contested", "message": "", "lastTransitionTime": clock,
+            }],
+            "takeovers": [{
+                "kind": "Deployment", "name": "web", "path": ".spec.paused", "manager": "rogue", "count": 9,
+                "firstTime": clock, "lastTime": clock,
+            }],
+        }))
+        .unwrap();
+        let mut record = record(now);
+        record.recall(&status, now, clock);
+        assert_eq!(record.contention.contested(now)[0].count, 9);
+        let later = now + HOUR;
+        assert!(record.contention.contested(later).is_empty());
+        record.recall(&status, later, clock);
+        assert!(record.contention.contested(later).is_empty());
+    }
+
+    #[test]
+    fn a_workload_is_forgotten_when_it_goes_and_when_another_takes_its_name() {
+        let now = Instant::now();
+        let mut pace = Pace::new(HOUR);
+        contested(pace.of(key(), "u", now), now);
+        assert_eq!(pace.of(key(), "u", now).contention.contested(now).len(), 1);
+        assert!(pace.of(key(), "another", now).contention.contested(now).is_empty());
+        pace.forget(&key());
+        assert!(pace.records.is_empty());
+    }
+}

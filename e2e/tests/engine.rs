@@ -1,0 +1,115 @@
+//! The operator on the front page of `baton-apply`, on a real API server: it does what its page says.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[allow(dead_code, reason = "only `run` is called, not `main`")]
+#[path = "../../apply/examples/operator.rs"]
+mod operator;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use baton_apply::{Effect, LiveObject, Observer, Outcome, PreparedWrite, ownership::holders};
+use baton_merge::fieldpath::{Path, PathElement::Field};
+use baton_testbed::{ControlPlane, poll};
+use k8s_openapi::{
+    api::apps::v1::Deployment,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, CustomResourceExt,
+    api::{Patch, PatchParams, PostParams},
+    core::ApiResource,
+    runtime::{conditions::is_crd_established, wait::await_condition},
+};
+use operator::{Site, SiteSpec};
+use serde_json::json;
+
+const REPLICAS: Path<'static> = Path::new(&[Field("spec"), Field("replicas")]);
+
+/// Remembers how each write ended, in a word and with what was taken.
+#[derive(Clone, Default)]
+struct Noted(Arc<Mutex<Vec<String>>>);
+
+impl Observer for Noted {
+    fn ended(&self, _: &PreparedWrite, _: Effect, outcome: &Outcome) {
+        let line = match outcome {
+            Outcome::Skipped => "skipped".to_owned(),
+            Outcome::Stored { effects, .. } => {
+                let takes = effects.takes.iter().map(|take| format!(" {} from {}", take.path, take.manager));
+                format!("stored{}", takes.collect::<String>())
+            }
+            other => format!("{other:?}"),
+        };
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+impl Noted {
+    fn has(&self, what: &str) -> Result<(), String> {
+        let lines = self.0.lock().unwrap();
+        if lines.iter().any(|line| line.contains(what)) { Ok(()) } else { Err(format!("{lines:#?}")) }
+    }
+}
+
+async fn eventually(what: &str, probe: impl AsyncFn() -> Result<(), String>) {
+    let outcome = poll(Duration::from_secs(60), Duration::from_millis(100), probe).await;
+    outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen}"));
+}
+
+#[tokio::test]
+async fn the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands_a_field_over() {
+    let cluster = ControlPlane::shared().await;
+    let client = cluster.admin().await.unwrap();
+    let namespace = cluster.namespace("site").await.unwrap();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    definitions.create(&PostParams::default(), &Site::crd()).await.unwrap();
+    await_condition(definitions, Site::crd_name(), is_crd_established()).await.unwrap();
+    let noted = Noted::default();
+    let running = tokio::spawn(operator::run(client.clone(), noted.clone()));
+
+    let sites: Api<Site> = Api::namespaced(client.clone(), namespace.name());
+    let deployments = ApiResource::erase::<Deployment>(&());
+    let deployments: Api<LiveObject> = Api::namespaced_with(client.clone(), namespace.name(), &deployments);
+    let site = Site::new("web", SiteSpec { image: "site:1".to_owned(), replicas: Some(3) });
+    sites.create(&PostParams::default(), &site).await.unwrap();
+    let is = async |replicas: i32, image: &str, owners: &[&str]| {
+        let live = deployments.get_opt("web").await.unwrap().ok_or("there is no Deployment")?;
+        let container = &live.get(&["spec", "template", "spec", "containers"]).unwrap()[0];
+        let seen: Vec<String> = holders(&live, REPLICAS).into_iter().map(|holder| holder.manager).collect();
+        let is_so = live.number(&["spec", "replicas"]) == Some(replicas)
+            && container["image"] == image
+            && seen == owners;
+        if is_so {
+            Ok(())
+        } else {
+            Err(format!("{:?}, {container}, {seen:?}", live.number(&["spec", "replicas"])))
+        }
+    };
+    eventually("the Deployment", async || is(3, "site:1", &["sites.example.com"]).await).await;
+
+    let touch = Patch::Merge(json!({"metadata": {"annotations": {"touched": "yes"}}}));
+    sites.patch("web", &PatchParams::default(), &touch).await.unwrap();
+    eventually("a no-op that isn't sent", async || noted.has("skipped")).await;
+
+    let theirs = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "site", "image": "evil:1"}]}}},
+    });
+    let forced = PatchParams::apply("rogue").force();
+    deployments.patch("web", &forced, &Patch::Apply(&theirs)).await.unwrap();
+    let taken = r#".spec.template.spec.containers[name="site"].image from rogue"#;
+    eventually("the takeover", async || noted.has(taken)).await;
+    eventually("the image", async || is(3, "site:1", &["sites.example.com"]).await).await;
+
+    let without = Patch::Merge(json!({"spec": {"replicas": null}}));
+    sites.patch("web", &PatchParams::default(), &without).await.unwrap();
+    eventually("the handover", async || is(3, "site:1", &["sites.example.com-handover"]).await).await;
+    let scale = Patch::Merge(json!({"spec": {"replicas": 5}}));
+    let autoscaler = PatchParams { field_manager: Some("autoscaler".to_owned()), ..PatchParams::default() };
+    deployments.patch_scale("web", &autoscaler, &scale).await.unwrap();
+    eventually("the autoscaler to own the replica count", async || is(5, "site:1", &["autoscaler"]).await)
+        .await;
+    running.abort();
+}
