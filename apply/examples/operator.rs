@@ -63,7 +63,7 @@ async fn main() -> Result<(), kube::Error> {
 /// Runs the operator until it is cancelled.
 pub async fn run(client: Client, observer: impl Observer + 'static) {
     let schemas = SchemaCache::new(client.clone(), [ApiResource::erase::<Deployment>(&())], LIMIT);
-    tokio::spawn(schemas.clone().keep_current(Duration::from_secs(600)));
+    tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
     let applier = Applier::new(client.clone(), Some(schemas), LIMIT).observed_by(observer);
     applier.ready().await;
     let context = Arc::new(Context { applier, contention: Mutex::default() });
