@@ -17,7 +17,6 @@ mod image;
 pub mod installed;
 pub mod merge_bench;
 pub mod merge_diff;
-pub mod merge_mutants;
 mod operator;
 pub mod oracle;
 pub mod permissions;
