@@ -1,4 +1,4 @@
-//! Replays every case of the corpus: the merge core has to answer each as the Go libraries of a kube-apiserver do.
+//! What only the Go libraries themselves show.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,9 +6,8 @@ use std::{env, fs, process::Command};
 
 use baton_e2e::{
     merge_diff::{
-        CorePeer, Peer, ProcessPeer, corpus,
+        Peer, ProcessPeer,
         generate::Level,
-        releases,
         run::{Options, Progress, Sides, run},
     },
     oracle::{self, Release},
@@ -18,30 +17,6 @@ use baton_testbed::workspace;
 fn oracle() -> ProcessPeer {
     let binary = oracle::oracle(Release::default()).unwrap().display().to_string();
     ProcessPeer::start(vec![binary]).unwrap()
-}
-
-#[test]
-fn the_core_answers_every_case_of_the_corpus_as_the_libraries_do() {
-    // Paths in requests are relative to the workspace.
-    env::set_current_dir(workspace()).unwrap();
-    let cases = corpus::read(&corpus::folder()).unwrap();
-    assert!(cases.len() > 1000, "only {} cases were found", cases.len());
-    let differences = corpus::replay(&cases, &mut CorePeer::new(), &mut oracle()).unwrap();
-    let told: Vec<_> = differences.iter().map(ToString::to_string).collect();
-    assert!(told.is_empty(), "{} of {} cases differ:\n{}", told.len(), cases.len(), told.join("\n"));
-}
-
-/// The answers are kept, so that only the oracle of one release is built for the tests.
-#[test]
-fn the_core_answers_for_every_release_as_its_libraries_did() {
-    env::set_current_dir(workspace()).unwrap();
-    let cases = releases::read(&corpus::folder()).unwrap();
-    assert!(!cases.is_empty());
-    for release in Release::ALL {
-        let differences = releases::replay(&cases, release, &mut CorePeer::new()).unwrap();
-        let told: Vec<_> = differences.iter().map(ToString::to_string).collect();
-        assert!(told.is_empty(), "{} of {} cases differ:\n{}", told.len(), cases.len(), told.join("\n"));
-    }
 }
 
 #[test]

@@ -4,7 +4,6 @@
 
 use std::{
     env,
-    path::PathBuf,
     process::ExitCode,
     sync::{Arc, atomic::Ordering, mpsc},
     thread,
@@ -18,7 +17,6 @@ use baton_e2e::{
         compare::Verdict,
         corpus,
         generate::Level,
-        releases::{self, Answered},
         run::{Failure, Options, Progress, Report, Sides, run},
         shrink::{Small, shrink},
     },
@@ -57,10 +55,10 @@ struct Cli {
     /// Keep the cases that are shown in the corpus.
     #[arg(long)]
     save: bool,
-    /// Replay the corpus instead of asking what is generated.
+    /// Replay the corpus instead of asking what is generated, and compare its recorded responses too.
     #[arg(long)]
     corpus: bool,
-    /// Ask the libraries of every release the cases that releases answer differently, and keep the answers.
+    /// Ask the libraries of every release all of the corpus, and record their responses.
     #[arg(long)]
     record: bool,
     /// The command line of the left side, instead of the merge core.
@@ -79,7 +77,9 @@ fn main() -> anyhow::Result<ExitCode> {
     // Paths in requests are relative to the workspace.
     env::set_current_dir(workspace()).with_context(|| format!("can't enter {}", workspace().display()))?;
     if cli.record {
-        return record();
+        let start = |release| Ok(Box::new(ProcessPeer::start(oracle(release)?)?) as Box<dyn Peer>);
+        println!("recorded in {}", corpus::record(start)?.display());
+        return Ok(ExitCode::SUCCESS);
     }
     let right_command = match &cli.right {
         Some(command) => words(command),
@@ -127,24 +127,13 @@ fn oracle(release: Release) -> Result<Vec<String>, Error> {
 
 /// Asks every case of the corpus, and shows all that differ.
 fn replay(sides: Sides<'_>, release: Release) -> anyhow::Result<ExitCode> {
-    let mut cases = releases::of_corpus(corpus::read(&corpus::folder())?, release);
-    cases.extend(releases::read(&corpus::folder())?.iter().map(|case| case.of(release)));
-    let differences = corpus::replay(&cases, (sides.left)()?.as_mut(), (sides.right)()?.as_mut())?;
+    let (left, right) = (&mut *(sides.left)()?, &mut *(sides.right)()?);
+    let (asked, differences) = corpus::replay(&corpus::read()?, release, left, right)?;
     for difference in &differences {
         println!("{difference}");
     }
-    println!("matched {} of {}", cases.len() - differences.len(), cases.len());
+    println!("matched {} of {asked}", asked - differences.len());
     Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// Has every release answer the cases in which releases differ.
-fn record() -> anyhow::Result<ExitCode> {
-    let mut cases = releases::read(&corpus::folder())?;
-    for release in Release::ALL {
-        releases::record(&mut cases, release, &mut ProcessPeer::start(oracle(release)?)?)?;
-    }
-    println!("kept in {}", releases::write(&corpus::folder(), &cases)?.display());
-    Ok(ExitCode::SUCCESS)
 }
 
 fn words(command: &str) -> Vec<String> {
@@ -198,21 +187,10 @@ fn explain(report: &Report, cli: &Cli, sides: Sides<'_>) -> Result<(), Error> {
         println!("{name}, and {} like it: {}", count - 1, small.at);
         println!("  request {}\n  left    {}\n  right   {}", small.request, small.left, small.right);
         if cli.save {
-            println!("  saved as {}", save(cli, &name, small)?.display());
+            println!("  saved in {}", corpus::save(&corpus::folder(), &name, &small)?.display());
         }
     }
     Ok(())
-}
-
-/// Keeps a case in the corpus. What two releases differ in has no answers until these are recorded.
-fn save(cli: &Cli, name: &str, small: Small) -> Result<PathBuf, Error> {
-    let folder = corpus::folder();
-    if cli.against.is_none() {
-        return corpus::save(&folder, name, &small);
-    }
-    let mut cases = releases::read(&folder)?;
-    cases.push(Answered { name: name.to_owned(), request: small.request, answers: Json::object() });
-    releases::write(&folder, &cases)
 }
 
 /// A failure that can't be made small, since it is none when it is asked alone.

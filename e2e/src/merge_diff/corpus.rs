@@ -1,119 +1,105 @@
-//! Cases that are kept: written by hand, or found by a run and made small. They are replayed wherever the tests run.
+//! The recorded corpus beside the libraries themselves: asked of both sides again, recorded anew, and added to.
 
 use std::{
-    fmt, fs,
+    fmt,
+    fs::OpenOptions,
+    io::Write as _,
     path::{Path, PathBuf},
 };
 
-use baton_testbed::{Json, workspace};
-use sha2::{Digest as _, Sha256};
+use baton_merge_driver::corpus::{self, Case};
+use baton_testbed::workspace;
 
 use super::{
     Error, Peer,
     compare::{Verdict, compare},
     shrink::Small,
 };
-
-/// A case with its name.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// What it shows, or where it is from.
-    pub name: String,
-    /// The request, as one line. It may be anything but JSON, to see how that is answered.
-    pub line: String,
-}
+use crate::oracle::Release;
 
 /// The folder of the corpus.
 pub fn folder() -> PathBuf {
-    workspace().join("e2e/corpus")
+    workspace().join("merge/tests/corpus")
 }
 
-/// Every case below `folder`: lines of `*.jsonl`, and one case in each `found/*.json`, in the order of names. A line is
-/// `{"name":…,"request":{…}}`, or has the text `line` in place of `request`.
-pub fn read(folder: &Path) -> Result<Vec<Case>, Error> {
-    let mut cases = Vec::new();
-    for path in files(folder, "jsonl")? {
-        let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
-        for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            cases.push(case(&path, i + 1, line)?);
-        }
-    }
-    let found = folder.join("found");
-    if found.is_dir() {
-        for path in files(&found, "json")? {
-            let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
-            cases.push(case(&path, 1, &text)?);
-        }
-    }
-    Ok(cases)
+/// All of the corpus.
+pub fn read() -> Result<Vec<Case>, Error> {
+    corpus::read(&folder()).map_err(Error::file("read", folder()))
 }
 
-fn case(path: &Path, line: usize, text: &str) -> Result<Case, Error> {
-    let json: Json = text.parse().map_err(|source| Error::Parse { path: path.to_owned(), line, source })?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = json.get("name").and_then(Json::as_str).unwrap_or("without a name");
-    let request = match (json.get("request"), json.get("line")) {
-        (Some(request), _) => request.to_string(),
-        (None, Some(Json::String(line))) => line.clone(),
-        _ => String::new(),
-    };
-    Ok(Case { name: format!("{file}:{line}: {name}"), line: request })
+/// The cases that are asked of a release, with their requests.
+fn asked<'a>(cases: impl IntoIterator<Item = &'a Case>, release: Release) -> (Vec<&'a Case>, Vec<String>) {
+    cases.into_iter().filter_map(|case| Some((case, case.request(release.name())?))).unzip()
 }
 
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, Error> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(Error::file("read", folder))? {
-        let path = entry.map_err(Error::file("read", folder))?.path();
-        if path.extension().is_some_and(|found| found == extension) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-/// A case that two sides answer differently.
-#[derive(Clone, Debug)]
+/// A case with two responses that differ.
+#[derive(Debug)]
 pub struct Difference {
-    /// The case.
-    pub case: Case,
-    /// In what they differ.
-    pub at: String,
-    /// The left answer.
-    pub left: String,
-    /// The right answer.
-    pub right: String,
+    case: String,
+    request: String,
+    at: String,
+    /// Whose the responses are, and what they are.
+    responses: [(&'static str, String); 2],
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { case, at, left, right } = self;
-        write!(f, "{}: {at}\n  request {}\n  left    {left}\n  right   {right}", case.name, case.line)
+        let Self { case, request, at, responses } = self;
+        write!(f, "{case}: {at}\n  request  {request}")?;
+        responses.iter().try_for_each(|(whose, response)| write!(f, "\n  {whose:<8} {response}"))
     }
 }
 
-/// Asks both sides every case, and tells where they differ.
-pub fn replay(cases: &[Case], left: &mut dyn Peer, right: &mut dyn Peer) -> Result<Vec<Difference>, Error> {
-    let lines: Vec<String> = cases.iter().map(|case| case.line.clone()).collect();
-    let answers = left.ask(&lines)?.into_iter().zip(right.ask(&lines)?);
-    let differences =
-        cases.iter().zip(answers).filter_map(|(case, (left, right))| match compare(&left, &right) {
-            Verdict::Differs { at, .. } => Some(Difference { case: case.clone(), at, left, right }),
-            _ => None,
-        });
-    Ok(differences.collect())
+/// Asks both sides every case of a release, and tells how many there are. Shows those to which they respond in two ways,
+/// and those whose recorded response is no longer that of the right side.
+pub fn replay(
+    cases: &[Case],
+    release: Release,
+    left: &mut dyn Peer,
+    right: &mut dyn Peer,
+) -> Result<(usize, Vec<Difference>), Error> {
+    let (cases, requests) = asked(cases, release);
+    let responses = left.ask(&requests)?.into_iter().zip(right.ask(&requests)?);
+    let mut differences = Vec::new();
+    for ((case, request), (left, right)) in cases.iter().zip(&requests).zip(responses) {
+        let recorded =
+            case.response(release.name()).unwrap_or("nothing: cargo merge-diff --record").to_owned();
+        for other in [("left", left), ("recorded", recorded)] {
+            if let Verdict::Differs { at, .. } = compare(&other.1, &right) {
+                let (case, request) = (format!("{}, {}", case.name(), release.name()), request.clone());
+                differences.push(Difference { case, request, at, responses: [other, ("right", right)] });
+                break;
+            }
+        }
+    }
+    Ok((cases.len(), differences))
 }
 
-/// Keeps a case that was found, under a name that follows from its request, and tells the file.
+/// Records what the libraries of every release respond to every case, and tells where.
+pub fn record(oracle: impl Fn(Release) -> Result<Box<dyn Peer>, Error>) -> Result<PathBuf, Error> {
+    let mut cases = read()?;
+    let usual = Release::default();
+    for release in [usual].into_iter().chain(Release::ALL.into_iter().filter(|other| *other != usual)) {
+        let (_, requests) = asked(&cases, release);
+        let responses = oracle(release)?.ask(&requests)?;
+        let asked = cases.iter_mut().filter(|case| case.request(release.name()).is_some());
+        for (case, response) in asked.zip(responses) {
+            case.record(release.name(), &response).map_err(Error::file("record", case.name()))?;
+        }
+    }
+    corpus::write(&cases).map_err(Error::file("write", folder()))?;
+    Ok(folder())
+}
+
+/// Keeps a case that was found, and tells the file. Its responses are to be recorded.
 pub fn save(folder: &Path, name: &str, small: &Small) -> Result<PathBuf, Error> {
-    let folder = folder.join("found");
-    fs::create_dir_all(&folder).map_err(Error::file("create", &folder))?;
-    let request = small.request.to_string();
-    let digest = Sha256::digest(request.as_bytes());
-    let hash = digest.iter().take(8).fold(0, |hash, byte| (hash << 8) | u64::from(*byte));
-    let path = folder.join(format!("{hash:016x}.json"));
-    let case = Json::object().with("name", name).with("request", small.request.clone());
-    fs::write(&path, format!("{case}\n")).map_err(Error::file("write", &path))?;
+    let path = folder.join("found.jsonl");
+    let mut request = small.request.clone();
+    request.take("profile");
+    let line = Case::new(path.clone(), name, &request.to_string()).and_then(|case| case.to_line());
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let written = line.and_then(|line| file?.write_all(line.as_bytes()));
+    written.map_err(Error::file("write", &path))?;
     Ok(path)
 }
 
@@ -124,17 +110,13 @@ mod tests {
     #[test]
     fn what_is_saved_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(
-            folder.path().join("a.jsonl"),
-            "{\"name\":\"one\",\"request\":{\"do\":\"merge\"}}\n\n{\"name\":\"two\",\"line\":\"nonsense\"}\n",
-        )
-        .unwrap();
-        let request: Json = r#"{"do":"compare","b":1,"a":1.0}"#.parse().unwrap();
+        let request = r#"{"do":"compare","b":1,"a":1.0,"profile":"1.34"}"#.parse().unwrap();
         let small = Small { request, left: String::new(), right: String::new(), at: String::new() };
-        save(folder.path(), "three", &small).unwrap();
-        let cases = read(folder.path()).unwrap();
-        let lines: Vec<_> = cases.iter().map(|case| case.line.as_str()).collect();
-        assert_eq!(lines, [r#"{"do":"merge"}"#, "nonsense", r#"{"do":"compare","b":1,"a":1.0}"#]);
-        assert!(cases[1].name.contains("a.jsonl:3: two"), "{}", cases[1].name);
+        save(folder.path(), "one", &small).unwrap();
+        save(folder.path(), "two", &small).unwrap();
+        let cases = corpus::read(folder.path()).unwrap();
+        let expected = r#"{"do":"compare","b":1,"a":1.0,"profile":"1.37"}"#;
+        assert!(cases.iter().all(|case| case.request("1.37").as_deref() == Some(expected)));
+        assert_eq!(cases.len(), 2);
     }
 }

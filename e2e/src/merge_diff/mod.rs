@@ -5,17 +5,16 @@
 //! [`shrink`] makes a case that differs small, and [`corpus`] keeps such cases for good. Nothing here knows a right
 //! answer by itself.
 
-pub mod compare;
 mod core;
 pub mod corpus;
 mod error;
 pub mod generate;
 pub mod peer;
-pub mod releases;
 pub mod run;
 pub mod shrink;
 pub mod tally;
 
+pub use baton_merge_driver::compare;
 pub use core::CorePeer;
 pub use error::Error;
 pub use peer::{Peer, ProcessPeer};

@@ -12,7 +12,7 @@ use baton_testbed::Json;
 
 use super::{
     Error, Peer,
-    compare::{Verdict, agreed, compare},
+    compare::{Verdict, compare},
     generate::{Level, Scenario, Scenarios},
     tally::Tally,
 };
@@ -138,12 +138,13 @@ fn job(options: &Options, sides: Sides<'_>, next: &AtomicU64, progress: &Progres
             for (((number, scenario), request), (left, right)) in
                 lanes.iter_mut().zip(requests).zip(lefts.into_iter().zip(rights))
             {
-                let (mut verdict, answer) = judge(&left, &right);
+                let mut verdict = compare(&left, &right);
                 if matches!(verdict, Verdict::Differs { .. })
                     && is_another_choice(&mut *right_peer, &request, &left)?
                 {
                     verdict = Verdict::Matched;
                 }
+                let answer = right.parse().unwrap_or(Json::Null);
                 report.tally.add(&request, &answer, &verdict);
                 scenario.learn(&request, &answer);
                 progress.asked.fetch_add(1, Ordering::Relaxed);
@@ -188,12 +189,4 @@ fn complete(mut request: Json, profile: Option<Release>) -> Json {
         request.set("profile", release.name());
     }
     request
-}
-
-/// The verdict, and the right answer as far as it can be read. Answers are equal as text most of the time, and are then
-/// read only once.
-fn judge(left: &str, right: &str) -> (Verdict, Json) {
-    let Ok(answer) = right.parse::<Json>() else { return (compare(left, right), Json::Null) };
-    let verdict = if left == right { agreed(&answer) } else { compare(left, right) };
-    (verdict, answer)
 }

@@ -66,9 +66,9 @@ const BUILT_IN: [(&str, &str, &str, &str); 18] = [
 /// Where the documents are.
 const DOCUMENTS: &str = "merge/tests/data/openapi";
 /// A CRD with every marker.
-const GADGET: &str = "e2e/corpus/data/gadget.crd.json";
+const GADGET: &str = "merge/tests/corpus/data/gadget.crd.json";
 /// A document with every construct that the documents of built-in kinds have, and with those that they might have.
-const CONSTRUCTS: &str = "e2e/corpus/data/constructs.openapi.json";
+const CONSTRUCTS: &str = "merge/tests/corpus/data/constructs.openapi.json";
 
 /// All kinds whose document is there.
 pub fn kinds() -> &'static [Arc<Kind>] {

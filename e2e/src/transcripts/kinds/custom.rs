@@ -16,7 +16,7 @@ pub(super) const KINDS: &[Kind] = &[
         status: Some(gadget_status),
         with_status: &["v1", "v1beta1"],
         scale: true,
-        source: Source::Crd("e2e/corpus/data/gadget.crd.json"),
+        source: Source::Crd("merge/tests/corpus/data/gadget.crd.json"),
         ..Kind::builtin("corpus.baton.rs", "v1", "Gadget", "gadgets", gadget)
     },
     Kind {
