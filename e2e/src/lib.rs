@@ -15,16 +15,11 @@ pub mod guide;
 pub mod handover_model;
 mod image;
 pub mod installed;
-pub mod merge_bench;
-pub mod merge_diff;
-pub mod merge_mutants;
 mod operator;
-pub mod oracle;
 pub mod permissions;
 pub mod resync_bench;
 pub mod scenario;
 pub mod soak;
-pub mod transcripts;
 
 pub use image::image;
 pub use operator::{Operator, OperatorOptions};

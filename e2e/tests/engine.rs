@@ -1,7 +1,7 @@
 //! The operator on the front page of `baton-apply`, on a real API server: it does what its page says.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[allow(dead_code, reason = "only `run` is called, not `main`")]
+#[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `run` is called")]
 #[path = "../../apply/examples/operator.rs"]
 mod operator;
 

@@ -30,7 +30,8 @@ jq --sort-keys --slurp --arg release "$release" "$schema"'
 
 # Whole documents for tests, benchmarks and examples: one line each, with the paths that tell subresources.
 for name in api__v1 apis__apps__v1 apis__autoscaling__v1 apis__autoscaling__v2 apis__batch__v1 \
-  apis__discovery.k8s.io__v1 apis__networking.k8s.io__v1 apis__policy__v1 apis__rbac.authorization.k8s.io__v1; do
+  apis__apiextensions.k8s.io__v1 apis__discovery.k8s.io__v1 apis__networking.k8s.io__v1 apis__policy__v1 \
+  apis__rbac.authorization.k8s.io__v1; do
   jq --sort-keys --compact-output --arg release "$release" "$schema"'
     {
       openapi,

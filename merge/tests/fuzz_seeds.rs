@@ -3,12 +3,12 @@
 
 use std::{fs, path::Path};
 
-#[path = "../fuzz/src/targets/mod.rs"]
+#[path = "../lab/fuzz/src/targets/mod.rs"]
 pub mod targets;
 
 #[test]
 fn every_seed_of_every_target_is_survived() {
-    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/fuzz/seeds");
     for (name, target) in targets::ALL {
         let mut files: Vec<_> =
             fs::read_dir(seeds.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();

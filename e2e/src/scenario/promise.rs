@@ -27,7 +27,7 @@ pub struct Promise {
     pub says: &'static str,
     /// Scenarios of this suite.
     pub plays: &'static [Play],
-    /// Tests of other suites, as `file::name` below `e2e`.
+    /// Tests of other suites, as `file::name`, relative to the workspace.
     pub tests: &'static [&'static str],
     /// What a server does today instead.
     pub today: Option<&'static str>,
@@ -53,7 +53,7 @@ impl Promise {
         Self { says, plays, tests: &[], today: None }
     }
 
-    /// With tests of other suites that show it, too: `tests/scenarios/handover.rs::name`, below `e2e`.
+    /// With tests of other suites that show it, too: `e2e/tests/scenarios/handover.rs::name`.
     #[must_use]
     pub const fn and_tests(mut self, tests: &'static [&'static str]) -> Self {
         self.tests = tests;

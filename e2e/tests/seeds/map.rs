@@ -42,7 +42,7 @@ fn no_promise_stands_there_twice() -> Result<(), Failed> {
 fn tests_of_other_suites_are_there() -> Result<(), Failed> {
     let is_there = |test: &str| {
         let (file, name) = test.split_once("::").unwrap_or((test, ""));
-        let text = fs::read_to_string(workspace().join("e2e").join(file)).unwrap_or_default();
+        let text = fs::read_to_string(workspace().join(file)).unwrap_or_default();
         text.contains(&format!("fn {name}("))
     };
     let tests = promises().flat_map(|(_, promise)| promise.tests);

@@ -54,7 +54,7 @@ fn shown_by(promise: &Promise) -> String {
     let plays = promise.plays.iter().map(|shown| format!("[`{}`](../{})", play(shown.name), shown.file));
     let tests = promise.tests.iter().map(|test| {
         let (file, name) = test.split_once("::").unwrap_or((test, ""));
-        format!("[`{name}`](../e2e/{file})")
+        format!("[`{name}`](../{file})")
     });
     plays.chain(tests).collect::<Vec<_>>().join(", ")
 }

@@ -73,11 +73,11 @@ pub const SERVER_SIDE: Section = Section {
             &[],
         )
         .and_tests(&[
-            "tests/scenarios/surprises.rs::a_workload_that_was_posted_and_is_then_applied",
-            "tests/scenarios/surprises.rs::a_deployment_that_is_edited_between_two_applies",
-            "tests/scenarios/surprises.rs::a_deployment_that_was_read_edited_and_applied",
-            "tests/scenarios/surprises.rs::annotations_that_were_tweaked_before_an_apply",
-            "tests/scenarios/surprises.rs::alice_applies_something_and_bob_applies_something",
+            "e2e/tests/scenarios/surprises.rs::a_workload_that_was_posted_and_is_then_applied",
+            "e2e/tests/scenarios/surprises.rs::a_deployment_that_is_edited_between_two_applies",
+            "e2e/tests/scenarios/surprises.rs::a_deployment_that_was_read_edited_and_applied",
+            "e2e/tests/scenarios/surprises.rs::annotations_that_were_tweaked_before_an_apply",
+            "e2e/tests/scenarios/surprises.rs::alice_applies_something_and_bob_applies_something",
         ]),
     ],
 };

@@ -19,8 +19,8 @@ pub const MERGE: Section = Section {
             plays![objects_are_merged_by_their_schema],
         )
         .and_tests(&[
-            "tests/merge_corpus.rs::the_core_answers_every_case_of_the_corpus_as_the_libraries_do",
-            "tests/transcripts.rs::the_core_predicts_every_recorded_write",
+            "merge/tests/corpus.rs::the_core_responds_to_every_case_as_the_libraries_of_every_release_did",
+            "e2e/tests/transcripts.rs::the_core_predicts_every_recorded_write",
         ]),
         Promise::new(
             "Objects without a schema are merged by what they look like: maps by their members, lists as one value.",
@@ -75,7 +75,7 @@ pub const MERGE: Section = Section {
             plays![apply_works_for_several_appliers, a_shared_item_goes_with_its_last_owner],
         )
         .and_tests(&[
-            "tests/scenarios/teams.rs::two_managers_apply_different_containers_and_conflict_only_where_they_overlap",
+            "e2e/tests/scenarios/teams.rs::two_managers_apply_different_containers_and_conflict_only_where_they_overlap",
         ]),
         Promise::new(
             "Apply works where converting an object to another version changes the keys of its maps.",

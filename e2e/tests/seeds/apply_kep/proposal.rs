@@ -66,8 +66,8 @@ pub const PROPOSAL: Section = Section {
             plays![every_write_can_be_tried],
         ),
         Promise::new("Admission webhooks are told what is only tried.", &[]).and_tests(&[
-            "testbed/tests/cluster/webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs",
-            "testbed/tests/cluster/webhook.rs::a_configuration_has_to_declare_that_a_dry_run_is_without_side_effects",
+            "e2e/testbed/tests/cluster/webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs",
+            "e2e/testbed/tests/cluster/webhook.rs::a_configuration_has_to_declare_that_a_dry_run_is_without_side_effects",
         ]),
         Promise::new(
             "Versions of kubectl that know server-side apply and others that don't can take turns on an object without a \

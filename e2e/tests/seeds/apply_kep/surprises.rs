@@ -17,31 +17,31 @@ pub const MOTIVATION: Section = Section {
              otherwise is told as a conflict, and what the apply doesn't mention stays.",
             plays![posted_then_changed_and_applied],
         )
-        .and_tests(&["tests/scenarios/surprises.rs::a_workload_that_was_posted_and_is_then_applied"]),
+        .and_tests(&["e2e/tests/scenarios/surprises.rs::a_workload_that_was_posted_and_is_then_applied"]),
         Promise::new(
             "Who applies, edits with `kubectl edit`, and applies again, isn't surprised: the edit is neither lost without a \
              word nor in the way of what it didn't touch.",
             plays![applied_edited_and_applied],
         )
-        .and_tests(&["tests/scenarios/surprises.rs::a_deployment_that_is_edited_between_two_applies"]),
+        .and_tests(&["e2e/tests/scenarios/surprises.rs::a_deployment_that_is_edited_between_two_applies"]),
         Promise::new(
             "Who reads an object, edits what was read, and applies it, isn't surprised: what others own is told as a conflict \
              where it was changed, and nothing changes anywhere else.",
             plays![read_edited_and_applied],
         )
-        .and_tests(&["tests/scenarios/surprises.rs::a_deployment_that_was_read_edited_and_applied"]),
+        .and_tests(&["e2e/tests/scenarios/surprises.rs::a_deployment_that_was_read_edited_and_applied"]),
         Promise::new(
             "Who tweaks annotations and then applies isn't surprised: foreign annotations stay, and one that the intent says \
              otherwise is told.",
             plays![annotations_tweaked_then_applied],
         )
-        .and_tests(&["tests/scenarios/surprises.rs::annotations_that_were_tweaked_before_an_apply"]),
+        .and_tests(&["e2e/tests/scenarios/surprises.rs::annotations_that_were_tweaked_before_an_apply"]),
         Promise::new(
             "When Alice applies something and then Bob does, neither is surprised: what they say of different fields is \
              kept, of the same field it is a conflict, and of one value they are both owners.",
             plays![alice_applies_then_bob],
         )
-        .and_tests(&["tests/scenarios/surprises.rs::alice_applies_something_and_bob_applies_something"]),
+        .and_tests(&["e2e/tests/scenarios/surprises.rs::alice_applies_something_and_bob_applies_something"]),
         Promise::new(
             "An apply needs no patch format that misses what is meant: the intent itself is sent, and leaving a list item out \
              removes it.",

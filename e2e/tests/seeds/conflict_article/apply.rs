@@ -91,7 +91,7 @@ pub const SECTION: Section = Section {
             "Controllers must not compete for a field: two that force undo each other's value without end.",
             plays![two_controllers_that_force_undo_each_other],
         )
-        .and_tests(&["tests/scenarios/contention.rs::a_fight_is_told_and_bounded_and_ends_by_itself"]),
+        .and_tests(&["e2e/tests/scenarios/contention.rs::a_fight_is_told_and_bounded_and_ends_by_itself"]),
     ],
 };
 

@@ -20,12 +20,12 @@ pub const SECTION: Section = Section {
             "What a mutating webhook changes is in the answer to a dry run.",
             plays![a_mutating_webhook_changes_what_is_tried],
         )
-        .and_tests(&["testbed/tests/cluster/webhook.rs::a_mutation_is_seen_in_the_answer_to_a_dry_run_and_in_what_is_kept"]),
+        .and_tests(&["e2e/testbed/tests/cluster/webhook.rs::a_mutation_is_seen_in_the_answer_to_a_dry_run_and_in_what_is_kept"]),
         Promise::new(
             "What a validating webhook denies is denied in a dry run.",
             plays![a_validating_webhook_denies_what_is_tried],
         )
-        .and_tests(&["testbed/tests/cluster/webhook.rs::a_denial_reaches_whoever_writes_with_the_reason_for_it"]),
+        .and_tests(&["e2e/testbed/tests/cluster/webhook.rs::a_denial_reaches_whoever_writes_with_the_reason_for_it"]),
         Promise::new(
             "A webhook declares in a field of its configuration whether dry runs are safe with it.",
             plays![a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_let_dry_runs_through],
@@ -54,7 +54,7 @@ pub const SECTION: Section = Section {
             "A webhook is told in the AdmissionReview whether the request is a dry run; by default it is none.",
             plays![a_webhook_is_told_which_requests_are_dry_runs],
         )
-        .and_tests(&["testbed/tests/cluster/webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs"]),
+        .and_tests(&["e2e/testbed/tests/cluster/webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs"]),
         Promise::new(
             "That it is no dry run doesn't mean that it will be stored: a later step may still refuse it.",
             plays![a_request_that_is_no_dry_run_may_be_refused_later],

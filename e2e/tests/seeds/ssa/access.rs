@@ -41,7 +41,7 @@ pub const PERMISSIONS: Section = Section {
             "To create an object by applying it, the verb `create` is needed, too.",
             plays![create_is_needed_to_create],
         )
-        .and_tests(&["tests/scenarios/permissions.rs::every_permission_is_used_and_none_is_missing"]),
+        .and_tests(&["e2e/tests/scenarios/permissions.rs::every_permission_is_used_and_none_is_missing"]),
     ],
 };
 

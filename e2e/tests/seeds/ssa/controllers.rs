@@ -15,7 +15,7 @@ pub const SECTION: Section = Section {
             "What a controller applies has to hold every field that it cares about: what it leaves out, it gives up.",
             plays![a_controller_sends_all_that_it_cares_about],
         )
-        .and_tests(&["tests/scenarios/ownership.rs::each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields"]),
+        .and_tests(&["e2e/tests/scenarios/ownership.rs::each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields"]),
         Promise::new(
             "It can't remove a field that was there before and that it never applied; for that it has to patch or update.",
             plays![what_was_never_applied_can_only_be_patched_away],
@@ -28,7 +28,7 @@ pub const SECTION: Section = Section {
             "It should always force: it has no other way out of a conflict.",
             plays![a_controller_forces, baton_forces_its_own_fields_and_no_others],
         )
-        .and_tests(&["tests/scenarios/drift.rs::a_foreign_change_of_a_field_that_baton_owns_is_put_back"]),
+        .and_tests(&["e2e/tests/scenarios/drift.rs::a_foreign_change_of_a_field_that_baton_owns_is_put_back"]),
     ],
 };
 

@@ -114,7 +114,9 @@ pub const FIELD_MANAGEMENT: Section = Section {
             "So it can be read from an object which manager manages which field.",
             plays![two_appliers_share_an_object],
         )
-        .and_tests(&["tests/scenarios/takeover.rs::a_field_taken_back_is_told_in_status_event_and_metric"]),
+        .and_tests(&[
+            "e2e/tests/scenarios/takeover.rs::a_field_taken_back_is_told_in_status_event_and_metric",
+        ]),
     ],
 };
 

@@ -33,7 +33,7 @@ pub const SECTION: Section = Section {
             "Removed from the manifest before the autoscaler has written, the number falls to the default, 1: pods are lost.",
             plays![done_wrong_replicas_fall_to_one],
         )
-        .and_tests(&["tests/scenarios/handover.rs::replicas_pass_to_the_autoscaler_and_come_back_without_falling"]),
+        .and_tests(&["e2e/tests/scenarios/handover.rs::replicas_pass_to_the_autoscaler_and_come_back_without_falling"]),
         Promise::new(
             "Basic solution: leave replicas in the manifest; once the autoscaler has written, an apply is told so by a conflict, and it \
              is safe to remove them.",

@@ -20,8 +20,8 @@ pub const SECTION: Section = Section {
             plays![several_actors_update_one_object],
         )
         .and_tests(&[
-            "tests/scenarios/drift.rs::what_another_manager_applies_stays_through_ten_applies",
-            "tests/scenarios/teams.rs::two_managers_apply_different_containers_and_conflict_only_where_they_overlap",
+            "e2e/tests/scenarios/drift.rs::what_another_manager_applies_stays_through_ten_applies",
+            "e2e/tests/scenarios/teams.rs::two_managers_apply_different_containers_and_conflict_only_where_they_overlap",
         ]),
         Promise::new(
             "An intent is merged with the live object, and where both have a value, the intent's wins.",

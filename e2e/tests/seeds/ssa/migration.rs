@@ -21,7 +21,7 @@ pub const UPGRADE: Section = Section {
             "The management of fields moves along, without conflicts.",
             plays![an_upgrade_without_conflict],
         )
-        .and_tests(&["tests/scenarios/adoption.rs::what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving"]),
+        .and_tests(&["e2e/tests/scenarios/adoption.rs::what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving"]),
         Promise::new(
             "The annotation `last-applied-configuration` has to be up to date: from it the server infers what was managed \
              client-side.",

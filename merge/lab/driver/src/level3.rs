@@ -1,0 +1,222 @@
+//! What an API server does to one write.
+
+use std::collections::BTreeMap;
+
+use baton_merge::{
+    Arena, Release,
+    fieldpath::FieldSet,
+    predict::Apply,
+    schema::kinds::GroupVersionKind,
+    server::{Certainty, Live, Operation, Refusal as Refused, Resource, Spelling, Stored, Write},
+    value::Value,
+};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    answer::{Answer, push_json},
+    refusal::Refusal,
+    request::{self, Members, Request},
+    sources::Sources,
+};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gvk {
+    #[serde(default)]
+    group: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    kind: String,
+}
+
+pub(crate) fn answer<'a>(
+    sources: &'a mut Sources,
+    arena: &'a Arena,
+    release: Release,
+    verb: request::Write,
+    request: &'a Request<'a>,
+) -> Result<Answer, Refusal> {
+    let Gvk { group, version, kind } = request.read("gvk")?;
+    let gvk = GroupVersionKind::new(group, version, kind);
+    let resources = sources.resources(request)?;
+    let resource =
+        resources.get(&gvk).ok_or_else(|| Refusal::not_found(format!("gvk: there is no {gvk}")))?;
+    let write = Write {
+        manager: arena.copy_text(&request.text("manager")?),
+        subresource: if request.has("subresource") {
+            arena.copy_text(&request.text("subresource")?)
+        } else {
+            ""
+        },
+        now: if request.has("now") { time(&request.text("now")?)? } else { Timestamp::now() },
+        release,
+    };
+    let force = request.flag("force")?;
+    let live = match object(arena, request, "live")? {
+        Some(live) => {
+            let live = resource.in_its_version(arena, live).map_err(|error| refused(&error))?;
+            Some(Live { object: live, spelling: spelling(request)? })
+        }
+        None => None,
+    };
+    let object =
+        object(arena, request, "object")?.ok_or_else(|| Refusal::bad_request("object: not an object"))?;
+    let stored = match verb {
+        request::Write::Apply => {
+            let stored = resource.apply(arena, live, object, write, force);
+            cross_check(resource, live, object, write, force, &stored)?;
+            stored
+        }
+        request::Write::Update => resource.update(arena, live, object, write),
+    };
+    match stored {
+        Ok(stored) => success(&stored, resource.api_version(), request),
+        Err(Refused::Conflicts(conflicts)) => {
+            let rows = conflicts.iter().map(|conflict| {
+                let id = conflict.manager;
+                let mut row = BTreeMap::from([
+                    ("manager", id.manager.to_owned()),
+                    ("operation", id.operation.as_str().to_owned()),
+                    ("subresource", id.subresource.to_owned()),
+                    ("field", conflict.path.to_string()),
+                ]);
+                if id.operation == Operation::Update {
+                    row.insert("apiVersion", id.api_version.to_owned());
+                }
+                row
+            });
+            let mut rows: Vec<_> = rows.collect();
+            rows.sort_by_cached_key(|row| {
+                ["manager", "field", "operation", "subresource", "apiVersion"]
+                    .map(|name| row.get(name).cloned())
+            });
+            Ok(Answer::new().with("conflicts", &rows))
+        }
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// Asks the no-op check the same: it may leave a no-op to the prediction, but must not see one where there is none.
+fn cross_check<'a>(
+    resource: Resource<'a>,
+    live: Option<Live<'a>>,
+    intent: Value<'a>,
+    write: Write<'a>,
+    force: bool,
+    stored: &Result<Stored<'a>, Refused<'a>>,
+) -> Result<(), Refusal> {
+    let Write { manager, subresource, now, release } = write;
+    let (Some(live), Ok(Stored { changed: true, .. })) = (live, stored) else { return Ok(()) };
+    let apply = Apply { manager, force, subresource, now, release };
+    // A tree doesn't tell in which order a server has stored field sets, and the check takes its own order for granted.
+    let in_order = resource.is_custom() || live.spelling.in_set_order;
+    let live = live.object.to_json();
+    if in_order && is_as_served(&live) && resource.is_noop(&live, &intent.to_json(), apply) {
+        return Err(Refusal::internal("the no-op check sees a no-op where something changes"));
+    }
+    Ok(())
+}
+
+/// Whether the field sets of an object are what a server writes, which the no-op check relies on.
+fn is_as_served(object: &serde_json::Value) -> bool {
+    let arena = Arena::new();
+    let is_written = |fields: &serde_json::Value| {
+        // The set lives as long as what it was read from.
+        FieldSet::from_value(&arena, Value::from_json(&arena, fields).unwrap_or(Value::Null))
+            .is_ok_and(|set| set.to_fields_v1() == *fields)
+    };
+    let entries = object["metadata"]["managedFields"].as_array();
+    entries.is_some_and(|entries| entries.iter().all(|entry| is_written(&entry["fieldsV1"])))
+}
+
+fn refused(error: &Refused<'_>) -> Refusal {
+    match error {
+        Refused::BadRequest(message) => Refusal::bad_request(message),
+        Refused::Invalid(message) => Refusal::invalid(message),
+        Refused::NotFound(message) => Refusal::not_found(message),
+        other => Refusal::internal(other),
+    }
+}
+
+fn time(text: &str) -> Result<Timestamp, Refusal> {
+    text.parse().map_err(|error| Refusal::bad_request(format!("now: {error}")))
+}
+
+/// A member that is an object or null.
+fn object<'a>(arena: &'a Arena, request: &Request<'a>, member: &str) -> Result<Option<Value<'a>>, Refusal> {
+    match request.value(arena, member)? {
+        Value::Null => Ok(None),
+        object @ Value::Map(_) => Ok(Some(object)),
+        _ => Err(Refusal::bad_request(format!("{member}: not an object"))),
+    }
+}
+
+/// How the field sets of the live object are spelled; in which order is told by the text alone.
+fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
+    #[derive(Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow, default)]
+        metadata: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata<'a> {
+        #[serde(borrow, default)]
+        managed_fields: Option<Vec<&'a RawValue>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Entry<'a> {
+        #[serde(borrow, default)]
+        fields_v1: Option<&'a RawValue>,
+    }
+    let object: Object<'_> = request.read("live")?;
+    // What is no metadata or no entry has no spelling; what it means to the server is the core's to say.
+    let metadata =
+        object.metadata.and_then(|metadata| serde_json::from_str::<Metadata<'_>>(metadata.get()).ok());
+    let entries = metadata.and_then(|metadata| metadata.managed_fields).unwrap_or_default();
+    Ok(entries
+        .into_iter()
+        .filter_map(|entry| serde_json::from_str::<Entry<'_>>(entry.get()).ok()?.fields_v1)
+        .map(|fields| Spelling::of_fields_v1(fields.get()))
+        .fold(Spelling::UNKNOWN, Spelling::and))
+}
+
+fn success(stored: &Stored<'_>, api_version: &str, request: &Request<'_>) -> Result<Answer, Refusal> {
+    let mut answer = Answer::new();
+    if stored.changed {
+        answer = answer.with("object", stored);
+    } else {
+        write_live(answer.member("object"), api_version, request)?;
+    }
+    let answer = answer.with("changed", &stored.changed);
+    Ok(match stored.certainty {
+        Certainty::Exact => answer.with("certainty", "exact"),
+        Certainty::ModuloDefaulting => answer.with("certainty", "modulo-defaulting"),
+        Certainty::Unknown(reason) => answer.with("certainty", "unknown").with("reason", reason),
+    })
+}
+
+/// Writes the live object as it came, in the version that it is asked for in.
+fn write_live(out: &mut String, api_version: &str, request: &Request<'_>) -> Result<(), Refusal> {
+    let Members(live) = request.read("live")?;
+    out.push('{');
+    if live.iter().all(|(name, _)| name != "apiVersion") {
+        out.push_str("\"apiVersion\":");
+        push_json(out, api_version);
+        out.push(',');
+    }
+    for (position, (name, value)) in live.iter().enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        push_json(out, name);
+        out.push(':');
+        if name == "apiVersion" { push_json(out, api_version) } else { out.push_str(value.get()) }
+    }
+    out.push('}');
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! The merge driver protocol: one JSON object a line asks something of the merge core, one a line answers.
+//!
+//! Any implementation of the merge core can speak it, so that two can be asked the same and compared; the Go libraries
+//! behind server-side apply do, as this project's oracle. Three levels: typed values, the updater, and what an API server
+//! does to one write.
+//!
+//! [`Session`] is the merge core's side of it. [`compare()`] says when two responses to one request are the same, and
+//! [`corpus`] reads requests that are recorded with the responses of the Go libraries. How to merge is [`baton_merge`]'s.
+//!
+//! ```
+//! let mut session = baton_merge_driver::Session::new();
+//! let answer = session.answer(r#"{"do": "to_set", "value": {"a": {"b": 1}}, "id": 7}"#);
+//! assert_eq!(answer, r#"{"set":{"f:a":{".":{},"f:b":{}}},"id":7}"#);
+//! ```
+
+mod answer;
+pub mod compare;
+pub mod corpus;
+mod level1;
+mod level2;
+mod level3;
+mod refusal;
+mod request;
+mod sources;
+mod surrogates;
+
+use baton_merge::Arena;
+
+use crate::{refusal::Refusal, request::Request, sources::Sources};
+pub use compare::compare;
+
+/// A conversation: keeps what was compiled from schemas, by their content.
+#[derive(Default)]
+pub struct Session {
+    sources: Sources,
+    arena: Arena,
+}
+
+impl Session {
+    /// A conversation that has not begun.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Answers a line, whatever it is, with a line.
+    pub fn answer(&mut self, line: &str) -> String {
+        let Self { sources, arena } = self;
+        arena.reset();
+        let line = surrogates::repaired(line);
+        let request = Request::parse(&line);
+        let mut out =
+            match request.as_ref().map_err(Refusal::clone).and_then(|request| ask(sources, arena, request)) {
+                Ok(answer) => answer,
+                Err(refusal) => refusal.to_answer(),
+            };
+        if let Some(id) = request.ok().and_then(|request| request.raw("id")) {
+            out.member("id").push_str(id);
+        }
+        out.finish()
+    }
+}
+
+fn ask<'a>(
+    sources: &'a mut Sources,
+    arena: &'a Arena,
+    request: &'a Request<'a>,
+) -> Result<answer::Answer, Refusal> {
+    let release = request.release()?;
+    match request.question()? {
+        request::Question::Typed(question) => level1::answer(sources, arena, release, question, request),
+        request::Question::Update(write) => level2::answer(sources, arena, release, write, request),
+        request::Question::Server(write) => level3::answer(sources, arena, release, write, request),
+    }
+}

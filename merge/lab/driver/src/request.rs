@@ -1,0 +1,171 @@
+//! The line that asks.
+
+use baton_merge::{Arena, Release, fieldpath::FieldSet, value::Value};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::refusal::Refusal;
+
+/// A request with its members as they are written. Absent is not null.
+#[derive(Default)]
+pub(crate) struct Request<'a> {
+    members: Vec<(String, &'a RawValue)>,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// Something about typed values.
+    Typed(Typed),
+    /// One step of the updater.
+    Update(Write),
+    /// What an API server does to one write.
+    Server(Write),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    Validate,
+    ToSet,
+    Merge,
+    Compare,
+    Remove,
+    Extract,
+    Reconcile,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    Apply,
+    Update,
+}
+
+const EVERYWHERE: &[&str] = &["id", "do", "profile"];
+const TYPE: &[&str] = &["schema", "openapi", "crd", "type"];
+const UPDATE: &[&str] = &["live", "managers", "object", "version", "manager", "force", "ignored"];
+const SERVER: &[&str] =
+    &["openapi", "crd", "gvk", "subresource", "live", "object", "manager", "force", "now"];
+
+impl<'a> Request<'a> {
+    pub(crate) fn parse(line: &'a str) -> Result<Self, Refusal> {
+        serde_json::from_str(line)
+            .map(|Members(members)| Self { members })
+            .map_err(|error| Refusal::bad_request(format!("the line is no JSON object: {error}")))
+    }
+
+    /// What is asked, where only members that belong to it are there.
+    pub(crate) fn question(&self) -> Result<Question, Refusal> {
+        let question = self.text("do")?;
+        let (question, own): (Question, &[&[&str]]) = match (&*question, self.has("gvk")) {
+            ("validate", _) => (Question::Typed(Typed::Validate), &[TYPE, &["value", "duplicates"]]),
+            ("to_set", _) => (Question::Typed(Typed::ToSet), &[TYPE, &["value"]]),
+            ("merge", _) => (Question::Typed(Typed::Merge), &[TYPE, &["live", "applied"]]),
+            ("compare", _) => (Question::Typed(Typed::Compare), &[TYPE, &["old", "new"]]),
+            ("remove", _) => (Question::Typed(Typed::Remove), &[TYPE, &["value", "set"]]),
+            ("extract", _) => (Question::Typed(Typed::Extract), &[TYPE, &["value", "set"]]),
+            ("reconcile", _) => (Question::Typed(Typed::Reconcile), &[TYPE, &["set"]]),
+            ("apply", false) => (Question::Update(Write::Apply), &[TYPE, UPDATE]),
+            ("update", false) => (Question::Update(Write::Update), &[TYPE, UPDATE]),
+            ("apply", true) => (Question::Server(Write::Apply), &[SERVER]),
+            ("update", true) => (Question::Server(Write::Update), &[SERVER]),
+            (other, _) => return Err(Refusal::bad_request(format!("do: there is no {other:?}"))),
+        };
+        for (name, _) in &self.members {
+            if !EVERYWHERE.contains(&name.as_str()) && !own.iter().any(|own| own.contains(&name.as_str())) {
+                return Err(Refusal::bad_request(format!("{name}: no member of this request")));
+            }
+        }
+        Ok(question)
+    }
+
+    pub(crate) fn release(&self) -> Result<Release, Refusal> {
+        if !self.has("profile") {
+            return Ok(Release::LATEST);
+        }
+        self.text("profile")?.parse().map_err(|error| Refusal::bad_request(format!("profile: {error}")))
+    }
+
+    pub(crate) fn has(&self, member: &str) -> bool {
+        self.raw(member).is_some()
+    }
+
+    /// The member as it is written. Of two with one name the last counts.
+    pub(crate) fn raw(&self, member: &str) -> Option<&'a str> {
+        self.members.iter().rev().find(|(name, _)| name == member).map(|(_, raw)| raw.get())
+    }
+
+    fn required(&self, member: &str) -> Result<&'a str, Refusal> {
+        self.raw(member).ok_or_else(|| Refusal::bad_request(format!("{member}: missing")))
+    }
+
+    /// A member that serde reads.
+    pub(crate) fn read<T: Deserialize<'a>>(&self, member: &str) -> Result<T, Refusal> {
+        serde_json::from_str(self.required(member)?)
+            .map_err(|error| Refusal::bad_request(format!("{member}: {error}")))
+    }
+
+    /// A text; null counts as empty, as to Go's decoder.
+    pub(crate) fn text(&self, member: &str) -> Result<String, Refusal> {
+        self.read::<Option<String>>(member).map(Option::unwrap_or_default)
+    }
+
+    /// A flag that is false where it is absent or null.
+    pub(crate) fn flag(&self, member: &str) -> Result<bool, Refusal> {
+        if !self.has(member) {
+            return Ok(false);
+        }
+        self.read::<Option<bool>>(member).map(Option::unwrap_or_default)
+    }
+
+    /// A member that is any JSON.
+    pub(crate) fn value(&self, arena: &'a Arena, member: &str) -> Result<Value<'a>, Refusal> {
+        Value::from_text(arena, self.required(member)?)
+            .map_err(|error| Refusal::bad_request(format!("{member}: {error}")))
+    }
+
+    /// A member that is a field set.
+    pub(crate) fn set(&self, arena: &'a Arena, member: &str) -> Result<FieldSet<'a>, Refusal> {
+        field_set(self.release()?, arena, member, self.required(member)?)
+    }
+}
+
+/// Reads a field set, which is an object.
+pub(crate) fn field_set<'a>(
+    release: Release,
+    arena: &'a Arena,
+    member: &str,
+    text: &'a str,
+) -> Result<FieldSet<'a>, Refusal> {
+    if !text.starts_with('{') {
+        return Err(Refusal::bad_request(format!("{member}: a field set is an object")));
+    }
+    FieldSet::from_fields_v1_text_for_release(release, arena, text)
+        .map_err(|error| Refusal::bad_request(format!("{member}: {error}")))
+}
+
+/// The members of an object in their order, each as it is written.
+pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+
+        deserializer.deserialize_map(Visitor).map(Self)
+    }
+}

@@ -1,0 +1,59 @@
+//! The rows in Go, done and measured by the oracle in its own process.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value as Json, json};
+
+use super::{Row, objects::Subject, sample::Sample};
+use crate::peer::{Peer as _, ProcessPeer};
+
+/// The oracle as `oracle bench`; see `bench.go` for what it is asked.
+pub struct Go(ProcessPeer);
+
+impl Go {
+    /// Starts it, with one thread for Go code and its garbage collector together: what is measured is the work that an
+    /// op makes, and a collector with processors to itself makes more. Its memory has the limits of a server's, whatever
+    /// is set elsewhere.
+    pub fn start(oracle: &Path) -> Result<Self> {
+        let oracle = oracle.display().to_string();
+        let command = ["env", "-u", "GOGC", "-u", "GOMEMLIMIT", "GOMAXPROCS=1", &oracle, "bench"];
+        Ok(Self(ProcessPeer::start(command.map(str::to_owned).to_vec())?))
+    }
+
+    /// Hands an object over.
+    pub fn load(&mut self, subject: &Subject) -> Result<()> {
+        let (member, path) = subject.types.source();
+        let gvk = &subject.gvk;
+        self.ask(&json!({"load": {
+            "name": subject.name,
+            member: path,
+            "gvk": {"group": gvk.group, "version": gvk.version, "kind": gvk.kind},
+            "live": subject.live,
+            "manager": subject.applier,
+            "intent": subject.intent,
+            "next": subject.next,
+            "updater": subject.updater,
+            "updated": subject.updated,
+        }}))?;
+        Ok(())
+    }
+
+    /// What a row makes of an object.
+    pub fn check(&mut self, subject: &Subject, row: Row) -> Result<Json> {
+        let mut answer = self.ask(&json!({"check": {"object": subject.name, "row": row.name()}}))?;
+        Ok(answer["result"].take())
+    }
+
+    /// Repeats a row for about so long.
+    pub fn sample(&mut self, subject: &Subject, row: Row, duration: Duration) -> Result<Sample> {
+        let run = json!({"object": subject.name, "row": row.name(), "millis": duration.as_millis()});
+        let answer = self.ask(&json!({"run": run}))?;
+        serde_json::from_value(answer).context("the Go side has no figures")
+    }
+
+    fn ask(&mut self, request: &Json) -> Result<Json> {
+        let answer = self.0.ask(&[request.to_string()])?.concat();
+        serde_json::from_str(&answer).with_context(|| format!("the Go side: {answer}"))
+    }
+}

@@ -1,0 +1,111 @@
+//! Measures the merge core beside the Go libraries that a kube-apiserver is made of: the same rows over the same objects,
+//! in turns, in one run. The last line on standard output is `median ratio X, lowest Y`, where a ratio is how many times
+//! as long Go takes.
+//!
+//! What counts on which side is told in `baton_merge_lab::bench`.
+
+use std::time::Duration;
+
+use allocation_counter::measure;
+use baton_merge::Arena;
+use baton_merge_driver::corpus::RECORDED;
+use baton_merge_lab::{
+    bench::{
+        Row,
+        core::Core,
+        go::Go,
+        objects::{self, Subject},
+        run::{Effort, Figures, run},
+        table,
+    },
+    oracle::oracle,
+};
+use baton_testbed::units;
+use clap::Parser;
+
+/// Measure the merge core beside the libraries that a kube-apiserver is made of.
+#[derive(Parser)]
+struct Cli {
+    /// Only these rows, separated by commas; `field-set-read` is `field set read`.
+    #[arg(long, value_delimiter = ',')]
+    rows: Vec<Row>,
+    /// Only objects whose names contain one of these, separated by commas; case doesn't matter.
+    #[arg(long, value_delimiter = ',')]
+    objects: Vec<String>,
+    /// How many samples each side has of each row.
+    #[arg(long, default_value_t = 7)]
+    samples: usize,
+    /// How many milliseconds a sample takes, about.
+    #[arg(long, default_value_t = 100)]
+    millis: u64,
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    let rows = if cli.rows.is_empty() { Row::ALL.to_vec() } else { cli.rows.clone() };
+    let subjects: Vec<_> = objects::all()?.into_iter().filter(|subject| cli.wants(subject)).collect();
+    let oracle = oracle(RECORDED)?;
+    let mut go = Go::start(&oracle)?;
+    let effort = Effort { samples: cli.samples, duration: Duration::from_millis(cli.millis) };
+
+    let resources =
+        subjects.iter().map(|subject| subject.types.resources()).collect::<Result<Vec<_>, _>>()?;
+    let arenas: Vec<_> = subjects.iter().map(|_| Arena::new()).collect();
+    let mut cores = Vec::new();
+    for ((subject, resources), arena) in subjects.iter().zip(&resources).zip(&arenas) {
+        cores.push(Core::new(subject, resources, arena)?);
+        go.load(subject)?;
+    }
+    describe(&subjects, &cores);
+
+    println!("{}", table::head());
+    let mut all: Vec<Figures> = Vec::new();
+    for row in &rows {
+        for (subject, core) in subjects.iter().zip(&cores) {
+            eprint!("{row} of {}…\x1b[K\r", subject.name);
+            let figures = run(*row, subject, core, &mut go, effort, count)?;
+            println!("{}", table::line(&figures));
+            all.push(figures);
+        }
+    }
+    eprint!("\x1b[K");
+    println!();
+    show_parsing(&all);
+    println!("both sides made the same of every row");
+    println!("{}", table::summary(&all));
+    Ok(())
+}
+
+impl Cli {
+    fn wants(&self, subject: &Subject) -> bool {
+        let name = subject.name.to_lowercase();
+        self.objects.is_empty() || self.objects.iter().any(|wanted| name.contains(&wanted.to_lowercase()))
+    }
+}
+
+fn count(work: &mut dyn FnMut()) -> (u64, u64) {
+    let info = measure(work);
+    (info.count_total, info.bytes_total)
+}
+
+fn describe(subjects: &[Subject], cores: &[Core<'_>]) {
+    for (subject, core) in subjects.iter().zip(cores) {
+        println!("{:<22}{}", subject.name, core.describe());
+    }
+    println!();
+}
+
+/// What a no-op check has to be cheaper than.
+fn show_parsing(all: &[Figures]) {
+    let checks: Vec<_> = all.iter().filter_map(|figures| Some((figures, figures.parsing?))).collect();
+    if checks.is_empty() {
+        return;
+    }
+    println!("{:<38}{:>10}{:>15}{:>8}", "parse the object's JSON", "parse", "predict no-op", "ratio");
+    for (figures, parsing) in checks {
+        let noop = figures.core.nanoseconds;
+        let ratio = format!("{:.1}", parsing / noop);
+        println!("{:<38}{:>10}{:>15}{ratio:>8}", figures.object, units::time(parsing), units::time(noop));
+    }
+    println!();
+}

@@ -1,0 +1,121 @@
+//! The recorded corpus beside the libraries themselves: asked of both sides again, recorded anew, and added to.
+
+use std::{
+    fmt,
+    fs::OpenOptions,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result};
+use baton_merge_driver::corpus::{self, Case, RECORDED, RELEASES};
+use baton_testbed::workspace;
+
+use super::{
+    compare::{Verdict, compare},
+    shrink::Small,
+};
+use crate::peer::Peer;
+
+/// The folder of the corpus.
+pub fn folder() -> PathBuf {
+    workspace().join("merge/tests/corpus")
+}
+
+/// All of the corpus.
+pub fn read() -> Result<Vec<Case>> {
+    corpus::read(&folder()).context("can't read the corpus")
+}
+
+/// The cases that are asked of a release, with their requests.
+fn asked<'a>(cases: impl IntoIterator<Item = &'a Case>, release: &str) -> (Vec<&'a Case>, Vec<String>) {
+    cases.into_iter().filter_map(|case| Some((case, case.request(release)?))).unzip()
+}
+
+/// A case with two responses that differ.
+#[derive(Debug)]
+pub struct Difference {
+    case: String,
+    request: String,
+    at: String,
+    /// Whose the responses are, and what they are.
+    responses: [(&'static str, String); 2],
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, request, at, responses } = self;
+        write!(f, "{case}: {at}\n  request  {request}")?;
+        responses.iter().try_for_each(|(whose, response)| write!(f, "\n  {whose:<8} {response}"))
+    }
+}
+
+/// Asks both sides every case of a release, and tells how many there are. Shows those to which they respond in two ways,
+/// and those whose recorded response is no longer that of the right side.
+pub fn replay(
+    cases: &[Case],
+    release: &str,
+    left: &mut dyn Peer,
+    right: &mut dyn Peer,
+) -> Result<(usize, Vec<Difference>)> {
+    let (cases, requests) = asked(cases, release);
+    let responses = left.ask(&requests)?.into_iter().zip(right.ask(&requests)?);
+    let mut differences = Vec::new();
+    for ((case, request), (left, right)) in cases.iter().zip(&requests).zip(responses) {
+        let recorded = case.response(release).unwrap_or("nothing: cargo merge-diff --record").to_owned();
+        for other in [("left", left), ("recorded", recorded)] {
+            if let Verdict::Differs { at, .. } = compare(&other.1, &right) {
+                let (case, request) = (format!("{}, {}", case.name(), release), request.clone());
+                differences.push(Difference { case, request, at, responses: [other, ("right", right)] });
+                break;
+            }
+        }
+    }
+    Ok((cases.len(), differences))
+}
+
+/// Records what the libraries of every release respond to every case, and tells where.
+pub fn record(oracle: impl Fn(&str) -> Result<Box<dyn Peer>>) -> Result<PathBuf> {
+    let mut cases = read()?;
+    for release in [RECORDED].into_iter().chain(RELEASES.into_iter().filter(|other| *other != RECORDED)) {
+        let (_, requests) = asked(&cases, release);
+        let responses = oracle(release)?.ask(&requests)?;
+        let asked = cases.iter_mut().filter(|case| case.request(release).is_some());
+        for (case, response) in asked.zip(responses) {
+            case.record(release, &response)
+                .with_context(|| format!("{}: the response is {response}", case.name()))?;
+        }
+    }
+    corpus::write(&cases).context("can't write the corpus")?;
+    Ok(folder())
+}
+
+/// Keeps a case that was found, and tells the file. Its responses are to be recorded.
+pub fn save(folder: &Path, name: &str, small: &Small) -> Result<PathBuf> {
+    let path = folder.join("found.jsonl");
+    let mut request = small.request.clone();
+    request.take("profile");
+    let line = Case::new(path.clone(), name, &request.to_string()).and_then(|case| case.to_line());
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let written = line.and_then(|line| file?.write_all(line.as_bytes()));
+    written.with_context(|| format!("can't write {}", path.display()))?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_saved_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let request = r#"{"do":"compare","b":1,"a":1.0,"profile":"1.34"}"#.parse().unwrap();
+        let small = Small { request, left: String::new(), right: String::new(), at: String::new() };
+        save(folder.path(), "one", &small).unwrap();
+        save(folder.path(), "two", &small).unwrap();
+        let cases = corpus::read(folder.path()).unwrap();
+        let expected = r#"{"do":"compare","b":1,"a":1.0,"profile":"1.37"}"#;
+        assert!(cases.iter().all(|case| case.request("1.37").as_deref() == Some(expected)));
+        assert_eq!(cases.len(), 2);
+    }
+}

@@ -1,0 +1,107 @@
+//! The API server as a transcript sees it: raw answers, in which the members of field sets keep their order.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use anyhow::{Context as _, Result};
+use baton_testbed::{
+    ControlPlane, Json, definition,
+    prediction::{Method, Resource, Schema, Write},
+    raw::{Answer, Request, openapi_document},
+    workspace,
+};
+use kube::Client;
+
+use super::kinds::{Kind, Source};
+
+/// Controllers of the control plane that never touch what is written here: without the others nothing else writes.
+const CONTROLLERS: &str =
+    "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller";
+
+/// A control plane where nobody else writes to the objects, and the schemas that it serves.
+pub struct Server {
+    control_plane: ControlPlane,
+    client: Client,
+    namespace: String,
+    documents: BTreeMap<String, PathBuf>,
+}
+
+impl Server {
+    /// Starts one and installs the custom resources.
+    pub async fn start() -> Result<Self> {
+        let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+        let client = control_plane.admin().await?;
+        let namespace = control_plane.namespace("transcripts").await?;
+        let mut server = Self {
+            client,
+            namespace: namespace.name().to_owned(),
+            documents: BTreeMap::new(),
+            control_plane,
+        };
+        // It goes with the control plane.
+        namespace.keep();
+        for kind in Kind::all() {
+            match kind.source {
+                Source::OpenApi => server.fetch(kind).await?,
+                Source::Crd(file) => {
+                    definition::install(&server.control_plane, &workspace().join(file)).await?;
+                }
+            }
+        }
+        Ok(server)
+    }
+
+    /// Keeps the OpenAPI document of a kind as a file.
+    async fn fetch(&mut self, kind: &Kind) -> Result<()> {
+        let api_version = kind.api_version(kind.version);
+        if self.documents.contains_key(&api_version) {
+            return Ok(());
+        }
+        let file = openapi_document(&self.client, &api_version, self.control_plane.dir()).await?;
+        self.documents.insert(api_version, file);
+        Ok(())
+    }
+
+    /// A kind in a version, as this server serves it.
+    pub(super) fn resource(&self, kind: &Kind, version: &str) -> Resource {
+        let schema = match kind.source {
+            Source::OpenApi => {
+                let file = self.documents.get(&kind.api_version(kind.version));
+                Schema::OpenApi(file.map_or(String::new(), |path| path.display().to_string()))
+            }
+            Source::Crd(file) => Schema::Crd(Json::object().with("file", file)),
+        };
+        Resource {
+            group: kind.group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.kind.to_owned(),
+            plural: kind.plural.to_owned(),
+            namespaced: true,
+            schema,
+            has_status: kind.has_status(version),
+        }
+    }
+
+    /// The object of a name.
+    pub(super) async fn read(&self, resource: &Resource, name: &str) -> Result<Option<Json>> {
+        let path = format!("{}/{name}", resource.path(&self.namespace));
+        let reply = Request::get(&path).send(&self.client).await?;
+        if reply.code == 404 {
+            return Ok(None);
+        }
+        let text = reply.success(&format!("read {path}"))?;
+        text.parse().map(Some).with_context(|| format!("what the server has at {path}"))
+    }
+
+    /// Sends a write. The inner result is the server's answer.
+    pub(super) async fn write(&self, resource: &Resource, name: &str, write: &Write) -> Result<Answer> {
+        let (method, content_type) = write.method.on_the_wire();
+        let mut uri = write.path(resource, &self.namespace, name);
+        uri = format!("{uri}?fieldManager={}", write.manager);
+        if let Method::Apply { force } = write.method {
+            uri = format!("{uri}&force={force}");
+        }
+        let headers = vec![("content-type", content_type.to_owned())];
+        let request = Request { method, uri, headers, body: write.body.to_string() };
+        Ok(request.send(&self.client).await?.into_result())
+    }
+}
