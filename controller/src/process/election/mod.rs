@@ -320,7 +320,83 @@ impl fmt::Display for Candidacy {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        convert::Infallible,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::{Context, Poll},
+    };
+
+    use futures::{FutureExt, future::BoxFuture};
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tower::Service;
+
     use super::*;
+
+    /// An API server without a Lease, that stores what it gets; counts the writes.
+    #[derive(Clone)]
+    struct Server(Arc<AtomicUsize>);
+
+    impl Service<Request<Body>> for Server {
+        type Response = Response<Body>;
+        type Error = Infallible;
+        type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, request: Request<Body>) -> Self::Future {
+            let writes = self.0.clone();
+            async move {
+                let is_read = request.method() == Method::GET;
+                let body = request.into_body().collect_bytes().await.unwrap();
+                let mut object: Value = serde_json::from_slice(&body).unwrap_or_default();
+                let code = if is_read {
+                    object =
+                        json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404});
+                    404
+                } else {
+                    writes.fetch_add(1, Ordering::Relaxed);
+                    object["metadata"]["resourceVersion"] = json!("1");
+                    200
+                };
+                Ok(Response::builder()
+                    .status(code)
+                    .body(Body::from(object.to_string().into_bytes()))
+                    .unwrap())
+            }
+            .boxed()
+        }
+    }
+
+    async fn leader() -> (Election, Arc<AtomicUsize>) {
+        let writes = Arc::<AtomicUsize>::default();
+        let seconds = Duration::from_secs;
+        let timing = Timing::new(seconds(15), seconds(10), seconds(2)).unwrap();
+        let (namespace, lease, identity) = ("ns".to_owned(), "baton".to_owned(), "one".to_owned());
+        let candidacy = Candidacy { namespace, lease, identity, timing };
+        let client = Client::new(Server(writes.clone()), "ns");
+        let mut election = Election::stand(client, candidacy, Leadership::new(timing), Metrics::new());
+        election.won().await.unwrap();
+        (election, writes)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_lease_is_given_up_when_that_is_asked_for_and_not_when_the_election_is_dropped() {
+        let (election, writes) = leader().await;
+        election.release().await;
+        assert_eq!(writes.load(Ordering::Relaxed), 2, "it was taken and emptied");
+
+        let (election, writes) = leader().await;
+        drop(election);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(writes.load(Ordering::Relaxed), 1, "it runs out");
+    }
 
     #[test]
     fn times_that_would_let_two_lead_are_refused_with_what_to_change() {
