@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, Namespace};
+use baton_testbed::{ControlPlane, Namespace, PATIENCE, wait_for};
 use kube::{
     Api, Client,
     api::{Patch, PatchParams},
@@ -21,8 +21,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// How long a Workload may take to settle.
-const PATIENCE: Duration = Duration::from_mins(2);
 /// What nothing changes for this long after has settled.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -120,21 +118,20 @@ async fn record(
         "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": name}, "spec": spec,
     });
     workloads.patch(name, &PatchParams::apply("user"), &Patch::Apply(&workload)).await?;
-    let end = Instant::now() + PATIENCE;
     let (mut last, mut since) = (Value::Null, Instant::now());
-    loop {
+    wait_for(&format!("{name} settling as {phase}"), PATIENCE, async || {
         let now = read(client, namespace, name).await?;
-        let is_there = now["workload"]["status"]["replicaOwnership"]["phase"] == phase;
+        let status = &now["workload"]["status"];
+        let is_there = status["replicaOwnership"]["phase"] == phase;
+        let state = format!("{status:#}");
         if now != last {
             (last, since) = (now, Instant::now());
         } else if is_there && since.elapsed() >= QUIET {
-            return Ok(last);
+            return Ok(Ok(now));
         }
-        if Instant::now() >= end {
-            bail!("{name} did not settle as {phase}: {:#}", last["workload"]["status"]);
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+        Ok(Err(state))
+    })
+    .await
 }
 
 async fn read(client: &Client, namespace: &Namespace, name: &str) -> anyhow::Result<Value> {

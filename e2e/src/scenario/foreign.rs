@@ -1,10 +1,10 @@
 //! Writes that others send, such as kubectl or an autoscaler: found in the audit log, and held against what the merge core
 //! predicts, like the scenario's own.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baton_testbed::{
-    Json,
+    Json, PATIENCE, eventually,
     prediction::{Method, Verdict, Write, response},
 };
 use jiff::Timestamp;
@@ -17,7 +17,6 @@ use super::{
     predict::Done,
     scene::{Scene, failed},
     show::{self, Failure},
-    stage::{PATIENCE, PAUSE},
     step,
 };
 
@@ -167,8 +166,8 @@ impl Scene {
         let is_between = |version: u64| {
             first.is_none_or(|first| version >= first) && last.is_none_or(|last| version <= last)
         };
-        let end = Instant::now() + PATIENCE;
-        loop {
+        let what = format!("the write of version {last:?} in {}", self.title());
+        eventually(&what, async || {
             let audit = self.stage().control_plane().audit().unwrap_or_else(failed);
             let lines = audit.lines_since(self.mark).unwrap_or_else(failed);
             let mut found: Vec<_> = lines.into_iter().map(Line).collect();
@@ -180,14 +179,11 @@ impl Scene {
             let is_whole =
                 last.is_none() || last == first || found.iter().any(|line| line.resource_version() == last);
             if is_whole && found.iter().filter(|line| line.is_done()).count() >= at_least {
-                return in_order(found);
+                Ok(in_order(found))
+            } else {
+                Err(found.iter().map(Line::resource_version).collect::<Vec<_>>())
             }
-            assert!(
-                Instant::now() < end,
-                "{}: nobody is known to have written version {last:?}",
-                self.title()
-            );
-            tokio::time::sleep(PAUSE).await;
-        }
+        })
+        .await
     }
 }

@@ -6,14 +6,9 @@ use std::{
     time::Duration,
 };
 
-use baton_testbed::{Error, Json, Mark, poll, prediction::Resource, raw::Request};
+use baton_testbed::{Error, Json, Mark, PATIENCE, prediction::Resource, raw::Request, wait_for};
 
-use super::{
-    Definition, Kind, Recorded, Stage, body,
-    kinds::builtin,
-    owners, path, show,
-    stage::{PATIENCE, PAUSE},
-};
+use super::{Definition, Kind, Recorded, Stage, body, kinds::builtin, owners, path, show};
 
 /// The name of an object that isn't given another.
 const NAME: &str = "example";
@@ -212,17 +207,14 @@ impl Scene {
     }
 
     async fn until(&mut self, what: &str, is_so: impl Fn(&Json) -> bool) {
-        let probe = async || match self.read(&self.resource, &self.name).await {
-            Some(live) if is_so(&live) => Ok(()),
-            other => Err(other),
-        };
-        if let Err(live) = poll(PATIENCE, PAUSE, probe).await {
-            panic!(
-                "{}: it never comes that {what}:\n{}",
-                self.title,
-                show::yaml(&live.unwrap_or(Json::Null))
-            );
-        }
+        let what = format!("{}: {what}", self.title);
+        let came = wait_for(&what, PATIENCE, async || {
+            Ok(match self.read(&self.resource, &self.name).await {
+                Some(live) if is_so(&live) => Ok(()),
+                other => Err(show::yaml(&other.unwrap_or(Json::Null))),
+            })
+        });
+        came.await.unwrap_or_else(failed);
         self.look().await;
     }
 }

@@ -8,15 +8,14 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
-    time::Duration,
 };
 
 use baton_merge_driver::Session;
 use baton_testbed::{
-    ControlPlane, Error, Json, definition, poll,
+    ControlPlane, Error, Json, PATIENCE, definition,
     prediction::{Resource, Schema},
     raw::{Request, openapi_document},
-    workspace,
+    wait_for, workspace,
 };
 use kube::Client;
 use tempfile::NamedTempFile;
@@ -29,11 +28,6 @@ const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-con
 
 /// Baton's own definition, relative to the workspace.
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
-
-/// Longer than anything takes on a slow machine.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
-/// How long to wait before something is asked again.
-pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// What is written into the audit log.
 const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
@@ -162,14 +156,14 @@ impl Stage {
             body,
         };
         // Whether the rest is valid is no concern of the probe's: an unknown field is told before.
-        let in_use = async || match trial.clone().send(&self.client).await {
-            Ok(reply) if matches!(reply.code, 201 | 422) => Ok(()),
-            Ok(reply) => Err(reply.text),
-            Err(error) => Err(error.report()),
-        };
-        let late =
-            |state| Error::Timeout { what: format!("the definition of {name}"), limit: PATIENCE, state };
-        poll(PATIENCE, PAUSE, in_use).await.map_err(late)?;
+        wait_for(&format!("the definition of {name}"), PATIENCE, async || {
+            Ok::<_, Error>(match trial.clone().send(&self.client).await {
+                Ok(reply) if matches!(reply.code, 201 | 422) => Ok(()),
+                Ok(reply) => Err(reply.text),
+                Err(error) => Err(error.report()),
+            })
+        })
+        .await?;
         Ok(object)
     }
 }

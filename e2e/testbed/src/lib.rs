@@ -54,7 +54,7 @@ pub use metrics::Metrics;
 pub use metrics_api::MetricsApi;
 pub use namespace::Namespace;
 pub use node::Node;
-pub use poll::poll;
+pub use poll::{PATIENCE, eventually, poll, wait_for};
 pub use process::Process;
 pub use proxy::{Action, Crash, CrashPoint, CutRequest, Proxy, RequestInfo, Side};
 pub use random::Random;

@@ -12,7 +12,7 @@ use kube::{
 };
 use tokio::time::timeout;
 
-use crate::stage::PATIENCE;
+use baton_testbed::PATIENCE;
 
 /// For how long a recording goes on after what was waited for, to see what else comes.
 pub(crate) const QUIET: Duration = Duration::from_secs(2);
