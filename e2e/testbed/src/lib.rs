@@ -38,7 +38,8 @@ mod proxy;
 pub mod query;
 mod random;
 pub mod raw;
-mod replica_watch;
+mod recorder;
+mod replicas;
 pub mod units;
 mod webhook;
 
@@ -58,7 +59,8 @@ pub use poll::{PATIENCE, eventually, poll, wait_for};
 pub use process::Process;
 pub use proxy::{Action, Crash, CrashPoint, CutRequest, Proxy, RequestInfo, Side};
 pub use random::Random;
-pub use replica_watch::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
+pub use recorder::{Event, Recorder};
+pub use replicas::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
 pub use webhook::{AdmissionWebhook, Review};
 
 /// The root of the repository.

@@ -37,7 +37,7 @@ pub async fn poll<T, E>(
 /// When patience has ended, with what `probe` saw last.
 pub async fn eventually<T, E: Debug>(what: &str, probe: impl AsyncFnMut() -> Result<T, E>) -> T {
     let outcome = poll(PATIENCE, PAUSE, probe).await;
-    outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:?}"))
+    outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
 }
 
 /// As [`poll`], where an error ends it at once: until then `probe` says in the inner result what it saw instead.

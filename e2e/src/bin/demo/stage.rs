@@ -119,9 +119,12 @@ impl Stage {
         Api::namespaced(self.client.clone(), self.namespace.name())
     }
 
-    /// A recording of the Deployment.
-    pub(crate) async fn record(&self) -> anyhow::Result<Recorder> {
-        Recorder::start(&self.children(ChildKind::Deployment), NAME).await
+    /// A recording of the Deployment of this name.
+    pub(crate) async fn record(&self, name: &str) -> anyhow::Result<Recorder> {
+        let kinds = [ChildKind::Deployment.api_resource()];
+        let namespace = self.namespace.name();
+        let recorder = baton_testbed::Recorder::start(self.cluster(), namespace, &kinds, Some(name)).await?;
+        Ok(Recorder::new(recorder))
     }
 
     /// The children that are there.
