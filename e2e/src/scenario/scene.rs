@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use baton_testbed::{Error, Json, Mark, PATIENCE, prediction::Resource, raw::Request, wait_for};
+use baton_testbed::{Error, Json, Mark, PATIENCE, prediction::Resource, raw, wait_for};
 
 use super::{Definition, Kind, Recorded, Stage, body, kinds::builtin, owners, path, show};
 
@@ -150,18 +150,8 @@ impl Scene {
     /// The object as it is in the API server.
     pub(super) async fn read(&self, resource: &Resource, name: &str) -> Option<Json> {
         let path = format!("{}/{name}", resource.path(&self.namespace));
-        let reply = match Request::get(&path).send(self.stage.client()).await {
-            Ok(reply) => reply,
-            Err(error) => panic!("{}: {}", self.title, error.report()),
-        };
-        match reply.code {
-            404 => None,
-            200 => match reply.text.parse() {
-                Ok(object) => Some(object),
-                Err(error) => panic!("{}: GET {path} answers no JSON: {error}", self.title),
-            },
-            _ => panic!("{}: GET {path} answers {}: {}", self.title, reply.code, reply.text),
-        }
+        let read = raw::read(self.stage.client(), &path).await;
+        read.unwrap_or_else(|error| panic!("{}: {}", self.title, error.report()))
     }
 
     /// Looks at the subject again, and takes note of what others have done to it.

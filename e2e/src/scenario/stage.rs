@@ -13,7 +13,7 @@ use std::{
 use baton_merge_driver::Session;
 use baton_testbed::{
     ControlPlane, Error, Json, PATIENCE, definition,
-    prediction::{Resource, Schema},
+    prediction::{Done, Resource, Schema, Verdict},
     raw::{Request, openapi_document},
     wait_for, workspace,
 };
@@ -88,10 +88,16 @@ impl Stage {
         &self.tally
     }
 
-    /// Puts a question to the merge core.
-    pub(super) fn predict(&self, question: &Json) -> Result<Json, Error> {
-        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
-        core.answer(&question.to_string()).parse().map_err(Error::parse("an answer of the merge core"))
+    /// What the merge core predicts of a write, where that can be asked, and what becomes of the prediction.
+    pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Verdict)> {
+        let judged = done.and_then(Done::asked).map(|asked| {
+            let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+            let prediction = core.answer(&asked.question.to_string()).parse().unwrap_or(Json::Null);
+            let verdict = asked.judge(&prediction);
+            (prediction, verdict)
+        });
+        self.tally.add(judged.as_ref().map(|(_, verdict)| verdict));
+        judged
     }
 
     /// A kind that every API server has, or Baton's own, as this one serves it.
