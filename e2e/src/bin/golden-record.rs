@@ -5,7 +5,6 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -13,7 +12,7 @@ use anyhow::Context as _;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, Namespace, PATIENCE, wait_for};
+use baton_testbed::{ControlPlane, Namespace, PATIENCE, wait_for, workspace};
 use kube::{
     Api, Client,
     api::{Patch, PatchParams},
@@ -32,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
     let options =
         OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
     let _operator = Operator::start(&control_plane, options).await?;
-    let folder = folder();
+    let folder = workspace().join("controller/tests/golden").join(env!("CARGO_PKG_VERSION"));
     fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
     for (name, spec, phase) in cases() {
         let recorded = record(&client, &namespace, name, &spec, phase).await?;
@@ -42,11 +41,6 @@ async fn main() -> anyhow::Result<()> {
         println!("{}", path.display());
     }
     Ok(())
-}
-
-fn folder() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../controller/tests/golden");
-    root.join(env!("CARGO_PKG_VERSION"))
 }
 
 /// Name, spec, and the phase in which it has settled.

@@ -40,6 +40,7 @@ mod random;
 pub mod raw;
 mod recorder;
 mod replicas;
+mod server;
 pub mod units;
 mod webhook;
 
