@@ -1,14 +1,11 @@
 //! The commands that a page of `docs/` tells people to type, so that tests type the same. It doesn't know what they do.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::{env, fs, path::Path, process::Stdio};
 
 use baton_testbed::{
     Error,
     assets::{self, Assets, Program},
+    workspace,
 };
 use tokio::process::Command;
 
@@ -21,7 +18,7 @@ const COMMANDS: &str = "sh";
 /// # Errors
 /// When the page can't be read, or has no such heading with commands.
 pub fn commands(page: &str, heading: &str) -> Result<Vec<String>, Error> {
-    let path = root().join(page);
+    let path = workspace().join(page);
     let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
     let blocks = blocks(&text, heading);
     if blocks.is_empty() {
@@ -61,7 +58,7 @@ fn blocks(text: &str, heading: &str) -> Vec<String> {
 /// # Errors
 /// When a command fails, with all that was written up to then.
 pub async fn run(kubeconfig: &Path, commands: &str) -> Result<String, Error> {
-    run_in(&root(), kubeconfig, commands).await
+    run_in(workspace(), kubeconfig, commands).await
 }
 
 /// As [`run`], in another folder: that of another version of this repository.
@@ -91,10 +88,6 @@ pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<
         status: output.status,
         output: format!("{told}{failed}"),
     })
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// Where programs are looked for: ours first.

@@ -12,6 +12,7 @@ use std::{
 use baton_testbed::{
     AuditEntry, Error,
     audit::{ObjectRef, Status, User},
+    workspace,
 };
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 use serde::Deserialize;
@@ -84,7 +85,7 @@ impl Permission {
 /// # Errors
 /// When the file can't be read, or isn't a role.
 pub fn granted(manifest: &str) -> Result<Vec<Permission>, Error> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests").join(manifest);
+    let path = workspace().join("manifests").join(manifest);
     let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
     // A Role differs in nothing that matters here.
     let text = text.replace("kind: Role\n", "kind: ClusterRole\n");

@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use baton_testbed::workspace;
 use clap::Parser;
 
 /// The files below `manifests/` whose copies are in the chart.
@@ -35,7 +36,7 @@ struct Cli {
 
 fn main() -> anyhow::Result<()> {
     let Cli { check } = Cli::parse();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = workspace();
     let folder = root.join(COPIES);
     let mut copies = Vec::new();
     for source in SOURCES {

@@ -5,15 +5,14 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, Namespace};
+use baton_testbed::{ControlPlane, Namespace, PATIENCE, wait_for, workspace};
 use kube::{
     Api, Client,
     api::{Patch, PatchParams},
@@ -21,8 +20,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// How long a Workload may take to settle.
-const PATIENCE: Duration = Duration::from_mins(2);
 /// What nothing changes for this long after has settled.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -34,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
     let options =
         OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
     let _operator = Operator::start(&control_plane, options).await?;
-    let folder = folder();
+    let folder = workspace().join("controller/tests/golden").join(env!("CARGO_PKG_VERSION"));
     fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
     for (name, spec, phase) in cases() {
         let recorded = record(&client, &namespace, name, &spec, phase).await?;
@@ -44,11 +41,6 @@ async fn main() -> anyhow::Result<()> {
         println!("{}", path.display());
     }
     Ok(())
-}
-
-fn folder() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../controller/tests/golden");
-    root.join(env!("CARGO_PKG_VERSION"))
 }
 
 /// Name, spec, and the phase in which it has settled.
@@ -120,21 +112,20 @@ async fn record(
         "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": name}, "spec": spec,
     });
     workloads.patch(name, &PatchParams::apply("user"), &Patch::Apply(&workload)).await?;
-    let end = Instant::now() + PATIENCE;
     let (mut last, mut since) = (Value::Null, Instant::now());
-    loop {
+    wait_for(&format!("{name} settling as {phase}"), PATIENCE, async || {
         let now = read(client, namespace, name).await?;
-        let is_there = now["workload"]["status"]["replicaOwnership"]["phase"] == phase;
+        let status = &now["workload"]["status"];
+        let is_there = status["replicaOwnership"]["phase"] == phase;
+        let state = format!("{status:#}");
         if now != last {
             (last, since) = (now, Instant::now());
         } else if is_there && since.elapsed() >= QUIET {
-            return Ok(last);
+            return Ok(Ok(now));
         }
-        if Instant::now() >= end {
-            bail!("{name} did not settle as {phase}: {:#}", last["workload"]["status"]);
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+        Ok(Err(state))
+    })
+    .await
 }
 
 async fn read(client: &Client, namespace: &Namespace, name: &str) -> anyhow::Result<Value> {

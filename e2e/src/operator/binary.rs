@@ -3,12 +3,12 @@
 use std::{
     env,
     io::{IsTerminal as _, stderr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     sync::{Mutex, PoisonError},
 };
 
-use baton_testbed::{Error, process};
+use baton_testbed::{Error, process, workspace};
 use serde::Deserialize;
 
 /// The binary's name, and that of its target.
@@ -46,7 +46,7 @@ pub(super) fn find() -> Result<PathBuf, Error> {
 /// `cargo test` has built the operator's library, but not its binary: cargo does that only for tests of its own package.
 /// `--workspace` makes cargo choose the same features as that build did, so that nearly nothing is left to do.
 fn build() -> Result<PathBuf, Error> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let root = workspace();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command.current_dir(root).args(["build", "--workspace", "--bin", NAME, "--message-format=json"]);

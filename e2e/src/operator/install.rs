@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use baton_testbed::{ControlPlane, Error, definition};
+use baton_testbed::{ControlPlane, Error, definition, workspace};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{Patch, PatchParams},
@@ -75,7 +75,7 @@ async fn install_manifests(url: &str, client: &Client) -> Result<(), Error> {
 
 /// The objects in `manifests/crd` and `manifests/rbac`, in the order of the files' names.
 fn manifests() -> Result<Vec<Value>, Error> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests");
+    let root = workspace().join("manifests");
     let mut objects = Vec::new();
     for folder in [root.join("crd"), root.join("rbac")] {
         for path in yaml_files(&folder)? {

@@ -10,19 +10,15 @@ use std::{
     path::Path,
     process::{Command, ExitStatus},
     sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use baton_testbed::{ControlPlane, Error, Metrics, Process, cpu_time, net};
+use baton_testbed::{ControlPlane, Error, Metrics, PATIENCE, Process, cpu_time, net, wait_for};
 
 use self::mismatches::MismatchCheck;
 
-/// How long the operator may take until it is ready.
-const READY: Duration = Duration::from_mins(1);
 /// How long it may take to shut down once it was asked to.
 const STOPPED: Duration = Duration::from_secs(30);
-/// How often it is asked whether it is ready.
-const POLL: Duration = Duration::from_millis(50);
 /// How often another health port is tried because another program took the last one.
 const ATTEMPTS: usize = 5;
 
@@ -193,18 +189,9 @@ impl Operator {
     /// When it has predicted wrongly, unless that was expected.
     pub async fn stop(&self) -> Result<ExitStatus, Error> {
         self.process.terminate()?;
-        let end = Instant::now() + STOPPED;
-        loop {
-            if let Some(status) = self.process.status() {
-                self.mismatches.run();
-                return Ok(status);
-            }
-            if Instant::now() >= end {
-                let what = format!("{} ending after SIGTERM", self.process.name());
-                return Err(Error::Timeout { what, limit: STOPPED, state: self.process.log_tail(30) });
-            }
-            tokio::time::sleep(POLL).await;
-        }
+        let what = format!("{} ending after SIGTERM", self.process.name());
+        let ended = async || Ok(self.process.status().ok_or_else(|| self.process.log_tail(30)));
+        wait_for(&what, STOPPED, ended).await.inspect(|_| self.mismatches.run())
     }
 
     /// Ends it by SIGKILL, as a node that fails does.
@@ -220,26 +207,15 @@ impl Operator {
     }
 
     async fn wait_until_ready(&self) -> Result<(), Error> {
-        let end = Instant::now() + READY;
-        loop {
+        let what = format!("{} being ready at http://{}/readyz", self.process.name(), self.health);
+        wait_for(&what, PATIENCE, async || {
             self.process.check()?;
-            let health = self.health;
-            let status = tokio::task::spawn_blocking(move || net::http_status(health, "/readyz")).await;
-            let status = status.ok().flatten();
-            if status == Some(200) {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                let what = format!("{} being ready at http://{health}/readyz", self.process.name());
-                let log = self.process.log_tail(30);
-                let state = status.map_or_else(
-                    || format!("nothing answers; its log:\n{log}"),
-                    |code| format!("the answer is {code}; its log:\n{log}"),
-                );
-                return Err(Error::Timeout { what, limit: READY, state });
-            }
-            tokio::time::sleep(POLL).await;
-        }
+            Ok(match self.readiness().await {
+                Some((200, _)) => Ok(()),
+                other => Err(format!("the response is {other:?}; its log:\n{}", self.process.log_tail(30))),
+            })
+        })
+        .await
     }
 }
 

@@ -3,12 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use baton_testbed::{ControlPlane, Error, assets::Program, cpu_time};
+use baton_testbed::{ControlPlane, Error, assets::Program, cpu_time, wait_for};
 
 use crate::Operator;
 
-/// How often the operator's metrics are looked at, here and while nothing happens.
-const POLL: Duration = Duration::from_millis(25);
 /// What a resync leaves behind, such as garbage that is collected, is done in this time.
 const AFTERMATH: Duration = Duration::from_secs(1);
 /// How long an operator does nothing until it is taken for settled.
@@ -159,18 +157,11 @@ impl<'a> Meter<'a> {
     }
 
     async fn poll_until(&self, what: &str, mut holds: impl FnMut(u64) -> bool) -> Result<(), Error> {
-        let end = Instant::now() + LIMIT;
-        loop {
+        wait_for(what, LIMIT, async || {
             self.operator.process().check()?;
             let passes = self.passes().await?;
-            if holds(passes) {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                let state = format!("{passes} passes have ended");
-                return Err(Error::Timeout { what: what.to_owned(), limit: LIMIT, state });
-            }
-            tokio::time::sleep(POLL).await;
-        }
+            Ok(if holds(passes) { Ok(()) } else { Err(format!("{passes} passes have ended")) })
+        })
+        .await
     }
 }

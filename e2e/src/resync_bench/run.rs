@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_crd::Workload;
-use baton_testbed::{ControlPlane, Error};
+use baton_testbed::{ControlPlane, Error, wait_for};
 use kube::Api;
 
 use super::{
@@ -15,8 +15,8 @@ use crate::{Operator, OperatorOptions};
 
 /// How long the Workloads may take until all are ready.
 const READY: Duration = Duration::from_mins(20);
-/// How often that is looked at.
-const POLL: Duration = Duration::from_secs(1);
+/// How long to wait before all of them are listed again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is measured twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,18 +120,15 @@ async fn measure(
 }
 
 async fn until_ready(workloads: &Api<Workload>, count: u32, say: impl Fn(&str)) -> Result<(), Error> {
-    let (end, count) = (Instant::now() + READY, count as usize);
-    loop {
+    wait_for("every Workload being ready", READY, async || {
         let ready = workloads::ready(workloads).await?;
-        if ready == count {
-            return Ok(());
+        if ready == count as usize {
+            return Ok(Ok(()));
         }
         let state = format!("{ready} of {count} Workloads are ready");
-        if Instant::now() >= end {
-            let what = "every Workload being ready".to_owned();
-            return Err(Error::Timeout { what, limit: READY, state });
-        }
         say(&state);
-        tokio::time::sleep(POLL).await;
-    }
+        tokio::time::sleep(PAUSE).await;
+        Ok(Err(state))
+    })
+    .await
 }

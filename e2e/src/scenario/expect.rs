@@ -15,26 +15,24 @@ impl Scene {
     pub fn expect(&self, path: &str, value: &str) {
         let wanted = body::parse_value(value);
         let found = self.at(path);
-        assert!(
-            found.is_some_and(|found| found.same_value(&wanted)),
-            "{}: expected is {wanted} at {path}, and there is {}\n{}",
-            self.title(),
-            found.map_or("nothing".to_owned(), Json::to_string),
-            self.shown()
-        );
+        self.assert(found.is_some_and(|found| found.same_value(&wanted)), || {
+            format!(
+                "expected is {wanted} at {path}, and there is {}",
+                found.map_or("nothing".to_owned(), Json::to_string)
+            )
+        });
     }
 
     /// Expects nothing at a path; at the empty path, no object.
     #[track_caller]
     pub fn expect_absent(&self, path: &str) {
         let found = self.at(path);
-        assert!(
-            found.is_none(),
-            "{}: expected is nothing at {path}, and there is {}\n{}",
-            self.title(),
-            found.map_or(String::new(), Json::to_string),
-            self.shown()
-        );
+        self.assert(found.is_none(), || {
+            format!(
+                "expected is nothing at {path}, and there is {}",
+                found.map_or(String::new(), Json::to_string)
+            )
+        });
     }
 
     /// Expects that this manager, and nobody else, owns a path: `kubectl (Apply)`, `hpa (Update scale)`.
@@ -56,12 +54,9 @@ impl Scene {
         let owning = owners.iter().filter(|owner| owner.owns(path));
         let found = sorted(owning.map(|owner| owner.name.as_str()));
         let wanted = sorted(managers.iter().copied());
-        assert!(
-            found == wanted,
-            "{}: expected is that {path} is owned by {wanted:?}, and it is by {found:?}\n{}",
-            self.title(),
-            self.shown()
-        );
+        self.assert(found == wanted, || {
+            format!("expected is that {path} is owned by {wanted:?}, and it is by {found:?}")
+        });
     }
 
     /// Expects exactly these field managers, in any order.
@@ -69,24 +64,18 @@ impl Scene {
     pub fn expect_managers(&self, managers: &[&str]) {
         let owners = self.managers();
         let (found, wanted) = (sorted(owners.iter().map(String::as_str)), sorted(managers.iter().copied()));
-        assert!(
-            found == wanted,
-            "{}: expected are the field managers {wanted:?}, and there are {found:?}\n{}",
-            self.title(),
-            self.shown()
-        );
+        self.assert(found == wanted, || {
+            format!("expected are the field managers {wanted:?}, and there are {found:?}")
+        });
     }
 
     /// Expects exactly these field managers, in the order of `managedFields`.
     #[track_caller]
     pub fn expect_managers_in_order(&self, managers: &[&str]) {
         let found = self.managers();
-        assert!(
-            found == managers,
-            "{}: expected are the field managers {managers:?}, and there are {found:?}\n{}",
-            self.title(),
-            self.shown()
-        );
+        self.assert(found == managers, || {
+            format!("expected are the field managers {managers:?}, and there are {found:?}")
+        });
     }
 
     /// Expects that a manager owns exactly these paths, in any order.
@@ -96,12 +85,14 @@ impl Scene {
         let owner = owners.iter().find(|owner| owner.name == manager);
         let found = sorted(owner.iter().flat_map(|owner| &owner.paths).map(String::as_str));
         let wanted = sorted(paths.iter().copied());
-        assert!(
-            found == wanted,
-            "{}: expected is that {manager} owns {wanted:?}, and it owns {found:?}\n{}",
-            self.title(),
-            self.shown()
-        );
+        self.assert(found == wanted, || {
+            format!("expected is that {manager} owns {wanted:?}, and it owns {found:?}")
+        });
+    }
+
+    #[track_caller]
+    fn assert(&self, holds: bool, problem: impl FnOnce() -> String) {
+        assert!(holds, "{}: {}\n{}", self.title(), problem(), self.shown());
     }
 
     /// The field managers of the subject, in the order of its `managedFields`.

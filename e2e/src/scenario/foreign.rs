@@ -1,11 +1,11 @@
 //! Writes that others send, such as kubectl or an autoscaler: found in the audit log, and held against what the merge core
 //! predicts, like the scenario's own.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baton_testbed::{
-    Json,
-    prediction::{Method, Verdict, Write, response},
+    Json, PATIENCE, eventually,
+    prediction::{Done, Verdict, Write, response},
 };
 use jiff::Timestamp;
 use kube::core::Status;
@@ -14,10 +14,8 @@ use super::{
     Recorded,
     line::{Line, in_order, resource_version},
     manager::Manager,
-    predict::Done,
     scene::{Scene, failed},
     show::{self, Failure},
-    stage::{PATIENCE, PAUSE},
     step,
 };
 
@@ -98,7 +96,7 @@ impl Scene {
                 (Some(live), Ok(Some(object))) => {
                     self.hold(by, &sent, line.write(live.as_ref()), live.as_ref(), Ok(object));
                 }
-                _ => self.stage().tally().add(None),
+                _ => drop(self.stage().predict(None)),
             }
             if let (Ok(object), false) = (outcome, sent.dry_run) {
                 live = object.map(Some);
@@ -115,25 +113,14 @@ impl Scene {
         before: Option<&Json>,
         outcome: Result<&Json, &Status>,
     ) {
-        let Some(write) = write else {
-            self.stage().tally().add(None);
-            return;
-        };
-        let done = Done {
-            resource: self.resource(),
-            write: &write,
-            before: if write.method == Method::Create { None } else { before },
-            outcome,
-            began: sent.began,
-            dry_run: sent.dry_run,
-        };
-        let predicted = done.predict(self.stage()).unwrap_or_else(failed);
-        let verdict = predicted.as_ref().map(|predicted| &predicted.verdict);
-        self.stage().tally().add(verdict);
+        let (began, dry_run, resource) = (sent.began, sent.dry_run, self.resource());
+        let done = write.as_ref().map(|write| Done { resource, write, before, outcome, began, dry_run });
+        let predicted = self.stage().predict(done.as_ref());
+        let Some(write) = write else { return };
         let manager = Manager::Named(write.manager.clone());
         let what = step::told(write.method, &manager, write.subresource);
         let sentence = by.map_or_else(|| what.clone(), |by| format!("{by}: {what}"));
-        if let Some(Verdict::Mismatch(difference)) = verdict {
+        if let Some((prediction, Verdict::Mismatch(difference))) = &predicted {
             let refusal = outcome.err().map(response::refused);
             let failure = Failure {
                 scenario: self.title(),
@@ -142,7 +129,7 @@ impl Scene {
                 live: before.unwrap_or(&Json::Null),
                 request: &write.body,
                 uri: sent.uri,
-                prediction: predicted.as_ref().map_or(&Json::Null, |predicted| &predicted.prediction),
+                prediction,
                 answer: outcome.ok().or(refusal.as_ref()).unwrap_or(&Json::Null),
                 code: outcome.err().map_or(200, |status| status.code),
             };
@@ -167,8 +154,8 @@ impl Scene {
         let is_between = |version: u64| {
             first.is_none_or(|first| version >= first) && last.is_none_or(|last| version <= last)
         };
-        let end = Instant::now() + PATIENCE;
-        loop {
+        let what = format!("the write of version {last:?} in {}", self.title());
+        eventually(&what, async || {
             let audit = self.stage().control_plane().audit().unwrap_or_else(failed);
             let lines = audit.lines_since(self.mark).unwrap_or_else(failed);
             let mut found: Vec<_> = lines.into_iter().map(Line).collect();
@@ -180,14 +167,11 @@ impl Scene {
             let is_whole =
                 last.is_none() || last == first || found.iter().any(|line| line.resource_version() == last);
             if is_whole && found.iter().filter(|line| line.is_done()).count() >= at_least {
-                return in_order(found);
+                Ok(in_order(found))
+            } else {
+                Err(found.iter().map(Line::resource_version).collect::<Vec<_>>())
             }
-            assert!(
-                Instant::now() < end,
-                "{}: nobody is known to have written version {last:?}",
-                self.title()
-            );
-            tokio::time::sleep(PAUSE).await;
-        }
+        })
+        .await
     }
 }

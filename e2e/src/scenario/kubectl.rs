@@ -1,22 +1,14 @@
 //! kubectl in a scenario: what it writes is predicted, too.
 
-use std::{
-    future::IntoFuture,
-    pin::Pin,
-    time::{Duration, Instant},
-};
+use std::{future::IntoFuture, pin::Pin};
 
-use baton_testbed::{AuditEntry, Json, Mark, Output};
+use baton_testbed::{AuditEntry, Json, Mark, Output, eventually};
 
 use super::{
     body,
     scene::{Scene, failed},
     show,
-    stage::PAUSE,
 };
-
-/// How long the line of a request that was answered may keep one waiting.
-const LATE: Duration = Duration::from_secs(10);
 
 /// A call of kubectl that hasn't run yet. Awaiting it runs it.
 #[must_use = "kubectl does nothing until it is awaited"]
@@ -102,19 +94,11 @@ impl Kubectl<'_> {
 impl Scene {
     /// Expects these requests about the subject since a mark, and no others. The log may be a moment behind.
     async fn expect_requests(&self, since: Mark, verbs: &[&str]) {
-        let end = Instant::now() + LATE;
-        loop {
+        eventually(&format!("the requests {verbs:?} in {}", self.title()), async || {
             let found = self.requests_since(since);
-            if found == verbs {
-                return;
-            }
-            assert!(
-                Instant::now() < end,
-                "{}: expected are the requests {verbs:?}, and there are {found:?}",
-                self.title()
-            );
-            tokio::time::sleep(PAUSE).await;
-        }
+            if found == verbs { Ok(()) } else { Err(found) }
+        })
+        .await;
     }
 
     /// The verbs of the requests about the subject since a mark, in their order.

@@ -49,7 +49,6 @@ mod line;
 mod manager;
 mod owners;
 mod path;
-mod predict;
 mod promise;
 mod race;
 mod record;

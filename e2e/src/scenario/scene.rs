@@ -6,14 +6,9 @@ use std::{
     time::Duration,
 };
 
-use baton_testbed::{Error, Json, Mark, poll, prediction::Resource, raw::Request};
+use baton_testbed::{Error, Json, Mark, PATIENCE, prediction::Resource, raw, wait_for};
 
-use super::{
-    Definition, Kind, Recorded, Stage, body,
-    kinds::builtin,
-    owners, path, show,
-    stage::{PATIENCE, PAUSE},
-};
+use super::{Definition, Kind, Recorded, Stage, body, kinds::builtin, owners, path, show};
 
 /// The name of an object that isn't given another.
 const NAME: &str = "example";
@@ -155,18 +150,8 @@ impl Scene {
     /// The object as it is in the API server.
     pub(super) async fn read(&self, resource: &Resource, name: &str) -> Option<Json> {
         let path = format!("{}/{name}", resource.path(&self.namespace));
-        let reply = match Request::get(&path).send(self.stage.client()).await {
-            Ok(reply) => reply,
-            Err(error) => panic!("{}: {}", self.title, error.report()),
-        };
-        match reply.code {
-            404 => None,
-            200 => match reply.text.parse() {
-                Ok(object) => Some(object),
-                Err(error) => panic!("{}: GET {path} answers no JSON: {error}", self.title),
-            },
-            _ => panic!("{}: GET {path} answers {}: {}", self.title, reply.code, reply.text),
-        }
+        let read = raw::read(self.stage.client(), &path).await;
+        read.unwrap_or_else(|error| panic!("{}: {}", self.title, error.report()))
     }
 
     /// Looks at the subject again, and takes note of what others have done to it.
@@ -212,17 +197,14 @@ impl Scene {
     }
 
     async fn until(&mut self, what: &str, is_so: impl Fn(&Json) -> bool) {
-        let probe = async || match self.read(&self.resource, &self.name).await {
-            Some(live) if is_so(&live) => Ok(()),
-            other => Err(other),
-        };
-        if let Err(live) = poll(PATIENCE, PAUSE, probe).await {
-            panic!(
-                "{}: it never comes that {what}:\n{}",
-                self.title,
-                show::yaml(&live.unwrap_or(Json::Null))
-            );
-        }
+        let what = format!("{}: {what}", self.title);
+        let came = wait_for(&what, PATIENCE, async || {
+            Ok(match self.read(&self.resource, &self.name).await {
+                Some(live) if is_so(&live) => Ok(()),
+                other => Err(show::yaml(&other.unwrap_or(Json::Null))),
+            })
+        });
+        came.await.unwrap_or_else(failed);
         self.look().await;
     }
 }

@@ -8,15 +8,14 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
-    time::Duration,
 };
 
 use baton_merge_driver::Session;
 use baton_testbed::{
-    ControlPlane, Error, Json, definition, poll,
-    prediction::{Resource, Schema},
+    ControlPlane, Error, Json, PATIENCE, definition,
+    prediction::{Done, Resource, Schema, Verdict},
     raw::{Request, openapi_document},
-    workspace,
+    wait_for, workspace,
 };
 use kube::Client;
 use tempfile::NamedTempFile;
@@ -29,11 +28,6 @@ const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-con
 
 /// Baton's own definition, relative to the workspace.
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
-
-/// Longer than anything takes on a slow machine.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
-/// How long to wait before something is asked again.
-pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// What is written into the audit log.
 const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
@@ -94,10 +88,16 @@ impl Stage {
         &self.tally
     }
 
-    /// Puts a question to the merge core.
-    pub(super) fn predict(&self, question: &Json) -> Result<Json, Error> {
-        let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
-        core.answer(&question.to_string()).parse().map_err(Error::parse("an answer of the merge core"))
+    /// What the merge core predicts of a write, where that can be asked, and what becomes of the prediction.
+    pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Verdict)> {
+        let judged = done.and_then(Done::asked).map(|asked| {
+            let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+            let prediction = core.answer(&asked.question.to_string()).parse().unwrap_or(Json::Null);
+            let verdict = asked.judge(&prediction);
+            (prediction, verdict)
+        });
+        self.tally.add(judged.as_ref().map(|(_, verdict)| verdict));
+        judged
     }
 
     /// A kind that every API server has, or Baton's own, as this one serves it.
@@ -162,14 +162,14 @@ impl Stage {
             body,
         };
         // Whether the rest is valid is no concern of the probe's: an unknown field is told before.
-        let in_use = async || match trial.clone().send(&self.client).await {
-            Ok(reply) if matches!(reply.code, 201 | 422) => Ok(()),
-            Ok(reply) => Err(reply.text),
-            Err(error) => Err(error.report()),
-        };
-        let late =
-            |state| Error::Timeout { what: format!("the definition of {name}"), limit: PATIENCE, state };
-        poll(PATIENCE, PAUSE, in_use).await.map_err(late)?;
+        wait_for(&format!("the definition of {name}"), PATIENCE, async || {
+            Ok::<_, Error>(match trial.clone().send(&self.client).await {
+                Ok(reply) if matches!(reply.code, 201 | 422) => Ok(()),
+                Ok(reply) => Err(reply.text),
+                Err(error) => Err(error.report()),
+            })
+        })
+        .await?;
         Ok(object)
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, future::IntoFuture, pin::Pin};
 
 use baton_testbed::{
     Json,
-    prediction::{Method, Resource, Verdict, Write, response},
+    prediction::{Done, Method, Resource, Verdict, Write, response},
     query,
     raw::{Answer, Reply, Request},
 };
@@ -14,7 +14,6 @@ use super::{
     answered::{Answered, Expected},
     body,
     manager::Manager,
-    predict::{Done, Predicted},
     record::Recorded,
     scene::Scene,
     show::{self, Failure},
@@ -235,27 +234,19 @@ impl<'s> Step<'s> {
             Ok(_) if self.dry_run => Ok(&answered.body),
             Ok(_) => Ok(after.as_ref().unwrap_or(&Json::Null)),
         };
-        // A creation begins with nothing, even where it then finds the object there.
-        let creates = self.kind_of_write == KindOfWrite::Merge(Method::Create);
-        let live = if creates { None } else { before.as_ref() };
         let managed = outcome.map(|object| without(object, &self.added));
         let outcome = managed.as_ref().map_err(|status| *status);
-        let done = write.as_ref().map(|write| Done {
+        // Of what isn't even JSON nothing can be asked.
+        let is_json = self.verbatim.as_deref().is_none_or(body::is_yaml);
+        let done = write.as_ref().filter(|_| is_json).map(|write| Done {
             resource: &self.resource,
             write,
-            before: live,
+            before: before.as_ref(),
             outcome,
             began,
             dry_run: self.dry_run,
         });
-        let is_json = self.verbatim.as_deref().is_none_or(body::is_yaml);
-        let predicted =
-            match done.filter(|_| is_json).map(|done| done.predict(self.scene.stage())).transpose() {
-                Ok(predicted) => predicted.flatten(),
-                Err(error) => panic!("{sentence}: {}", error.report()),
-            };
-        let verdict = predicted.as_ref().map(|predicted| &predicted.verdict);
-        self.scene.stage().tally().add(verdict);
+        let predicted = self.scene.stage().predict(done.as_ref());
         let problems = self.problems(&reply, &answered, before.as_ref(), after.as_ref(), predicted.as_ref());
         if !problems.is_empty() {
             let (live, shown) =
@@ -267,7 +258,7 @@ impl<'s> Step<'s> {
                 live: &live,
                 request: &self.body,
                 uri: &request.uri,
-                prediction: predicted.as_ref().map_or(&Json::Null, |predicted| &predicted.prediction),
+                prediction: predicted.as_ref().map_or(&Json::Null, |(prediction, _)| prediction),
                 answer: &shown,
                 code: answered.code,
             };
@@ -303,7 +294,7 @@ impl<'s> Step<'s> {
         answered: &Answered,
         before: Option<&Json>,
         after: Option<&Json>,
-        predicted: Option<&Predicted>,
+        predicted: Option<&(Json, Verdict)>,
     ) -> Vec<String> {
         let mut problems = Vec::new();
         problems.extend(self.expected.unmet(answered, before, after));
@@ -320,7 +311,7 @@ impl<'s> Step<'s> {
                 if is_done { "a dry run" } else { "refused" }
             ));
         }
-        if let Some(Predicted { verdict: Verdict::Mismatch(difference), .. }) = predicted {
+        if let Some((_, Verdict::Mismatch(difference))) = predicted {
             problems.push(format!("predicted wrongly: {difference}"));
         }
         problems

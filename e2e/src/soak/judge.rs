@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::seen::{Holder, Limits, Scaling, Seen, Sighting, Wish};
+use baton_testbed::Holder;
+
+use super::seen::{Limits, Scaling, Seen, Sighting, Wish};
 
 /// For how long an autoscaler may still act on limits that have changed, or after it was deleted. Its controller reads them
 /// from a cache and asks for metrics; and where somebody else wrote in between, it reads the number again and writes its
@@ -84,9 +86,9 @@ pub fn unrest(sightings: &[Sighting], wanted: i32) -> Option<String> {
     }
     let autoscaler = case.autoscalers.iter().find(|one| one.until.is_none());
     let expected = match (wish.fixed(), autoscaler) {
-        (Some(number), None) if *holders == [Holder::Baton] => number,
+        (Some(number), None) if *holders == [baton()] => number,
         (Some(_), None) => return Some("Baton should hold the number, alone".to_owned()),
-        (None, _) if holders.contains(&Holder::Baton) => {
+        (None, _) if holders.contains(&baton()) => {
             return Some("Baton should have let the number go".to_owned());
         }
         (None, Some(autoscaler)) => wanted.clamp(autoscaler.limits.min, autoscaler.limits.max),
@@ -183,7 +185,7 @@ impl Case {
         let change = old.map_or(format!("created with {new}"), |old| format!("changed from {old} to {new}"));
         let wrong = |wrong| Ruling { margin: None, wrong: Some(wrong) };
         match holders {
-            [Holder::Baton] => {
+            [holder] if *holder == baton() => {
                 tally.set += u32::from(old.is_some());
                 let numbers = self.numbers_for_baton(old.is_none());
                 let allowed = numbers.contains(&new);
@@ -192,7 +194,7 @@ impl Case {
                     wrong: (!allowed).then(|| format!("{change} by Baton, and the spec said {numbers:?}")),
                 }
             }
-            [Holder::Scale(_)] => {
+            [holder] if scales(holder) => {
                 tally.scaled_up += u32::from(old.is_some_and(|old| old < new));
                 tally.scaled_down += u32::from(old.is_some_and(|old| old > new));
                 let able = self.autoscalers.iter().filter(|one| one.until.is_none_or(|end| at <= end + LATE));
@@ -232,13 +234,20 @@ struct Ruling {
     wrong: Option<String>,
 }
 
+fn baton() -> Holder {
+    Holder::apply("baton")
+}
+
+fn scales(holder: &Holder) -> bool {
+    holder.subresource.as_deref() == Some("scale")
+}
+
 /// Counts who came to hold a number.
 fn count_hands(before: &[Holder], now: &[Holder], tally: &mut Tally) {
-    let scales = |holders: &[Holder]| holders.iter().any(|one| matches!(one, Holder::Scale(_)));
-    let came = |holder| !before.contains(holder) && now.contains(holder);
-    tally.begun += u32::from(came(&Holder::Temporary));
-    tally.completed += u32::from(!scales(before) && scales(now));
-    tally.taken_back += u32::from(came(&Holder::Baton) && !before.is_empty());
+    let came = |holder: &Holder| !before.contains(holder) && now.contains(holder);
+    tally.begun += u32::from(came(&Holder::apply("handover-to-hpa")));
+    tally.completed += u32::from(!before.iter().any(scales) && now.iter().any(scales));
+    tally.taken_back += u32::from(came(&baton()) && !before.is_empty());
 }
 
 #[cfg(test)]
@@ -248,6 +257,10 @@ mod tests {
     const HPA: &str = "kube-controller-manager";
     const WISHED: Limits = Limits { min: 2, max: 8 };
 
+    fn temporary() -> Holder {
+        Holder::apply("handover-to-hpa")
+    }
+
     /// What is seen of one Workload, a write each second.
     #[derive(Default)]
     struct Story(Vec<Sighting>);
@@ -255,7 +268,7 @@ mod tests {
     impl Story {
         /// A Workload that has three replicas, which Baton has set and reported on.
         fn with_three() -> Self {
-            Self::default().spec(1, Some(3), Scaling::Nobody, 0).number(3, &[Holder::Baton]).spec(
+            Self::default().spec(1, Some(3), Scaling::Nobody, 0).number(3, &[baton()]).spec(
                 1,
                 Some(3),
                 Scaling::Nobody,
@@ -268,11 +281,11 @@ mod tests {
             let own = Scaling::Own(WISHED);
             Self::with_three()
                 .spec(2, Some(3), own, 1)
-                .number(3, &[Holder::Temporary, Holder::Baton])
-                .number(3, &[Holder::Temporary])
+                .number(3, &[temporary(), baton()])
+                .number(3, &[temporary()])
                 .autoscaler("web", WISHED)
                 .spec(2, Some(3), own, 2)
-                .number(6, &[Holder::Scale(HPA.to_owned())])
+                .number(6, &[Holder::scale(HPA)])
         }
 
         fn then(mut self, seen: Seen) -> Self {
@@ -291,7 +304,7 @@ mod tests {
         }
 
         fn scaled(self, replicas: i32) -> Self {
-            self.number(replicas, &[Holder::Scale(HPA.to_owned())])
+            self.number(replicas, &[Holder::scale(HPA)])
         }
 
         fn autoscaler(self, name: &str, limits: Limits) -> Self {
@@ -315,14 +328,14 @@ mod tests {
 
     #[test]
     fn a_handover_and_the_way_back_are_lawful_and_counted() {
-        let both = [Holder::Scale(HPA.to_owned()), Holder::Baton];
+        let both = [Holder::scale(HPA), baton()];
         let story = Story::handed_over()
             .scaled(4)
             .spec(3, Some(5), Scaling::Nobody, 2)
             .no_autoscaler("web")
             .number(4, &both)
-            .number(4, &[Holder::Baton])
-            .number(5, &[Holder::Baton]);
+            .number(4, &[baton()])
+            .number(5, &[baton()]);
         let expected = Tally {
             values: 4,
             set: 1,
@@ -353,18 +366,18 @@ mod tests {
                 observed,
             )
         };
-        assert_eq!(edits(1).number(7, &[Holder::Baton]).number(4, &[Holder::Baton]).tally().set, 2);
+        assert_eq!(edits(1).number(7, &[baton()]).number(4, &[baton()]).tally().set, 2);
         assert_eq!(
-            edits(3).number(7, &[Holder::Baton]).violations(),
+            edits(3).number(7, &[baton()]).violations(),
             ["changed from 3 to 7 by Baton, and the spec said [4]"]
         );
-        let autoscaled = Story::handed_over().number(3, &[Holder::Baton]);
+        let autoscaled = Story::handed_over().number(3, &[baton()]);
         assert_eq!(autoscaled.violations(), ["changed from 6 to 3 by Baton, and the spec said []"]);
     }
 
     #[test]
     fn less_than_anybody_wanted_is_a_margin_below_zero() {
-        let story = Story::with_three().number(2, &[Holder::Baton]);
+        let story = Story::with_three().number(2, &[baton()]);
         let judgement = judge(&story.0);
         assert_eq!(judgement.tally.lowest_margin, Some(-1));
         assert_eq!(judgement.violations.len(), 1);
@@ -389,14 +402,11 @@ mod tests {
     #[test]
     fn nobody_else_may_change_the_number() {
         for (holders, expected) in [
-            (vec![Holder::Temporary], "changed from 3 to 4 by handover-to-hpa, whom nobody asked to"),
+            (vec![temporary()], "changed from 3 to 4 by handover-to-hpa (Apply), whom nobody asked to"),
+            (vec![Holder::apply("kubectl")], "changed from 3 to 4 by kubectl (Apply), whom nobody asked to"),
             (
-                vec![Holder::Other("kubectl".to_owned())],
-                "changed from 3 to 4 by kubectl, whom nobody asked to",
-            ),
-            (
-                vec![Holder::Baton, Holder::Temporary],
-                "changed from 3 to 4, and it can't be told by whom: baton, handover-to-hpa",
+                vec![baton(), temporary()],
+                "changed from 3 to 4, and it can't be told by whom: baton (Apply), handover-to-hpa (Apply)",
             ),
         ] {
             assert_eq!(Story::with_three().number(4, &holders).violations(), [expected]);

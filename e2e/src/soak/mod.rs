@@ -2,8 +2,8 @@
 //! somebody else's all the time, with the real HorizontalPodAutoscaler controller at work. Every stored number of
 //! replicas is held against what somebody asked for.
 //!
-//! [`choice`] says what users do next, from a seed; a `user` does it; a `recorder` sees every write of Deployments,
-//! Workloads and autoscalers; [`judge`] is the law, a pure function of what was seen; [`run`](mod@run) puts them
+//! [`choice`] says what users do next, from a seed; a `user` does it; a [recorder](baton_testbed::Recorder) sees every write of
+//! Deployments, Workloads and autoscalers, and [`seen`] what each shows; [`judge`] is the law, a pure function of what was seen; [`run`](mod@run) puts them
 //! together; a `story` tells what happened to a Workload that was wronged, and [`table`] what came out.
 //!
 //! The law is told by what is stored, never by what the operator says it did:
@@ -25,7 +25,6 @@
 
 pub mod choice;
 pub mod judge;
-mod recorder;
 pub mod run;
 pub mod seen;
 mod story;

@@ -1,17 +1,16 @@
 //! The soak itself: users at work, a recorder that sees what comes of it, and a judge who looks again and again.
 
-use std::{
-    pin::pin,
-    time::{Duration, Instant},
-};
+use std::{pin::pin, sync::Arc, time::Duration};
 
-use baton_testbed::{ControlPlane, Error, MetricsApi, Random};
+use baton_crd::Workload;
+use baton_testbed::{ControlPlane, Error, Event, MetricsApi, Random, Recorder, poll};
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
+use kube::core::ApiResource;
 
 use super::{
     choice::{self, Kind},
     judge::{self, Judgement, Violation},
-    recorder::Recorder,
-    story,
+    seen, story,
     user::{Diary, User},
 };
 use crate::{Operator, OperatorOptions};
@@ -68,8 +67,14 @@ pub async fn run(
     let options =
         OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
     let operator = Operator::start(cluster, options).await?;
-    let (client, began) = (cluster.admin().await?, Instant::now());
-    let mut recorder = Recorder::start(&client, namespace.name(), began).await?;
+    let client = cluster.admin().await?;
+    let kinds = [
+        ApiResource::erase::<Workload>(&()),
+        ApiResource::erase::<Deployment>(&()),
+        ApiResource::erase::<HorizontalPodAutoscaler>(&()),
+    ];
+    let recorder = Recorder::start(cluster, namespace.name(), &kinds, None).await?;
+    let began = recorder.began();
     let diary = Diary::new(began);
 
     let live = async |number: u32| {
@@ -83,9 +88,8 @@ pub async fn run(
     let loads = loop {
         tokio::select! {
             loads = &mut users => break Some(loads?),
-            failed = recorder.failed() => return Err(failed),
             _ = look.tick() => {
-                let judgement = judge::judge(&recorder.sightings(MOMENT));
+                let judgement = judge::judge(&seen::sightings(&settled(&recorder)?)?);
                 say(&progress(began.elapsed(), effort, &diary, &judgement));
                 if !judgement.violations.is_empty() {
                     break None;
@@ -97,9 +101,8 @@ pub async fn run(
         Some(loads) => until_rest(&recorder, &loads).await?,
         None => Vec::new(),
     };
-    recorder.catch_up().await?;
+    let sightings = seen::sightings(&recorder.events().await?)?;
     let took = began.elapsed();
-    let sightings = recorder.sightings(Duration::ZERO);
     let mut judgement = judge::judge(&sightings);
     judgement.violations.extend(unrest);
     let story = match judgement.violations.first() {
@@ -144,26 +147,34 @@ async fn live(mut user: User<'_>, mut random: Random, switches: u32) -> Result<u
     Ok(load)
 }
 
+/// What was seen up to a moment ago: of what came later, a watch that is slower than another may still owe a part.
+fn settled(recorder: &Recorder) -> Result<Vec<Arc<Event>>, Error> {
+    let until = recorder.began().elapsed().saturating_sub(MOMENT);
+    let mut events = recorder.seen()?;
+    events.retain(|event| event.at <= until);
+    Ok(events)
+}
+
 /// Waits until every Workload has what it should have, under loads that no longer change; who hasn't in the end.
 async fn until_rest(recorder: &Recorder, loads: &[u32]) -> Result<Vec<Violation>, Error> {
-    let end = Instant::now() + REST;
-    loop {
-        recorder.catch_up().await?;
-        let sightings = recorder.sightings(Duration::ZERO);
-        let unrest = |(number, load): (u32, &u32)| {
-            let workload = name(number);
-            let own: Vec<_> = sightings.iter().filter(|one| one.workload == workload).cloned().collect();
-            let revision = own.last().map_or(0, |last| last.revision);
-            let wanted = i32::try_from(*load).unwrap_or(i32::MAX);
-            let what = judge::unrest(&own, wanted)?;
-            Some(Violation { revision, workload, what: format!("it doesn't come to rest: {what}") })
-        };
-        let unrest: Vec<Violation> = (0..).zip(loads).filter_map(unrest).collect();
-        if unrest.is_empty() || Instant::now() >= end {
-            return Ok(unrest);
-        }
-        tokio::time::sleep(POLL).await;
-    }
+    let rest = poll(REST, POLL, async || match unrest(recorder, loads).await {
+        Ok(unrest) if !unrest.is_empty() => Err(unrest),
+        outcome => Ok(outcome),
+    });
+    rest.await.unwrap_or_else(Ok)
+}
+
+async fn unrest(recorder: &Recorder, loads: &[u32]) -> Result<Vec<Violation>, Error> {
+    let sightings = seen::sightings(&recorder.events().await?)?;
+    let unrest = |(number, load): (u32, &u32)| {
+        let workload = name(number);
+        let own: Vec<_> = sightings.iter().filter(|one| one.workload == workload).cloned().collect();
+        let revision = own.last().map_or(0, |last| last.revision);
+        let wanted = i32::try_from(*load).unwrap_or(i32::MAX);
+        let what = judge::unrest(&own, wanted)?;
+        Some(Violation { revision, workload, what: format!("it doesn't come to rest: {what}") })
+    };
+    Ok((0..).zip(loads).filter_map(unrest).collect())
 }
 
 fn progress(at: Duration, effort: Effort, diary: &Diary, judgement: &Judgement) -> String {

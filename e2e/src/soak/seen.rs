@@ -1,8 +1,10 @@
 //! What a stored write shows, as far as the number of replicas is concerned. Read from the objects as the API server gives
 //! them, not by the operator's own reader, so that one doesn't share the other's mistakes.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
+use baton_testbed::{Error, Event, Holder};
+use kube::{ResourceExt as _, core::DynamicObject};
 use serde_json::Value;
 
 /// A stored write.
@@ -82,19 +84,6 @@ pub struct Limits {
     pub max: i32,
 }
 
-/// An owner of `spec.replicas`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holder {
-    /// `baton`, by apply.
-    Baton,
-    /// `handover-to-hpa`, by apply.
-    Temporary,
-    /// Whoever wrote the `scale` subresource.
-    Scale(String),
-    /// Anybody else.
-    Other(String),
-}
-
 impl Limits {
     /// Whether an autoscaler with these limits may choose this number.
     pub fn contain(&self, number: i32) -> bool {
@@ -117,9 +106,32 @@ impl Wish {
     }
 }
 
-/// A Workload. `None` where it isn't one.
-pub(super) fn workload(object: &Value) -> Option<Seen> {
-    let (spec, status) = (&object["spec"], &object["status"]);
+/// What a recording of Workloads, Deployments and autoscalers shows.
+///
+/// # Errors
+/// When an object isn't of its kind.
+pub(super) fn sightings(events: &[Arc<Event>]) -> Result<Vec<Sighting>, Error> {
+    let odd = |event: &Event| Error::parse("a recorded object")(format!("{:?}", event.object));
+    events.iter().map(|event| sighting(event).ok_or_else(|| odd(event))).collect()
+}
+
+fn sighting(event: &Event) -> Option<Sighting> {
+    let Event { revision, at, object, gone } = event;
+    let name = object.name_any();
+    let (workload, seen) = match object.types.as_ref()?.kind.as_str() {
+        "Workload" => (name, workload(object)?),
+        "Deployment" => (name, deployment(object)?),
+        _ => {
+            let target = object.data["spec"]["scaleTargetRef"]["name"].as_str()?.to_owned();
+            let limits = limits(&object.data["spec"])?;
+            (target, if *gone { Seen::AutoscalerGone { name } } else { Seen::Autoscaler { name, limits } })
+        }
+    };
+    Some(Sighting { revision: *revision, at: *at, workload, seen })
+}
+
+fn workload(object: &DynamicObject) -> Option<Seen> {
+    let (spec, status) = (&object.data["spec"], &object.data["status"]);
     let scaling = match &spec["autoscaling"] {
         Value::Null => Scaling::Nobody,
         autoscaling if !autoscaling["external"].is_null() => Scaling::External,
@@ -127,44 +139,22 @@ pub(super) fn workload(object: &Value) -> Option<Seen> {
     };
     let phase = status["replicaOwnership"]["phase"].as_str().map(str::to_owned);
     Some(Seen::Workload {
-        generation: object["metadata"]["generation"].as_i64()?,
+        generation: object.metadata.generation?,
         wish: Wish { replicas: number(&spec["replicas"]), scaling },
         observed: status["observedGeneration"].as_i64().unwrap_or_default(),
         phase,
     })
 }
 
-/// A Deployment. `None` where it isn't one.
-pub(super) fn deployment(object: &Value) -> Option<Seen> {
-    let entries = object["metadata"]["managedFields"].as_array();
-    let holders = entries.into_iter().flatten().filter_map(holder).collect();
-    Some(Seen::Deployment { replicas: number(&object["spec"]["replicas"])?, holders })
-}
-
-/// An autoscaler with the name of its target. `None` where it isn't one.
-pub(super) fn autoscaler(object: &Value) -> Option<(String, Seen)> {
-    let target = object["spec"]["scaleTargetRef"]["name"].as_str()?.to_owned();
-    let name = object["metadata"]["name"].as_str()?.to_owned();
-    Some((target, Seen::Autoscaler { name, limits: limits(&object["spec"])? }))
+fn deployment(object: &DynamicObject) -> Option<Seen> {
+    let replicas = number(&object.data["spec"]["replicas"])?;
+    Some(Seen::Deployment { replicas, holders: Holder::all(&object.metadata) })
 }
 
 fn limits(spec: &Value) -> Option<Limits> {
     // The API server's default.
     let min = number(&spec["minReplicas"]).unwrap_or(1);
     Some(Limits { min, max: number(&spec["maxReplicas"])? })
-}
-
-/// The owner that an entry of `managedFields` names, if it owns the number.
-fn holder(entry: &Value) -> Option<Holder> {
-    entry.pointer("/fieldsV1/f:spec/f:replicas")?;
-    let manager = entry["manager"].as_str().unwrap_or_default();
-    let applied = entry["operation"] == "Apply";
-    Some(match (entry["subresource"].as_str(), manager) {
-        (Some("scale"), manager) => Holder::Scale(manager.to_owned()),
-        (None, "baton") if applied => Holder::Baton,
-        (None, "handover-to-hpa") if applied => Holder::Temporary,
-        (_, manager) => Holder::Other(manager.to_owned()),
-    })
 }
 
 fn number(value: &Value) -> Option<i32> {
@@ -187,17 +177,6 @@ impl fmt::Display for Wish {
             Scaling::Nobody => f.write_str("no autoscaling"),
             Scaling::Own(limits) => write!(f, "autoscaling from {limits}"),
             Scaling::External => f.write_str("external autoscaling"),
-        }
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Baton => f.write_str("baton"),
-            Self::Temporary => f.write_str("handover-to-hpa"),
-            Self::Scale(manager) => write!(f, "{manager} (scale)"),
-            Self::Other(manager) => f.write_str(manager),
         }
     }
 }
@@ -229,7 +208,10 @@ mod tests {
 
     #[test]
     fn a_workload_shows_what_it_asks_for_and_how_far_the_operator_is() {
-        let read = |spec: Value| workload(&json!({"metadata": {"generation": 3}, "spec": spec})).unwrap();
+        let read = |spec: Value| {
+            let object = json!({"metadata": {"generation": 3}, "spec": spec});
+            workload(&serde_json::from_value(object).unwrap()).unwrap()
+        };
         let wish = |spec| match read(spec) {
             Seen::Workload { wish, .. } => wish,
             other => panic!("{other}"),
@@ -242,36 +224,11 @@ mod tests {
         assert_eq!(wish(json!({"autoscaling": {"external": {}}})).scaling, Scaling::External);
 
         let status = json!({"observedGeneration": 2, "replicaOwnership": {"phase": "Fixed"}});
-        let shown = workload(&json!({"metadata": {"generation": 3}, "spec": {}, "status": status})).unwrap();
+        let object = json!({"metadata": {"generation": 3}, "spec": {}, "status": status});
+        let shown = workload(&serde_json::from_value(object).unwrap()).unwrap();
         assert_eq!(
             shown.to_string(),
             "Workload    generation 3: no replicas, no autoscaling; reported on 2, Fixed"
         );
-    }
-
-    #[test]
-    fn holders_are_told_apart_by_operation_and_subresource() {
-        let entry = |manager: &str, operation: &str, subresource: Option<&str>| {
-            json!({
-                "manager": manager, "operation": operation, "subresource": subresource,
-                "fieldsV1": {"f:spec": {"f:replicas": {}}},
-            })
-        };
-        let object = json!({
-            "metadata": {"managedFields": [
-                entry("baton", "Apply", None),
-                entry("baton", "Update", None),
-                entry("handover-to-hpa", "Apply", None),
-                entry("keda", "Update", Some("scale")),
-                {"manager": "kubectl", "operation": "Apply", "fieldsV1": {"f:spec": {"f:paused": {}}}},
-            ]},
-            "spec": {"replicas": 4},
-        });
-        assert_eq!(
-            deployment(&object).unwrap().to_string(),
-            "Deployment  replicas 4, held by baton, baton, handover-to-hpa, keda (scale)"
-        );
-        let Some(Seen::Deployment { holders, .. }) = deployment(&object) else { panic!() };
-        assert_eq!(holders[1], Holder::Other("baton".to_owned()));
     }
 }

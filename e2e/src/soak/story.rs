@@ -75,8 +75,9 @@ fn same_object(one: &Seen, other: &Seen) -> bool {
 mod tests {
     use std::time::Duration;
 
+    use baton_testbed::Holder;
+
     use super::*;
-    use crate::soak::seen::Holder;
 
     #[test]
     fn a_story_is_in_order_marks_the_violation_and_leaves_out_what_others_did() {
@@ -84,7 +85,7 @@ mod tests {
             revision,
             at: Duration::from_secs(revision),
             workload: workload.to_owned(),
-            seen: Seen::Deployment { replicas, holders: vec![Holder::Baton] },
+            seen: Seen::Deployment { replicas, holders: vec![Holder::apply("baton")] },
         };
         let sightings =
             [number(1, "web", 3), number(2, "web", 3), number(4, "other", 7), number(5, "web", 1)];
@@ -102,9 +103,9 @@ mod tests {
 web, revision 5: why?
 
 what its users did and what was stored (s, revision):
-      1.00       1  Deployment  replicas 3, held by baton
+      1.00       1  Deployment  replicas 3, held by baton (Apply)
       3.00          > load for 4 pods
-      5.00       5  Deployment  replicas 1, held by baton  <<<
+      5.00       5  Deployment  replicas 1, held by baton (Apply)  <<<
 
 what was written to the API server:
 

@@ -8,12 +8,11 @@ use std::{
 };
 
 use baton_crd::{Workload, labels};
-use baton_testbed::{Error, MetricsApi};
+use baton_testbed::{Error, MetricsApi, PATIENCE, wait_for};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Api, Client,
     api::{DeleteParams, Patch, PatchParams},
-    runtime::wait::await_condition,
 };
 use serde_json::{Value, json};
 
@@ -24,8 +23,6 @@ use super::{
 
 /// The field manager of the users.
 const MANAGER: &str = "user";
-/// How long the operator may take to create a Deployment.
-const CREATED: Duration = Duration::from_mins(1);
 
 /// What users did, in order.
 #[derive(Debug)]
@@ -111,16 +108,11 @@ impl<'a> User<'a> {
     /// default, and rightly so.
     pub(super) async fn until_created(&self) -> Result<(), Error> {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), self.namespace);
-        let created = await_condition(deployments, &self.name, |seen: Option<&Deployment>| seen.is_some());
-        let what = || format!("the Deployment {} being created", self.name);
-        match tokio::time::timeout(CREATED, created).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(Error::parse(what())(error)),
-            Err(_) => {
-                let state = "see the operator's log".to_owned();
-                Err(Error::Timeout { what: what(), limit: CREATED, state })
-            }
-        }
+        wait_for(&format!("the Deployment {} being created", self.name), PATIENCE, async || {
+            let found = deployments.get_opt(&self.name).await.map_err(Error::api("read a Deployment"))?;
+            Ok(found.map(drop).ok_or_else(|| "see the operator's log".to_owned()))
+        })
+        .await
     }
 
     /// Does what was chosen, but for the loads and the pause.

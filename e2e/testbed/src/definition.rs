@@ -1,17 +1,14 @@
 //! CustomResourceDefinitions in a cluster, as far as being there goes. What they say is others' business.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client,
-    runtime::wait::{await_condition, conditions},
+    runtime::wait::{Condition as _, conditions},
 };
 
-use crate::{ControlPlane, Error};
-
-/// How long the API server may take to serve a new definition.
-const ESTABLISHED: Duration = Duration::from_secs(30);
+use crate::{ControlPlane, Error, PATIENCE, wait_for};
 
 /// Installs the definition of a file, and waits until it is served.
 pub async fn install(control_plane: &ControlPlane, file: &Path) -> Result<(), Error> {
@@ -25,14 +22,11 @@ pub async fn install(control_plane: &ControlPlane, file: &Path) -> Result<(), Er
 /// Waits until a definition is served.
 pub async fn established(client: &Client, name: &str) -> Result<(), Error> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let established = await_condition(definitions, name, conditions::is_crd_established());
-    match tokio::time::timeout(ESTABLISHED, established).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(Error::parse(format!("the watch of the definition {name}"))(error)),
-        Err(_) => Err(Error::Timeout {
-            what: format!("the definition {name} being served"),
-            limit: ESTABLISHED,
-            state: "the API server hasn't accepted its names; see its log".to_owned(),
-        }),
-    }
+    wait_for(&format!("the definition {name} being served"), PATIENCE, async || {
+        let found = definitions.get_opt(name).await;
+        let found = found.map_err(Error::api(format!("read the definition {name}")))?;
+        let is_served = conditions::is_crd_established().matches_object(found.as_ref());
+        Ok(if is_served { Ok(()) } else { Err(format!("{:?}", found.and_then(|found| found.status))) })
+    })
+    .await
 }

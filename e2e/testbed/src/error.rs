@@ -81,11 +81,9 @@ pub enum Error {
         state: String,
     },
     /// Something that was to be seen without a gap may have been missed.
-    #[error("some {what} may have been missed, {why}. What was seen:\n{seen}")]
+    #[error("some writes may have been missed, {why}. What was seen:\n{seen}")]
     Missed {
-        /// What was to be seen.
-        what: String,
-        /// When, and why it can't be told any more.
+        /// Of what, when, and why it can't be found out any more.
         why: String,
         /// What was seen before and after.
         seen: String,

@@ -57,12 +57,10 @@ impl Drop for Folder {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        thread,
-        time::{Duration, Instant},
-    };
+    use std::time::Duration;
 
     use super::*;
+    use crate::poll::block_until;
 
     #[test]
     fn the_folder_goes_on_drop_unless_it_is_kept() {
@@ -81,10 +79,6 @@ mod tests {
         let mut folder = Folder::create().unwrap();
         let path = folder.path().to_owned();
         folder.janitor.orphan();
-        let end = Instant::now() + Duration::from_secs(20);
-        while path.exists() && Instant::now() < end {
-            thread::sleep(Duration::from_millis(50));
-        }
-        assert!(!path.exists());
+        assert!(block_until(Duration::from_secs(20), || !path.exists()));
     }
 }

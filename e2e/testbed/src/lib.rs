@@ -38,7 +38,9 @@ mod proxy;
 pub mod query;
 mod random;
 pub mod raw;
-mod replica_watch;
+mod recorder;
+mod replicas;
+mod server;
 pub mod units;
 mod webhook;
 
@@ -54,11 +56,12 @@ pub use metrics::Metrics;
 pub use metrics_api::MetricsApi;
 pub use namespace::Namespace;
 pub use node::Node;
-pub use poll::poll;
+pub use poll::{PATIENCE, eventually, poll, wait_for};
 pub use process::Process;
 pub use proxy::{Action, Crash, CrashPoint, CutRequest, Proxy, RequestInfo, Side};
 pub use random::Random;
-pub use replica_watch::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
+pub use recorder::{Event, Recorder};
+pub use replicas::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
 pub use webhook::{AdmissionWebhook, Review};
 
 /// The root of the repository.

@@ -1,6 +1,17 @@
-//! Asking again and again, for what comes in its own time. It doesn't know what is asked, nor what to say when it didn't come.
+//! Asking again and again, for what comes in its own time.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt::Debug,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::Error;
+
+/// Far longer than anything takes, also on a slow machine with a lot else to do.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+/// Short beside what a test takes, and long beside a request.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What `probe` finds. As long as it finds nothing, it is asked again after each pause, until patience ends.
 ///
@@ -9,7 +20,7 @@ use std::time::{Duration, Instant};
 pub async fn poll<T, E>(
     patience: Duration,
     pause: Duration,
-    probe: impl AsyncFn() -> Result<T, E>,
+    mut probe: impl AsyncFnMut() -> Result<T, E>,
 ) -> Result<T, E> {
     let end = Instant::now() + patience;
     loop {
@@ -17,5 +28,44 @@ pub async fn poll<T, E>(
             Err(_) if Instant::now() < end => tokio::time::sleep(pause).await,
             outcome => return outcome,
         }
+    }
+}
+
+/// As [`poll`], for tests: within [`PATIENCE`].
+///
+/// # Panics
+/// When patience has ended, with what `probe` saw last.
+pub async fn eventually<T, E: Debug>(what: &str, probe: impl AsyncFnMut() -> Result<T, E>) -> T {
+    let outcome = poll(PATIENCE, PAUSE, probe).await;
+    outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
+}
+
+/// As [`poll`], where an error ends it at once: until then `probe` says in the inner result what it saw instead.
+///
+/// # Errors
+/// That of `probe`, or a timeout that says what was seen last.
+pub async fn wait_for<T, E: From<Error>>(
+    what: &str,
+    limit: Duration,
+    mut probe: impl AsyncFnMut() -> Result<Result<T, String>, E>,
+) -> Result<T, E> {
+    let outcome = poll(limit, PAUSE, async || match probe().await {
+        Ok(Ok(found)) => Ok(Ok(found)),
+        Ok(Err(seen)) => Err(seen),
+        Err(error) => Ok(Err(error)),
+    });
+    let late = |state| Err(Error::Timeout { what: what.to_owned(), limit, state }.into());
+    outcome.await.unwrap_or_else(late)
+}
+
+/// Whether `holds` comes true within `limit`, for who can't await. Blocks the thread.
+pub(crate) fn block_until(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        let held = holds();
+        if held || Instant::now() >= end {
+            return held;
+        }
+        thread::sleep(PAUSE);
     }
 }

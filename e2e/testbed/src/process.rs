@@ -13,11 +13,13 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use crate::Error;
+use crate::{
+    Error,
+    poll::{block_until, wait_for},
+};
 
 /// `$1` is the grace period in seconds, the rest the command. The program takes the shell's place, so its pid is the
 /// one that its owner knows; the guard stays behind as its child. The pipe moves to descriptor 3, because a shell
@@ -33,9 +35,6 @@ exec 3<&0 </dev/null
 ) >/dev/null 2>&1 &
 exec "$@" 3<&-
 "#;
-
-/// How often a state is asked for that nobody tells us about.
-const POLL: Duration = Duration::from_millis(20);
 
 /// A running process that ends with its owner at the latest.
 #[derive(Debug)]
@@ -124,19 +123,13 @@ impl Process {
 
     /// Waits until the process has written this line, which says that it is done with something.
     pub(crate) async fn wait_for_line(&self, line: &str, limit: Duration) -> Result<(), Error> {
-        let end = Instant::now() + limit;
-        loop {
+        wait_for(&format!("{} saying `{line}`", self.name), limit, async || {
             self.check()?;
             let written = self.log_tail(30);
-            if written.lines().any(|written| written == line) {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                let what = format!("{} saying `{line}`", self.name);
-                return Err(Error::Timeout { what, limit, state: format!("it said:\n{written}") });
-            }
-            tokio::time::sleep(POLL).await;
-        }
+            let is_there = written.lines().any(|written| written == line);
+            Ok(if is_there { Ok(()) } else { Err(format!("it said:\n{written}")) })
+        })
+        .await
     }
 
     /// An error that shows the end of the log if the process has ended, for loops that wait for something of it.
@@ -186,14 +179,8 @@ impl Process {
 
     /// Waits until the process has ended, at most for `limit`; `None` when it still runs then. Blocks the thread.
     pub fn wait(&self, limit: Duration) -> Option<ExitStatus> {
-        let end = Instant::now() + limit;
-        loop {
-            let status = self.status();
-            if status.is_some() || Instant::now() >= end {
-                return status;
-            }
-            thread::sleep(POLL);
-        }
+        block_until(limit, || self.status().is_some());
+        self.status()
     }
 
     /// Ends the process by SIGKILL and waits for that, which takes no time. `None` if the system can't tell how it ended.
@@ -344,9 +331,7 @@ mod tests {
     #[test]
     fn terminating_leaves_the_program_time_to_end_by_itself() {
         let (process, _folder) = spawn("trap 'exit 3' TERM; echo ready; while :; do sleep 0.05; done");
-        while process.log_tail(1) != "ready" {
-            thread::sleep(POLL);
-        }
+        assert!(block_until(Duration::from_secs(30), || process.log_tail(1) == "ready"));
         process.terminate().unwrap();
         assert_eq!(process.wait(Duration::from_secs(10)).unwrap().code(), Some(3));
     }
@@ -358,12 +343,9 @@ mod tests {
         let (process, _folder) = spawn(
             "exec env --default-signal=HUP sh -c 'trap \"echo again\" HUP; echo ready; while :; do sleep 0.05; done'",
         );
-        let end = Instant::now() + Duration::from_secs(30);
         for word in ["ready", "again"] {
-            while process.log_tail(1) != word {
-                assert!(Instant::now() < end, "waited in vain for {word}; it said {}", process.log_tail(5));
-                thread::sleep(POLL);
-            }
+            let is_said = block_until(Duration::from_secs(30), || process.log_tail(1) == word);
+            assert!(is_said, "waited in vain for {word}; it said {}", process.log_tail(5));
             process.hang_up().unwrap();
         }
         assert!(process.status().is_none());

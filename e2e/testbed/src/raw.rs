@@ -12,7 +12,7 @@ use hyper::header::HeaderValue;
 use kube::{Client, client::Body, core::Status};
 use tempfile::NamedTempFile;
 
-use crate::Error;
+use crate::{Error, Json};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -79,6 +79,19 @@ impl Request {
         };
         tokio::time::timeout(PATIENCE, exchange).await.map_err(late)?
     }
+}
+
+/// The object at a path.
+///
+/// # Errors
+/// When it can't be read.
+pub async fn read(client: &Client, path: &str) -> Result<Option<Json>, Error> {
+    let reply = Request::get(path).send(client).await?;
+    if reply.code == 404 {
+        return Ok(None);
+    }
+    let text = reply.success(&format!("read {path}"))?;
+    text.parse().map(Some).map_err(Error::parse(format!("what is at {path}")))
 }
 
 /// Keeps the OpenAPI document of a group and version as a file in `folder`, and says where.

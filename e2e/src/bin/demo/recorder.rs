@@ -1,21 +1,13 @@
-//! Sees every stored write of one object. A watch delivers each of them, in order, so that nothing that lasted only for
-//! a moment is missed, as it would be by looking again and again.
+//! What the demo shows of a recording of the Deployment.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::ensure;
 use baton_apply::LiveObject;
-use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use kube::{
-    Api, ResourceExt as _,
-    api::{WatchEvent, WatchParams},
-};
-use tokio::time::timeout;
-
-use crate::stage::PATIENCE;
+use baton_testbed::{PATIENCE, wait_for};
 
 /// For how long a recording goes on after what was waited for, to see what else comes.
-pub(crate) const QUIET: Duration = Duration::from_secs(2);
+const QUIET: Duration = Duration::from_secs(2);
 
 /// The object as one write left it.
 #[derive(Clone, Debug)]
@@ -26,72 +18,50 @@ pub(crate) struct Sighting {
     pub(crate) live: LiveObject,
 }
 
-/// A recording that goes on while it is waited for something.
+/// A recording that is waited for to show something.
 pub(crate) struct Recorder {
-    began: Instant,
+    recording: baton_testbed::Recorder,
     sightings: Vec<Sighting>,
-    writes: BoxStream<'static, kube::Result<WatchEvent<LiveObject>>>,
+    /// How many of them there were before what was last waited for.
+    reached: usize,
 }
 
 impl Recorder {
-    /// Begins with the object as it is.
-    pub(crate) async fn start(api: &Api<LiveObject>, name: &str) -> anyhow::Result<Self> {
-        let object = api.get(name).await?;
-        let version =
-            object.resource_version().context("an object from the API server has a resourceVersion")?;
-        let only_this = WatchParams::default().fields(&format!("metadata.name={name}"));
-        let writes = api.watch(&only_this, &version).await?.boxed();
-        let first = Sighting { at: Duration::ZERO, live: object };
-        Ok(Self { began: Instant::now(), sightings: vec![first], writes })
+    pub(crate) fn new(recording: baton_testbed::Recorder) -> Self {
+        Self { recording, sightings: Vec::new(), reached: 0 }
     }
 
-    /// Records until the object looks like this, at most a minute.
+    /// Waits until the object looks like this, or did since what was last waited for.
     pub(crate) async fn until(
         &mut self,
         what: &str,
         holds: impl Fn(&LiveObject) -> bool,
     ) -> anyhow::Result<()> {
-        let recording = async {
-            while !self.sightings.last().is_some_and(|seen| holds(&seen.live)) {
-                self.record_one().await?;
-            }
-            anyhow::Ok(())
-        };
-        match timeout(PATIENCE, recording).await {
-            Ok(outcome) => outcome,
-            Err(_) => bail!("waited {} s in vain for {what}", PATIENCE.as_secs()),
-        }
+        wait_for(what, PATIENCE, async || {
+            self.look()?;
+            let Some(found) = self.sightings[self.reached..].iter().position(|seen| holds(&seen.live)) else {
+                return Ok(Err(format!("{} writes were seen", self.sightings.len())));
+            };
+            self.reached += found;
+            Ok(Ok(()))
+        })
+        .await
     }
 
-    /// Records what else comes within this time.
-    pub(crate) async fn go_on_for(&mut self, time: Duration) -> anyhow::Result<()> {
-        let end = Instant::now() + time;
-        while let Ok(outcome) =
-            timeout(end.saturating_duration_since(Instant::now()), self.record_one()).await
-        {
-            outcome?;
+    /// All that was seen, in order, and what else comes within a moment.
+    pub(crate) async fn sightings(&mut self) -> anyhow::Result<&[Sighting]> {
+        tokio::time::sleep(QUIET).await;
+        self.look()?;
+        Ok(&self.sightings)
+    }
+
+    fn look(&mut self) -> anyhow::Result<()> {
+        for event in &self.recording.seen()?[self.sightings.len()..] {
+            ensure!(!event.gone, "{:?} was deleted while it was watched", event.object.metadata.name);
+            let live = LiveObject::from_json(serde_json::to_value(&event.object)?)?;
+            self.sightings.push(Sighting { at: event.at, live });
         }
         Ok(())
-    }
-
-    /// All that was seen, in order.
-    pub(crate) fn sightings(&self) -> &[Sighting] {
-        &self.sightings
-    }
-
-    async fn record_one(&mut self) -> anyhow::Result<()> {
-        match self.writes.try_next().await? {
-            Some(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
-                self.sightings.push(Sighting { at: self.began.elapsed(), live: object });
-                Ok(())
-            }
-            Some(WatchEvent::Bookmark(_)) => Ok(()),
-            Some(WatchEvent::Deleted(object)) => {
-                bail!("{} was deleted while it was watched", object.name_any())
-            }
-            Some(WatchEvent::Error(status)) => Err(kube::Error::Api(status).into()),
-            None => bail!("the API server ended the watch"),
-        }
     }
 }
 

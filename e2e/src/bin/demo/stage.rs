@@ -1,8 +1,5 @@
 //! What the acts play on: the cluster, the operator, a namespace, and ways to act and to wait. It claims nothing.
 
-use std::time::{Duration, Instant};
-
-use anyhow::ensure;
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{Workload, condition};
@@ -10,14 +7,11 @@ use baton_e2e::{
     Operator,
     installed::{self, HOME},
 };
-use baton_testbed::{ControlPlane, Metrics, Namespace, Node};
+use baton_testbed::{ControlPlane, Metrics, Namespace, Node, PATIENCE, wait_for};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, Client};
 
 use crate::{print, recorder::Recorder};
-
-/// How long anything may take: far longer than it does, also on a slow machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The name of the Workload and of all its children.
 pub(crate) const NAME: &str = "web";
@@ -125,9 +119,12 @@ impl Stage {
         Api::namespaced(self.client.clone(), self.namespace.name())
     }
 
-    /// A recording of the Deployment.
-    pub(crate) async fn record(&self) -> anyhow::Result<Recorder> {
-        Recorder::start(&self.children(ChildKind::Deployment), NAME).await
+    /// A recording of the Deployment of this name.
+    pub(crate) async fn record(&self, name: &str) -> anyhow::Result<Recorder> {
+        let kinds = [ChildKind::Deployment.api_resource()];
+        let namespace = self.namespace.name();
+        let recorder = baton_testbed::Recorder::start(self.cluster(), namespace, &kinds, Some(name)).await?;
+        Ok(Recorder::new(recorder))
     }
 
     /// The children that are there.
@@ -173,30 +170,16 @@ impl Stage {
 
     /// Waits until the Workload is ready as its latest spec says, with this many ready pods, and no rollout is under way.
     pub(crate) async fn settled(&self, pods: i32) -> anyhow::Result<()> {
-        let what = format!("the Workload to be Ready with {pods} pods");
-        eventually(&what, async || Ok(unready(&self.workload().await?, pods))).await?;
+        let what = format!("the Workload being Ready with {pods} pods");
+        wait_for(&what, PATIENCE, async || anyhow::Ok(ready(&self.workload().await?, pods))).await?;
         let limit = format!("--timeout={}s", PATIENCE.as_secs());
         self.kubectl(&["rollout", "status", "deployment", NAME, &limit]).await?;
         Ok(())
     }
 }
 
-/// Waits until nothing else is seen than what is waited for.
-pub(crate) async fn eventually(
-    what: &str,
-    seen_instead: impl AsyncFn() -> anyhow::Result<Option<String>>,
-) -> anyhow::Result<()> {
-    let end = Instant::now() + PATIENCE;
-    while let Some(seen) = seen_instead().await? {
-        let waited = PATIENCE.as_secs();
-        ensure!(Instant::now() < end, "waited {waited} s in vain for {what}; last seen: {seen}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    Ok(())
-}
-
-/// What is seen of a Workload instead of this many ready pods and the condition Ready for its latest spec.
-fn unready(workload: &Workload, pods: i32) -> Option<String> {
+/// Whether a Workload has this many ready pods and the condition Ready for its latest spec, or what is seen instead.
+fn ready(workload: &Workload, pods: i32) -> Result<(), String> {
     let status = workload.status.clone().unwrap_or_default();
     let is_ready = |one: &Condition| {
         one.type_ == condition::READY
@@ -204,9 +187,9 @@ fn unready(workload: &Workload, pods: i32) -> Option<String> {
             && one.observed_generation == workload.metadata.generation
     };
     if status.ready_replicas == Some(pods) && status.conditions.iter().any(is_ready) {
-        return None;
+        return Ok(());
     }
     let conditions: Vec<_> =
         status.conditions.iter().map(|one| format!("{}={}", one.type_, one.status)).collect();
-    Some(format!("{} pods ready, {}", status.ready_replicas.unwrap_or_default(), conditions.join(", ")))
+    Err(format!("{} pods ready, {}", status.ready_replicas.unwrap_or_default(), conditions.join(", ")))
 }

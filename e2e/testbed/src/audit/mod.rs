@@ -11,15 +11,12 @@ use std::{
     io::{Read as _, Seek as _, SeekFrom},
     ops::Deref,
     path::PathBuf,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 pub use self::entry::AuditEntry;
 pub use self::entry::{ObjectRef, Status, User};
-use crate::{Error, Json};
-
-/// How often the log is read again while something is waited for.
-const POLL: Duration = Duration::from_millis(50);
+use crate::{Error, Json, wait_for};
 
 /// The audit log of a control plane.
 ///
@@ -187,19 +184,11 @@ impl AuditLog {
         limit: Duration,
         select: impl Fn(AuditEntries) -> AuditEntries,
     ) -> Result<AuditEntries, Error> {
-        let end = Instant::now() + limit;
-        loop {
+        wait_for("a request of the kind that was waited for", limit, async || {
             let found = select(self.entries()?);
-            if !found.is_empty() {
-                return Ok(found);
-            }
-            if Instant::now() >= end {
-                let what = "a request of the kind that was waited for".to_owned();
-                let state = format!("{} has none", self.path.display());
-                return Err(Error::Timeout { what, limit, state });
-            }
-            tokio::time::sleep(POLL).await;
-        }
+            Ok(if found.is_empty() { Err(format!("{} has none", self.path.display())) } else { Ok(found) })
+        })
+        .await
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 pub(crate) use self::{
     access::BehindAggregator,
     components::{Layout, NODE},
-    start::{has_nodes, wait_for},
+    start::{has_nodes, while_running},
 };
 use crate::{AuditLog, Error, Process, assets::Assets, folder::Folder, network::Network};
 

@@ -42,7 +42,7 @@ impl ControlPlane {
         // Not one that would wait longer each time that it finds nobody.
         let client = kubeconfig::impatient_client(&self.kubeconfig).await?;
         let processes: Vec<_> = local.processes.iter().collect();
-        start::wait_for("kube-apiserver being ready again", &processes, async || {
+        start::while_running("kube-apiserver being ready again", &processes, async || {
             Ok(start::is_ready(&client).await)
         })
         .await

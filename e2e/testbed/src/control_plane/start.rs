@@ -1,13 +1,7 @@
 //! Starts the components in their order and waits until the cluster is of use: it answers, controllers work, and there
 //! are nodes to run on.
 
-use std::{
-    future::Future,
-    net::Ipv4Addr,
-    path::Path,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::{net::Ipv4Addr, path::Path, process::Command, time::Duration};
 
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube::{
@@ -29,8 +23,6 @@ use crate::{
 
 /// How long each step may take, on a machine that has a lot else to do.
 const LIMIT: Duration = Duration::from_secs(90);
-/// How often a condition is looked at that is waited for.
-const POLL: Duration = Duration::from_millis(25);
 /// How often everything is tried again because another program took a port.
 const ATTEMPTS: usize = 5;
 
@@ -66,7 +58,7 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
     };
 
     let etcd = spawn(Program::Etcd, components::etcd(&layout, assets, ports.etcd))?;
-    wait_for("etcd answering", &[&etcd], async || {
+    while_running("etcd answering", &[&etcd], async || {
         Ok(net::http_get((Ipv4Addr::LOCALHOST, ports.etcd).into(), "/health").is_ok())
     })
     .await?;
@@ -74,7 +66,7 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
     let api_server = spawn(Program::ApiServer, components::api_server(&layout, assets, options, ports))?;
     let kubeconfig = layout.kubeconfig(ADMIN);
     let client = kubeconfig::client(&kubeconfig).await?;
-    wait_for("kube-apiserver being ready", &[&etcd, &api_server], async || Ok(is_ready(&client).await))
+    while_running("kube-apiserver being ready", &[&etcd, &api_server], async || Ok(is_ready(&client).await))
         .await?;
 
     let controllers =
@@ -86,9 +78,12 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
         create_nodes(&client).await?;
     }
     let all: Vec<&Process> = processes.iter().collect();
-    wait_for("the default ServiceAccount being created", &all, || has_service_account(&client)).await?;
+    while_running("the default ServiceAccount being created", &all, async || {
+        has_service_account(&client).await
+    })
+    .await?;
     if options.network.is_none() {
-        wait_for("the nodes being Ready", &all, || has_nodes(&client, NODES)).await?;
+        while_running("the nodes being Ready", &all, async || has_nodes(&client, NODES).await).await?;
     }
 
     let local =
@@ -108,26 +103,20 @@ pub(super) fn spawn_component(
 }
 
 /// Waits until `condition` holds, as long as all of `processes` run.
-pub(crate) async fn wait_for<C, F>(what: &str, processes: &[&Process], mut condition: C) -> Result<(), Error>
-where
-    C: FnMut() -> F,
-    F: Future<Output = Result<bool, Error>>,
-{
-    let end = Instant::now() + LIMIT;
-    loop {
-        for process in processes {
-            process.check()?;
-        }
+pub(crate) async fn while_running(
+    what: &str,
+    processes: &[&Process],
+    mut condition: impl AsyncFnMut() -> Result<bool, Error>,
+) -> Result<(), Error> {
+    crate::wait_for(what, LIMIT, async || {
+        processes.iter().try_for_each(|process| process.check())?;
         if condition().await? {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        if Instant::now() >= end {
-            let last = |process: &&Process| format!("{}:\n{}", process.log().display(), process.log_tail(10));
-            let state = processes.iter().map(last).collect::<Vec<_>>().join("\n");
-            return Err(Error::Timeout { what: what.to_owned(), limit: LIMIT, state });
-        }
-        tokio::time::sleep(POLL).await;
-    }
+        let last = |process: &&Process| format!("{}:\n{}", process.log().display(), process.log_tail(10));
+        Ok(Err(processes.iter().map(last).collect::<Vec<_>>().join("\n")))
+    })
+    .await
 }
 
 /// Errors mean "not yet": as long as the server starts, it refuses connections, and then answers 500.

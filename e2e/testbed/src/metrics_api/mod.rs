@@ -14,7 +14,6 @@ mod server;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
 };
 
 use k8s_openapi::{
@@ -34,17 +33,13 @@ use tokio::{
 };
 
 use self::documents::{GROUP, PATH, VERSION};
-use crate::{ControlPlane, Error};
+use crate::{ControlPlane, Error, PATIENCE, wait_for};
 
 /// The Service that leads the aggregator here, and its namespace.
 const SERVICE: &str = "baton-testbed-metrics";
 const NAMESPACE: &str = "kube-system";
 /// The field manager of what is registered.
 const MANAGER: &str = "baton-testbed";
-/// How long the aggregator may take to pass requests on.
-const REGISTERED: Duration = Duration::from_mins(1);
-/// How often it is tried.
-const POLL: Duration = Duration::from_millis(50);
 
 /// The name by which the API server knows the server: what its certificate has to be for.
 pub(crate) fn host() -> String {
@@ -184,16 +179,11 @@ where
 
 /// Asks as an autoscaler will.
 async fn until_passed_on(client: &Client) -> Result<(), Error> {
-    let end = Instant::now() + REGISTERED;
     let path = format!("{PATH}/namespaces/{NAMESPACE}/pods");
-    loop {
+    wait_for("requests for metrics being passed on by the API server", PATIENCE, async || {
         let request = Request::new(path.as_str()).list(&ListParams::default());
-        let request = request.map_err(|error| Error::parse("the path of the metrics API")(error))?;
-        let Err(answer) = client.request_text(request).await else { return Ok(()) };
-        if Instant::now() >= end {
-            let what = "requests for metrics being passed on by the API server".to_owned();
-            return Err(Error::Timeout { what, limit: REGISTERED, state: answer.to_string() });
-        }
-        tokio::time::sleep(POLL).await;
-    }
+        let request = request.map_err(Error::parse("the path of the metrics API"))?;
+        Ok(client.request_text(request).await.map(drop).map_err(|error| error.to_string()))
+    })
+    .await
 }

@@ -1,29 +1,23 @@
 //! The server: TLS on the loopback interface, for the API server and nobody else. It keeps nothing: each request for
 //! metrics is answered from the pods that there are at the moment.
 
-use std::{convert::Infallible, net::Ipv4Addr, path::PathBuf, sync::Arc};
+use std::{convert::Infallible, path::PathBuf, sync::Arc};
 
 use http_body_util::Full;
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
-    header::CONTENT_TYPE,
-    server::conn::http1,
-    service::service_fn,
 };
-use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client, api::ListParams};
 use serde_json::{Value, json};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
 
 use super::{
     Loads,
     documents::{self, PATH},
 };
-use crate::{Error, control_plane::BehindAggregator, kubeconfig, query};
+use crate::{Error, control_plane::BehindAggregator, kubeconfig, query, server};
 
 /// Starts to serve in the current runtime, until that ends; says on which port.
 pub(super) async fn start(
@@ -31,31 +25,14 @@ pub(super) async fn start(
     loads: Arc<Loads>,
     credentials: BehindAggregator,
 ) -> Result<u16, Error> {
-    let failed = || Error::file("bind a port on", "127.0.0.1");
     // Only the API server can connect: it is the only one that has a certificate by the authority of front proxies.
     let config = credentials.identity.server_config(Some(&credentials.clients))?;
-    let acceptor = TlsAcceptor::from(Arc::new(config));
     let answerer = Arc::new(Answerer { client: kubeconfig::client(&kubeconfig).await?, loads });
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed())?;
-    let port = listener.local_addr().map_err(failed())?.port();
-    tokio::spawn(async move {
-        loop {
-            if let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(acceptor.clone(), stream, answerer.clone()));
-            }
-        }
-    });
-    Ok(port)
-}
-
-/// A connection that fails is the other side's to notice.
-async fn serve(acceptor: TlsAcceptor, stream: TcpStream, answerer: Arc<Answerer>) {
-    let Ok(stream) = acceptor.accept(stream).await else { return };
-    let service = service_fn(move |request| {
+    let server = server::start(Some(config), move |request| {
         let answerer = answerer.clone();
         async move { Ok::<_, Infallible>(answerer.answer(&request).await) }
     });
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    Ok(server.await?.0)
 }
 
 struct Answerer {
@@ -112,8 +89,5 @@ fn refusal(code: StatusCode, message: &str) -> Response<Full<Bytes>> {
 }
 
 fn answer(code: StatusCode, document: &Value) -> Response<Full<Bytes>> {
-    let mut answer = Response::new(Full::from(document.to_string()));
-    *answer.status_mut() = code;
-    answer.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("application/json"));
-    answer
+    server::response(code, "application/json", document.to_string())
 }

@@ -4,11 +4,14 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use crate::{Error, janitor::Janitor};
+use crate::{
+    Error,
+    janitor::Janitor,
+    poll::{block_until, poll},
+};
 
 /// Where cgroups are.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -75,14 +78,9 @@ impl Cgroups {
     /// # Errors
     /// When there are still processes in one of them after a while.
     pub(super) async fn clear(&self) -> Result<(), Error> {
-        let end = Instant::now() + EMPTY;
         for folder in &self.folders {
-            while let Err(source) = remove_within(folder) {
-                if Instant::now() >= end {
-                    return Err(Error::file("remove the cgroups in", folder)(source));
-                }
-                tokio::time::sleep(POLL).await;
-            }
+            let removed = poll(EMPTY, POLL, async || remove_within(folder)).await;
+            removed.map_err(Error::file("remove the cgroups in", folder))?;
         }
         Ok(())
     }
@@ -114,10 +112,7 @@ impl Drop for Cgroups {
     /// What can't be removed in time is empty, and costs nothing.
     fn drop(&mut self) {
         self.janitor.dismiss();
-        let end = Instant::now() + EMPTY;
-        while self.folders.iter().any(|folder| remove(folder).is_err()) && Instant::now() < end {
-            thread::sleep(POLL);
-        }
+        block_until(EMPTY, || self.folders.iter().all(|folder| remove(folder).is_ok()));
     }
 }
 

@@ -5,11 +5,10 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use crate::{Error, Process, network::Network, process::within};
+use crate::{Error, Process, network::Network, poll::block_until, process::within};
 
 /// What its first process does.
 const SCRIPT: &str = include_str!("machine.sh");
@@ -71,9 +70,6 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         self.holder.kill();
-        let end = Instant::now() + LIMIT;
-        while self.is_on() && Instant::now() < end {
-            thread::sleep(Duration::from_millis(20));
-        }
+        block_until(LIMIT, || !self.is_on());
     }
 }

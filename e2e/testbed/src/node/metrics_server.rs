@@ -1,9 +1,9 @@
 //! metrics-server on the node: real figures for real autoscalers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Image, Node};
-use crate::Error;
+use crate::{Error, wait_for};
 
 /// What is applied.
 const MANIFEST: &str = include_str!("metrics-server.yaml");
@@ -11,8 +11,6 @@ const MANIFEST: &str = include_str!("metrics-server.yaml");
 const IMAGE: &str = "localhost/metrics-server:1";
 /// The first figures come when metrics-server has asked the kubelet twice, ten seconds apart.
 const LIMIT: Duration = Duration::from_mins(2);
-/// How often it is tried.
-const POLL: Duration = Duration::from_millis(250);
 
 impl Node {
     /// Installs metrics-server, as a pod, and waits until it has figures. Its first build takes minutes.
@@ -29,17 +27,10 @@ impl Node {
             .run()
             .await?
             .success()?;
-        let end = Instant::now() + LIMIT;
-        loop {
+        wait_for("figures of metrics-server", LIMIT, async || {
             let top = cluster.kubectl(["top", "node", Self::NAME]).await?;
-            if top.status.success() {
-                return Ok(());
-            }
-            if Instant::now() >= end {
-                let what = "figures of metrics-server".to_owned();
-                return Err(Error::Timeout { what, limit: LIMIT, state: top.to_string() });
-            }
-            tokio::time::sleep(POLL).await;
-        }
+            Ok(if top.status.success() { Ok(()) } else { Err(top.to_string()) })
+        })
+        .await
     }
 }

@@ -194,7 +194,7 @@ impl Node {
             Process::spawn(name, &machine.command(command), &log, Duration::ZERO)
         };
         let containerd = spawn("containerd", &configuration.containerd())?;
-        control_plane::wait_for("containerd answering", &[&containerd], async || {
+        control_plane::while_running("containerd answering", &[&containerd], async || {
             Ok(ctr(&machine, &["version"]).await.is_ok())
         })
         .await?;
@@ -205,7 +205,7 @@ impl Node {
         let kubelet = spawn(Program::Kubelet.name(), &configuration.kubelet(&self.assets, &layout))?;
         let client = self.control_plane.admin().await?;
         let processes = [&containerd, &kube_proxy, &kubelet];
-        control_plane::wait_for("the node being Ready", &processes, async || {
+        control_plane::while_running("the node being Ready", &processes, async || {
             Ok(control_plane::has_nodes(&client, 1).await? && said_so_since(&client, began).await?)
         })
         .await?;

@@ -1,10 +1,11 @@
 //! Holds what the merge core predicts of a write against what an API server did.
 //!
-//! A [`Write`] goes to a [`Resource`]. Once it is sent, [`question`] makes the request of the merge driver protocol for it,
-//! [`response`] puts what the server did into the form in which it is recorded, and [`judge`] says whether the
-//! prediction came true. Nothing here asks a server or the merge core, and nothing knows how anything merges.
+//! A [`Write`] goes to a [`Resource`]. Once it is sent it is [`Done`], which makes the request of the merge driver protocol of
+//! it, and the response as it is recorded; [`judge`] says whether the prediction for the one came true by the other. Nothing
+//! here asks a server or the merge core, and nothing knows how anything merges.
 
 mod defaults;
+mod done;
 pub mod edit;
 mod judge;
 mod question;
@@ -13,6 +14,7 @@ pub mod response;
 pub mod time;
 mod write;
 
+pub use done::{Asked, Done};
 pub use judge::{Verdict, judge};
 pub use question::{Answered, question, version_of};
 pub use resource::{Resource, Schema};

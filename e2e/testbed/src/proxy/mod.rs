@@ -13,9 +13,7 @@ mod forward;
 mod rule;
 
 use std::{
-    convert::Infallible,
     fmt,
-    net::Ipv4Addr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -28,23 +26,16 @@ use hyper::{
     Request, Response,
     body::{Bytes, Incoming},
     header::ACCEPT_ENCODING,
-    server::conn::http1,
-    service::service_fn,
 };
-use hyper_util::rt::TokioIo;
 use kube::Client;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::watch,
-    task::{AbortHandle, JoinSet},
-};
+use tokio::{sync::watch, task::AbortHandle};
 
 use self::{body::Flow, forward::forward, rule::Rules};
 pub use self::{
     crash::{Crash, CrashPoint, Side},
     rule::{Action, RequestInfo},
 };
-use crate::{ControlPlane, Error, kubeconfig};
+use crate::{ControlPlane, Error, kubeconfig, server};
 
 /// A running proxy. It belongs to the tokio runtime in which it was started; dropping it closes all its connections.
 ///
@@ -89,9 +80,6 @@ impl Proxy {
         rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         let upstream = kubeconfig::anonymous_client(control_plane.kubeconfig()).await?;
-        let failed = || Error::file("bind a port on", "127.0.0.1");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(failed())?;
-        let url = format!("http://{}", listener.local_addr().map_err(failed())?);
         let shared = Arc::new(Shared {
             upstream,
             rules: Box::new(rules),
@@ -99,8 +87,9 @@ impl Proxy {
             cut: watch::Sender::new(None),
             watches: watch::Sender::new(()),
         });
-        let server = tokio::spawn(serve(listener, shared.clone())).abort_handle();
-        Ok(Self { url, shared, server })
+        let serving = shared.clone();
+        let (port, server) = server::start(None, move |request| handle(serving.clone(), request)).await?;
+        Ok(Self { url: format!("http://127.0.0.1:{port}"), shared, server })
     }
 
     /// Where it listens, such as `http://127.0.0.1:12345`: for [`ControlPlane::client_by_way_of`].
@@ -158,27 +147,6 @@ impl fmt::Debug for Shared {
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is cut")]
 struct Cut;
-
-/// Serves until it is aborted, and all connections with it.
-async fn serve(listener: TcpListener, shared: Arc<Shared>) -> Infallible {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((stream, _)) = listener.accept() => {
-                connections.spawn(serve_connection(stream, shared.clone()));
-            }
-            Some(_) = connections.join_next() => {}
-        }
-    }
-}
-
-async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
-    // Events of a watch are small, and are waited for.
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| handle(shared.clone(), request));
-    // It ends with an error when it was cut, or when the client has hung up.
-    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
-}
 
 /// One request. An error closes the connection: that is what hyper does when a service fails, or the body of its answer.
 async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Result<Response<Flow>, Cut> {

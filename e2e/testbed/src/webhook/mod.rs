@@ -2,20 +2,24 @@
 //! about a write after it has merged it and before it keeps it. Here a test says by a hook's path what it does, and is told
 //! afterwards what was asked.
 //!
-//! [`review`] knows the API's documents and decides, [`server`] listens, and this module is what a test holds. Nothing here
+//! [`review`] knows the API's documents and decides, and this module is what a test holds. Nothing here
 //! registers with an API server: which writes a hook is asked about is for the test's own configuration to say.
 
 mod review;
-mod server;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+};
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 pub use self::review::Review;
-use crate::{Error, pki::Authority};
+use crate::{Error, pki::Authority, server};
 
 /// A server of admission webhooks on a free port of 127.0.0.1, for an API server on the same machine. It belongs to the
 /// tokio runtime in which it was started; dropping it closes all its connections.
@@ -66,7 +70,13 @@ impl AdmissionWebhook {
         let authority = Authority::new("the admission webhooks of a test")?;
         let identity = authority.server("an admission webhook", &["127.0.0.1"])?;
         let asked = Arc::new(Asked::default());
-        let (port, server) = server::start(&identity, asked.clone()).await?;
+        let noted = asked.clone();
+        // An API server shows no certificate to webhooks unless it is configured to.
+        let server = server::start(Some(identity.server_config(None)?), move |request| {
+            let noted = noted.clone();
+            async move { noted.handle(request).await }
+        });
+        let (port, server) = server.await?;
         Ok(Self { port, authority: authority.certificate().to_owned(), asked, server })
     }
 
@@ -96,6 +106,23 @@ impl Drop for AdmissionWebhook {
 struct Asked(Mutex<Vec<Review>>);
 
 impl Asked {
+    /// One request. An error, which is a request that broke off, closes the connection.
+    async fn handle(&self, request: Request<Incoming>) -> hyper::Result<Response<Full<Bytes>>> {
+        let path = request.uri().path().to_owned();
+        let body = request.into_body().collect().await?.to_bytes();
+        Ok(match review::answer(&path, &body) {
+            Ok((review, document)) => {
+                // Before the response, so that whoever learns of that finds the review too.
+                self.note(review);
+                server::response(StatusCode::OK, "application/json", document.to_string())
+            }
+            Err(error) => {
+                let text = format!("no AdmissionReview: {error}");
+                server::response(StatusCode::BAD_REQUEST, "text/plain", text)
+            }
+        })
+    }
+
     fn note(&self, review: Review) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(review);
     }
@@ -109,7 +136,6 @@ impl Asked {
 mod tests {
     use std::time::Duration;
 
-    use hyper::Request;
     use kube::{Client, Config, config::KubeConfigOptions};
 
     use super::*;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use baton_testbed::{ControlPlane, poll};
+use baton_testbed::{ControlPlane, PATIENCE, eventually};
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
@@ -24,15 +24,6 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-/// Far longer than anything takes; a test that fails by it shows what it saw last.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Waits until `probe` finds something; until then it says what it saw instead.
-async fn eventually<T>(what: &str, probe: impl AsyncFn() -> Result<T, String>) -> T {
-    let outcome = poll(PATIENCE, Duration::from_millis(50), probe).await;
-    outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen}"))
-}
 
 fn object<K: DeserializeOwned>(json: Value) -> K {
     serde_json::from_value(json).unwrap()
@@ -89,10 +80,7 @@ async fn a_service_account_may_do_nothing_until_it_is_allowed_to() {
     let role = ["create", "rolebinding", "reads", "--clusterrole=view", "--namespace", namespace.name()];
     let subject = format!("--serviceaccount={namespace}:nobody");
     cluster.kubectl(role.into_iter().chain([subject.as_str()])).await.unwrap().success().unwrap();
-    eventually("the binding to count", async || {
-        maps.list(&ListParams::default()).await.map_err(|error| error.to_string())
-    })
-    .await;
+    eventually("the binding to count", async || maps.list(&ListParams::default()).await).await;
 }
 
 #[tokio::test]
@@ -118,7 +106,7 @@ async fn a_deployment_becomes_available_and_its_pods_go_with_it() {
     deployments.delete("web", &DeleteParams::background()).await.unwrap();
     eventually("the pods to be collected", async || {
         let left = pods.list(&ListParams::default()).await.unwrap().items;
-        if left.is_empty() { Ok(()) } else { Err(left.iter().map(ResourceExt::name_any).collect()) }
+        if left.is_empty() { Ok(()) } else { Err(left.iter().map(ResourceExt::name_any).collect::<Vec<_>>()) }
     })
     .await;
 }

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use baton_testbed::{Action, ControlPlane, Crash, CrashPoint, Namespace, Proxy, RequestInfo, Side};
+use baton_testbed::{
+    Action, ControlPlane, Crash, CrashPoint, Namespace, PATIENCE, Proxy, RequestInfo, Side, eventually,
+};
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -13,9 +15,6 @@ use kube::{
     },
 };
 use serde_json::{Value, json};
-
-/// Far longer than anything takes.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A namespace, a client that reaches it by way of a proxy with these rules, and the administrator's, that doesn't.
 struct Scene {
@@ -47,11 +46,8 @@ impl Scene {
 
     /// A role binding counts a moment after it was made.
     async fn until_allowed(&self) {
-        let end = Instant::now() + PATIENCE;
-        while let Err(error) = self.maps(&self.proxied).list(&ListParams::default()).await {
-            assert!(Instant::now() < end, "{error}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let maps = self.maps(&self.proxied);
+        eventually("the role binding to count", async || maps.list(&ListParams::default()).await).await;
     }
 
     fn maps(&self, client: &Client) -> Api<ConfigMap> {

@@ -53,12 +53,7 @@ async fn every_number_is_seen_from_before_the_deployment_is_there_until_after_it
     scale(&deployments, &[1, 5]).await;
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [3, 1, 5]);
-    let holder = Holder {
-        manager: "somebody".to_owned(),
-        operation: "Update".to_owned(),
-        subresource: Some("scale".to_owned()),
-    };
-    assert_eq!(history.last().unwrap().holders, [holder]);
+    assert_eq!(history.last().unwrap().holders, [Holder::scale("somebody")]);
     let fell = history.never_below(2).unwrap_err().to_string();
     assert!(fell.contains(": 1 held by somebody (Update of scale)"), "{fell}");
 
@@ -99,7 +94,7 @@ async fn what_cannot_be_found_out_any_more_is_said() {
     });
     let missed = watch.history().await.unwrap_err().to_string();
     assert!(
-        missed.starts_with("some replicas of the Deployment default/web may have been missed"),
+        missed.starts_with("some writes may have been missed, of the Deployment default/web between"),
         "{missed}"
     );
 }

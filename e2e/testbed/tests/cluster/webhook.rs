@@ -1,7 +1,8 @@
 //! Admission webhooks behind a real kube-apiserver: what they are asked about a write, and what comes of their answers.
-use std::{fmt::Debug, time::Duration};
 
-use baton_testbed::{AdmissionWebhook, ControlPlane, Namespace, Review, poll};
+use std::fmt::Debug;
+
+use baton_testbed::{AdmissionWebhook, ControlPlane, Namespace, Review, eventually};
 use k8s_openapi::api::{
     admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
     authentication::v1::SelfSubjectReview,
@@ -10,10 +11,6 @@ use k8s_openapi::api::{
 use kube::{Api, Client, Resource, ResourceExt, api::PostParams};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-
-/// Far longer than an API server takes to notice a configuration.
-const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// A webhook that is asked about Secrets in a namespace of its own. Nobody else creates any there.
 struct Guarded {
@@ -73,11 +70,11 @@ impl Guarded {
 
     /// Repeats a dry run until the webhook is asked, and returns the answer to that one.
     async fn first_asked(&self, name: &str) -> kube::Result<core::Secret> {
-        let outcome = poll(PATIENCE, PAUSE, async || {
+        eventually("the webhook to be asked", async || {
             let answer = self.create(name, true).await;
             if self.webhook.reviews().is_empty() { Err(answer) } else { Ok(answer) }
-        });
-        outcome.await.unwrap_or_else(|answer| panic!("no webhook is asked; last answer: {answer:?}"))
+        })
+        .await
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     manifests::{ADOPTING, BEFORE},
     ownership::{self, owners},
     print,
-    recorder::{QUIET, Recorder, changes},
+    recorder::changes,
     replicas::ready,
     stage::Stage,
 };
@@ -30,7 +30,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::code(&format!("$ kubectl apply -f -\n{BEFORE}"));
     stage.kubectl_with(&["apply", "-f", "-"], BEFORE).await?;
     let deployments = stage.children(ChildKind::Deployment);
-    let mut recorder = Recorder::start(&deployments, SHOP).await?;
+    let mut recorder = stage.record(SHOP).await?;
     recorder.until("two pods to be ready", |live| ready(live) == 2).await?;
     let before = pods(stage).await?;
     print::table(&format!("Deployment {SHOP}"), &ownership::table(&owners(&deployments.get(SHOP).await?)));
@@ -43,7 +43,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.apply_workload(ADOPTING).await?;
     stage.kubectl(&["wait", "--for=condition=Ready", "workload/shop", "--timeout=60s"]).await?;
     recorder.until("the Deployment to have an owner", |live| !live.owner_references().is_empty()).await?;
-    recorder.go_on_for(QUIET).await?;
+    let seen = recorder.sightings().await?;
     let adopted = deployments.get(SHOP).await?;
     print::table(&format!("Deployment {SHOP}"), &ownership::table(&owners(&adopted)));
     print::say(
@@ -52,10 +52,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
     print::gap();
     claims.equal("its pods are the same two as before", &pods(stage).await?, &before)?;
-    let numbers: Vec<i32> = changes(recorder.sightings(), |live| Replicas::of(live).count)
-        .into_iter()
-        .map(|(_, number)| number)
-        .collect();
+    let numbers: Vec<i32> =
+        changes(seen, |live| Replicas::of(live).count).into_iter().map(|(_, number)| number).collect();
     claims.equal("replicas were two all the time", &numbers, &[2])?;
     let leavings = [
         adopted.managers().iter().any(|manager| manager == CLIENT_SIDE),

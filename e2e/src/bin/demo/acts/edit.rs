@@ -4,8 +4,8 @@ use crate::{
     claims::Claims,
     containers::{image, image_owners},
     print,
-    recorder::{QUIET, changes},
-    stage::Stage,
+    recorder::changes,
+    stage::{NAME, Stage},
     table::Table,
 };
 
@@ -20,15 +20,14 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let edit = ["set", "image", "deployment/web", &format!("app={THEIRS}")];
     print::code(&format!("$ kubectl {}", edit.join(" ")));
-    let mut recorder = stage.record().await?;
+    let mut recorder = stage.record(NAME).await?;
     stage.kubectl(&edit).await?;
     recorder.until("the edit to be stored", |live| image(live, "app") == THEIRS).await?;
     recorder.until("the image to be put back", |live| image(live, "app") == OURS).await?;
-    recorder.go_on_for(QUIET).await?;
 
     let mut table = Table::new(["SECONDS", "IMAGE", "OWNED BY"]);
     let mut owners = Vec::new();
-    for (seen, (image, owner)) in changes(recorder.sightings(), |live| {
+    for (seen, (image, owner)) in changes(recorder.sightings().await?, |live| {
         (image(live, "app").to_owned(), image_owners(live, "app").join(", "))
     }) {
         table.row([format!("{:7.2}", seen.at.as_secs_f64()), image, owner.clone()]);

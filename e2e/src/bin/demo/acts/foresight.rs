@@ -1,13 +1,13 @@
 //! What a change would do, before it does it; and that nothing is sent that would change nothing.
 
 use baton_crd::{Mode, PlannedAction, PlannedChild, Workload};
-use baton_testbed::{AuditEntries, Mark};
+use baton_testbed::{AuditEntries, Mark, PATIENCE, wait_for};
 
 use crate::{
     claims::Claims,
     containers::image,
     print,
-    stage::{NAME, Stage, eventually},
+    stage::{NAME, Stage},
     table::Table,
 };
 
@@ -58,8 +58,11 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let before = stage.cluster().audit()?.mark()?;
     let passes = passes(stage).await?;
     stage.look_again().await?;
-    let no_pass = async || Ok((self::passes(stage).await? == passes).then(|| format!("{passes} passes")));
-    eventually("a pass of the loop", no_pass).await?;
+    wait_for("a reconcile", PATIENCE, async || {
+        let is_one = self::passes(stage).await? > passes;
+        anyhow::Ok(if is_one { Ok(()) } else { Err(format!("{passes} reconciles")) })
+    })
+    .await?;
     claims.equal("looking at everything again sends nothing", &written(stage, before)?.len(), &0)?;
     let metrics = stage.metrics().await?;
     let wrong = metrics.count("baton_predictions_total", &[("outcome", "mismatch")]);
@@ -73,12 +76,11 @@ async fn observed(stage: &Stage, mode: Mode) -> anyhow::Result<Workload> {
         let observed = workload.status.as_ref().and_then(|status| status.observed_generation);
         workload.spec.mode == mode && observed == workload.metadata.generation
     };
-    let older = async || {
+    wait_for("the status of this spec", PATIENCE, async || {
         let workload = stage.workload().await?;
-        Ok((!is_observed(&workload)).then(|| format!("one of another spec, {:?}", workload.status)))
-    };
-    eventually("the status of this spec", older).await?;
-    stage.workload().await
+        Ok(if is_observed(&workload) { Ok(workload) } else { Err(format!("{:?}", workload.status)) })
+    })
+    .await
 }
 
 /// How many passes of the loop have ended.

@@ -7,9 +7,9 @@ use super::children::one_entry_each;
 use crate::{
     claims::Claims,
     manifests, print,
-    recorder::{QUIET, Sighting, changes},
+    recorder::{Sighting, changes},
     replicas::{self, first_fall, ready},
-    stage::Stage,
+    stage::{NAME, Stage},
 };
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
@@ -22,14 +22,13 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let change = manifests::autoscaling_on();
     print::code(&change.shown);
-    let mut recorder = stage.record().await?;
+    let mut recorder = stage.record(NAME).await?;
     stage.apply_workload(&change.manifest).await?;
     recorder
         .until("the autoscaler to hold five replicas", |live| Replicas::of(live).count == 5 && scaled(live))
         .await?;
     recorder.until("five pods to be ready", |live| ready(live) == 5).await?;
-    recorder.go_on_for(QUIET).await?;
-    let seen = recorder.sightings();
+    let seen = recorder.sightings().await?;
     print::table("", &replicas::table(seen));
 
     print::gap();

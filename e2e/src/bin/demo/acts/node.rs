@@ -8,7 +8,7 @@ use baton_e2e::{
     guide, image,
     installed::{HOME, USER},
 };
-use baton_testbed::{Node, node::Image};
+use baton_testbed::{Node, PATIENCE, node::Image, wait_for};
 use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 
@@ -16,7 +16,7 @@ use super::{cluster::came_up, install::permissions};
 use crate::{
     claims::Claims,
     print,
-    stage::{Ground, NAME, Stage, eventually},
+    stage::{Ground, NAME, Stage},
 };
 
 /// The version that Baton's image is labelled with.
@@ -72,9 +72,9 @@ pub(super) async fn serves(stage: &Stage, node: &Node, claims: &mut Claims) -> a
         }
         Ok(pods)
     };
-    eventually("three pods to answer", async || {
+    wait_for("three pods responding", PATIENCE, async || {
         let pods = answered().await?;
-        Ok((pods.len() != 3).then(|| format!("{pods:?}")))
+        anyhow::Ok(if pods.len() == 3 { Ok(()) } else { Err(format!("{pods:?}")) })
     })
     .await?;
     let claim = format!("through the Service at {address} each of the three pods answers");

@@ -23,7 +23,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     print::code(&format!("$ kubectl apply --server-side --field-manager mesh -f -\n{SIDECAR}"));
     stage.apply("mesh", SIDECAR).await?;
-    let mut recorder = stage.record().await?;
+    let mut recorder = stage.record(NAME).await?;
 
     print::say(
         "Then the Workload changes, again and again, so that Baton has to write the Deployment each time:",
@@ -43,9 +43,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::table(&format!("Deployment {NAME}"), &ownership::table(&owners(&deployment)));
 
     print::gap();
-    let writes = changes(recorder.sightings(), history_limit).len() - 1;
+    let seen = recorder.sightings().await?;
+    let writes = changes(seen, history_limit).len() - 1;
     claims.equal("Baton wrote the Deployment five times", &writes, &5)?;
-    let containers: Vec<_> = changes(recorder.sightings(), |live| names(live).join(" and "));
+    let containers: Vec<_> = changes(seen, |live| names(live).join(" and "));
     let containers: Vec<_> = containers.into_iter().map(|(_, names)| names).collect();
     claims.equal("at no time was one of the two containers missing", &containers, &["app and proxy"])?;
     let owners = [image_owners(&deployment, "app"), image_owners(&deployment, "proxy")];

@@ -9,9 +9,8 @@ use super::{
 use crate::{
     claims::Claims,
     containers, manifests, print,
-    recorder::QUIET,
     replicas::{self, ready},
-    stage::Stage,
+    stage::{NAME, Stage},
 };
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
@@ -23,7 +22,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let change = manifests::autoscaling_off();
     print::code(&change.shown);
-    let mut recorder = stage.record().await?;
+    let mut recorder = stage.record(NAME).await?;
     stage.apply_workload(&change.manifest).await?;
     recorder
         .until("six replicas of Baton's own", |live| {
@@ -31,8 +30,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         })
         .await?;
     recorder.until("six pods to be ready", |live| ready(live) == 6).await?;
-    recorder.go_on_for(QUIET).await?;
-    let seen = recorder.sightings();
+    let seen = recorder.sightings().await?;
     print::table("", &replicas::table(seen));
 
     print::gap();

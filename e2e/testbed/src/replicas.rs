@@ -1,32 +1,62 @@
-//! What `spec.replicas` of one Deployment has been: each stored write with the number and who held it. Pure; where it
-//! comes from is for [the watch](super) to know.
+//! What `spec.replicas` of one Deployment has been: each stored write with the replica count and who held it.
 
-use std::fmt;
+use std::{borrow::Borrow, fmt};
 
 use k8s_openapi::{
     api::apps::v1::Deployment,
     apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta},
 };
+use kube::core::{ApiResource, DynamicObject};
+
+use crate::{ControlPlane, Error, Event, Recorder};
+
+/// A [`Recorder`] of one Deployment, read as its [`ReplicaHistory`].
+///
+/// ```no_run
+/// # async fn example(cluster: &baton_testbed::ControlPlane) -> Result<(), Box<dyn std::error::Error>> {
+/// let watch = baton_testbed::ReplicaWatch::start(cluster, "shop", "web").await?;
+/// // …
+/// let history = watch.history().await?;
+/// history.never_below(3)?;
+/// assert_eq!(history.values(), [3, 5]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ReplicaWatch(Recorder);
+
+impl ReplicaWatch {
+    /// Watches from this moment on; the Deployment as it is now, if it is there, comes first.
+    ///
+    /// # Errors
+    /// When the API server doesn't respond.
+    pub async fn start(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<Self, Error> {
+        let kinds = [ApiResource::erase::<Deployment>(&())];
+        Recorder::start(control_plane, namespace, &kinds, Some(name)).await.map(Self)
+    }
+
+    /// All that was stored since the start, up to now.
+    ///
+    /// # Errors
+    /// As of [`Recorder::events`].
+    pub async fn history(&self) -> Result<ReplicaHistory, Error> {
+        self.0.events().await.map(|events| ReplicaHistory::of(&events))
+    }
+}
 
 /// Every stored value of a Deployment's `spec.replicas`, in the order of the writes. Shown, it has a line for each write
 /// that changed the number or its holders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaHistory {
-    sightings: Vec<Sighting>,
-}
-
-/// What became of the Deployment by one write.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Sighting {
-    Stored(ReplicaWrite),
-    Deleted,
+    /// `None` is a deletion.
+    writes: Vec<Option<ReplicaWrite>>,
 }
 
 /// The Deployment as one write has left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaWrite {
     /// The Deployment's `metadata.resourceVersion`.
-    pub resource_version: String,
+    pub revision: u64,
     /// Its `spec.replicas`.
     pub replicas: i32,
     /// Who had `spec.replicas` in `managedFields`, in their order.
@@ -58,6 +88,12 @@ pub struct BelowFloor {
 }
 
 impl ReplicaHistory {
+    /// That of a Deployment of which these are all events.
+    pub fn of(events: &[impl Borrow<Event>]) -> Self {
+        let write = |event: &Event| (!event.gone).then(|| ReplicaWrite::of(event));
+        Self { writes: events.iter().map(|event| write(event.borrow())).collect() }
+    }
+
     /// The numbers, each change once. A Deployment that is deleted and created anew with the same number changes nothing.
     pub fn values(&self) -> Vec<i32> {
         let mut values: Vec<i32> = self.writes().map(|write| write.replicas).collect();
@@ -84,50 +120,39 @@ impl ReplicaHistory {
     /// What each write has left, those that changed neither the number nor its holders included. A deletion leaves
     /// nothing.
     pub fn writes(&self) -> impl Iterator<Item = &ReplicaWrite> {
-        self.sightings.iter().filter_map(|sighting| match sighting {
-            Sighting::Stored(write) => Some(write),
-            Sighting::Deleted => None,
-        })
+        self.writes.iter().flatten()
     }
 
     /// The Deployment as the last write has left it; `None` if there is none.
     pub fn last(&self) -> Option<&ReplicaWrite> {
-        match self.sightings.last()? {
-            Sighting::Stored(write) => Some(write),
-            Sighting::Deleted => None,
-        }
-    }
-
-    pub(super) fn stored(&mut self, deployment: &Deployment) {
-        self.sightings.push(Sighting::Stored(ReplicaWrite::of(deployment)));
-    }
-
-    pub(super) fn deleted(&mut self) {
-        self.sightings.push(Sighting::Deleted);
-    }
-
-    /// Whether it has come to where the Deployment is now.
-    pub(super) fn has_come_to(&self, now: Option<&Deployment>) -> bool {
-        match now.and_then(|deployment| deployment.metadata.resource_version.as_deref()) {
-            None => self.last().is_none(),
-            Some(version) => self.writes().any(|write| write.resource_version == version),
-        }
+        self.writes.last()?.as_ref()
     }
 }
 
 impl ReplicaWrite {
-    fn of(deployment: &Deployment) -> Self {
-        let metadata = &deployment.metadata;
-        Self {
-            resource_version: metadata.resource_version.clone().unwrap_or_default(),
-            // The server fills it in on every Deployment that it stores.
-            replicas: deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1),
-            holders: Holder::all(metadata),
-        }
+    fn of(event: &Event) -> Self {
+        let DynamicObject { metadata, data, .. } = &event.object;
+        // The server fills it in on every Deployment that it stores.
+        let replicas = data["spec"]["replicas"].as_i64().and_then(|count| i32::try_from(count).ok());
+        Self { revision: event.revision, replicas: replicas.unwrap_or(1), holders: Holder::all(metadata) }
     }
 }
 
 impl Holder {
+    /// Who applies.
+    pub fn apply(manager: &str) -> Self {
+        Self { manager: manager.to_owned(), operation: "Apply".to_owned(), subresource: None }
+    }
+
+    /// Who writes through the `scale` subresource, in another way than by apply.
+    pub fn scale(manager: &str) -> Self {
+        Self {
+            manager: manager.to_owned(),
+            operation: "Update".to_owned(),
+            subresource: Some("scale".to_owned()),
+        }
+    }
+
     /// The holders of a Deployment's `spec.replicas`, by its metadata, in the order of `managedFields`.
     pub fn all(metadata: &ObjectMeta) -> Vec<Self> {
         metadata.managed_fields.iter().flatten().filter_map(Self::of).collect()
@@ -155,8 +180,8 @@ impl fmt::Display for Holder {
 impl fmt::Display for ReplicaHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before: Option<&ReplicaWrite> = None;
-        for sighting in &self.sightings {
-            let Sighting::Stored(write) = sighting else {
+        for write in &self.writes {
+            let Some(write) = write else {
                 writeln!(f, "  deleted")?;
                 before = None;
                 continue;
@@ -164,11 +189,7 @@ impl fmt::Display for ReplicaHistory {
             if before.is_none_or(|old| (old.replicas, &old.holders) != (write.replicas, &write.holders)) {
                 let holders: Vec<String> = write.holders.iter().map(Holder::to_string).collect();
                 let holders = if holders.is_empty() { "nobody".to_owned() } else { holders.join(", ") };
-                writeln!(
-                    f,
-                    "  resourceVersion {}: {} held by {holders}",
-                    write.resource_version, write.replicas
-                )?;
+                writeln!(f, "  resourceVersion {}: {} held by {holders}", write.revision, write.replicas)?;
             }
             before = Some(write);
         }
@@ -178,11 +199,13 @@ impl fmt::Display for ReplicaHistory {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn deployment(version: &str, replicas: i32, holders: &[(&str, &str)]) -> Deployment {
+    fn stored(revision: u64, replicas: i32, holders: &[(&str, &str)]) -> Event {
         let entry = |(manager, subresource): &(&str, &str)| -> Value {
             let operation = if subresource.is_empty() { "Apply" } else { "Update" };
             let fields = json!({"f:spec": {"f:replicas": {}}});
@@ -190,18 +213,18 @@ mod tests {
         };
         let other = json!({"manager": "kcm", "operation": "Update", "fieldsV1": {"f:status": {}}});
         let entries: Vec<Value> = holders.iter().map(entry).chain([other]).collect();
-        let metadata = json!({"resourceVersion": version, "managedFields": entries});
-        let spec = json!({"replicas": replicas, "selector": {}, "template": {}});
-        serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
+        let object = json!({"metadata": {"managedFields": entries}, "spec": {"replicas": replicas}});
+        let object = serde_json::from_value(object).unwrap();
+        Event { revision, at: Duration::ZERO, object, gone: false }
     }
 
     fn history() -> ReplicaHistory {
-        let mut history = ReplicaHistory::default();
-        history.stored(&deployment("7", 3, &[("baton", "")]));
-        history.stored(&deployment("8", 3, &[("baton", "")]));
-        history.stored(&deployment("9", 1, &[]));
-        history.stored(&deployment("11", 5, &[("hpa", "scale"), ("baton", "")]));
-        history
+        ReplicaHistory::of(&[
+            stored(7, 3, &[("baton", "")]),
+            stored(8, 3, &[("baton", "")]),
+            stored(9, 1, &[]),
+            stored(11, 5, &[("hpa", "scale"), ("baton", "")]),
+        ])
     }
 
     #[test]
@@ -225,13 +248,9 @@ mod tests {
     }
 
     #[test]
-    fn it_has_come_to_a_deployment_once_that_very_write_was_seen() {
-        let mut history = history();
-        assert!(history.has_come_to(Some(&deployment("9", 1, &[]))));
-        assert!(!history.has_come_to(Some(&deployment("12", 5, &[]))));
-        assert!(!history.has_come_to(None));
-        history.deleted();
-        assert!(history.has_come_to(None) && ReplicaHistory::default().has_come_to(None));
-        assert_eq!(history.last(), None);
+    fn a_deletion_leaves_nothing() {
+        let gone = Event { gone: true, ..stored(12, 5, &[]) };
+        let history = ReplicaHistory::of(&[stored(11, 5, &[]), gone]);
+        assert_eq!((history.last(), history.values()), (None, vec![5]));
     }
 }
