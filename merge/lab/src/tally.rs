@@ -51,13 +51,15 @@ fn add(counts: &mut [u64], more: &[u64]) {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = BTreeMap::from([("all".to_owned(), self.all.clone())]);
+        let width = |outcome: &str| outcome.len().max(7) + 2;
         for (title, rows) in self.tables.iter().chain([(&"", &all)]) {
-            write!(f, "{title:<36}{:>10}", "cases")?;
-            self.outcomes.iter().try_for_each(|outcome| write!(f, "{outcome:>19}"))?;
+            write!(f, "{title:<32}{:>9}", "cases")?;
+            self.outcomes.iter().try_for_each(|outcome| write!(f, "{outcome:>0$}", width(outcome)))?;
             writeln!(f)?;
             for (row, counts) in rows {
-                write!(f, "{row:<36}{:>10}", counts.iter().sum::<u64>())?;
-                counts.iter().try_for_each(|count| write!(f, "{count:>19}"))?;
+                write!(f, "{row:<32}{:>9}", counts.iter().sum::<u64>())?;
+                let mut columns = counts.iter().zip(self.outcomes);
+                columns.try_for_each(|(count, outcome)| write!(f, "{count:>0$}", width(outcome)))?;
                 writeln!(f)?;
             }
         }

@@ -142,9 +142,8 @@ fn traits(step: &Step) -> Vec<&'static str> {
 
 /// Sends about as many writes as are asked for, and predicts each.
 pub async fn run(server: &Server, options: &Options) -> Result<Report> {
-    let wanted =
-        |kind: &&Kind| options.kinds.is_empty() || options.kinds.iter().any(|name| name == kind.kind);
-    let kinds: Vec<&'static Kind> = Kind::all().filter(wanted).collect();
+    let wanted = |kind: &&Kind| options.kinds.is_empty() || options.kinds.contains(&kind.kind);
+    let kinds: Vec<&'static Kind> = Kind::all().iter().filter(wanted).collect();
     let jobs = options.jobs.max(1);
     let each = options.writes.div_ceil(jobs);
     let job = async |job: usize| {
@@ -191,7 +190,7 @@ async fn write_one(
         if let Some(step) = step {
             report.add(step, core);
         }
-        live = server.read(&server.resource(kind, kind.version), sequence.name()).await?;
+        live = server.read(&server.resource(kind, &kind.version), sequence.name()).await?;
         if live.is_none() && creations >= CREATIONS {
             break;
         }

@@ -77,11 +77,11 @@ impl Sequence {
         if self.stale.is_none() || self.random.one_in(5) {
             self.stale = Some(live.clone());
         }
-        let version = match self.random.choose(self.kind.others) {
+        let version = match self.random.choose(&self.kind.others) {
             Some(other) if self.random.one_in(5) => other,
-            _ => self.kind.version,
+            _ => &self.kind.version,
         };
-        let main = version == self.kind.version;
+        let main = *version == self.kind.version;
         let (status, scale) = (u32::from(self.kind.has_status(version)), u32::from(self.kind.scale && main));
         let (apply, patch, meddle) = if self.crowd.is_some() { (12, 50, 1) } else { (50, 10, 4) };
         match self.random.weighted(&[apply, 12, patch, 9, status * 9, scale * 9, meddle, 4, meddle]) {
@@ -120,7 +120,7 @@ impl Sequence {
     /// The body as one of this object, in a version.
     fn named(&self, mut body: Json, version: &str) -> Json {
         body.set("apiVersion", self.kind.api_version(version));
-        body.set("kind", self.kind.kind);
+        body.set("kind", self.kind.kind.as_str());
         let metadata = body.entry("metadata");
         metadata.set("name", self.name.as_str());
         body
@@ -136,7 +136,7 @@ impl Sequence {
     }
 
     fn creation(&mut self) -> Write {
-        let version = self.kind.version;
+        let version = self.kind.version.as_str();
         let body = self.kind.whole(&mut self.random);
         let body = self.named(body, version);
         match self.random.below(3) {

@@ -11,7 +11,7 @@ use baton_testbed::{
 };
 use kube::Client;
 
-use super::kinds::{Kind, Source};
+use super::kinds::Kind;
 
 /// Controllers of the control plane that never touch what is written here: without the others nothing else writes.
 const CONTROLLERS: &str =
@@ -40,9 +40,9 @@ impl Server {
         // It goes with the control plane.
         namespace.keep();
         for kind in Kind::all() {
-            match kind.source {
-                Source::OpenApi => server.fetch(kind).await?,
-                Source::Crd(file) => {
+            match &kind.crd {
+                None => server.fetch(kind).await?,
+                Some(file) => {
                     definition::install(&server.control_plane, &workspace().join(file)).await?;
                 }
             }
@@ -52,7 +52,7 @@ impl Server {
 
     /// Keeps the OpenAPI document of a kind as a file.
     async fn fetch(&mut self, kind: &Kind) -> Result<()> {
-        let api_version = kind.api_version(kind.version);
+        let api_version = kind.api_version(&kind.version);
         if self.documents.contains_key(&api_version) {
             return Ok(());
         }
@@ -63,18 +63,18 @@ impl Server {
 
     /// A kind in a version, as this server serves it.
     pub(super) fn resource(&self, kind: &Kind, version: &str) -> Resource {
-        let schema = match kind.source {
-            Source::OpenApi => {
-                let file = self.documents.get(&kind.api_version(kind.version));
+        let schema = match &kind.crd {
+            None => {
+                let file = self.documents.get(&kind.api_version(&kind.version));
                 Schema::OpenApi(file.map_or(String::new(), |path| path.display().to_string()))
             }
-            Source::Crd(file) => Schema::Crd(Json::object().with("file", file)),
+            Some(file) => Schema::Crd(Json::object().with("file", file.as_str())),
         };
         Resource {
-            group: kind.group.to_owned(),
+            group: kind.group.clone(),
             version: version.to_owned(),
-            kind: kind.kind.to_owned(),
-            plural: kind.plural.to_owned(),
+            kind: kind.kind.clone(),
+            plural: kind.plural.clone(),
             namespaced: true,
             schema,
             has_status: kind.has_status(version),
