@@ -34,7 +34,7 @@ use kube::{
 };
 use tokio::{
     sync::{oneshot, watch},
-    task::JoinSet,
+    task::JoinHandle,
 };
 use tracing::{debug, info, warn};
 
@@ -125,13 +125,12 @@ pub(crate) struct Candidacy {
     pub(crate) timing: Timing,
 }
 
-/// This process's part in the election, which ends when this is dropped; a lease that is held then runs out.
+/// This process's part in the election.
 #[derive(Debug)]
 pub(crate) struct Election {
-    /// A single one.
-    task: JoinSet<Result<(), Lost>>,
     leads: watch::Receiver<bool>,
     release: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), Lost>>,
 }
 
 impl Election {
@@ -154,7 +153,7 @@ impl Election {
             told: None,
             trouble: None,
         };
-        Self { task: JoinSet::from_iter([stand.run(released)]), leads, release }
+        Self { leads, release, task: tokio::spawn(stand.run(released)) }
     }
 
     /// Resolves when this process leads.
@@ -168,18 +167,18 @@ impl Election {
 
     /// Resolves when this process leads no longer.
     pub(crate) async fn lost(&mut self) -> Lost {
-        match self.task.join_next().await {
-            Some(Ok(Err(lost))) => lost,
-            _ => Lost::Ended,
+        match (&mut self.task).await {
+            Ok(Err(lost)) => lost,
+            Ok(Ok(())) | Err(_) => Lost::Ended,
         }
     }
 
     /// Gives the lease up, if it is held. To be called when nothing is being written any more.
     pub(crate) async fn release(self) {
-        let Self { release, mut task, .. } = self;
+        let Self { release, task, .. } = self;
         // Fails only if the task has ended already.
         let _ = release.send(());
-        let _ = task.join_next().await;
+        let _ = task.await;
     }
 }
 
@@ -213,7 +212,8 @@ impl Stand {
                 Step::Write(draft) => self.write(now, &draft).await,
                 Step::Wait(until) => {
                     tokio::select! {
-                        _ = &mut released => return self.release().await,
+                        // Not when the handle was dropped: then the lease runs out.
+                        Ok(()) = &mut released, if !released.is_terminated() => return self.release().await,
                         () = self.leadership.check_asked_for() => {}
                         () = tokio::time::sleep(until.after(now)) => {}
                     }
