@@ -54,7 +54,7 @@ impl Noted {
 }
 
 async fn eventually(what: &str, probe: impl AsyncFn() -> Result<(), String>) {
-    let outcome = poll(Duration::from_secs(60), Duration::from_millis(100), probe).await;
+    let outcome = poll(Duration::from_mins(1), Duration::from_millis(100), probe).await;
     outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen}"));
 }
 

@@ -195,7 +195,7 @@ fn guarded_by(mut request: Request, version: Option<&str>) -> Request {
             }
             *operations = serde_json::from_value(changed).expect("it was a patch before");
         }
-        Change::Delete(revision) => revision.resource_version = version.unwrap_or_default().to_owned(),
+        Change::Delete(revision) => version.unwrap_or_default().clone_into(&mut revision.resource_version),
     }
     request
 }

@@ -13,7 +13,7 @@ use baton_apply::{ApiError, Change, LiveObject, Request};
 use baton_controller::decide::{
     child::ChildKind,
     course::{ChildResult, Course, Next, Read},
-    plan::plan,
+    plan::{Step, plan},
     replicas::Autoscaler,
     snapshot::Snapshot,
 };
@@ -244,7 +244,7 @@ impl Operator {
                 Next::Send(write) => write.clone(),
             };
             if self.fault.is_some_and(|fault| fault.skips(&write)) {
-                let child = pass.course.step_under_way().map(|step| step.child());
+                let child = pass.course.step_under_way().map(Step::child);
                 let unchanged = child.and_then(|child| pass.course.seen().child(child)).cloned();
                 pass.course.responded(server.schemas(), Ok(unchanged));
                 continue;
