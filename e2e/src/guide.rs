@@ -5,7 +5,7 @@ use std::{env, fs, path::Path, process::Stdio};
 use baton_testbed::{
     Error,
     assets::{self, Assets, Program},
-    workspace,
+    blocking, workspace,
 };
 use tokio::process::Command;
 
@@ -66,8 +66,7 @@ pub async fn run(kubeconfig: &Path, commands: &str) -> Result<String, Error> {
 /// # Errors
 /// As [`run`].
 pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<String, Error> {
-    let path =
-        tokio::task::spawn_blocking(path).await.map_err(Error::parse("the outcome of the build"))??;
+    let path = blocking(path).await?;
     let output = Command::new("/bin/sh")
         .args(["-eu", "-c", commands])
         .current_dir(folder)
@@ -78,13 +77,14 @@ pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<
         .kill_on_drop(true)
         .output()
         .await
-        .map_err(|source| Error::Spawn { program: "/bin/sh".to_owned(), source })?;
+        .map_err(Error::spawn("/bin/sh"))?;
     let [told, failed] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     if output.status.success() {
         return Ok(told.into_owned());
     }
-    Err(Error::Commands {
-        commands: commands.to_owned(),
+    Err(Error::Failed {
+        command: commands.to_owned(),
+        folder: folder.to_owned(),
         status: output.status,
         output: format!("{told}{failed}"),
     })

@@ -87,8 +87,8 @@ fn make_base(store: &Store) -> Result<(), Error> {
 
 /// What the compiler says that the repository's toolchain file chooses.
 fn toolchain(root: &Path, args: &[&str]) -> Result<String, Error> {
-    let failed = |source| Error::Spawn { program: "rustc".to_owned(), source };
-    let output = Command::new("rustc").args(args).current_dir(root).output().map_err(failed)?;
+    let output = Command::new("rustc").args(args).current_dir(root).output();
+    let output = output.map_err(Error::spawn("rustc"))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

@@ -21,5 +21,17 @@ pub mod resync_bench;
 pub mod scenario;
 pub mod soak;
 
+use baton_crd::{Workload, condition};
+
 pub use image::image;
 pub use operator::{Operator, OperatorOptions};
+
+/// Whether a Workload has the condition Ready for its latest spec.
+pub fn is_ready(workload: &Workload) -> bool {
+    let conditions = workload.status.iter().flat_map(|status| &status.conditions);
+    conditions.into_iter().any(|one| {
+        one.type_ == condition::READY
+            && one.status == "True"
+            && one.observed_generation == workload.metadata.generation
+    })
+}

@@ -5,10 +5,10 @@ use std::{
     io::{IsTerminal as _, stderr},
     path::PathBuf,
     process::{Command, Stdio},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
-use baton_testbed::{Error, process, workspace};
+use baton_testbed::{Error, lock, process, workspace};
 use serde::Deserialize;
 
 /// The binary's name, and that of its target.
@@ -33,8 +33,7 @@ pub(super) fn find() -> Result<PathBuf, Error> {
     if let Some(given) = env::var_os("BATON_BIN").filter(|value| !value.is_empty()) {
         return Ok(PathBuf::from(given));
     }
-    // A thread that panicked with the lock left either nothing or a finished build.
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut built = lock(&BUILT);
     if let Some(binary) = &*built {
         return Ok(binary.clone());
     }
@@ -62,12 +61,9 @@ fn build() -> Result<PathBuf, Error> {
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| Error::Spawn { program: cargo.to_string_lossy().into_owned(), source })?;
+    let output = command.stdin(Stdio::null()).output().map_err(Error::spawn(cargo.to_string_lossy()))?;
     if !output.status.success() {
-        return Err(Error::Build {
+        return Err(Error::Failed {
             command: format!("cargo build --workspace --bin {NAME}"),
             folder: root.to_owned(),
             status: output.status,

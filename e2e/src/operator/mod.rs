@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use baton_testbed::{ControlPlane, Error, Metrics, PATIENCE, Process, cpu_time, net, wait_for};
+use baton_testbed::{ControlPlane, Error, Metrics, PATIENCE, Process, blocking, cpu_time, net, wait_for};
 
 use self::mismatches::MismatchCheck;
 
@@ -74,8 +74,7 @@ impl Operator {
         // Unique also among processes that share one cluster.
         let name = options.name.clone().unwrap_or_else(|| format!("baton-{}-{count}", std::process::id()));
         let home = options.home.as_deref().unwrap_or("default");
-        let binary = tokio::task::spawn_blocking(binary::find);
-        let binary = binary.await.map_err(Error::parse("the outcome of the build"))??;
+        let binary = blocking(binary::find).await?;
         if !options.installed {
             install::install(control_plane, home, &name).await?;
         }
@@ -143,8 +142,8 @@ impl Operator {
     /// When it doesn't answer.
     pub async fn metrics_text(&self) -> Result<String, Error> {
         let address = self.health;
-        let text = tokio::task::spawn_blocking(move || net::http_get(address, "/metrics")).await;
-        text.map_err(Error::parse(self.what_metrics()))?.map_err(Error::parse(self.what_metrics()))
+        let what = Error::parse(self.what_metrics());
+        blocking(move || net::http_get(address, "/metrics").map_err(what)).await
     }
 
     fn what_metrics(&self) -> String {

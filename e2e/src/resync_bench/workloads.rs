@@ -1,7 +1,7 @@
 //! The Workloads that are looked at: each with a Deployment that has no pods, a Service and a disruption budget. It
 //! doesn't know what is done to them.
 
-use baton_crd::{Workload, condition};
+use baton_crd::Workload;
 use baton_testbed::Error;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::{
@@ -9,6 +9,8 @@ use kube::{
     api::{ListParams, PostParams},
 };
 use serde_json::json;
+
+use crate::is_ready;
 
 /// How many children each Workload has.
 pub const CHILDREN: usize = 3;
@@ -35,15 +37,6 @@ pub async fn create(workloads: &Api<Workload>, count: u32) -> Result<(), Error> 
 pub async fn ready(workloads: &Api<Workload>) -> Result<usize, Error> {
     let all = workloads.list(&ListParams::default()).await.map_err(Error::api("list the Workloads"))?;
     Ok(all.iter().filter(|workload| is_ready(workload)).count())
-}
-
-fn is_ready(workload: &Workload) -> bool {
-    let conditions = workload.status.iter().flat_map(|status| &status.conditions);
-    conditions.into_iter().any(|one| {
-        one.type_ == condition::READY
-            && one.status == "True"
-            && one.observed_generation == workload.metadata.generation
-    })
 }
 
 /// As much in it as people mostly say.

@@ -1,11 +1,8 @@
 //! What is kept of the steps of a scenario, and how many there were.
 
-use std::{
-    fmt,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::{fmt, sync::Mutex};
 
-use baton_testbed::{Json, prediction::Verdict};
+use baton_testbed::{Json, lock, prediction::Verdict};
 
 /// One step, as a reader wants to see it.
 #[derive(Clone, Debug)]
@@ -28,16 +25,10 @@ pub struct Recorded {
 
 /// Counts steps, from all scenarios at once.
 #[derive(Debug, Default)]
-pub struct Tally {
-    steps: AtomicUsize,
-    matched: AtomicUsize,
-    modulo_defaulting: AtomicUsize,
-    refused_later: AtomicUsize,
-    unknown: AtomicUsize,
-}
+pub struct Tally(Mutex<Counts>);
 
 /// How many steps there were, and what became of the predictions for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Writes that were sent.
     pub steps: usize,
@@ -54,29 +45,20 @@ pub struct Counts {
 impl Tally {
     /// Counts a step, with what became of the prediction, where there was one.
     pub(super) fn add(&self, verdict: Option<&Verdict>) {
-        let count = |counter: &AtomicUsize| {
-            counter.fetch_add(1, Ordering::Relaxed);
-        };
-        count(&self.steps);
+        let mut counts = lock(&self.0);
+        counts.steps += 1;
         match verdict {
-            Some(Verdict::Match) => count(&self.matched),
-            Some(Verdict::ModuloDefaulting) => count(&self.modulo_defaulting),
-            Some(Verdict::Refused) => count(&self.refused_later),
-            Some(Verdict::Unknown) => count(&self.unknown),
+            Some(Verdict::Match) => counts.matched += 1,
+            Some(Verdict::ModuloDefaulting) => counts.modulo_defaulting += 1,
+            Some(Verdict::Refused) => counts.refused_later += 1,
+            Some(Verdict::Unknown) => counts.unknown += 1,
             Some(Verdict::Mismatch(_)) | None => {}
         }
     }
 
     /// The counts up to now.
     pub fn counts(&self) -> Counts {
-        let read = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        Counts {
-            steps: read(&self.steps),
-            matched: read(&self.matched),
-            modulo_defaulting: read(&self.modulo_defaulting),
-            refused_later: read(&self.refused_later),
-            unknown: read(&self.unknown),
-        }
+        *lock(&self.0)
     }
 }
 

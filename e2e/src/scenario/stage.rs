@@ -5,14 +5,14 @@ use std::{
     collections::BTreeMap,
     io::Write as _,
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicU32, Ordering},
     },
 };
 
 use baton_merge_driver::Session;
 use baton_testbed::{
-    ControlPlane, Error, Json, PATIENCE, definition,
+    ControlPlane, Error, Json, PATIENCE, definition, lock,
     prediction::{Done, Resource, Schema, Verdict},
     raw::{Request, openapi_document},
     wait_for, workspace,
@@ -91,7 +91,7 @@ impl Stage {
     /// What the merge core predicts of a write, where that can be asked, and what becomes of the prediction.
     pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Verdict)> {
         let judged = done.and_then(Done::asked).map(|asked| {
-            let mut core = self.core.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut core = lock(&self.core);
             let prediction = core.answer(&asked.question.to_string()).parse().unwrap_or(Json::Null);
             let verdict = asked.judge(&prediction);
             (prediction, verdict)
@@ -122,13 +122,13 @@ impl Stage {
     /// The file with the OpenAPI document of a group and version.
     async fn document(&self, resource: &Resource) -> Result<String, Error> {
         let api_version = resource.api_version();
-        let known = self.documents.lock().unwrap_or_else(PoisonError::into_inner).get(&api_version).cloned();
+        let known = lock(&self.documents).get(&api_version).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let file = openapi_document(&self.client, &api_version, self.control_plane.dir()).await?;
         let name = file.display().to_string();
-        self.documents.lock().unwrap_or_else(PoisonError::into_inner).insert(api_version, name.clone());
+        lock(&self.documents).insert(api_version, name.clone());
         Ok(name)
     }
 

@@ -3,12 +3,12 @@
 
 use std::{
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
 use baton_crd::{Workload, labels};
-use baton_testbed::{Error, MetricsApi, PATIENCE, wait_for};
+use baton_testbed::{Error, MetricsApi, PATIENCE, lock, wait_for};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Api, Client,
@@ -50,7 +50,7 @@ impl Diary {
     }
 
     pub(super) fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.entries).clone()
     }
 
     /// How often each kind of switch was done.
@@ -62,7 +62,7 @@ impl Diary {
     fn write(&self, workload: &str, kind: Option<Kind>, what: impl fmt::Display) {
         let (workload, what) = (workload.to_owned(), what.to_string());
         let entry = Entry { at: self.began.elapsed(), workload, kind, what };
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        lock(&self.entries).push(entry);
     }
 }
 

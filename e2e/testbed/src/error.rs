@@ -38,9 +38,9 @@ pub enum Error {
         /// The names that are looked for in `KUBEBUILDER_ASSETS`.
         binaries: String,
     },
-    /// A build failed.
+    /// A command failed, such as that of a build.
     #[error("{command} failed with {status} in {}:\n{output}", folder.display())]
-    Build {
+    Failed {
         /// The command line.
         command: String,
         /// Where it ran.
@@ -125,16 +125,6 @@ pub enum Error {
         /// What it was asked for and what it said.
         output: Box<crate::kubectl::Output>,
     },
-    /// Commands that people are told to type failed.
-    #[error("these commands ended with {status}:\n{commands}They wrote:\n{output}")]
-    Commands {
-        /// What was typed.
-        commands: String,
-        /// How it ended.
-        status: ExitStatus,
-        /// What was written up to then.
-        output: String,
-    },
     /// What another program wrote isn't what it was expected to write.
     #[error("can't understand {what}")]
     Parse {
@@ -150,6 +140,12 @@ impl Error {
     pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { action, path, source }
+    }
+
+    /// For `map_err` on what starts a program.
+    pub fn spawn(program: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let program = program.into();
+        move |source| Self::Spawn { program, source }
     }
 
     /// For `map_err` on requests: says what was asked for.

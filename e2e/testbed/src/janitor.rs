@@ -31,7 +31,7 @@ impl Janitor {
             .stderr(Stdio::null())
             .spawn()
             .map(Self)
-            .map_err(|source| Error::Spawn { program: "/bin/sh".to_owned(), source })
+            .map_err(Error::spawn("/bin/sh"))
     }
 
     /// Sends it home: the owner cleans up itself, or not at all.

@@ -69,7 +69,7 @@ impl Kubectl {
     /// # Errors
     /// When it can't be run; not when it fails, which is for the caller to judge.
     pub async fn run(self) -> Result<Output, Error> {
-        let failed = |source| Error::Spawn { program: self.program.display().to_string(), source };
+        let failed = Error::spawn(self.program.to_string_lossy());
         let output = Command::new(&self.program)
             .args(&self.args)
             .env("KUBECONFIG", &self.kubeconfig)

@@ -44,7 +44,10 @@ mod server;
 pub mod units;
 mod webhook;
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
 pub use control_plane::{AUDIT_DIR, ControlPlane, GIVEN_KUBECONFIG, Kept, Options};
@@ -63,6 +66,21 @@ pub use random::Random;
 pub use recorder::{Event, Recorder};
 pub use replicas::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
 pub use webhook::{AdmissionWebhook, Review};
+
+/// What `work` comes to, on a thread that it may block.
+///
+/// # Errors
+/// That of `work`, or when it panics.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(Error::parse("how a thread ended"))?
+}
+
+/// Locks it. A poisoned lock holds what is as good as any: a panic elsewhere fails its own test only.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The root of the repository.
 pub fn workspace() -> &'static Path {

@@ -69,21 +69,6 @@ fn odd(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// The status code of `GET path` by plain HTTP; `None` when there is no answer that looks like HTTP. Blocks for two
-/// seconds at most.
-pub fn http_status(address: SocketAddr, path: &str) -> Option<u16> {
-    let limit = Duration::from_secs(1);
-    let mut stream = TcpStream::connect_timeout(&address, limit).ok()?;
-    stream.set_read_timeout(Some(limit)).ok()?;
-    // In one write: a server may answer and hang up after the first part of a request that comes in several.
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).ok()?;
-    // "HTTP/1.1 200"
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).ok()?;
-    std::str::from_utf8(&head).ok()?.strip_prefix("HTTP/1.")?.get(2..)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,10 +98,9 @@ mod tests {
 
     #[test]
     fn the_status_code_of_an_http_answer_is_read() {
-        let (address, server) = serve_once("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n");
-        assert_eq!(http_status(address, "/readyz"), Some(503));
-        assert!(server.join().unwrap().starts_with("GET /readyz HTTP/1.1\r\n"));
-        assert_eq!(http_status(address, "/readyz"), None);
+        let (address, _server) = serve_once("HTTP/1.1 503 Service Unavailable\r\n\r\nwhy");
+        assert_eq!(http_answer(address, "/readyz").unwrap(), (503, "why".to_owned()));
+        assert!(http_answer(address, "/readyz").is_err());
     }
 
     #[test]

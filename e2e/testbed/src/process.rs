@@ -12,12 +12,12 @@ use std::{
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Mutex,
     time::Duration,
 };
 
 use crate::{
-    Error,
+    Error, lock,
     poll::{block_until, wait_for},
 };
 
@@ -86,8 +86,7 @@ impl Process {
         if let Some(folder) = command.get_current_dir() {
             shell.current_dir(folder);
         }
-        let mut child =
-            shell.spawn().map_err(|source| Error::Spawn { program: "/bin/sh".to_owned(), source })?;
+        let mut child = shell.spawn().map_err(Error::spawn("/bin/sh"))?;
         let guard = child.stdin.take();
         let state = Mutex::new(State { child, guard, status: None });
         let pid = lock(&state).child.id();
@@ -171,8 +170,10 @@ impl Process {
         let mut state = lock(&self.state);
         state.look();
         if state.status.is_none() {
-            let error = |source| Error::Spawn { program: "kill".to_owned(), source };
-            Command::new("kill").args([signal, &self.pid.to_string()]).status().map_err(error)?;
+            Command::new("kill")
+                .args([signal, &self.pid.to_string()])
+                .status()
+                .map_err(Error::spawn("kill"))?;
         }
         Ok(())
     }
@@ -229,11 +230,6 @@ impl State {
             let _ = guard.write_all(b"\n");
         }
     }
-}
-
-/// A poisoned lock holds a state that is as good as any: a panic elsewhere must not keep a process from being killed.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One command that runs another one, such as `nsenter`: `inner`'s program and arguments behind those of `outer`, with

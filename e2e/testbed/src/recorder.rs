@@ -8,7 +8,7 @@
 use std::{
     convert::Infallible,
     fmt::Write as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -20,7 +20,7 @@ use kube::{
 };
 use tokio::task::AbortHandle;
 
-use crate::{ControlPlane, Error, PATIENCE, kubeconfig, wait_for};
+use crate::{ControlPlane, Error, PATIENCE, kubeconfig, lock, wait_for};
 
 /// How long to wait before a request that failed is made again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -159,11 +159,6 @@ impl Record {
         }
         text
     }
-}
-
-/// A poisoned lock holds what was seen until then, which is as true as before.
-fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is recorded, and how to read it.

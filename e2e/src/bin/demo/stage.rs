@@ -2,13 +2,13 @@
 
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
-use baton_crd::{Workload, condition};
+use baton_crd::Workload;
 use baton_e2e::{
     Operator,
     installed::{self, HOME},
+    is_ready,
 };
 use baton_testbed::{ControlPlane, Metrics, Namespace, Node, PATIENCE, wait_for};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Api, Client};
 
 use crate::{print, recorder::Recorder};
@@ -181,12 +181,7 @@ impl Stage {
 /// Whether a Workload has this many ready pods and the condition Ready for its latest spec, or what is seen instead.
 fn ready(workload: &Workload, pods: i32) -> Result<(), String> {
     let status = workload.status.clone().unwrap_or_default();
-    let is_ready = |one: &Condition| {
-        one.type_ == condition::READY
-            && one.status == "True"
-            && one.observed_generation == workload.metadata.generation
-    };
-    if status.ready_replicas == Some(pods) && status.conditions.iter().any(is_ready) {
+    if status.ready_replicas == Some(pods) && is_ready(workload) {
         return Ok(());
     }
     let conditions: Vec<_> =

@@ -66,13 +66,13 @@ impl Build<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|source| Error::Spawn { program: "go".to_owned(), source })?;
+            .map_err(Error::spawn("go"))?;
         let last = child.stderr.take().map(|stderr| watch(self, stderr, began)).unwrap_or_default();
-        let status = child.wait().map_err(|source| Error::Spawn { program: "go".to_owned(), source })?;
+        let status = child.wait().map_err(Error::spawn("go"))?;
         if status.success() {
             return Ok(());
         }
-        Err(Error::Build {
+        Err(Error::Failed {
             command: format!("go build {}", self.package),
             folder: self.module.clone(),
             status,

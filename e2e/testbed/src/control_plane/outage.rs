@@ -10,7 +10,7 @@ use super::{
     components::{self, Layout},
     start,
 };
-use crate::{Error, assets::Program, kubeconfig, net};
+use crate::{Error, assets::Program, blocking, kubeconfig, net};
 
 impl ControlPlane {
     /// Ends the API server by SIGKILL, starts it again with the same port, data and keys, and waits until it is ready.
@@ -59,8 +59,7 @@ impl ControlPlane {
             return Err(Error::GivenCluster { what: "compacting etcd" });
         };
         let etcd = SocketAddr::from((Ipv4Addr::LOCALHOST, local.ports.etcd));
-        let compacted = tokio::task::spawn_blocking(move || compact(etcd)).await;
-        compacted.map_err(Error::parse("the outcome of etcd's compaction"))?
+        blocking(move || compact(etcd)).await
     }
 }
 

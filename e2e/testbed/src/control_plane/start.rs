@@ -17,6 +17,7 @@ use super::{
 use crate::{
     Error, Process,
     assets::{Assets, Program},
+    blocking,
     folder::Folder,
     kubeconfig, net,
 };
@@ -29,8 +30,7 @@ const ATTEMPTS: usize = 5;
 pub(super) async fn start(options: Options) -> Result<ControlPlane, Error> {
     let programs: &[Program] =
         if options.network.is_some() { &Program::WITH_NODE } else { &Program::CONTROL_PLANE };
-    let locate = tokio::task::spawn_blocking(|| Assets::locate(programs));
-    let assets = locate.await.map_err(Error::parse("the outcome of the build"))??;
+    let assets = blocking(|| Assets::locate(programs)).await?;
     let mut attempt = 1;
     loop {
         match start_once(&options, &assets).await {

@@ -13,7 +13,7 @@ mod server;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use k8s_openapi::{
@@ -33,7 +33,7 @@ use tokio::{
 };
 
 use self::documents::{GROUP, PATH, VERSION};
-use crate::{ControlPlane, Error, PATIENCE, wait_for};
+use crate::{ControlPlane, Error, PATIENCE, lock, wait_for};
 
 /// The Service that leads the aggregator here, and its namespace.
 const SERVICE: &str = "baton-testbed-metrics";
@@ -52,12 +52,12 @@ struct Loads(Mutex<HashMap<(String, String), u32>>);
 
 impl Loads {
     fn set(&self, namespace: &str, label: &str, millicores: u32) {
-        let mut loads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loads = lock(&self.0);
         loads.insert((namespace.to_owned(), label.to_owned()), millicores);
     }
 
     fn get(&self, namespace: &str, label: &str) -> Option<u32> {
-        let loads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let loads = lock(&self.0);
         loads.get(&(namespace.to_owned(), label.to_owned())).copied()
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Image, Node};
-use crate::{Error, wait_for};
+use crate::{Error, blocking, wait_for};
 
 /// What is applied.
 const MANIFEST: &str = include_str!("metrics-server.yaml");
@@ -18,8 +18,7 @@ impl Node {
     /// # Errors
     /// When it can't be built, or has no figures in time.
     pub async fn install_metrics_server(&self) -> Result<(), Error> {
-        let image = tokio::task::spawn_blocking(|| Image::metrics_server(IMAGE)).await;
-        self.load(&image.map_err(Error::parse("the outcome of the build"))??).await?;
+        self.load(&blocking(|| Image::metrics_server(IMAGE)).await?).await?;
         let cluster = self.control_plane();
         cluster
             .kubectl_command(["apply", "--server-side", "-f", "-"])?

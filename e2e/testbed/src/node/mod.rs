@@ -45,6 +45,7 @@ pub use self::{
 use crate::{
     ControlPlane, Error, Metrics, Process,
     assets::{Assets, Program},
+    blocking,
     control_plane::{self, Layout, NODE},
     folder::Folder,
     net,
@@ -86,10 +87,8 @@ impl Node {
     /// [`Error::NoNode`] where there can be none; or when something ends or isn't ready in time.
     pub async fn start() -> Result<Self, Error> {
         available()?;
-        let parts =
-            || Ok::<_, Error>((Assets::locate(&Program::WITH_NODE)?, Image::pause(components::PAUSE)?));
-        let parts = tokio::task::spawn_blocking(parts).await;
-        let (assets, pause) = parts.map_err(Error::parse("the outcome of the build"))??;
+        let parts = || Ok((Assets::locate(&Program::WITH_NODE)?, Image::pause(components::PAUSE)?));
+        let (assets, pause) = blocking(parts).await?;
         let folder = Folder::create()?;
         let network = Arc::new(Network::create(&folder.path().join("network.log")).await?);
         let control_plane = ControlPlane::options().network(network.clone()).start().await?;
@@ -149,8 +148,11 @@ impl Node {
     /// When there is no such container.
     pub fn signal(&self, id: &str, signal: &str) -> Result<(), Error> {
         let processes = self.cgroups.processes_of(id.trim_start_matches("containerd://"))?;
-        let failed = |source| Error::Spawn { program: "kill".to_owned(), source };
-        Command::new("kill").arg(format!("-{signal}")).args(processes).status().map_err(failed)?;
+        Command::new("kill")
+            .arg(format!("-{signal}"))
+            .args(processes)
+            .status()
+            .map_err(Error::spawn("kill"))?;
         Ok(())
     }
 
@@ -235,12 +237,12 @@ async fn ctr(machine: &Machine, args: &[&str]) -> Result<(), Error> {
     let mut command = Command::new("ctr");
     command.args(["--address", components::CONTAINERD, "--namespace", "k8s.io"]).args(args);
     let mut command = tokio::process::Command::from(machine.command(&command));
-    let failed = |source| Error::Spawn { program: "ctr".to_owned(), source };
-    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await.map_err(failed)?;
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
+    let output = output.map_err(Error::spawn("ctr"))?;
     if output.status.success() {
         return Ok(());
     }
-    Err(Error::Build {
+    Err(Error::Failed {
         command: format!("ctr {}", args.join(" ")),
         folder: PathBuf::from("the node"),
         status: output.status,

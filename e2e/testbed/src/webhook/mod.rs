@@ -7,7 +7,7 @@
 
 mod review;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 pub use self::review::Review;
-use crate::{Error, pki::Authority, server};
+use crate::{Error, lock, pki::Authority, server};
 
 /// A server of admission webhooks on a free port of 127.0.0.1, for an API server on the same machine. It belongs to the
 /// tokio runtime in which it was started; dropping it closes all its connections.
@@ -124,11 +124,11 @@ impl Asked {
     }
 
     fn note(&self, review: Review) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(review);
+        lock(&self.0).push(review);
     }
 
     fn all(&self) -> Vec<Review> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 

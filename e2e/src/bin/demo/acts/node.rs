@@ -8,7 +8,7 @@ use baton_e2e::{
     guide, image,
     installed::{HOME, USER},
 };
-use baton_testbed::{Node, PATIENCE, node::Image, wait_for};
+use baton_testbed::{Node, PATIENCE, blocking, node::Image, wait_for};
 use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 
@@ -39,13 +39,13 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     let began = Instant::now();
     let node = Node::start().await?;
     came_up(node.control_plane(), began, claims).await?;
-    for image in tokio::task::spawn_blocking(images).await?? {
+    for image in blocking(images).await? {
         node.load(&image).await?;
     }
 
     print::heading(2, "Baton, and a Workload");
     print::say("Baton's image is built from the Dockerfile, and installed as docs/install.md says:");
-    let baton = tokio::task::spawn_blocking(|| image(VERSION)).await??;
+    let baton = blocking(|| image(VERSION)).await?;
     node.load(&baton).await?;
     let install = guide::commands("docs/install.md", "Install")?.swap_remove(0);
     print::code(&format!("$ {}", install.trim_end().replace('\n', "\n$ ")));

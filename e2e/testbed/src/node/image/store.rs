@@ -97,7 +97,7 @@ impl Store {
         let buildah = Process::spawn("buildah", command, &log, Duration::ZERO)?;
         match buildah.wait(LIMIT) {
             Some(status) if status.success() => Ok(()),
-            Some(status) => Err(Error::Build {
+            Some(status) => Err(Error::Failed {
                 command: format!("{command:?}"),
                 folder: self.folder.clone(),
                 status,
