@@ -5,14 +5,11 @@
 #[path = "../../apply/examples/operator.rs"]
 mod operator;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex};
 
 use baton_apply::{Effect, LiveObject, Observer, Outcome, PreparedWrite, ownership::holders};
 use baton_merge::fieldpath::{Path, PathElement::Field};
-use baton_testbed::{ControlPlane, poll};
+use baton_testbed::{ControlPlane, eventually};
 use k8s_openapi::{
     api::apps::v1::Deployment,
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -51,11 +48,6 @@ impl Noted {
         let lines = self.0.lock().unwrap();
         if lines.iter().any(|line| line.contains(what)) { Ok(()) } else { Err(format!("{lines:#?}")) }
     }
-}
-
-async fn eventually(what: &str, probe: impl AsyncFn() -> Result<(), String>) {
-    let outcome = poll(Duration::from_mins(1), Duration::from_millis(100), probe).await;
-    outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen}"));
 }
 
 #[tokio::test]
