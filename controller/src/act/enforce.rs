@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use baton_apply::{ApiError, Effect, Outcome, Schemas};
+use baton_apply::{ApiError, Effect, LiveObject, Outcome, Schemas};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
-use super::context::Context;
+use super::{context::Context, pace::Record};
 use crate::{
     causes::with_causes,
     decide::{
@@ -92,7 +92,7 @@ async fn read_past_caches(course: &mut Course, read: Read, context: &Context) {
 fn respond(
     course: &mut Course,
     schemas: &Schemas,
-    response: Result<Option<baton_apply::LiveObject>, ApiError>,
+    response: Result<Option<LiveObject>, ApiError>,
     context: &Context,
 ) {
     let Some(ended) = course.responded(schemas, response) else { return };
@@ -117,8 +117,7 @@ fn respond(
         context.metrics.took_over(child, &take.manager, 1);
     }
     let generation = workload.metadata.generation.unwrap_or_default();
-    let corrected =
-        |record: &mut super::pace::Record| record.corrected(child, generation, corrections, Instant::now());
+    let corrected = |record: &mut Record| record.corrected(child, generation, corrections, Instant::now());
     if context.record(&*workload, corrected) {
         course.hold_back(child);
     }
