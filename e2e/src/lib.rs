@@ -17,6 +17,7 @@ mod image;
 pub mod installed;
 mod operator;
 pub mod permissions;
+mod place;
 pub mod resync_bench;
 pub mod scenario;
 pub mod soak;
@@ -24,7 +25,8 @@ pub mod soak;
 use baton_crd::{Workload, condition};
 
 pub use image::image;
-pub use operator::{Operator, OperatorOptions};
+pub use operator::{Operator, OperatorOptions, install_manifests};
+pub use place::{Place, web};
 
 /// Whether a Workload has the condition Ready for its latest spec.
 pub fn is_ready(workload: &Workload) -> bool {

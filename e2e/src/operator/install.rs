@@ -2,8 +2,10 @@
 //! and a ServiceAccount of its own bound to those permissions.
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use baton_testbed::{ControlPlane, Error, definition, workspace};
@@ -25,7 +27,7 @@ const ROLE: &str = "baton";
 /// Everything is applied, so it may be there already.
 pub(super) async fn install(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<(), Error> {
     let client = control_plane.admin().await?;
-    install_manifests(control_plane.url(), &client).await?;
+    install_manifests(control_plane).await?;
     apply(
         &client,
         json!({
@@ -49,14 +51,19 @@ pub(super) async fn install(control_plane: &ControlPlane, namespace: &str, name:
     .await
 }
 
-/// Once for each cluster: the definition is big, and a test binary may start an operator for every test.
-async fn install_manifests(url: &str, client: &Client) -> Result<(), Error> {
-    static INSTALLED: Mutex<Option<String>> = Mutex::const_new(None);
+/// Makes sure that the Workload's definition and Baton's role are in the cluster, and that the definition is served.
+///
+/// # Errors
+/// When they can't be applied.
+pub async fn install_manifests(control_plane: &ControlPlane) -> Result<(), Error> {
+    // Once for each cluster: the definition is big, and a test binary may start an operator for every test.
+    static INSTALLED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
     // Held while it installs, so that whoever comes second finds everything there.
     let mut installed = INSTALLED.lock().await;
-    if installed.as_deref() == Some(url) {
+    if installed.contains(control_plane.url()) {
         return Ok(());
     }
+    let client = &control_plane.admin().await?;
     for object in manifests()? {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         match object["kind"].as_str() {
@@ -69,7 +76,7 @@ async fn install_manifests(url: &str, client: &Client) -> Result<(), Error> {
             _ => {}
         }
     }
-    *installed = Some(url.to_owned());
+    installed.insert(control_plane.url().to_owned());
     Ok(())
 }
 

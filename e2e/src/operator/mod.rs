@@ -16,6 +16,7 @@ use std::{
 use baton_testbed::{ControlPlane, Error, Metrics, PATIENCE, Process, blocking, cpu_time, net, wait_for};
 
 use self::mismatches::MismatchCheck;
+pub use install::install_manifests;
 
 /// How long it may take to shut down once it was asked to.
 const STOPPED: Duration = Duration::from_secs(30);

@@ -21,8 +21,6 @@ const LOOK: Duration = Duration::from_secs(5);
 const MOMENT: Duration = Duration::from_secs(2);
 /// How long everything may take to come to rest in the end.
 const REST: Duration = Duration::from_mins(2);
-/// How often that is looked at.
-const POLL: Duration = Duration::from_millis(500);
 
 /// How much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +155,7 @@ fn settled(recorder: &Recorder) -> Result<Vec<Arc<Event>>, Error> {
 
 /// Waits until every Workload has what it should have, under loads that no longer change; who hasn't in the end.
 async fn until_rest(recorder: &Recorder, loads: &[u32]) -> Result<Vec<Violation>, Error> {
-    let rest = poll(REST, POLL, async || match unrest(recorder, loads).await {
+    let rest = poll(REST, async || match unrest(recorder, loads).await {
         Ok(unrest) if !unrest.is_empty() => Err(unrest),
         outcome => Ok(outcome),
     });

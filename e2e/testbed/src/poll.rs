@@ -9,25 +9,25 @@ use std::{
 use crate::Error;
 
 /// Far longer than anything takes, also on a slow machine with a lot else to do.
-pub const PATIENCE: Duration = Duration::from_mins(1);
-/// Short beside what a test takes, and long beside a request.
-const PAUSE: Duration = Duration::from_millis(20);
+pub const PATIENCE: Duration = Duration::from_mins(3);
+/// The first pause, short beside what a test takes.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The longest pause: what takes its time is asked for rarely, since each probe costs the API server a request.
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
-/// What `probe` finds. As long as it finds nothing, it is asked again after each pause, until patience ends.
+/// What `probe` finds. As long as it finds nothing, it is asked again, after pauses that grow, until patience ends.
 ///
 /// # Errors
 /// When patience has ended: what `probe` saw last instead.
-pub async fn poll<T, E>(
-    patience: Duration,
-    pause: Duration,
-    mut probe: impl AsyncFnMut() -> Result<T, E>,
-) -> Result<T, E> {
+pub async fn poll<T, E>(patience: Duration, mut probe: impl AsyncFnMut() -> Result<T, E>) -> Result<T, E> {
     let end = Instant::now() + patience;
+    let mut pause = PAUSE;
     loop {
         match probe().await {
             Err(_) if Instant::now() < end => tokio::time::sleep(pause).await,
             outcome => return outcome,
         }
+        pause = (pause * 3 / 2).min(LONGEST_PAUSE);
     }
 }
 
@@ -36,7 +36,7 @@ pub async fn poll<T, E>(
 /// # Panics
 /// When patience has ended, with what `probe` saw last.
 pub async fn eventually<T, E: Debug>(what: &str, probe: impl AsyncFnMut() -> Result<T, E>) -> T {
-    let outcome = poll(PATIENCE, PAUSE, probe).await;
+    let outcome = poll(PATIENCE, probe).await;
     outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
 }
 
@@ -49,7 +49,7 @@ pub async fn wait_for<T, E: From<Error>>(
     limit: Duration,
     mut probe: impl AsyncFnMut() -> Result<Result<T, String>, E>,
 ) -> Result<T, E> {
-    let outcome = poll(limit, PAUSE, async || match probe().await {
+    let outcome = poll(limit, async || match probe().await {
         Ok(Ok(found)) => Ok(Ok(found)),
         Ok(Err(seen)) => Err(seen),
         Err(error) => Ok(Err(error)),

@@ -1,19 +1,16 @@
 //! Operators that stand for election in a namespace of their own, each as a user of its own, and the Workload they serve.
 
-use std::{fmt::Debug, time::Duration};
+use std::time::Duration;
 
 use baton_controller::process::permissions::{LEASE, PERMISSIONS, Scope};
 use baton_crd::{HandoverPhase, Workload};
-use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, Namespace, Proxy, ReplicaWatch, poll};
+use baton_e2e::{Operator, OperatorOptions, Place, web};
+use baton_testbed::{ControlPlane, Proxy, ReplicaWatch, eventually};
 use k8s_openapi::api::{
     coordination::v1::Lease,
     rbac::v1::{Role, RoleBinding},
 };
-use kube::{
-    Api, Client,
-    api::{Patch, PatchParams, PostParams},
-};
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
 /// The times of these elections: as short as a busy machine allows.
@@ -21,29 +18,20 @@ pub const LEASE_DURATION: Duration = Duration::from_secs(5);
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(3);
 pub const RETRY_PERIOD: Duration = Duration::from_millis(500);
 
-/// Longer than anything takes on a slow machine.
-const PATIENCE: Duration = Duration::from_mins(1);
-const POLL: Duration = Duration::from_millis(10);
-
 pub struct Candidates {
-    pub cluster: &'static ControlPlane,
-    pub namespace: Namespace,
-    client: Client,
+    pub place: Place<'static>,
 }
 
 impl Candidates {
     /// A fresh namespace in which operators of these names may elect one of them.
     pub async fn of(names: &[&str]) -> Self {
-        let cluster = ControlPlane::shared().await;
-        let client = cluster.admin().await.unwrap();
-        let namespace = cluster.namespace("leader").await.unwrap();
-        let candidates = Self { cluster, namespace, client };
+        let candidates = Self { place: Place::new(ControlPlane::shared().await, "leader").await.unwrap() };
         candidates.allow_election(names).await;
         candidates
     }
 
     pub fn ns(&self) -> &str {
-        self.namespace.name()
+        self.place.ns()
     }
 
     /// What the manifests grant in the operator's namespace.
@@ -69,14 +57,14 @@ impl Candidates {
             "subjects": subjects,
         });
         let params = PostParams::default();
-        let granted: Api<Role> = Api::namespaced(self.client.clone(), self.ns());
+        let granted = self.place.api::<Role>();
         granted.create(&params, &serde_json::from_value(role).unwrap()).await.unwrap();
-        let bindings: Api<RoleBinding> = Api::namespaced(self.client.clone(), self.ns());
+        let bindings = self.place.api::<RoleBinding>();
         bindings.create(&params, &serde_json::from_value(binding).unwrap()).await.unwrap();
     }
 
     fn user(&self, name: &str) -> String {
-        format!("{name}-{}", self.namespace)
+        format!("{name}-{}", self.place.namespace)
     }
 
     /// Starts an operator of this name and waits until it is ready, as a leader or standing by.
@@ -91,14 +79,13 @@ impl Candidates {
             format!("--retry-period={}", span(RETRY_PERIOD)),
         ];
         let options = OperatorOptions {
-            namespace: Some(self.ns().to_owned()),
             home: Some(self.ns().to_owned()),
             name: Some(self.user(name)),
             args: args.to_vec(),
             api_server: proxy.map(|proxy| proxy.url().to_owned()),
             ..OperatorOptions::default()
         };
-        match Operator::start(self.cluster, options).await {
+        match self.place.operator(options).await {
             Ok(operator) => operator,
             Err(error) => panic!("{name}: {}", error.report()),
         }
@@ -106,7 +93,7 @@ impl Candidates {
 
     /// Waits until this one leads.
     pub async fn leads(&self, name: &str) {
-        self.eventually(&format!("{name} to lead"), async || match self.holder().await {
+        eventually(&format!("{name} to lead"), async || match self.holder().await {
             Some(holder) if holder == name => Ok(()),
             holder => Err(holder),
         })
@@ -115,27 +102,25 @@ impl Candidates {
 
     /// Who holds the lease.
     pub async fn holder(&self) -> Option<String> {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.ns());
-        leases.get_opt(LEASE).await.unwrap()?.spec?.holder_identity.filter(|holder| !holder.is_empty())
+        self.place
+            .api::<Lease>()
+            .get_opt(LEASE)
+            .await
+            .unwrap()?
+            .spec?
+            .holder_identity
+            .filter(|holder| !holder.is_empty())
     }
 
-    /// Applies the Workload `web` with this on top of its template.
+    /// Applies the Workload `web` with this on top of its spec, as a user.
     pub async fn apply(&self, spec: &Value) {
-        let mut workload = json!({
-            "apiVersion": "baton.rs/v1alpha1",
-            "kind": "Workload",
-            "metadata": {"name": "web"},
-            "spec": spec,
-        });
-        workload["spec"]["template"] = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}]}});
-        let params = PatchParams::apply("user");
-        self.workloads().patch("web", &params, &Patch::Apply(&workload)).await.unwrap();
+        self.place.apply_as("user", &web(spec)).await.unwrap();
     }
 
     /// Waits until the Workload's number is this and stands like this.
     pub async fn reach(&self, phase: HandoverPhase, replicas: i32) {
-        self.eventually(&format!("{replicas} replicas, {phase:?}"), async || {
-            let workload = self.workloads().get("web").await.unwrap();
+        eventually(&format!("{replicas} replicas, {phase:?}"), async || {
+            let workload = self.place.api::<Workload>().get("web").await.unwrap();
             let generation = workload.metadata.generation;
             let status = workload.status.unwrap_or_default();
             let ownership = status.replica_ownership.as_ref();
@@ -146,16 +131,6 @@ impl Candidates {
     }
 
     pub async fn watch(&self) -> ReplicaWatch {
-        ReplicaWatch::start(self.cluster, self.ns(), "web").await.unwrap()
-    }
-
-    fn workloads(&self) -> Api<Workload> {
-        Api::namespaced(self.client.clone(), self.ns())
-    }
-
-    /// Waits until `probe` says `Ok`; when patience ends, fails with what it said last.
-    pub async fn eventually<T, E: Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
-        let outcome = poll(PATIENCE, POLL, probe).await;
-        outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
+        ReplicaWatch::start(self.place.cluster, self.ns(), "web").await.unwrap()
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use baton_crd::HandoverPhase::{Fixed, HandedOver};
 use baton_e2e::Operator;
-use baton_testbed::{Action, Proxy, ReplicaWatch};
+use baton_testbed::{Action, PATIENCE, Proxy, ReplicaWatch, eventually};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ impl Scene {
         let is_cut_off = Arc::new(AtomicBool::new(false));
         let cut_off = is_cut_off.clone();
         let is_lent = AtomicBool::new(false);
-        let proxy = Proxy::start(candidates.cluster, move |request| {
+        let proxy = Proxy::start(candidates.place.cluster, move |request| {
             let lends = request.query("fieldManager").as_deref() == Some("handover-to-hpa");
             if cut_off.load(Ordering::SeqCst) {
                 Action::CutBefore
@@ -60,7 +60,8 @@ impl Scene {
         candidates.reach(Fixed, 2).await;
         let watch = candidates.watch().await;
         candidates.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 3, "maxReplicas": 8}})).await;
-        proxy.cut().await;
+        let lent = tokio::time::timeout(PATIENCE, proxy.cut()).await;
+        lent.expect("the operator that leads begins the handover");
         Self { a, b, watch, proxy, is_cut_off, candidates }
     }
 
@@ -90,7 +91,7 @@ impl Scene {
     /// Waits until `a` has ended; when that was.
     async fn a_has_ended(&self) -> Timestamp {
         let ended = async || self.a.status().map(|_| Timestamp::now()).ok_or(());
-        self.candidates.eventually("the old leader to end", ended).await
+        eventually("the old leader to end", ended).await
     }
 
     fn assert_that_a_lost(&self) {
@@ -174,7 +175,7 @@ async fn a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal() {
         "--patch",
         empty,
     ];
-    scene.candidates.cluster.kubectl(line).await.unwrap().success().unwrap();
+    scene.candidates.place.cluster.kubectl(line).await.unwrap().success().unwrap();
     scene.a_has_ended().await;
     scene.assert_that_a_lost();
     let took = scene.taken_over_since(begun).await;

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_e2e::Operator;
+use baton_testbed::eventually;
 use serde_json::json;
 
 use crate::{candidates::Candidates, judge::Record};
@@ -30,9 +31,8 @@ async fn of_three_candidates_there_are_never_two_leaders() {
     };
     let rounds = async {
         for round in 0..ROUNDS {
-            let leader = candidates
-                .eventually("a leader", async || candidates.holder().await.ok_or("nobody leads"))
-                .await;
+            let leader =
+                eventually("a leader", async || candidates.holder().await.ok_or("nobody leads")).await;
             let place = NAMES.iter().position(|name| *name == leader).unwrap();
             tokio::time::sleep(Duration::from_millis(500)).await;
             let begun = Instant::now();
@@ -41,12 +41,11 @@ async fn of_three_candidates_there_are_never_two_leaders() {
             } else {
                 assert!(operators[place].stop().await.unwrap().success());
             }
-            let next = candidates
-                .eventually("another leader", async || match candidates.holder().await {
-                    Some(holder) if holder != leader => Ok(holder),
-                    holder => Err(holder),
-                })
-                .await;
+            let next = eventually("another leader", async || match candidates.holder().await {
+                Some(holder) if holder != leader => Ok(holder),
+                holder => Err(holder),
+            })
+            .await;
             println!("round {round}: {leader} was followed by {next} after {:.1?}", begun.elapsed());
             operators[place] = candidates.start(NAMES[place], None).await;
         }

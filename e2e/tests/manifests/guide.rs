@@ -67,7 +67,7 @@ async fn reached(cluster: &ControlPlane, condition: &str, namespace: &str) {
 /// Waits until none of these is there.
 async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
     let line = format!("get {what} --namespace {namespace} --ignore-not-found --output name");
-    let outcome = poll(Duration::from_mins(2), Duration::from_millis(200), async || {
+    let outcome = poll(Duration::from_mins(2), async || {
         let left = kubectl(cluster, &line).await;
         if left.is_empty() { Ok(()) } else { Err(left) }
     });

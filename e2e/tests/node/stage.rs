@@ -132,7 +132,7 @@ impl Stage {
 
     /// Waits until `probe` says `Ok`; when patience ends, fails with what it saw last and what the node says.
     pub async fn eventually<T>(&self, what: &str, probe: impl AsyncFn() -> Result<T, String>) -> T {
-        match poll(PATIENCE, Duration::from_millis(100), probe).await {
+        match poll(PATIENCE, probe).await {
             Ok(found) => found,
             Err(seen) => panic!("waited in vain for {what}; last seen: {seen}\n{}", self.node.report().await),
         }

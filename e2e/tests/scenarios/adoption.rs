@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::ReplicaWatch;
+use baton_testbed::{ReplicaWatch, eventually};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, ResourceExt,
@@ -78,17 +78,8 @@ fn everything(spec: &Value) -> Value {
 }
 
 impl Scene {
-    /// Runs kubectl in the scene's namespace with these manifests as its input.
-    async fn kubectl_with(&self, line: &str, manifests: &[Value]) -> String {
-        let args = line.split(' ').chain(["--namespace", self.ns()]);
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": manifests});
-        let command = self.control_plane.kubectl_command(args).unwrap().input(list.to_string());
-        command.run().await.unwrap().success().unwrap()
-    }
-
     async fn pods(&self) -> BTreeSet<String> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), self.ns());
-        let pods = pods.list(&ListParams::default()).await.unwrap();
+        let pods = self.api::<Pod>().list(&ListParams::default()).await.unwrap();
         pods.into_iter()
             .filter(|pod| pod.metadata.deletion_timestamp.is_none())
             .filter_map(|pod| pod.uid())
@@ -97,7 +88,7 @@ impl Scene {
 
     /// Waits until there are this many pods, and returns them.
     async fn settled_pods(&self, count: usize) -> BTreeSet<String> {
-        self.eventually("the pods", async || {
+        eventually("the pods", async || {
             let pods = self.pods().await;
             if pods.len() == count { Ok(pods) } else { Err(pods) }
         })
@@ -115,7 +106,7 @@ impl Scene {
 }
 
 async fn watch(scene: &Scene) -> ReplicaWatch {
-    ReplicaWatch::start(scene.control_plane, scene.ns(), "web").await.unwrap()
+    ReplicaWatch::start(scene.cluster, scene.ns(), "web").await.unwrap()
 }
 
 /// The managers that have an entry of their own for the main resource.
@@ -127,7 +118,7 @@ fn managers(live: &LiveObject) -> Vec<String> {
 #[tokio::test]
 async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving() {
     let scene = Scene::start("adopt-client-side").await;
-    scene.kubectl_with("apply -f -", &manifests()).await;
+    scene.kubectl("apply -f -", &manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
     let watch = watch(&scene).await;
 
@@ -168,20 +159,19 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
     let workload = scene.workload().await;
     let selector = workload.status.unwrap().selector.unwrap();
     assert_eq!(selector, "app=web,team=shop");
-    scene
-        .eventually("four Events that tell of it", async || {
-            let events = scene.events().await;
-            let adopted: Vec<&String> = events.iter().filter(|event| event.contains("Adopted")).collect();
-            let names_the_manager = |event: &&String| event.contains("kubectl-client-side-apply");
-            if adopted.len() == 4 && adopted.iter().any(names_the_manager) { Ok(()) } else { Err(events) }
-        })
-        .await;
+    eventually("four Events that tell of it", async || {
+        let events = scene.events().await;
+        let adopted: Vec<&String> = events.iter().filter(|event| event.contains("Adopted")).collect();
+        let names_the_manager = |event: &&String| event.contains("kubectl-client-side-apply");
+        if adopted.len() == 4 && adopted.iter().any(names_the_manager) { Ok(()) } else { Err(events) }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired() {
     let scene = Scene::start("adopt-server-side").await;
-    scene.kubectl_with("apply --server-side -f -", &manifests()).await;
+    scene.kubectl("apply --server-side -f -", &manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
     let watch = watch(&scene).await;
 
@@ -194,17 +184,16 @@ async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired() {
     assert_eq!(deployment.number(&["spec", "minReadySeconds"]), Some(1), "kubectl still wants it");
 
     scene.apply(&everything(&json!({"retiredManagers": ["kubectl"]}))).await;
-    scene
-        .eventually("kubectl to be gone everywhere", async || {
-            for kind in ChildKind::ALL {
-                let live = scene.live(kind).await;
-                if managers(&live).iter().any(|manager| manager.starts_with("kubectl ")) {
-                    return Err((kind, managers(&live)));
-                }
+    eventually("kubectl to be gone everywhere", async || {
+        for kind in ChildKind::ALL {
+            let live = scene.live(kind).await;
+            if managers(&live).iter().any(|manager| manager.starts_with("kubectl ")) {
+                return Err((kind, managers(&live)));
             }
-            Ok(())
-        })
-        .await;
+        }
+        Ok(())
+    })
+    .await;
     scene
         .child_where("what kubectl alone wanted to go", ChildKind::Deployment, |live| {
             live.data["spec"].get("minReadySeconds").is_none()
@@ -286,7 +275,7 @@ async fn what_another_controller_keeps_is_refused_until_that_one_is_retired() {
 #[tokio::test]
 async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption() {
     let scene = Scene::start("adopt-scaled").await;
-    scene.kubectl_with("apply -f -", &manifests()).await;
+    scene.kubectl("apply -f -", &manifests()).await.unwrap();
     let scaled = json!({"spec": {"minReplicas": 6}});
     let autoscalers = scene.children(ChildKind::Autoscaler);
     autoscalers.patch("web", &PatchParams::default(), &Patch::Merge(scaled)).await.unwrap();
@@ -308,7 +297,7 @@ async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_th
     let pods = scene.settled_pods(4).await;
     let watch = watch(&scene).await;
 
-    scene.kubectl_with("delete wl/web --cascade=orphan --wait=true", &[]).await;
+    scene.kubectl("delete wl/web --cascade=orphan --wait=true", &[]).await.unwrap();
     for kind in ChildKind::ALL {
         let child = scene.child_where("an orphan", kind, |child| child.owner_references().is_empty()).await;
         assert_eq!(child.metadata.deletion_timestamp, None, "{kind}");
@@ -320,8 +309,8 @@ async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_th
     deployment["metadata"]["labels"] = json!({"now": "kubectls"});
     deployment["spec"]["template"]["metadata"]["labels"] = selector["matchLabels"].clone();
     deployment["spec"]["selector"] = selector;
-    scene.kubectl_with("apply -f -", &[deployment.clone()]).await;
-    scene.kubectl_with("apply --server-side --force-conflicts -f -", &[deployment]).await;
+    scene.kubectl("apply -f -", &[deployment.clone()]).await.unwrap();
+    scene.kubectl("apply --server-side --force-conflicts -f -", &[deployment]).await.unwrap();
     let orphan = scene.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(orphan.labels()["now"], "kubectls");
     assert_eq!(entries_of(&orphan, "kubectl").len(), 1);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::AuditEntries;
+use baton_testbed::{AuditEntries, eventually};
 use jiff::SignedDuration;
 use kube::{
     Api,
@@ -112,16 +112,15 @@ async fn fight(scene: &Scene, lasts: Duration) {
     assert_eq!(of("events").len(), 2, "{writes}");
 
     // It is over once the field has stayed Baton's for twice the last pause.
-    scene
-        .eventually_within(4 * lasts, "the condition to go", async || {
-            let conditions = scene.workload().await.status.unwrap_or_default().conditions;
-            if conditions.iter().any(|condition| condition.type_ == "Contested") {
-                Err(conditions)
-            } else {
-                Ok(())
-            }
-        })
-        .await;
+    eventually("the condition to go", async || {
+        let conditions = scene.workload().await.status.unwrap_or_default().conditions;
+        if conditions.iter().any(|condition| condition.type_ == "Contested") {
+            Err(conditions)
+        } else {
+            Ok(())
+        }
+    })
+    .await;
     eprintln!("over after {:?}", begin.elapsed());
     scene.condition("Applied", "True").await;
     scene.condition("Ready", "True").await;
@@ -152,20 +151,18 @@ async fn a_restart_does_not_begin_a_fight_anew() {
     let mark = scene.mark();
     let rogue = Rogue::start(scene.children(ChildKind::Deployment));
     let taken_back = |scene: &Scene| scene.requests_since(mark).writes().resource("deployments").code(200);
-    scene
-        .eventually("a fight that is told to have had six rounds", async || {
-            let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
-            if takeovers.iter().any(|taken| taken.count == 6) { Ok(()) } else { Err(takeovers) }
-        })
-        .await;
+    eventually("a fight that is told to have had six rounds", async || {
+        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        if takeovers.iter().any(|taken| taken.count == 6) { Ok(()) } else { Err(takeovers) }
+    })
+    .await;
     let before = taken_back(&scene);
     scene.restart().await;
-    let after = scene
-        .eventually("the seventh round", async || {
-            let writes = taken_back(&scene);
-            if writes.len() > before.len() { Ok(writes) } else { Err(writes) }
-        })
-        .await;
+    let after = eventually("the seventh round", async || {
+        let writes = taken_back(&scene);
+        if writes.len() > before.len() { Ok(writes) } else { Err(writes) }
+    })
+    .await;
     rogue.stop();
     let pause = after[before.len()].received.duration_since(before[before.len() - 1].received);
     // Eight seconds, by the time in the status, which leaves out fractions.

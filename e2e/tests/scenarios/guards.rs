@@ -17,6 +17,7 @@ use baton_controller::{
     },
 };
 use baton_crd::Workload;
+use baton_testbed::eventually;
 use jiff::Timestamp;
 use kube::api::DeleteParams;
 use serde_json::json;
@@ -115,18 +116,17 @@ async fn the_temporary_manager_never_takes_the_number_from_somebody_else() {
     scene.scale_as("autoscaler", 5).await;
 
     // The Deployment's controllers write its status meanwhile, so the revision is read until one holds.
-    scene
-        .eventually("a conflict of owners", async || {
-            let mut stale = scene.live(ChildKind::Deployment).await.as_json().clone();
-            stale["spec"]["replicas"] = json!(3);
-            let target = ChildKind::Deployment.target(&workload);
-            let step = handing_over(&target, &LiveObject::from_json(stale).unwrap());
-            match send(&applier, &workload, &step).await {
-                Outcome::Stale { error, .. } if error.to_string().contains("conflict with") => Ok(()),
-                outcome => Err(outcome),
-            }
-        })
-        .await;
+    eventually("a conflict of owners", async || {
+        let mut stale = scene.live(ChildKind::Deployment).await.as_json().clone();
+        stale["spec"]["replicas"] = json!(3);
+        let target = ChildKind::Deployment.target(&workload);
+        let step = handing_over(&target, &LiveObject::from_json(stale).unwrap());
+        match send(&applier, &workload, &step).await {
+            Outcome::Stale { error, .. } if error.to_string().contains("conflict with") => Ok(()),
+            outcome => Err(outcome),
+        }
+    })
+    .await;
     let deployment = scene.live(ChildKind::Deployment).await;
     let replicas = Replicas::of(&deployment);
     assert_eq!(replicas.count, 5);

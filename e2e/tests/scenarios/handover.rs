@@ -1,13 +1,13 @@
 //! `spec.replicas` goes to the autoscaler and comes back; a watcher sees every value on the way.
 
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::ReplicaWatch;
+use baton_testbed::{ReplicaWatch, eventually};
 use serde_json::json;
 
 use crate::scene::{Scene, entries_of, replicas};
 
 async fn watch(scene: &Scene) -> ReplicaWatch {
-    ReplicaWatch::start(scene.control_plane, scene.ns(), "web").await.unwrap()
+    ReplicaWatch::start(scene.cluster, scene.ns(), "web").await.unwrap()
 }
 
 async fn values(watch: &ReplicaWatch) -> Vec<i32> {
@@ -45,26 +45,24 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
     assert_eq!(holders, ["baton (Apply)"], "no stale entry is left behind");
     assert_eq!(entries_of(&deployment, "baton").len(), 1, "taking back left no Update entry");
     assert_eq!(history.values(), [3, 5, 6]);
-    let workload = scene
-        .eventually("the phase Fixed", async || {
-            let workload = scene.workload().await;
-            if phase(&workload) == Some(baton_crd::HandoverPhase::Fixed) {
-                Ok(workload)
-            } else {
-                Err(workload.status)
-            }
-        })
-        .await;
+    let workload = eventually("the phase Fixed", async || {
+        let workload = scene.workload().await;
+        if phase(&workload) == Some(baton_crd::HandoverPhase::Fixed) {
+            Ok(workload)
+        } else {
+            Err(workload.status)
+        }
+    })
+    .await;
     assert!(workload.status.unwrap().conditions.iter().all(|condition| condition.type_ != "HandedOver"));
 
     // Events are written after the status.
     for reason in ["HandedOver", "TakenBack"] {
-        scene
-            .eventually(&format!("the Event {reason}"), async || {
-                let events = scene.events().await;
-                if events.iter().any(|event| event.contains(reason)) { Ok(()) } else { Err(events) }
-            })
-            .await;
+        eventually(&format!("the Event {reason}"), async || {
+            let events = scene.events().await;
+            if events.iter().any(|event| event.contains(reason)) { Ok(()) } else { Err(events) }
+        })
+        .await;
     }
 }
 
@@ -105,16 +103,11 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
     scene.condition("Ready", "True").await;
     let watch = watch(&scene).await;
     scene.apply(&json!({})).await;
-    scene
-        .eventually("the temporary manager to hold the number", async || {
-            let deployment = scene.child(ChildKind::Deployment).await.unwrap();
-            if entries_of(&deployment, "handover-to-hpa").len() == 1 {
-                Ok(())
-            } else {
-                Err(deployment.metadata)
-            }
-        })
-        .await;
+    eventually("the temporary manager to hold the number", async || {
+        let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+        if entries_of(&deployment, "handover-to-hpa").len() == 1 { Ok(()) } else { Err(deployment.metadata) }
+    })
+    .await;
     for _ in 0..3 {
         scene.reconcile().await;
     }

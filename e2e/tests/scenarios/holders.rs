@@ -3,7 +3,7 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::HandoverPhase;
-use baton_testbed::ReplicaWatch;
+use baton_testbed::{ReplicaWatch, eventually};
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams},
@@ -38,7 +38,7 @@ impl Scene {
 
     /// Waits for a phase of the number's, and for this number of replicas.
     async fn phase(&self, phase: HandoverPhase, value: i32) -> baton_crd::ReplicaOwnership {
-        self.eventually(&format!("{phase:?} with {value} replicas"), async || {
+        eventually(&format!("{phase:?} with {value} replicas"), async || {
             let ownership = self.workload().await.status.unwrap_or_default().replica_ownership;
             match ownership {
                 Some(told) if told.phase == phase && told.value == value => Ok(told),
@@ -49,7 +49,7 @@ impl Scene {
     }
 
     async fn watch_replicas(&self) -> ReplicaWatch {
-        ReplicaWatch::start(self.control_plane, self.ns(), "web").await.unwrap()
+        ReplicaWatch::start(self.cluster, self.ns(), "web").await.unwrap()
     }
 }
 

@@ -1,8 +1,6 @@
 //! `manifests/` as an administrator installs it.
 
-use std::time::{Duration, Instant};
-
-use baton_testbed::ControlPlane;
+use baton_testbed::{ControlPlane, eventually};
 
 #[tokio::test]
 async fn one_kubectl_apply_installs_the_operator_with_its_permissions() {
@@ -49,14 +47,12 @@ async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads() {
         let line = format!("auth can-i {verb} {what} --as {who} --namespace {namespace}");
         kubectl(&line).await.stdout.trim() == "yes"
     };
-    // The controller that puts roles together takes a moment.
-    let end = Instant::now() + Duration::from_mins(1);
-    while !(may("view-only", "watch", "workloads.baton.rs").await
-        && may("edit-only", "create", "workloads.baton.rs").await)
-    {
-        assert!(Instant::now() < end, "the roles don't reach the cluster's own");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    eventually("the roles to be part of the cluster's own", async || {
+        let viewer = may("view-only", "watch", "workloads.baton.rs").await;
+        let editor = may("edit-only", "create", "workloads.baton.rs").await;
+        if viewer && editor { Ok(()) } else { Err((viewer, editor)) }
+    })
+    .await;
     for (verb, what) in [
         ("patch", "workloads.baton.rs"),
         ("patch", "workloads.baton.rs --subresource scale"),

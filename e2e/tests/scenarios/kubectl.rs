@@ -11,7 +11,7 @@ async fn kubectl_gets_explains_waits_for_and_scales_a_workload() {
     scene.apply(&json!({"replicas": 2})).await;
     let kubectl = async |line: &str| {
         let args = line.split(' ').chain(["--namespace", scene.ns()]);
-        scene.control_plane.kubectl(args).await.unwrap().success().unwrap()
+        scene.cluster.kubectl(args).await.unwrap().success().unwrap()
     };
 
     kubectl("wait --for=condition=Ready wl/web --timeout=60s").await;
@@ -38,6 +38,6 @@ async fn kubectl_scale_gives_a_number_to_a_workload_that_has_none() {
     scene.apply(&json!({})).await;
     scene.condition("Ready", "True").await;
     let args = ["scale", "wl/web", "--replicas=3", "--namespace", scene.ns()];
-    scene.control_plane.kubectl(args).await.unwrap().success().unwrap();
+    scene.cluster.kubectl(args).await.unwrap().success().unwrap();
     scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }

@@ -4,7 +4,7 @@
 use baton_controller::decide::child::ChildKind;
 use baton_crd::labels;
 use baton_e2e::OperatorOptions;
-use baton_testbed::{MetricsApi, ReplicaWatch};
+use baton_testbed::{MetricsApi, ReplicaWatch, eventually};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::{
     Api,
@@ -33,7 +33,7 @@ impl Stage {
     async fn with(name: &str, number: i32, load: u32) -> Self {
         let scene = Scene::start_with(name, OperatorOptions::default()).await;
         let metrics = MetricsApi::shared().await;
-        let watch = ReplicaWatch::start(scene.control_plane, scene.ns(), "web").await.unwrap();
+        let watch = ReplicaWatch::start(scene.cluster, scene.ns(), "web").await.unwrap();
         let stage = Self { scene, metrics, watch };
         stage.load(load);
         stage.apply(json!({"replicas": number})).await;
@@ -94,17 +94,16 @@ impl Stage {
 
     /// Waits until the autoscaler's controller says of it, under `ScalingActive`, that this is why.
     async fn scaling_active(&self, name: &str, reason: &str) {
-        self.scene
-            .eventually(&format!("{name}: ScalingActive with reason {reason}"), async || {
-                let autoscaler = self.autoscalers().get_opt(name).await.unwrap();
-                let status = autoscaler.and_then(|autoscaler| autoscaler.status);
-                let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
-                let says = conditions
-                    .iter()
-                    .any(|one| one.type_ == "ScalingActive" && one.reason.as_deref() == Some(reason));
-                if says { Ok(()) } else { Err(conditions) }
-            })
-            .await;
+        eventually(&format!("{name}: ScalingActive with reason {reason}"), async || {
+            let autoscaler = self.autoscalers().get_opt(name).await.unwrap();
+            let status = autoscaler.and_then(|autoscaler| autoscaler.status);
+            let conditions = status.and_then(|status| status.conditions).unwrap_or_default();
+            let says = conditions
+                .iter()
+                .any(|one| one.type_ == "ScalingActive" && one.reason.as_deref() == Some(reason));
+            if says { Ok(()) } else { Err(conditions) }
+        })
+        .await;
     }
 }
 

@@ -1,10 +1,15 @@
-//! What Baton promises, on a real kube-apiserver: one control plane for all, a namespace and an operator of its own for
-//! each test.
+//! What Baton promises, on a real kube-apiserver: one control plane for all, and a namespace of its own for each test. What
+//! breaks its cluster starts one of its own.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod admission;
 mod adoption;
 mod contention;
+mod crash;
 mod drift;
+mod engine;
+#[cfg(target_os = "linux")]
+mod footprint;
 mod guards;
 mod handover;
 mod holders;
@@ -18,8 +23,11 @@ mod preview;
 mod rejection;
 mod scene;
 mod schema;
+mod scope;
+mod selfcheck;
 mod settled;
 mod skew;
+mod soak;
 mod surprises;
 mod takeover;
 mod teams;

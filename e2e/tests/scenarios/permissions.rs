@@ -2,6 +2,7 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::permissions::{Difference, Usage, WORKLOADS, granted};
+use baton_testbed::eventually;
 use serde_json::json;
 
 use crate::scene::Scene;
@@ -40,13 +41,12 @@ async fn every_permission_is_used_and_none_is_missing() {
 
     // Those of the election are used by replicas only.
     let granted = granted(WORKLOADS).unwrap();
-    scene
-        .eventually("every permission to be used", async || {
-            let requests = scene.requests();
-            let denied = requests.iter().find(|request| request.code == Some(403));
-            assert!(denied.is_none(), "a permission is missing: {denied:#?}");
-            let difference = Usage::of(requests.iter()).compare(&granted);
-            if difference == Difference::default() { Ok(()) } else { Err(difference) }
-        })
-        .await;
+    eventually("every permission to be used", async || {
+        let requests = scene.requests();
+        let denied = requests.iter().find(|request| request.code == Some(403));
+        assert!(denied.is_none(), "a permission is missing: {denied:#?}");
+        let difference = Usage::of(requests.iter()).compare(&granted);
+        if difference == Difference::default() { Ok(()) } else { Err(difference) }
+    })
+    .await;
 }

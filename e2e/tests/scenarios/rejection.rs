@@ -1,6 +1,7 @@
 //! What can't be done is said where people look, and tried again at a decent pace.
 
 use baton_controller::decide::child::ChildKind;
+use baton_testbed::eventually;
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -24,21 +25,18 @@ async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_
     assert_eq!(applied.reason, "Rejected");
     assert!(applied.message.contains(words), "{}", applied.message);
     assert_eq!(scene.condition("Ready", "False").await.reason, "NotApplied");
-    scene
-        .eventually("an Event with the server's words", async || {
-            let events = scene.events().await;
-            let told =
-                events.iter().any(|event| event.starts_with("Warning Rejected:") && event.contains(words));
-            if told { Ok(()) } else { Err(events) }
-        })
-        .await;
+    eventually("an Event with the server's words", async || {
+        let events = scene.events().await;
+        let told = events.iter().any(|event| event.starts_with("Warning Rejected:") && event.contains(words));
+        if told { Ok(()) } else { Err(events) }
+    })
+    .await;
 
-    let tries = scene
-        .eventually("four tries", async || {
-            let tries = scene.writes("deployments");
-            if tries.len() >= 4 { Ok(tries) } else { Err(tries.len()) }
-        })
-        .await;
+    let tries = eventually("four tries", async || {
+        let tries = scene.writes("deployments");
+        if tries.len() >= 4 { Ok(tries) } else { Err(tries.len()) }
+    })
+    .await;
     for (pair, least) in tries.windows(2).zip([1.0, 2.0, 4.0]) {
         let pause = pair[1].received.duration_since(pair[0].received).as_secs_f64();
         assert!(pause >= least, "a pause of {pause} s where at least {least} s were due:\n{tries}");
@@ -46,16 +44,11 @@ async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_
 
     scene.apply(&json!({})).await;
     scene.condition("Ready", "True").await;
-    scene
-        .eventually("an Event that says it is accepted again", async || {
-            let events = scene.events().await;
-            if events.iter().any(|event| event.starts_with("Normal Accepted:")) {
-                Ok(())
-            } else {
-                Err(events)
-            }
-        })
-        .await;
+    eventually("an Event that says it is accepted again", async || {
+        let events = scene.events().await;
+        if events.iter().any(|event| event.starts_with("Normal Accepted:")) { Ok(()) } else { Err(events) }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -100,7 +93,7 @@ async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_ov
     scene.condition("Ready", "True").await;
     let disown = json!({"metadata": {"ownerReferences": null}});
     let services = scene.children(ChildKind::Service);
-    let refused = scene.eventually("the child to be refused", async || {
+    let refused = eventually("the child to be refused", async || {
         // A pass that is under way has seen the child as Baton's and puts the reference back, as it does with any field.
         if scene
             .child(ChildKind::Service)

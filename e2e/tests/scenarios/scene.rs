@@ -1,35 +1,39 @@
 //! The stage of every scenario: a namespace, the operator, and ways to act and to wait that read like sentences.
 
-use std::time::Duration;
+use std::{ops::Deref, time::Duration};
 
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{AuditEntries, ControlPlane, Mark, Namespace, poll};
+use baton_e2e::{Operator, OperatorOptions, Place, web};
+use baton_testbed::{AuditEntries, ControlPlane, Mark, eventually};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
-    Api, Client,
+    Api,
     api::{ListParams, Patch, PatchParams},
     core::DynamicObject,
 };
 use serde_json::{Value, json};
 
-/// Longer than anything takes on a slow machine; a test never asserts on time.
-const PATIENCE: Duration = Duration::from_mins(1);
-
 /// What comes of a write comes sooner: an operator that does nothing for as long has nothing to do.
 const MOMENT: Duration = Duration::from_millis(300);
 
+/// A place with its operator.
 pub struct Scene {
-    pub control_plane: &'static ControlPlane,
-    pub client: Client,
     pub operator: Operator,
-    pub namespace: Namespace,
+    place: Place<'static>,
     /// How the operator was started.
     options: OperatorOptions,
     /// Where this scene begins in the audit log that all share.
     begin: Mark,
+}
+
+impl Deref for Scene {
+    type Target = Place<'static>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.place
+    }
 }
 
 impl Scene {
@@ -47,32 +51,21 @@ impl Scene {
 
     /// As [`start`](Self::start), with an operator that is started like this.
     pub async fn start_with(name: &str, options: OperatorOptions) -> Self {
-        let control_plane = ControlPlane::shared().await;
-        let client = control_plane.admin().await.unwrap();
-        let namespace = control_plane.namespace(name).await.unwrap();
-        let begin = control_plane.audit().unwrap().mark().unwrap();
-        let options = OperatorOptions {
-            namespace: Some(namespace.name().to_owned()),
-            name: Some(format!("baton-{namespace}")),
-            ..options
-        };
-        let operator = Operator::start(control_plane, options.clone()).await.unwrap();
-        Self { control_plane, client, operator, namespace, options, begin }
+        let place = Place::new(ControlPlane::shared().await, name).await.unwrap();
+        let begin = place.cluster.audit().unwrap().mark().unwrap();
+        let operator = place.operator(options.clone()).await.unwrap();
+        Self { operator, place, options, begin }
     }
 
     /// Ends the operator as a rollout does, and starts it again as the same user.
     pub async fn restart(&mut self) {
         let status = self.operator.stop().await.unwrap();
         assert!(status.success(), "{status}");
-        self.operator = Operator::start(self.control_plane, self.options.clone()).await.unwrap();
-    }
-
-    pub fn ns(&self) -> &str {
-        self.namespace.name()
+        self.operator = self.place.operator(self.options.clone()).await.unwrap();
     }
 
     pub fn workloads(&self) -> Api<Workload> {
-        Api::namespaced(self.client.clone(), self.ns())
+        self.api()
     }
 
     pub fn children(&self, kind: ChildKind) -> Api<DynamicObject> {
@@ -82,12 +75,6 @@ impl Scene {
     /// Applies the Workload `web` with one container and this on top of its spec, as a user.
     pub async fn apply(&self, spec: &Value) -> Workload {
         self.apply_as("user", &web(spec)).await.unwrap()
-    }
-
-    /// Applies a Workload as this manager, not forced.
-    pub async fn apply_as(&self, manager: &str, workload: &Value) -> kube::Result<Workload> {
-        let name = workload["metadata"]["name"].as_str().unwrap();
-        self.workloads().patch(name, &PatchParams::apply(manager), &Patch::Apply(workload)).await
     }
 
     pub async fn workload(&self) -> Workload {
@@ -118,7 +105,7 @@ impl Scene {
         kind: ChildKind,
         holds: impl Fn(&DynamicObject) -> bool,
     ) -> DynamicObject {
-        self.eventually(what, async || match self.child(kind).await {
+        eventually(what, async || match self.child(kind).await {
             Some(child) if holds(&child) => Ok(child),
             seen => Err(seen.map(|seen| seen.data)),
         })
@@ -127,7 +114,7 @@ impl Scene {
 
     /// Waits for the child to be gone.
     pub async fn gone(&self, kind: ChildKind) {
-        self.eventually(&format!("{kind} to be gone"), async || match self.child(kind).await {
+        eventually(&format!("{kind} to be gone"), async || match self.child(kind).await {
             None => Ok(()),
             Some(child) => Err(child.metadata),
         })
@@ -136,7 +123,7 @@ impl Scene {
 
     /// Waits for a condition of the Workload that is about its current spec.
     pub async fn condition(&self, type_: &str, status: &str) -> Condition {
-        self.eventually(&format!("condition {type_}={status}"), async || {
+        eventually(&format!("condition {type_}={status}"), async || {
             let workload = self.workload().await;
             let conditions = workload.status.clone().unwrap_or_default().conditions;
             let current = |condition: &&Condition| {
@@ -147,26 +134,6 @@ impl Scene {
             conditions.iter().find(current).cloned().ok_or(conditions)
         })
         .await
-    }
-
-    /// Waits until `probe` says `Ok`; when patience ends, fails with what it saw last and what the operator logged.
-    pub async fn eventually<T, E: std::fmt::Debug>(
-        &self,
-        what: &str,
-        probe: impl AsyncFn() -> Result<T, E>,
-    ) -> T {
-        self.eventually_within(PATIENCE, what, probe).await
-    }
-
-    /// As [`eventually`](Self::eventually), with another patience.
-    pub async fn eventually_within<T, E: std::fmt::Debug>(
-        &self,
-        patience: Duration,
-        what: &str,
-        probe: impl AsyncFn() -> Result<T, E>,
-    ) -> T {
-        let outcome = poll(patience, Duration::from_millis(50), probe).await;
-        outcome.unwrap_or_else(|seen| panic!("waited in vain for {what}; last seen: {seen:#?}"))
     }
 
     /// The Events about the Workload, as `Type Reason: note`.
@@ -186,7 +153,7 @@ impl Scene {
     }
 
     async fn all_events(&self) -> Vec<Event> {
-        let api: Api<Event> = Api::namespaced(self.client.clone(), self.ns());
+        let api: Api<Event> = self.api();
         let is_about_it = |event: &Event| {
             event.regarding.as_ref().and_then(|about| about.kind.as_deref()) == Some("Workload")
         };
@@ -211,7 +178,7 @@ impl Scene {
 
     /// Waits until so many passes have ended since the operator was started, and it is at rest again.
     pub async fn passes_to_end(&self, count: u64) {
-        self.eventually("the passes to end", async || {
+        eventually("the passes to end", async || {
             let passes = self.passes().await;
             if passes >= count { Ok(()) } else { Err(passes) }
         })
@@ -221,7 +188,7 @@ impl Scene {
 
     /// Waits until the operator has had nothing to do for a moment; how many passes had ended by then.
     pub async fn at_rest(&self) -> u64 {
-        self.eventually("the operator to be at rest", async || {
+        eventually("the operator to be at rest", async || {
             let before = self.passes().await;
             tokio::time::sleep(MOMENT).await;
             let after = self.passes().await;
@@ -247,27 +214,13 @@ impl Scene {
 
     /// The end of the audit log now, for [`requests_since`](Self::requests_since).
     pub fn mark(&self) -> Mark {
-        self.control_plane.audit().unwrap().mark().unwrap()
+        self.cluster.audit().unwrap().mark().unwrap()
     }
 
     /// Those of the operator's requests that ended after the mark was made.
     pub fn requests_since(&self, mark: Mark) -> AuditEntries {
-        self.control_plane.audit().unwrap().since(mark).unwrap().by(self.operator.user())
+        self.cluster.audit().unwrap().since(mark).unwrap().by(self.operator.user())
     }
-}
-
-/// The Workload `web` with one container and this on top of its spec.
-pub fn web(spec: &Value) -> Value {
-    let mut workload = json!({
-        "apiVersion": "baton.rs/v1alpha1",
-        "kind": "Workload",
-        "metadata": {"name": "web"},
-        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
-    });
-    for (field, value) in spec.as_object().unwrap() {
-        workload["spec"][field] = value.clone();
-    }
-    workload
 }
 
 /// The entries of a manager in an object's `managedFields`, as `(operation, subresource, fieldsV1)`.

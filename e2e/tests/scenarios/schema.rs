@@ -7,12 +7,12 @@ use std::sync::{
 };
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::OperatorOptions;
-use baton_testbed::{Action, ControlPlane, Proxy, RequestInfo};
+use baton_e2e::{OperatorOptions, web};
+use baton_testbed::{Action, ControlPlane, Proxy, RequestInfo, eventually};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, web};
+use crate::scene::Scene;
 
 const INDEX: &str = "/openapi/v3";
 const APPS: &str = "/openapi/v3/apis/apps/v1";
@@ -74,12 +74,11 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm() {
     let mismatches = async |kind| {
         count(&scene, "baton_predictions_total", &[("kind", kind), ("outcome", "mismatch")]).await
     };
-    scene
-        .eventually("a mismatch for each of the two", async || match mismatches("Deployment").await {
-            0 | 1 => Err(scene.operator.log_tail(20)),
-            _ => Ok(()),
-        })
-        .await;
+    eventually("a mismatch for each of the two", async || match mismatches("Deployment").await {
+        0 | 1 => Err(scene.operator.log_tail(20)),
+        _ => Ok(()),
+    })
+    .await;
     let told = warnings(&scene, ChildKind::Deployment);
     assert_eq!(told.len(), 1, "the same cause twice is told once:\n{}", told.join("\n"));
     assert!(
@@ -150,12 +149,11 @@ async fn without_schemas_everything_is_applied_until_there_are_some() {
     assert_eq!(count(&scene, "baton_predictions_total", &[("outcome", "none")]).await, before + 2);
 
     broken.store(false, Ordering::Relaxed);
-    scene
-        .eventually("schemas", async || match count(&scene, "baton_schemas_usable", &[]).await {
-            1 => Ok(()),
-            _ => Err(scene.operator.log_tail(5)),
-        })
-        .await;
+    eventually("schemas", async || match count(&scene, "baton_schemas_usable", &[]).await {
+        1 => Ok(()),
+        _ => Err(scene.operator.log_tail(5)),
+    })
+    .await;
     let mark = scene.mark();
     scene.look_again(1).await;
     let sent = scene.requests_since(mark).writes();
@@ -184,21 +182,19 @@ async fn a_document_is_fetched_anew_when_its_hash_changes_and_only_then() {
     .await;
     let refreshes =
         async |outcome| count(&scene, "baton_schema_refreshes_total", &[("outcome", outcome)]).await;
-    scene
-        .eventually("a few looks at the hashes", async || match refreshes("unchanged").await {
-            looks @ 0..3 => Err(looks),
-            _ => Ok(()),
-        })
-        .await;
+    eventually("a few looks at the hashes", async || match refreshes("unchanged").await {
+        looks @ 0..3 => Err(looks),
+        _ => Ok(()),
+    })
+    .await;
     assert_eq!((fetched.load(Ordering::Relaxed), refreshes("changed").await), (1, 1));
 
     changed.store(true, Ordering::Relaxed);
-    scene
-        .eventually("the document to be fetched", async || match refreshes("changed").await {
-            2 => Ok(()),
-            times => Err(times),
-        })
-        .await;
+    eventually("the document to be fetched", async || match refreshes("changed").await {
+        2 => Ok(()),
+        times => Err(times),
+    })
+    .await;
     assert_eq!(fetched.load(Ordering::Relaxed), 2);
     assert_eq!(refreshes("failed").await, 0);
 }

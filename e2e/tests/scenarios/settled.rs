@@ -5,6 +5,7 @@ use std::time::Duration;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::OperatorOptions;
+use baton_testbed::eventually;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -12,8 +13,6 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 const WORKLOADS: u64 = 200;
-/// Far longer than that takes.
-const SETTLING: Duration = Duration::from_mins(3);
 /// How many are created at the same time.
 const AT_ONCE: usize = 16;
 
@@ -99,13 +98,12 @@ async fn settle(scene: &Scene) {
         workloads.patch(&format!("web-{number}"), &params, &Patch::Apply(workload(number))).await.map(|_| ())
     };
     stream::iter(0..WORKLOADS).map(apply).buffer_unordered(AT_ONCE).try_collect::<()>().await.unwrap();
-    scene
-        .eventually_within(SETTLING, "every Workload to settle", async || {
-            let all = workloads.list(&ListParams::default()).await.unwrap();
-            let unsettled = all.into_iter().find(|workload| !is_settled(workload));
-            unsettled.map_or(Ok(()), Err)
-        })
-        .await;
+    eventually("every Workload to settle", async || {
+        let all = workloads.list(&ListParams::default()).await.unwrap();
+        let unsettled = all.into_iter().find(|workload| !is_settled(workload));
+        unsettled.map_or(Ok(()), Err)
+    })
+    .await;
     scene.at_rest().await;
 }
 
@@ -157,12 +155,11 @@ async fn a_safety_resync_applies_what_should_change_nothing_and_changes_nothing(
     let kinds = [ChildKind::Deployment, ChildKind::Service];
     let before = [version(kinds[0]).await, version(kinds[1]).await];
     let mark = scene.mark();
-    scene
-        .eventually("three resyncs of both children", async || {
-            let writes = scene.requests_since(mark).writes();
-            let of = |resource| writes.clone().resource(resource).len();
-            if of("deployments") >= 3 && of("services") >= 3 { Ok(()) } else { Err(writes) }
-        })
-        .await;
+    eventually("three resyncs of both children", async || {
+        let writes = scene.requests_since(mark).writes();
+        let of = |resource| writes.clone().resource(resource).len();
+        if of("deployments") >= 3 && of("services") >= 3 { Ok(()) } else { Err(writes) }
+    })
+    .await;
     assert_eq!([version(kinds[0]).await, version(kinds[1]).await], before);
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions};
+use baton_e2e::{Operator, OperatorOptions, web};
 use baton_testbed::{Action, ControlPlane, Proxy};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -19,8 +19,6 @@ use kube::{
     runtime::wait::await_condition,
 };
 use serde_json::json;
-
-use crate::scene::web;
 
 /// In a cluster of its own, since the definition is the whole cluster's.
 #[tokio::test]

@@ -3,6 +3,8 @@
 //! is told so.
 
 use baton_controller::decide::child::ChildKind;
+use baton_e2e::web;
+use baton_testbed::eventually;
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams, PostParams},
@@ -10,7 +12,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, entries_of, web};
+use crate::scene::{Scene, entries_of};
 
 fn image(deployment: &DynamicObject) -> &Value {
     &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
@@ -90,13 +92,12 @@ async fn a_deployment_that_is_edited_between_two_applies() {
     let params = PatchParams { field_manager: Some("kubectl-edit".to_owned()), ..PatchParams::default() };
     let patch = Patch::Json::<()>(serde_json::from_value(container).unwrap());
     scene.children(ChildKind::Deployment).patch("web", &params, &patch).await.unwrap();
-    scene
-        .eventually("the takeover to be told", async || {
-            let events = scene.events().await;
-            let told = |event: &String| event.contains("TookOver") && event.contains("kubectl-edit");
-            if events.iter().any(told) { Ok(()) } else { Err(events) }
-        })
-        .await;
+    eventually("the takeover to be told", async || {
+        let events = scene.events().await;
+        let told = |event: &String| event.contains("TookOver") && event.contains("kubectl-edit");
+        if events.iter().any(told) { Ok(()) } else { Err(events) }
+    })
+    .await;
     scene.image_is("app:1").await;
 
     scene.apply(&with_image("app:2")).await;

@@ -3,6 +3,7 @@
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Takeover;
 use baton_e2e::OperatorOptions;
+use baton_testbed::eventually;
 use kube::{
     api::{Patch, PatchParams},
     core::DynamicObject,
@@ -43,15 +44,14 @@ async fn force_as(scene: &Scene, manager: &str, fields: &Value) {
 
 /// Waits for a takeover from this manager that has happened so often; there may be no other from it.
 async fn takeover(scene: &Scene, manager: &str, count: i32) -> Takeover {
-    scene
-        .eventually(&format!("takeover number {count} from {manager}"), async || {
-            let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
-            match takeovers.iter().filter(|known| known.manager == manager).collect::<Vec<_>>()[..] {
-                [only] if only.count == count => Ok(only.clone()),
-                _ => Err(takeovers),
-            }
-        })
-        .await
+    eventually(&format!("takeover number {count} from {manager}"), async || {
+        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        match takeovers.iter().filter(|known| known.manager == manager).collect::<Vec<_>>()[..] {
+            [only] if only.count == count => Ok(only.clone()),
+            _ => Err(takeovers),
+        }
+    })
+    .await
 }
 
 async fn counted(scene: &Scene, manager: &str) -> u64 {
@@ -111,7 +111,7 @@ async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told() {
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
     let args = ["scale", "deployment/web", "--replicas=5", "--namespace", scene.ns()];
-    scene.control_plane.kubectl(args).await.unwrap().success().unwrap();
+    scene.cluster.kubectl(args).await.unwrap().success().unwrap();
 
     let taken = takeover(&scene, "kubectl", 1).await;
     assert_eq!((&*taken.kind, &*taken.path), ("Deployment", ".spec.replicas"));
@@ -136,12 +136,11 @@ async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere() {
     scene.condition("Ready", "True").await;
 
     edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;
-    let taken = scene
-        .eventually("both fields to be taken back", async || {
-            let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
-            if takeovers.len() == 2 { Ok(takeovers) } else { Err(takeovers) }
-        })
-        .await;
+    let taken = eventually("both fields to be taken back", async || {
+        let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
+        if takeovers.len() == 2 { Ok(takeovers) } else { Err(takeovers) }
+    })
+    .await;
     for (taken, field) in taken.iter().zip(["args", r#"env[name="PASSWORD"].value"#]) {
         assert_eq!(taken.path, format!(r#".spec.template.spec.containers[name="app"].{field}"#));
         assert_eq!(
@@ -153,12 +152,11 @@ async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere() {
     scene.apply(&json!({"mode": "Preview", "replicas": 1, "template": template})).await;
     scene.condition("Applied", "Unknown").await;
     edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;
-    scene
-        .eventually("the plan to take it back", async || {
-            let plan = scene.workload().await.status.unwrap_or_default().plan;
-            if plan.iter().any(|child| !child.takes.is_empty()) { Ok(()) } else { Err(plan) }
-        })
-        .await;
+    eventually("the plan to take it back", async || {
+        let plan = scene.workload().await.status.unwrap_or_default().plan;
+        if plan.iter().any(|child| !child.takes.is_empty()) { Ok(()) } else { Err(plan) }
+    })
+    .await;
     scene.at_rest().await;
 
     let status = serde_json::to_string(&scene.workload().await.status).unwrap();

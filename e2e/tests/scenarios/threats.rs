@@ -9,7 +9,8 @@ use std::{
 
 use baton_controller::{HANDOVER_MANAGER, decide::child::ChildKind};
 use baton_crd::Workload;
-use baton_testbed::AuditEntry;
+use baton_e2e::web;
+use baton_testbed::{AuditEntry, eventually};
 use k8s_openapi::api::{
     core::v1::{Event, Namespace, Pod},
     rbac::v1::{Role, RoleBinding},
@@ -21,14 +22,14 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, replicas, web};
+use crate::scene::{Scene, replicas};
 
 /// A user who has no right but those that he is given.
 const AUTHOR: &str = "author";
 
 /// A client of the author's.
 async fn as_author(scene: &Scene) -> Client {
-    let kubeconfig = Kubeconfig::read_from(scene.control_plane.kubeconfig()).unwrap();
+    let kubeconfig = Kubeconfig::read_from(scene.cluster.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.auth_info.impersonate = Some(AUTHOR.to_owned());
     Client::try_from(config).unwrap()
@@ -45,9 +46,9 @@ async fn entitle(scene: &Scene, rules: &Value) {
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": AUTHOR}],
     });
     let params = PatchParams::apply("administrator").force();
-    let api: Api<Role> = Api::namespaced(scene.client.clone(), scene.ns());
+    let api: Api<Role> = scene.api();
     api.patch(AUTHOR, &params, &Patch::Apply(&role)).await.unwrap();
-    let api: Api<RoleBinding> = Api::namespaced(scene.client.clone(), scene.ns());
+    let api: Api<RoleBinding> = scene.api();
     api.patch(AUTHOR, &params, &Patch::Apply(&binding)).await.unwrap();
 }
 
@@ -61,19 +62,18 @@ async fn answered(scene: &Scene, author: &Client, spec: &Value, words: Option<&s
     let workloads: Api<Workload> = Api::namespaced(author.clone(), scene.ns());
     let workload: Workload = serde_json::from_value(web(spec)).unwrap();
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
-    scene
-        .eventually(&format!("{spec} to be answered with {words:?}"), async || {
-            match (workloads.create(&dry_run, &workload).await, words) {
-                (Ok(_), None) => Ok(()),
-                (Err(kube::Error::Api(refusal)), Some(words))
-                    if refusal.code == 403 && refusal.message.contains(words) =>
-                {
-                    Ok(())
-                }
-                (answer, _) => Err(answer.map(|workload| workload.spec)),
+    eventually(&format!("{spec} to be answered with {words:?}"), async || {
+        match (workloads.create(&dry_run, &workload).await, words) {
+            (Ok(_), None) => Ok(()),
+            (Err(kube::Error::Api(refusal)), Some(words))
+                if refusal.code == 403 && refusal.message.contains(words) =>
+            {
+                Ok(())
             }
-        })
-        .await;
+            (answer, _) => Err(answer.map(|workload| workload.spec)),
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
     let scene = Scene::start("authors").await;
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/authors.yaml");
     let install = ["apply", "--server-side", "-f", policy];
-    scene.control_plane.kubectl(install).await.unwrap().success().unwrap();
+    scene.cluster.kubectl(install).await.unwrap().success().unwrap();
     let author = as_author(&scene).await;
     let workloads = rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"]);
     let everything = json!({
@@ -135,17 +135,16 @@ async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too() {
     let privileged = json!({"name": "app", "image": "app:1", "securityContext": {"privileged": true}});
     scene.apply(&json!({"template": {"spec": {"hostNetwork": true, "containers": [privileged]}}})).await;
 
-    let events: Api<Event> = Api::namespaced(scene.client.clone(), scene.ns());
-    scene
-        .eventually("the pod to be refused", async || {
-            let all = events.list(&ListParams::default()).await.unwrap().items;
-            let is_refusal = |event: &Event| {
-                event.message.as_deref().unwrap_or_default().contains("violates PodSecurity \"restricted")
-            };
-            if all.iter().any(is_refusal) { Ok(()) } else { Err(all.len()) }
-        })
-        .await;
-    let pods: Api<Pod> = Api::namespaced(scene.client.clone(), scene.ns());
+    let events: Api<Event> = scene.api();
+    eventually("the pod to be refused", async || {
+        let all = events.list(&ListParams::default()).await.unwrap().items;
+        let is_refusal = |event: &Event| {
+            event.message.as_deref().unwrap_or_default().contains("violates PodSecurity \"restricted")
+        };
+        if all.iter().any(is_refusal) { Ok(()) } else { Err(all.len()) }
+    })
+    .await;
+    let pods: Api<Pod> = scene.api();
     assert_eq!(pods.list(&ListParams::default()).await.unwrap().items.len(), 0);
     scene.condition("Ready", "False").await;
 }

@@ -35,7 +35,7 @@ impl ControlPlane {
             *process = start::spawn_component(
                 &local.options,
                 Program::ApiServer,
-                &command,
+                command,
                 &layout.logs().join(name),
             )?;
         }

@@ -19,8 +19,6 @@ const ROOT: &str = "/sys/fs/cgroup";
 const CPUSET: [&str; 2] = ["cpuset.cpus", "cpuset.mems"];
 /// How long the last processes may take to be gone.
 const EMPTY: Duration = Duration::from_secs(20);
-/// How often it is tried until then.
-const POLL: Duration = Duration::from_millis(50);
 
 /// A cgroup can be removed when nobody is in it any more, which is a moment after its processes were killed.
 const REMOVE: &str = r#"
@@ -79,7 +77,7 @@ impl Cgroups {
     /// When there are still processes in one of them after a while.
     pub(super) async fn clear(&self) -> Result<(), Error> {
         for folder in &self.folders {
-            let removed = poll(EMPTY, POLL, async || remove_within(folder)).await;
+            let removed = poll(EMPTY, async || remove_within(folder)).await;
             removed.map_err(Error::file("remove the cgroups in", folder))?;
         }
         Ok(())

@@ -36,7 +36,6 @@ pub const KUBECTL: Section = Section {
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
-const PAUSE: Duration = Duration::from_millis(50);
 
 async fn kubectl_applies_by_itself_unless_told(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {greeting: hello}").await;
@@ -96,7 +95,7 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
         let output = apply(&["--dry-run=server"]).await;
         if output.status.success() { Ok(()) } else { Err(output.to_string()) }
     };
-    poll(PATIENCE, PAUSE, is_allowed).await.unwrap();
+    poll(PATIENCE, is_allowed).await.unwrap();
 
     let output = apply(&["--server-side"]).await;
     assert!(

@@ -93,7 +93,6 @@ pub const MERGE: Section = Section {
 };
 
 const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(50);
 
 const SHAPE: &str = "spec:
   type: object
@@ -378,7 +377,7 @@ async fn a_recursive_type_is_followed_all_the_way(s: &mut Scene) {
         let is_so = "\"reason\":\"InitialNamesAccepted\"";
         if text.contains(is_so) && text.contains("\"type\":\"Established\"") { Ok(()) } else { Err(text) }
     };
-    poll(PATIENCE, PAUSE, is_established).await.unwrap();
+    poll(PATIENCE, is_established).await.unwrap();
     s.look().await;
     s.expect_owner(".spec.versions", "alice (Apply)");
     s.apply_as("bob", &of("type: string")).conflicts_with("alice", ".spec.versions").await;

@@ -98,7 +98,6 @@ pub const MAPS: Section = Section {
 };
 
 const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// A definition whose spec has one field, `it`.
 fn with_it(kind: &'static str, it: &str) -> Definition {
@@ -131,7 +130,7 @@ async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
         let it = document["components"]["schemas"]["com.example.v1.KepTold"]["properties"]["spec"]["properties"]["it"].clone();
         if it.is_null() { Err(()) } else { Ok(it) }
     };
-    let it = poll(PATIENCE, PAUSE, told).await.unwrap();
+    let it = poll(PATIENCE, told).await.unwrap();
     assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
 }
 

@@ -48,7 +48,6 @@ pub const SECTION: Section = Section {
 
 /// Longer than a controller takes.
 const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// How many events a namespace may have at once.
 const BURST: usize = 3;
@@ -69,7 +68,7 @@ async fn set_quota(s: &Scene, count: &str) {
     let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
     let probe: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
     // Until the plugin knows it, too, it refuses everything.
-    poll(PATIENCE, PAUSE, async || objects.create(&trial(), &probe).await).await.unwrap();
+    poll(PATIENCE, async || objects.create(&trial(), &probe).await).await.unwrap();
 }
 
 /// Waits until this many objects count.
@@ -79,7 +78,7 @@ async fn expect_used(s: &Scene, count: &str) {
         let used = status.used.unwrap_or_default().get("configmaps").map(|used| used.0.clone());
         if used.as_deref() == Some(count) { Ok(()) } else { Err(used) }
     };
-    let found = poll(PATIENCE, PAUSE, probe).await;
+    let found = poll(PATIENCE, probe).await;
     assert_eq!(found, Ok(()), "expected is that {count} are used");
 }
 

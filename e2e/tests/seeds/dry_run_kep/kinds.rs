@@ -60,7 +60,6 @@ pub const SECTION: Section = Section {
 
 /// Longer than a controller takes.
 const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A resource that can be created and listed, and the object of it that is tried.
 struct Tried {
@@ -96,7 +95,7 @@ fn done<T>(answer: kube::Result<T>, what: &str) -> T {
 async fn everything(s: &Scene) -> Vec<Tried> {
     // Without it there are no Pods.
     let accounts: Api<ServiceAccount> = Api::namespaced(s.stage().client().clone(), s.namespace());
-    poll(PATIENCE, PAUSE, async || accounts.get("default").await).await.unwrap();
+    poll(PATIENCE, async || accounts.get("default").await).await.unwrap();
     let request = rcgen::CertificateParams::default().serialize_request(&rcgen::KeyPair::generate().unwrap());
     let request = ByteString(request.unwrap().pem().unwrap().into_bytes());
     let bodies = include_str!("kinds.yaml")
@@ -169,7 +168,7 @@ async fn every_kind_in_a_namespace_is_changed_for_trial(s: &mut Scene) {
             api.replace(tried.name(), &trial, &object).await
         };
         // Controllers may come between the read and the write.
-        let told = poll(PATIENCE, PAUSE, replaced).await;
+        let told = poll(PATIENCE, replaced).await;
         assert!(is_changed(&done(told, &what)), "{what}");
         let options = DeleteParams { dry_run: true, ..DeleteParams::default() };
         done(api.delete(tried.name(), &options).await, &what);

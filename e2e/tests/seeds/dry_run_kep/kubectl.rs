@@ -75,7 +75,6 @@ pub const SECTION: Section = Section {
 
 /// Longer than it takes to write down a request.
 const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// What kubectl reads.
 const OBJECT: &str = "data: {key: some value}";
@@ -101,7 +100,7 @@ async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
             Err(())
         }
     };
-    let found = poll(PATIENCE, PAUSE, is_written).await.unwrap().resource("configmaps").writes();
+    let found = poll(PATIENCE, is_written).await.unwrap().resource("configmaps").writes();
     let told = |dry_run| if dry_run { " for trial" } else { "" };
     found.iter().map(|request| format!("{}{}", request.verb, told(request.is_dry_run()))).collect()
 }

@@ -64,7 +64,6 @@ pub const SECTION: Section = Section {
 
 /// Longer than an API server takes to notice a configuration.
 const PATIENCE: Duration = Duration::from_mins(1);
-const PAUSE: Duration = Duration::from_millis(50);
 
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 pub const MUTATING: &str = "MutatingWebhookConfiguration";
@@ -103,7 +102,7 @@ pub async fn ask(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, 
     let mut configuration = configuration(s, webhook, kind, path);
     configuration["webhooks"][0]["sideEffects"] = json!(declared);
     register(s, &configuration).await.unwrap();
-    let is_asked = poll(PATIENCE, PAUSE, async || {
+    let is_asked = poll(PATIENCE, async || {
         let answer = probe(s).await;
         if webhook.reviews().iter().any(|review| review.path == path) { Ok(()) } else { Err(answer) }
     });
@@ -196,7 +195,7 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     hook["rules"][0]["scope"] = json!("*");
     let key = format!("validatingwebhookconfigurations/{}", s.namespace());
     s.stage().control_plane().put_into_etcd(&key, &old).await.unwrap();
-    let is_in_force = poll(PATIENCE, PAUSE, async || match probe(s).await {
+    let is_in_force = poll(PATIENCE, async || match probe(s).await {
         Err(error) => Ok(error),
         Ok(_) => Err("nothing is refused"),
     });

@@ -1,16 +1,11 @@
 //! What is wrong with a cluster is said at the start, and once it is mended the operator goes on without being started again.
-#![allow(missing_docs, clippy::unwrap_used)]
-
-use std::time::{Duration, Instant};
 
 use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, poll};
+use baton_testbed::{ControlPlane, eventually};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, api::DeleteParams};
 use serde_json::{Value, json};
 
-/// Longer than the longest pause between two looks, on a slow machine.
-const PATIENCE: Duration = Duration::from_mins(2);
 const DEFINITION: &str = "workloads.baton.rs";
 
 /// A cluster of its own, since the definition and the permissions are the whole cluster's.
@@ -31,12 +26,9 @@ impl Scene {
     /// Starts an operator that can't work; it has to say this, and to become ready once it is mended.
     async fn says_until_mended(&self, words: &[&str], mend: impl AsyncFnOnce()) {
         let operator = Operator::start(&self.cluster, options(true)).await.unwrap();
-        let said = eventually(&operator, "the operator to say what is wrong", |(code, body)| {
-            *code == 503 && words.iter().all(|word| body.contains(word))
-        });
-        println!("{}", said.await.1);
+        says(&operator, |code, body| code == 503 && words.iter().all(|word| body.contains(word))).await;
         mend().await;
-        eventually(&operator, "the operator to be ready", |(code, _)| *code == 200).await;
+        says(&operator, |code, _| code == 200).await;
         assert!(operator.status().is_none(), "the same process");
     }
 
@@ -62,19 +54,13 @@ fn options(unready: bool) -> OperatorOptions {
     OperatorOptions { name: Some("baton-selfcheck".to_owned()), unready, ..OperatorOptions::default() }
 }
 
-async fn eventually(
-    operator: &Operator,
-    what: &str,
-    holds: impl Fn(&(u16, String)) -> bool,
-) -> (u16, String) {
-    let look = async || match operator.readiness().await {
-        Some(said) if holds(&said) => Ok(said),
-        said => Err(said),
-    };
-    let outcome = poll(PATIENCE, Duration::from_millis(100), look).await;
-    outcome.unwrap_or_else(|said| {
-        panic!("waited in vain for {what}; it says {said:?}; its log:\n{}", operator.log_tail(30))
+/// Waits until its readiness is like this.
+async fn says(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
+    eventually("the operator's readiness", async || match operator.readiness().await {
+        Some((code, body)) if holds(code, &body) => Ok(()),
+        said => Err((said, operator.log_tail(30))),
     })
+    .await;
 }
 
 #[tokio::test]
@@ -98,11 +84,11 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended() {
 
     let definitions: Api<CustomResourceDefinition> = Api::all(scene.cluster.admin().await.unwrap());
     definitions.delete(DEFINITION, &DeleteParams::default()).await.unwrap();
-    // The API server goes on serving them for a moment.
-    while scene.cluster.kubectl(["get", "--raw", "/apis/baton.rs/v1alpha1"]).await.unwrap().success().is_ok()
-    {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    eventually("the API server to serve no Workloads", async || {
+        let served = scene.cluster.kubectl(["get", "--raw", "/apis/baton.rs/v1alpha1"]).await.unwrap();
+        if served.success().is_ok() { Err("it serves them") } else { Ok(()) }
+    })
+    .await;
     let words = ["CustomResourceDefinition isn't installed"];
     scene.says_until_mended(&words, async || scene.install().await).await;
 }
@@ -110,10 +96,10 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended() {
 impl Scene {
     /// The API server publishes a changed definition a moment later.
     async fn published_without_rollout(&self) {
-        let end = Instant::now() + PATIENCE;
-        while self.kubectl("get --raw /openapi/v3/apis/baton.rs/v1alpha1").await.contains("\"rollout\"") {
-            assert!(Instant::now() < end, "the API server goes on publishing the old definition");
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        eventually("the changed definition to be published", async || {
+            let published = self.kubectl("get --raw /openapi/v3/apis/baton.rs/v1alpha1").await;
+            if published.contains("\"rollout\"") { Err("the old one is") } else { Ok(()) }
+        })
+        .await;
     }
 }

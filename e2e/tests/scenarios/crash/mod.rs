@@ -3,8 +3,6 @@
 //! the same with everything else that a network, an API server and etcd do to requests and watches.
 //!
 //! With `--nocapture` it tells where each run was cut, and how many points there were.
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
-
 mod every_write;
 mod faults;
 mod outages;

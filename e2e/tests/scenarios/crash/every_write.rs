@@ -1,6 +1,6 @@
 //! A crash at every write of every handover.
 
-use crate::{points::crash_at_every_write, scenario};
+use super::{points::crash_at_every_write, scenario};
 
 #[tokio::test]
 async fn first_create_with_autoscaling() {

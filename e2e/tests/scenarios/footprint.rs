@@ -1,17 +1,12 @@
 //! What an operator takes when there is nothing to do: memory and processor time with a hundred settled Workloads.
 //!
 //! The figures of a debug build say little; `BATON_BIN` names another binary. With `--nocapture` it tells them.
-#![cfg(target_os = "linux")]
-#![allow(missing_docs, clippy::unwrap_used)]
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::{fs, time::Duration};
 
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::ControlPlane;
+use baton_e2e::{OperatorOptions, Place};
+use baton_testbed::{ControlPlane, eventually};
 use futures::{StreamExt as _, stream};
 use kube::{
     Api,
@@ -20,7 +15,6 @@ use kube::{
 use serde_json::{Value, json};
 
 const WORKLOADS: usize = 100;
-const PATIENCE: Duration = Duration::from_mins(3);
 /// How long it is watched while it has nothing to do.
 const IDLE: Duration = Duration::from_secs(20);
 /// What each Workload may add, with its three children and what the allocator keeps of the passes that made them. Far more than
@@ -80,22 +74,20 @@ async fn settle(workloads: &Api<Workload>) {
         conditions.filter(|one| matches!(&*one.type_, "Applied" | "Ready") && one.status == "True").count()
             == 2
     };
-    let end = Instant::now() + PATIENCE;
-    while !workloads.list(&ListParams::default()).await.unwrap().iter().all(is_settled) {
-        assert!(Instant::now() < end, "the Workloads don't settle");
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
+    eventually("all Workloads to settle", async || {
+        let listed = workloads.list(&ListParams::default()).await.unwrap();
+        let settled = listed.iter().filter(|workload| is_settled(workload)).count();
+        if settled == WORKLOADS { Ok(()) } else { Err(settled) }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn an_idle_operator_takes_little_memory_and_next_to_no_time() {
-    let cluster = ControlPlane::start().await.unwrap();
-    let namespace = cluster.namespace("footprint").await.unwrap();
-    let workloads: Api<Workload> = Api::namespaced(cluster.admin().await.unwrap(), namespace.name());
+    let place = Place::new(ControlPlane::shared().await, "footprint").await.unwrap();
+    let workloads = place.api::<Workload>();
     let start = async || {
-        let options =
-            OperatorOptions { name: Some("baton-footprint".to_owned()), ..OperatorOptions::default() };
-        let operator = Operator::start(&cluster, options).await.unwrap();
+        let operator = place.operator(OperatorOptions::default()).await.unwrap();
         tokio::time::sleep(Duration::from_secs(3)).await;
         operator
     };

@@ -237,7 +237,7 @@ pub fn adopted_from_client_side_apply() -> Scenario {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     Scenario {
         name: "adopted from client-side apply",
-        before: vec![Deed::Kubectl("apply", vec![old_deployment()]), Deed::AwaitNumber(2)],
+        before: vec![Deed::Kubectl("apply -f -", vec![old_deployment()]), Deed::AwaitNumber(2)],
         deeds: vec![
             Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),
@@ -252,7 +252,7 @@ pub fn adopted_from_client_side_apply() -> Scenario {
 pub fn adopted_from_server_side_apply() -> Scenario {
     Scenario {
         name: "adopted from server-side apply",
-        before: vec![Deed::Kubectl("apply --server-side", vec![old_deployment()]), Deed::AwaitNumber(2)],
+        before: vec![Deed::Kubectl("apply --server-side -f -", vec![old_deployment()]), Deed::AwaitNumber(2)],
         deeds: vec![
             Deed::Apply(json!({"adoption": "Adopt", "retiredManagers": ["kubectl"], "replicas": 2})),
             state(Fixed, 2, BATON, false),
@@ -268,7 +268,10 @@ pub fn adopted_with_its_autoscaler() -> Scenario {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     Scenario {
         name: "adopted with its autoscaler",
-        before: vec![Deed::Kubectl("apply", vec![old_deployment(), old_autoscaler()]), Deed::AwaitNumber(3)],
+        before: vec![
+            Deed::Kubectl("apply -f -", vec![old_deployment(), old_autoscaler()]),
+            Deed::AwaitNumber(3),
+        ],
         deeds: vec![
             Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),

@@ -10,7 +10,7 @@ use std::{
 
 use baton_testbed::{Action, ControlPlane, Proxy};
 
-use crate::{scenario, stage::Stage};
+use super::{scenario, stage::Stage};
 
 /// At which writes of the operator the API server goes: after the temporary manager holds the number, while the external
 /// autoscaler takes over, and on the way back.

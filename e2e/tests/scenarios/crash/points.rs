@@ -13,7 +13,7 @@ use baton_testbed::{ControlPlane, Crash, CrashPoint, CutRequest, Proxy, Side};
 use futures::future::{self, Either};
 use tokio::sync::Semaphore;
 
-use crate::{scenario::Scenario, stage::Stage};
+use super::{scenario::Scenario, stage::Stage};
 
 /// An operator that has written nothing for so long has nothing to write.
 const QUIET: Duration = Duration::from_millis(300);
@@ -88,7 +88,7 @@ async fn crash_at(scenario: &Scenario, point: CrashPoint) -> Run {
 
 async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage<'_>) -> Run {
     let crash = Crash::at(point);
-    let proxy = Proxy::start(stage.cluster, crash.rule()).await.unwrap();
+    let proxy = Proxy::start(stage.cluster(), crash.rule()).await.unwrap();
     let operator = stage.operator(Some(&proxy)).await;
     stage.act(&scenario.before).await;
     quiet(&proxy).await;

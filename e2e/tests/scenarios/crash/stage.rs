@@ -1,59 +1,51 @@
 //! Where a scenario is played: a namespace, the ways in which people and other controllers act, and how things stand.
 
-use std::{fmt::Debug, time::Duration};
+use std::fmt::Debug;
 
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, Holder, Namespace, Proxy, ReplicaWatch, poll};
+use baton_e2e::{Operator, OperatorOptions, Place, web};
+use baton_testbed::{ControlPlane, Holder, Proxy, ReplicaWatch, eventually};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
-    Api, Client, Resource,
+    Resource,
     api::{Patch, PatchParams},
     core::NamespaceResourceScope,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::scenario::{Deed, Scenario, State};
+use super::scenario::{Deed, Scenario, State};
 
-/// Longer than anything takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(90);
-/// How often things are looked at that are waited for.
-const POLL: Duration = Duration::from_millis(200);
 /// The one Workload, and its children.
 const NAME: &str = "web";
 
 pub struct Stage<'a> {
     /// Which run this is, for messages.
     pub title: String,
-    pub cluster: &'a ControlPlane,
-    client: Client,
-    namespace: Namespace,
+    place: Place<'a>,
 }
 
 impl<'a> Stage<'a> {
     pub async fn new(cluster: &'a ControlPlane, title: String) -> Self {
-        let client = cluster.admin().await.unwrap();
-        let namespace = cluster.namespace("crash").await.unwrap();
-        Self { title, cluster, client, namespace }
+        Self { title, place: Place::new(cluster, "crash").await.unwrap() }
+    }
+
+    pub fn cluster(&self) -> &'a ControlPlane {
+        self.place.cluster
     }
 
     /// Starts the operator for this namespace alone, always as the same user.
     pub async fn operator(&self, proxy: Option<&Proxy>) -> Operator {
-        let options = OperatorOptions {
-            namespace: Some(self.namespace.name().to_owned()),
-            name: Some(format!("baton-{}", self.namespace)),
-            api_server: proxy.map(|proxy| proxy.url().to_owned()),
-            ..OperatorOptions::default()
-        };
-        match Operator::start(self.cluster, options).await {
+        let api_server = proxy.map(|proxy| proxy.url().to_owned());
+        let options = OperatorOptions { api_server, ..OperatorOptions::default() };
+        match self.place.operator(options).await {
             Ok(operator) => operator,
             Err(error) => panic!("{}: {}", self.title, error.report()),
         }
     }
 
     pub async fn watch(&self) -> ReplicaWatch {
-        ReplicaWatch::start(self.cluster, self.namespace.name(), NAME).await.unwrap()
+        ReplicaWatch::start(self.place.cluster, self.place.ns(), NAME).await.unwrap()
     }
 
     /// One after the other.
@@ -61,7 +53,7 @@ impl<'a> Stage<'a> {
         for deed in deeds {
             match deed {
                 Deed::Apply(spec) => self.apply(spec).await,
-                Deed::Kubectl(line, objects) => self.kubectl(line, objects).await,
+                Deed::Kubectl(line, objects) => drop(self.place.kubectl(line, objects).await.unwrap()),
                 Deed::Scale(replicas) => self.scale(*replicas).await,
                 Deed::Await(state) => self.reach(state).await,
                 Deed::AwaitNumber(replicas) => self.reach_number(*replicas).await,
@@ -70,33 +62,15 @@ impl<'a> Stage<'a> {
     }
 
     async fn apply(&self, spec: &Value) {
-        let template = json!({"spec": {"containers": [{"name": "app", "image": "app:1"}]}});
-        let mut workload = json!({
-            "apiVersion": "baton.rs/v1alpha1",
-            "kind": "Workload",
-            "metadata": {"name": NAME},
-            "spec": spec,
-        });
-        workload["spec"]["template"] = template;
-        let params = PatchParams::apply("user");
-        self.retry("apply the Workload", async || {
-            self.api::<Workload>().patch(NAME, &params, &Patch::Apply(&workload)).await
-        })
-        .await;
-    }
-
-    async fn kubectl(&self, line: &str, objects: &[Value]) {
-        let args = line.split(' ').chain(["--namespace", self.namespace.name(), "-f", "-"]);
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        let command = self.cluster.kubectl_command(args).unwrap().input(list.to_string());
-        command.run().await.unwrap().success().unwrap();
+        let workload = web(spec);
+        self.retry("apply the Workload", async || self.place.apply_as("user", &workload).await).await;
     }
 
     async fn scale(&self, replicas: i32) {
         let params = PatchParams { field_manager: Some("keda".to_owned()), ..PatchParams::default() };
         let scale = Patch::Merge(json!({"spec": {"replicas": replicas}}));
         self.retry("scale the Deployment", async || {
-            self.api::<Deployment>().patch_scale(NAME, &params, &scale).await
+            self.place.api::<Deployment>().patch_scale(NAME, &params, &scale).await
         })
         .await;
     }
@@ -138,11 +112,9 @@ impl<'a> Stage<'a> {
         if seen == *wanted { Ok(()) } else { Err(format!("{seen:?}; {status:?}")) }
     }
 
-    /// Waits until `probe` says `Ok`; when patience ends, fails with what it said last.
-    pub async fn eventually<T, E: Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
-        let outcome = poll(PATIENCE, POLL, probe).await;
-        outcome
-            .unwrap_or_else(|seen| panic!("{}: waited in vain for {what}; last seen: {seen:#?}", self.title))
+    /// As [`eventually`], with the title in the message.
+    async fn eventually<T, E: Debug>(&self, what: &str, probe: impl AsyncFn() -> Result<T, E>) -> T {
+        eventually(&format!("{what} in {}", self.title), probe).await
     }
 
     /// Does it again while the API server isn't there.
@@ -158,14 +130,7 @@ impl<'a> Stage<'a> {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
     {
-        self.api::<K>().get_opt(NAME).await.map_err(|error| error.to_string())
-    }
-
-    fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
-    {
-        Api::namespaced(self.client.clone(), self.namespace.name())
+        self.place.api::<K>().get_opt(NAME).await.map_err(|error| error.to_string())
     }
 
     /// Holds all that the number has been against what it may be.

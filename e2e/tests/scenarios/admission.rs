@@ -3,39 +3,26 @@
 //!
 //! Nothing here needs Baton to run, and all but the last tests keep nothing: they ask for a dry run.
 
-#![allow(missing_docs, clippy::unwrap_used)]
 // `json!` as an argument reads better without a `&` before it.
 #![allow(clippy::needless_pass_by_value)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use baton_crd::{Workload, workload_crd};
+use baton_crd::Workload;
+use baton_e2e::install_manifests;
 use baton_testbed::ControlPlane;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::runtime::wait::{await_condition, conditions};
-use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
 
 /// The control plane with the Workload's definition in it.
 async fn cluster() -> &'static ControlPlane {
-    static INSTALLED: OnceCell<()> = OnceCell::const_new();
     let cluster = ControlPlane::shared().await;
-    INSTALLED.get_or_init(async || install(cluster.admin().await.unwrap()).await).await;
+    install_manifests(cluster).await.unwrap();
     cluster
-}
-
-async fn install(client: Client) {
-    let crds: Api<CustomResourceDefinition> = Api::all(client);
-    let crd = workload_crd();
-    let name = crd.name_any();
-    crds.patch(&name, &PatchParams::apply("admission-test").force(), &Patch::Apply(&crd)).await.unwrap();
-    let established = await_condition(crds, &name, conditions::is_crd_established());
-    tokio::time::timeout(Duration::from_secs(30), established).await.unwrap().unwrap();
 }
 
 /// Workloads as they are on the wire: the tests are about what people write, not about what our types can hold.

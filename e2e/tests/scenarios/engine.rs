@@ -1,15 +1,14 @@
 //! The operator on the front page of `baton-apply`, on a real API server: it does what its page says.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 #[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `run` is called")]
-#[path = "../../apply/examples/operator.rs"]
+#[path = "../../../apply/examples/operator.rs"]
 mod operator;
 
 use std::sync::{Arc, Mutex};
 
 use baton_apply::{Effect, LiveObject, Observer, Outcome, PreparedWrite, ownership::holders};
 use baton_merge::fieldpath::{Path, PathElement::Field};
-use baton_testbed::{ControlPlane, eventually};
+use baton_testbed::{ControlPlane, definition, eventually};
 use k8s_openapi::{
     api::apps::v1::Deployment,
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -18,7 +17,6 @@ use kube::{
     Api, CustomResourceExt,
     api::{Patch, PatchParams, PostParams},
     core::ApiResource,
-    runtime::{conditions::is_crd_established, wait::await_condition},
 };
 use operator::{Site, SiteSpec};
 use serde_json::json;
@@ -57,7 +55,7 @@ async fn the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands
     let namespace = cluster.namespace("site").await.unwrap();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     definitions.create(&PostParams::default(), &Site::crd()).await.unwrap();
-    await_condition(definitions, Site::crd_name(), is_crd_established()).await.unwrap();
+    definition::established(&client, Site::crd_name()).await.unwrap();
     let noted = Noted::default();
     let running = tokio::spawn(operator::run(client.clone(), noted.clone()));
 

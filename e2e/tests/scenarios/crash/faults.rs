@@ -18,7 +18,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::join;
 
-use crate::{scenario, stage::Stage};
+use super::{scenario, stage::Stage};
 
 /// How long a watch lives where watches are broken: long enough that some events come through, too short for all of one
 /// handover's.

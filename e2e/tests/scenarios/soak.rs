@@ -1,5 +1,4 @@
 //! A short soak of the handover, as `cargo handover-soak` does a long one.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use baton_e2e::soak::{
     run::{Effort, run},

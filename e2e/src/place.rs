@@ -1,0 +1,99 @@
+//! Where a test takes place: a namespace of its own, what users do there, and an operator for it alone.
+
+use baton_crd::Workload;
+use baton_testbed::{ControlPlane, Error, Namespace};
+use kube::{
+    Api, Client, Resource,
+    api::{Patch, PatchParams},
+    core::NamespaceResourceScope,
+};
+use serde_json::{Value, json};
+
+use crate::{Operator, OperatorOptions};
+
+/// A namespace for one test.
+pub struct Place<'a> {
+    /// The cluster that it is in.
+    pub cluster: &'a ControlPlane,
+    /// The administrator's client.
+    pub client: Client,
+    /// The namespace, which nobody else uses.
+    pub namespace: Namespace,
+}
+
+impl<'a> Place<'a> {
+    /// A fresh namespace, whose name begins with `name`.
+    ///
+    /// # Errors
+    /// When it can't be created.
+    pub async fn new(cluster: &'a ControlPlane, name: &str) -> Result<Self, Error> {
+        let client = cluster.admin().await?;
+        let namespace = cluster.namespace(name).await?;
+        Ok(Self { cluster, client, namespace })
+    }
+
+    /// The namespace's name.
+    pub fn ns(&self) -> &str {
+        self.namespace.name()
+    }
+
+    /// Objects of this type in the namespace.
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), self.ns())
+    }
+
+    /// Applies a Workload as this manager, not forced.
+    ///
+    /// # Errors
+    /// When the API server rejects it, or isn't there.
+    ///
+    /// # Panics
+    /// When the Workload has no name.
+    pub async fn apply_as(&self, manager: &str, workload: &Value) -> kube::Result<Workload> {
+        let name = workload["metadata"]["name"].as_str().expect("a Workload has a name");
+        self.api::<Workload>().patch(name, &PatchParams::apply(manager), &Patch::Apply(workload)).await
+    }
+
+    /// Runs kubectl in the namespace with these objects as its input, and returns what it printed.
+    ///
+    /// # Errors
+    /// When it can't be run or fails.
+    pub async fn kubectl(&self, line: &str, objects: &[Value]) -> Result<String, Error> {
+        let args = line.split(' ').chain(["--namespace", self.ns()]);
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        self.cluster.kubectl_command(args)?.input(list.to_string()).run().await?.success()
+    }
+
+    /// Starts an operator for this namespace alone. Unless the options name it, it is the same user each time.
+    ///
+    /// # Errors
+    /// As [`Operator::start`].
+    pub async fn operator(&self, options: OperatorOptions) -> Result<Operator, Error> {
+        let options = OperatorOptions {
+            namespace: Some(self.ns().to_owned()),
+            name: options.name.or_else(|| Some(format!("baton-{}", self.namespace))),
+            ..options
+        };
+        Operator::start(self.cluster, options).await
+    }
+}
+
+/// The Workload `web` with one container and this on top of its spec.
+///
+/// # Panics
+/// When `spec` is no object.
+pub fn web(spec: &Value) -> Value {
+    let mut workload = json!({
+        "apiVersion": "baton.rs/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
+    });
+    for (field, value) in spec.as_object().expect("a spec is an object") {
+        workload["spec"][field] = value.clone();
+    }
+    workload
+}

@@ -1,0 +1,73 @@
+//! An operator for some namespaces and some labels: what is in its scope it makes, and all else it leaves as it is.
+
+use baton_e2e::{Operator, OperatorOptions, Place, web};
+use baton_testbed::{ControlPlane, eventually};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::DeleteParams;
+use serde_json::json;
+
+/// Applies a Workload of this team with this image.
+async fn apply(place: &Place<'_>, name: &str, team: &str, image: &str) {
+    let containers = json!([{"name": "app", "image": image}]);
+    let mut workload = web(&json!({"replicas": 0, "template": {"spec": {"containers": containers}}}));
+    workload["metadata"] = json!({"name": name, "labels": {"team": team}});
+    place.apply_as("user", &workload).await.unwrap();
+}
+
+/// The image that a Deployment runs, if it is there.
+async fn image(place: &Place<'_>, name: &str) -> Option<String> {
+    let spec = place.api::<Deployment>().get_opt(name).await.unwrap()?.spec?;
+    spec.template.spec?.containers.into_iter().next()?.image
+}
+
+async fn runs(place: &Place<'_>, name: &str, wanted: &str) {
+    eventually(&format!("{wanted} in {}/{name}", place.namespace), async || {
+        let seen = image(place, name).await;
+        if seen.as_deref() == Some(wanted) { Ok(()) } else { Err(seen) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made() {
+    let cluster = ControlPlane::shared().await;
+    let place = async || Place::new(cluster, "scope").await.unwrap();
+    let (one, two, other) = (place().await, place().await, place().await);
+    let args = [
+        "--namespace".to_owned(),
+        format!("{},{}", one.namespace, two.namespace),
+        "--selector".to_owned(),
+        "team in (a, b)".to_owned(),
+    ];
+    let options = OperatorOptions { args: args.to_vec(), ..OperatorOptions::default() };
+    let _operator = Operator::start(cluster, options).await.unwrap();
+    apply(&other, "web", "a", "app:1").await;
+    apply(&one, "stays", "a", "app:1").await;
+    runs(&one, "stays", "app:1").await;
+    apply(&one, "web", "a", "app:1").await;
+    apply(&two, "web", "b", "app:1").await;
+    apply(&two, "alien", "c", "app:1").await;
+    runs(&one, "web", "app:1").await;
+    runs(&two, "web", "app:1").await;
+
+    // It changes hands, and the image with it.
+    apply(&one, "web", "c", "app:2").await;
+    // Children are watched in both namespaces, whichever was listed last.
+    for place in [&one, &two] {
+        for name in ["stays", "web"] {
+            place.api::<Deployment>().delete(name, &DeleteParams::default()).await.ok();
+        }
+    }
+    runs(&one, "stays", "app:1").await;
+    runs(&two, "web", "app:1").await;
+    assert_eq!(image(&one, "web").await, None, "nobody's by now");
+
+    apply(&one, "web", "a", "app:2").await;
+    runs(&one, "web", "app:2").await;
+    apply(&one, "web", "c", "app:3").await;
+    apply(&two, "web", "b", "app:2").await;
+    runs(&two, "web", "app:2").await;
+    assert_eq!(image(&one, "web").await.as_deref(), Some("app:2"), "its children stay as they are");
+    assert_eq!(image(&two, "alien").await, None);
+    assert_eq!(image(&other, "web").await, None);
+}
