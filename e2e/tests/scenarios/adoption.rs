@@ -8,7 +8,7 @@ use baton_controller::decide::child::ChildKind;
 use baton_testbed::{ReplicaWatch, eventually};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
-    Api, ResourceExt,
+    ResourceExt,
     api::{ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
 //! Where nothing is to be done, nothing is done: not by many resyncs, nor by a start.
 
-use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
