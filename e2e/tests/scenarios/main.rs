@@ -2,6 +2,7 @@
 //! breaks its cluster starts one of its own.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+mod administration;
 mod admission;
 mod adoption;
 mod contention;

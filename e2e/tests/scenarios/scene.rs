@@ -219,7 +219,7 @@ impl Scene {
 
     /// Those of the operator's requests that ended after the mark was made.
     pub fn requests_since(&self, mark: Mark) -> AuditEntries {
-        self.cluster.audit().unwrap().since(mark).unwrap().by(self.operator.user())
+        self.cluster.audit().unwrap().by_since(self.operator.user(), mark).unwrap()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Where nothing is to be done, nothing is done: not by many resyncs, nor by a start.
 
-
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::OperatorOptions;

@@ -105,7 +105,7 @@ async fn somebody_is_faster_at_each_write() {
         outruns.then(|| Action::behind(touch(client.clone(), request.path.clone(), count)))
     })
     .await;
-    let refused = audit.since(begin).unwrap().by(&user).writes().code(409);
+    let refused = audit.by_since(&user, begin).unwrap().writes().code(409);
     assert!(refused.len() >= 8, "too few conflicts:\n{refused}");
 }
 

@@ -2,7 +2,6 @@
 
 use baton_e2e::guide;
 use baton_testbed::ControlPlane;
-use tokio::sync::Mutex;
 
 use super::objects::{INSTALLATIONS, Installation, helm, repository};
 
@@ -23,29 +22,24 @@ fn prometheus_definitions() -> String {
         .join("\n---\n")
 }
 
-/// The control plane with the Prometheus operator's definitions. Installations are the cluster's, so tests take turns.
-pub async fn cluster() -> (&'static ControlPlane, tokio::sync::MutexGuard<'static, bool>) {
-    static TURN: Mutex<bool> = Mutex::const_new(false);
-    let mut prepared = TURN.lock().await;
-    let cluster = ControlPlane::shared().await;
-    if !*prepared {
-        let apply = ["apply", "--server-side", "--filename", "-"];
-        let output =
-            cluster.kubectl_command(apply).unwrap().input(prometheus_definitions()).run().await.unwrap();
-        output.success().unwrap();
-        kubectl(cluster, "wait --for=condition=Established crd --all --timeout=30s").await;
-        *prepared = true;
-    }
-    (cluster, prepared)
+/// A control plane with the Prometheus operator's definitions.
+pub async fn start() -> ControlPlane {
+    let cluster = ControlPlane::start().await.unwrap();
+    let apply = ["apply", "--server-side", "--filename", "-"];
+    let applied =
+        cluster.kubectl_command(apply).unwrap().input(prometheus_definitions()).run().await.unwrap();
+    applied.success().unwrap();
+    kubectl(&cluster, "wait --for=condition=Established crd --all --timeout=30s").await;
+    cluster
 }
 
 pub async fn kubectl(cluster: &ControlPlane, line: &str) -> String {
     cluster.kubectl(line.split(' ')).await.unwrap().success().unwrap()
 }
 
-#[tokio::test]
-async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted() {
-    let (cluster, _turn) = cluster().await;
+pub async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted(
+    cluster: &ControlPlane,
+) {
     for Installation { folder, section, namespace, .. } in INSTALLATIONS {
         for commands in guide::commands("docs/install.md", section).unwrap() {
             let commands = format!("exec 2>&1\n{commands}");
@@ -80,9 +74,9 @@ async fn helm_on(cluster: &ControlPlane, args: &[&str]) -> String {
     told
 }
 
-#[tokio::test]
-async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays() {
-    let (cluster, _turn) = cluster().await;
+pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays(
+    cluster: &ControlPlane,
+) {
     let chart = repository("charts/baton").display().to_string();
     let release = ["--namespace", "baton-system"];
     let with = |args: &[&'static str], more: &[&'static str]| {

@@ -1,15 +1,13 @@
 //! `docs/install.md` as people follow it, command for command. The nodes are played here, so the operator's pods don't run its
 //! image: it runs as a process beside them, as the ServiceAccount that the installation made.
 
-use std::time::Duration;
-
 use baton_e2e::{Operator, OperatorOptions, guide};
-use baton_testbed::{ControlPlane, poll};
+use baton_testbed::{ControlPlane, eventually};
 use serde_json::Value;
 
 use super::{
     objects::{kustomized, repository},
-    server::{cluster, kubectl},
+    server::kubectl,
 };
 
 const PAGE: &str = "docs/install.md";
@@ -67,13 +65,11 @@ async fn reached(cluster: &ControlPlane, condition: &str, namespace: &str) {
 /// Waits until none of these is there.
 async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
     let line = format!("get {what} --namespace {namespace} --ignore-not-found --output name");
-    let outcome = poll(Duration::from_mins(2), async || {
+    eventually("all to be gone", async || {
         let left = kubectl(cluster, &line).await;
         if left.is_empty() { Ok(()) } else { Err(left) }
-    });
-    if let Err(left) = outcome.await {
-        panic!("still there: {left}");
-    }
+    })
+    .await;
 }
 
 /// The children in this namespace, and that they belong to nobody.
@@ -84,9 +80,7 @@ async fn orphans(cluster: &ControlPlane, namespace: &str) {
     }
 }
 
-#[tokio::test]
-async fn uninstalled_the_one_way_everything_runs_on() {
-    let (cluster, _turn) = cluster().await;
+pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &ControlPlane) {
     let admin = cluster.kubeconfig();
     follow(admin, "Install", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
@@ -116,9 +110,7 @@ async fn uninstalled_the_one_way_everything_runs_on() {
     assert!(!rest.contains("baton.rs"), "{rest}");
 }
 
-#[tokio::test]
-async fn uninstalled_the_other_way_everything_goes() {
-    let (cluster, _turn) = cluster().await;
+pub async fn uninstalled_the_other_way_everything_goes(cluster: &ControlPlane) {
     let admin = cluster.kubeconfig();
     follow(admin, "Install", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
@@ -134,9 +126,9 @@ async fn uninstalled_the_other_way_everything_goes() {
     gone(cluster, "pods", namespace.name()).await;
 }
 
-#[tokio::test]
-async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_go_of() {
-    let (cluster, _turn) = cluster().await;
+pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_go_of(
+    cluster: &ControlPlane,
+) {
     let admin = cluster.kubeconfig();
     follow(admin, "Install with Helm", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
@@ -153,9 +145,7 @@ async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_
     kubectl(cluster, "delete namespace baton-system").await;
 }
 
-#[tokio::test]
-async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition() {
-    let (cluster, _turn) = cluster().await;
+pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition(cluster: &ControlPlane) {
     follow(cluster.kubeconfig(), "Install for one namespace", 0).await;
 
     // Somebody who may do everything in the namespace, and nothing outside of it.
