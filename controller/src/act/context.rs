@@ -15,8 +15,8 @@ use kube::{
 use tracing::warn;
 
 use super::{
-    observer::Counted,
-    pace::{Pace, Record},
+    observer::CountingObserver,
+    pace::{Pace, WorkloadPace},
 };
 use crate::{
     causes::with_causes,
@@ -56,7 +56,7 @@ impl Context {
         let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
         let applier = Applier::new(client.clone(), schemas, limit);
         Self {
-            applier: applier.observed_by(Counted::new(metrics.clone())),
+            applier: applier.observed_by(CountingObserver::new(metrics.clone())),
             stores,
             metrics,
             recorder: Recorder::new(client.clone(), reporter),
@@ -73,7 +73,11 @@ impl Context {
     }
 
     /// What is remembered of a Workload.
-    pub(crate) fn record<T>(&self, workload: &impl ResourceExt, with: impl FnOnce(&mut Record) -> T) -> T {
+    pub(crate) fn record<T>(
+        &self,
+        workload: &impl ResourceExt,
+        with: impl FnOnce(&mut WorkloadPace) -> T,
+    ) -> T {
         let key = (workload.namespace().unwrap_or_default(), workload.name_any());
         let uid = workload.uid().unwrap_or_default();
         with(lock(&self.pace).of(key, &uid, Instant::now()))

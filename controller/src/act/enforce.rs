@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
-use super::{context::Context, pace::Record};
+use super::{context::Context, pace::WorkloadPace};
 use crate::{
     causes::with_causes,
     decide::{
@@ -117,7 +117,8 @@ fn respond(
         context.metrics.took_over(child, &take.manager, 1);
     }
     let generation = workload.metadata.generation.unwrap_or_default();
-    let corrected = |record: &mut Record| record.corrected(child, generation, corrections, Instant::now());
+    let corrected =
+        |record: &mut WorkloadPace| record.corrected(child, generation, corrections, Instant::now());
     if context.record(&*workload, corrected) {
         course.hold_back(child);
     }

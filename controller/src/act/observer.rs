@@ -15,13 +15,13 @@ use crate::{
 };
 
 /// The observer of all writes of children.
-pub(crate) struct Counted {
+pub(crate) struct CountingObserver {
     metrics: Metrics,
     /// The causes of wrong predictions that were logged.
     mismatches: Mutex<HashSet<String>>,
 }
 
-impl Counted {
+impl CountingObserver {
     pub(crate) fn new(metrics: Metrics) -> Self {
         Self { metrics, mismatches: Mutex::default() }
     }
@@ -47,7 +47,7 @@ impl Counted {
     }
 }
 
-impl Observer for Counted {
+impl Observer for CountingObserver {
     fn ended(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome) {
         let target = &write.request.target;
         let Some(child) = ChildKind::of(target) else { return };

@@ -97,12 +97,12 @@ pub struct Course {
     /// Whether the Workload's spec isn't the one that is planned from any more.
     is_outdated: bool,
     /// What was done; nothing is decided by it.
-    record: Record,
+    record: PassRecord,
 }
 
 /// What a pass has done.
 #[derive(Clone, Debug, Default)]
-struct Record {
+struct PassRecord {
     results: BTreeMap<ChildKind, ChildResult>,
     refused: Vec<Refusal>,
     takes: Vec<(ChildKind, Take)>,
@@ -183,7 +183,7 @@ impl Course {
             plans: 0,
             tries: BTreeMap::new(),
             is_outdated: false,
-            record: Record::default(),
+            record: PassRecord::default(),
         }
     }
 
@@ -349,7 +349,7 @@ impl Course {
         let was_foreign = self.seen.foreign(child).is_some();
         let is_gone = live.is_none();
         self.seen.put(child, live);
-        let Record { results, retired, .. } = &mut self.record;
+        let PassRecord { results, retired, .. } = &mut self.record;
         let result = match (step, results.get(&child)) {
             (Step::Apply { guard: Guard::Create, .. }, _) => ChildResult::Created,
             (Step::Migrate { migration, .. }, _) if was_foreign => {
@@ -381,7 +381,7 @@ impl Course {
     /// What the pass has done.
     pub fn finish(self) -> Finished {
         let settled = self.is_settled();
-        let Record { results, refused, takes, skipped, .. } = self.record;
+        let PassRecord { results, refused, takes, skipped, .. } = self.record;
         Finished { seen: self.seen, results, refused, takes, skipped, settled }
     }
 }

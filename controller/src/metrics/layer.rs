@@ -13,7 +13,7 @@ use tower::{Layer, Service};
 
 use super::{Metrics, labels::Code, request::RequestKind};
 
-/// Puts [`Counted`] around the client's own stack, so that a request that the stack itself can't send counts too.
+/// Puts [`CountedService`] around the client's own stack, so that a request that the stack itself can't send counts too.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestLayer(Metrics);
 
@@ -24,21 +24,21 @@ impl RequestLayer {
 }
 
 impl<S> Layer<S> for RequestLayer {
-    type Service = Counted<S>;
+    type Service = CountedService<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Counted { inner, metrics: self.0.clone() }
+        CountedService { inner, metrics: self.0.clone() }
     }
 }
 
 /// A service whose requests are counted.
 #[derive(Clone, Debug)]
-pub(crate) struct Counted<S> {
+pub(crate) struct CountedService<S> {
     inner: S,
     metrics: Metrics,
 }
 
-impl<S, B, Answer> Service<Request<B>> for Counted<S>
+impl<S, B, Answer> Service<Request<B>> for CountedService<S>
 where
     S: Service<Request<B>, Response = Response<Answer>>,
     S::Future: Send + 'static,

@@ -60,7 +60,7 @@ impl RequestKind {
 
 fn read(method: &Method, path: &str, query: &str, content_type: &str) -> RequestKind {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    let Some(Target { resource, named }) = target(&segments) else {
+    let Some(RequestTarget { resource, named }) = target(&segments) else {
         let verb = if method == Method::GET { Verb::Get } else { Verb::Other };
         return RequestKind { verb, resource: segments.first().unwrap_or(&"/").to_string() };
     };
@@ -79,14 +79,14 @@ fn read(method: &Method, path: &str, query: &str, content_type: &str) -> Request
     RequestKind { verb, resource }
 }
 
-struct Target {
+struct RequestTarget {
     resource: String,
     /// Whether a single object is meant.
     named: bool,
 }
 
 /// What a path points at; absent if that is no resource, as with discovery and `/version`.
-fn target(segments: &[&str]) -> Option<Target> {
+fn target(segments: &[&str]) -> Option<RequestTarget> {
     let (["api", _, in_group @ ..] | ["apis", _, _, in_group @ ..]) = segments else {
         return None;
     };
@@ -98,10 +98,10 @@ fn target(segments: &[&str]) -> Option<Target> {
     };
     match in_namespace {
         [] => None,
-        [plural] => Some(Target { resource: (*plural).to_owned(), named: false }),
-        [plural, _name] => Some(Target { resource: (*plural).to_owned(), named: true }),
+        [plural] => Some(RequestTarget { resource: (*plural).to_owned(), named: false }),
+        [plural, _name] => Some(RequestTarget { resource: (*plural).to_owned(), named: true }),
         [plural, _name, subresource, ..] => {
-            Some(Target { resource: format!("{plural}/{subresource}"), named: true })
+            Some(RequestTarget { resource: format!("{plural}/{subresource}"), named: true })
         }
     }
 }

@@ -13,10 +13,10 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 /// An object in a cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Packed(Arc<Object>);
+pub(crate) struct Packed(Arc<PackedObject>);
 
 #[derive(Clone, Debug)]
-struct Object {
+struct PackedObject {
     metadata: ObjectMeta,
     text: Box<str>,
 }
@@ -24,7 +24,7 @@ struct Object {
 impl Packed {
     pub(crate) fn new(live: &LiveObject) -> Self {
         let (metadata, text) = (live.meta().clone(), live.as_json().to_string().into_boxed_str());
-        Self(Arc::new(Object { metadata, text }))
+        Self(Arc::new(PackedObject { metadata, text }))
     }
 
     /// As much of the object as `T` asks for; the rest is passed over.

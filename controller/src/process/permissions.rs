@@ -8,7 +8,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permission {
     /// Where it is needed.
-    pub scope: Scope,
+    pub scope: PermissionScope,
     /// The API group, empty for the core group.
     pub group: &'static str,
     /// The plural, with the subresource if there is one: `workloads/status`.
@@ -23,7 +23,7 @@ pub struct Permission {
 
 /// Where a permission is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum PermissionScope {
     /// In every namespace that is watched: by a `ClusterRole` where these are all of them, else by a Role in each.
     Watched,
     /// In the namespace of the Lease, and only with `--leader-elect`.
@@ -36,7 +36,7 @@ pub const LEASE: &str = "baton";
 /// All of them.
 pub const PERMISSIONS: &[Permission] = &[
     Permission {
-        scope: Scope::Watched,
+        scope: PermissionScope::Watched,
         group: baton_crd::GROUP,
         resource: "workloads",
         name: None,
@@ -45,7 +45,7 @@ pub const PERMISSIONS: &[Permission] = &[
               changes hands. They belong to their authors: Baton never writes one.",
     },
     Permission {
-        scope: Scope::Watched,
+        scope: PermissionScope::Watched,
         group: baton_crd::GROUP,
         resource: "workloads/status",
         name: None,
@@ -53,7 +53,7 @@ pub const PERMISSIONS: &[Permission] = &[
         why: "What became of a Workload goes into its status subresource, by server-side apply.",
     },
     Permission {
-        scope: Scope::Watched,
+        scope: PermissionScope::Watched,
         group: "apps",
         resource: "deployments",
         name: None,
@@ -63,7 +63,7 @@ pub const PERMISSIONS: &[Permission] = &[
               only together with its Workload, by garbage collection.",
     },
     Permission {
-        scope: Scope::Watched,
+        scope: PermissionScope::Watched,
         group: "",
         resource: "services",
         name: None,
@@ -71,7 +71,7 @@ pub const PERMISSIONS: &[Permission] = &[
         why: "Read and written as a Deployment is, and deleted when a Workload's spec no longer asks for it.",
     },
     Permission {
-        scope: Scope::Watched,
+        scope: PermissionScope::Watched,
         group: "autoscaling",
         resource: "horizontalpodautoscalers",
         name: None,
@@ -79,7 +79,7 @@ pub const PERMISSIONS: &[Permission] = &[
         why: "As Services. All are watched, not only Baton's: what scales a Deployment may be anybody's.",
     },
     Permission {
-        scope: Scope::Watched,
+        scope: PermissionScope::Watched,
         group: "policy",
         resource: "poddisruptionbudgets",
         name: None,
@@ -87,7 +87,7 @@ pub const PERMISSIONS: &[Permission] = &[
         why: "As Services.",
     },
     Permission {
-        scope: Scope::Watched,
+        scope: PermissionScope::Watched,
         group: "events.k8s.io",
         resource: "events",
         name: None,
@@ -95,7 +95,7 @@ pub const PERMISSIONS: &[Permission] = &[
         why: "An Event is created once; when it happens again, its series is patched.",
     },
     Permission {
-        scope: Scope::Lease,
+        scope: PermissionScope::Lease,
         group: "coordination.k8s.io",
         resource: "leases",
         name: None,
@@ -103,7 +103,7 @@ pub const PERMISSIONS: &[Permission] = &[
         why: "The first leader creates the Lease. RBAC knows no name of what isn't there yet.",
     },
     Permission {
-        scope: Scope::Lease,
+        scope: PermissionScope::Lease,
         group: "coordination.k8s.io",
         resource: "leases",
         name: Some(LEASE),

@@ -11,14 +11,14 @@ use super::{Pass, planned::summary};
 use crate::decide::{child::ChildKind, replicas::Replicas};
 
 /// What a condition says, before it is known since when.
-struct Draft {
+struct ConditionDraft {
     type_: &'static str,
     status: &'static str,
     reason: &'static str,
     message: String,
 }
 
-impl Draft {
+impl ConditionDraft {
     fn new(type_: &'static str, status: bool, reason: &'static str, message: impl Into<String>) -> Self {
         Self { type_, status: if status { "True" } else { "False" }, reason, message: message.into() }
     }
@@ -46,7 +46,7 @@ pub(super) fn conditions(
 
     let mut drafts = vec![ready(&rollout, deployment_applied), progressing(&rollout), applied];
     if let Some(before) = still_ready(&rollout, deployment_applied, previous, generation) {
-        drafts[0] = Draft::new(condition::READY, true, "Available", before.message.clone());
+        drafts[0] = ConditionDraft::new(condition::READY, true, "Available", before.message.clone());
     }
     drafts.extend(ownership.into_iter().flat_map(handover));
     drafts.extend(contested(pass));
@@ -76,11 +76,16 @@ pub(super) fn unreadable(error: &str, generation: Option<i64>, now: Timestamp) -
         "this version of Baton can't read the Workload, so its children stay as they are: {error}. Compare the \
          installed CRD with the one that `baton crd` prints"
     );
-    dated(Draft::new(condition::APPLIED, false, "Undecodable", message), generation, &[], now)
+    dated(ConditionDraft::new(condition::APPLIED, false, "Undecodable", message), generation, &[], now)
 }
 
-fn dated(draft: Draft, generation: Option<i64>, previous: &[Condition], now: Timestamp) -> Condition {
-    let Draft { type_, status, reason, message } = draft;
+fn dated(
+    draft: ConditionDraft,
+    generation: Option<i64>,
+    previous: &[Condition],
+    now: Timestamp,
+) -> Condition {
+    let ConditionDraft { type_, status, reason, message } = draft;
     let unchanged = previous.iter().find(|before| before.type_ == type_ && before.status == status);
     Condition {
         type_: type_.to_owned(),
@@ -98,7 +103,7 @@ pub(super) fn seconds(now: Timestamp) -> Time {
     Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }
 
-fn applied(pass: &Pass, children: &[ChildStatus]) -> Draft {
+fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
     let reason = match pass.seen.workload.spec.mode {
         Mode::Enforce => None,
         Mode::Paused => Some("Paused"),
@@ -106,7 +111,7 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> Draft {
     };
     if let Some(mode) = reason {
         let message = format!("spec.mode is {mode}: no child is written. Enforce would {}", summary(pass));
-        return Draft::unknown(condition::APPLIED, mode, message);
+        return ConditionDraft::unknown(condition::APPLIED, mode, message);
     }
     let in_state = |state| children.iter().filter(move |child| child.state == state);
     let told = |state| -> String {
@@ -122,14 +127,19 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> Draft {
     ];
     for (state, reason) in reasons {
         if in_state(state).next().is_some() {
-            return Draft::new(condition::APPLIED, false, reason, told(state));
+            return ConditionDraft::new(condition::APPLIED, false, reason, told(state));
         }
     }
     if in_state(ChildState::Pending).next().is_some() {
-        return Draft::new(condition::APPLIED, false, "Pending", told(ChildState::Pending));
+        return ConditionDraft::new(condition::APPLIED, false, "Pending", told(ChildState::Pending));
     }
     let kinds: Vec<&str> = in_state(ChildState::Applied).map(|child| child.kind.as_str()).collect();
-    Draft::new(condition::APPLIED, true, "Applied", format!("as the spec says: {}", kinds.join(", ")))
+    ConditionDraft::new(
+        condition::APPLIED,
+        true,
+        "Applied",
+        format!("as the spec says: {}", kinds.join(", ")),
+    )
 }
 
 /// How far the Deployment's rollout is.
@@ -180,57 +190,70 @@ fn deployment_condition(live: &LiveObject, type_: &str, status: &str) -> Option<
     Some(condition["message"].as_str().unwrap_or_default().to_owned())
 }
 
-fn ready(rollout: &Rollout, applied: bool) -> Draft {
+fn ready(rollout: &Rollout, applied: bool) -> ConditionDraft {
     let type_ = condition::READY;
     if !applied {
-        return Draft::new(type_, false, "NotApplied", "the Deployment isn't as the spec says; see Applied");
+        return ConditionDraft::new(
+            type_,
+            false,
+            "NotApplied",
+            "the Deployment isn't as the spec says; see Applied",
+        );
     }
     match rollout {
-        Rollout::Missing | Rollout::Unseen => Draft::new(
+        Rollout::Missing | Rollout::Unseen => ConditionDraft::new(
             type_,
             false,
             "RollingOut",
             "the Deployment controller has not seen the latest spec yet",
         ),
-        Rollout::Stuck(message) => Draft::new(type_, false, "Stuck", message.clone()),
+        Rollout::Stuck(message) => ConditionDraft::new(type_, false, "Stuck", message.clone()),
         Rollout::Complete { available, enough: true } => {
-            Draft::new(type_, true, "Available", format!("all {available} pods are available"))
+            ConditionDraft::new(type_, true, "Available", format!("all {available} pods are available"))
         }
-        Rollout::Underway { wanted, available, enough: true, .. } => Draft::new(
+        Rollout::Underway { wanted, available, enough: true, .. } => ConditionDraft::new(
             type_,
             true,
             "Available",
             format!("{available} of {wanted} pods are available, enough"),
         ),
-        Rollout::Complete { available: wanted, .. } | Rollout::Underway { wanted, .. } => Draft::new(
+        Rollout::Complete { available: wanted, .. } | Rollout::Underway { wanted, .. } => {
+            ConditionDraft::new(
+                type_,
+                false,
+                "RollingOut",
+                format!("not enough of the {wanted} pods are available yet"),
+            )
+        }
+    }
+}
+
+fn progressing(rollout: &Rollout) -> ConditionDraft {
+    let type_ = condition::PROGRESSING;
+    match rollout {
+        Rollout::Missing => ConditionDraft::new(type_, false, "NoDeployment", "there is no Deployment"),
+        Rollout::Unseen => ConditionDraft::new(
+            type_,
+            true,
+            "RollingOut",
+            "the Deployment controller has the spec to look at",
+        ),
+        Rollout::Stuck(message) => ConditionDraft::new(type_, false, "Stuck", message.clone()),
+        Rollout::Underway { updated, wanted, available, .. } => {
+            let message = format!("{updated} of {wanted} pods are updated, {available} are available");
+            ConditionDraft::new(type_, true, "RollingOut", message)
+        }
+        Rollout::Complete { available, .. } => ConditionDraft::new(
             type_,
             false,
-            "RollingOut",
-            format!("not enough of the {wanted} pods are available yet"),
+            "Complete",
+            format!("all {available} pods are updated and available"),
         ),
     }
 }
 
-fn progressing(rollout: &Rollout) -> Draft {
-    let type_ = condition::PROGRESSING;
-    match rollout {
-        Rollout::Missing => Draft::new(type_, false, "NoDeployment", "there is no Deployment"),
-        Rollout::Unseen => {
-            Draft::new(type_, true, "RollingOut", "the Deployment controller has the spec to look at")
-        }
-        Rollout::Stuck(message) => Draft::new(type_, false, "Stuck", message.clone()),
-        Rollout::Underway { updated, wanted, available, .. } => {
-            let message = format!("{updated} of {wanted} pods are updated, {available} are available");
-            Draft::new(type_, true, "RollingOut", message)
-        }
-        Rollout::Complete { available, .. } => {
-            Draft::new(type_, false, "Complete", format!("all {available} pods are updated and available"))
-        }
-    }
-}
-
 /// Who fights Baton about which field; nothing in peace.
-fn contested(pass: &Pass) -> Option<Draft> {
+fn contested(pass: &Pass) -> Option<ConditionDraft> {
     let describe = |Contested { key: child, path, manager, count, pause }: &Contested<ChildKind>| {
         format!(
             "{child}: {manager} takes {path} again and again, Baton took it back {count} times and now waits {pause:?} \
@@ -244,25 +267,25 @@ fn contested(pass: &Pass) -> Option<Draft> {
     let advice =
         "let one of the two set the field: take it out of the Workload's spec, or stop the other manager";
     let message = format!("{}; {advice}", fields.join("; "));
-    Some(Draft::new(condition::CONTESTED, true, "Contested", message))
+    Some(ConditionDraft::new(condition::CONTESTED, true, "Contested", message))
 }
 
 /// With autoscaling, `HandedOver` tells whether the autoscaler holds the number; what is unusual is told by a condition
 /// of its own, which goes away with its cause.
-fn handover(ownership: &ReplicaOwnership) -> Vec<Draft> {
+fn handover(ownership: &ReplicaOwnership) -> Vec<ConditionDraft> {
     let ReplicaOwnership { holder, value, waiting_for, .. } = ownership;
     let waiting = waiting_for.as_deref().unwrap_or("nothing");
     let held = format!("{holder} holds {value} replicas; waiting for {waiting}");
     let not_yet = |reason, unusual| {
-        let mut drafts = vec![Draft::new(condition::HANDED_OVER, false, reason, held.clone())];
-        drafts.extend(Option::map(unusual, |type_| Draft::new(type_, true, reason, held.clone())));
+        let mut drafts = vec![ConditionDraft::new(condition::HANDED_OVER, false, reason, held.clone())];
+        drafts.extend(Option::map(unusual, |type_| ConditionDraft::new(type_, true, reason, held.clone())));
         drafts
     };
     match ownership.phase {
         HandoverPhase::Fixed | HandoverPhase::Unmanaged => Vec::new(),
         HandoverPhase::HandedOver => {
             let message = format!("the autoscaler decides: {holder} holds {value} replicas");
-            vec![Draft::new(condition::HANDED_OVER, true, "HandedOver", message)]
+            vec![ConditionDraft::new(condition::HANDED_OVER, true, "HandedOver", message)]
         }
         HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),
         HandoverPhase::AutoscalerMissing => not_yet("AutoscalerMissing", Some(condition::AUTOSCALER_MISSING)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_controller::process::permissions::{LEASE, PERMISSIONS, Scope};
+use baton_controller::process::permissions::{LEASE, PERMISSIONS, PermissionScope};
 use baton_crd::{HandoverPhase, Workload};
 use baton_e2e::{Operator, OperatorOptions, Place, web};
 use baton_testbed::{ControlPlane, Proxy, ReplicaWatch, eventually};
@@ -38,7 +38,7 @@ impl Candidates {
     async fn allow_election(&self, names: &[&str]) {
         let rules: Vec<_> = PERMISSIONS
             .iter()
-            .filter(|rule| rule.scope == Scope::Lease)
+            .filter(|rule| rule.scope == PermissionScope::Lease)
             .map(|rule| {
                 let names: Vec<_> = rule.name.into_iter().collect();
                 json!({

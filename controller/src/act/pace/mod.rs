@@ -36,7 +36,7 @@ const OLDEST_CONTESTED_STATUS: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Pace {
     resync: Duration,
-    records: HashMap<Key, Record>,
+    records: HashMap<Key, WorkloadPace>,
 }
 
 /// A Workload's namespace and name.
@@ -44,7 +44,7 @@ pub type Key = (String, String);
 
 /// What is remembered of one Workload.
 #[derive(Debug)]
-pub struct Record {
+pub struct WorkloadPace {
     uid: String,
     /// Failures, and when each child may be tried again.
     pub backoff: Backoff,
@@ -69,8 +69,8 @@ impl Pace {
     }
 
     /// The record of a Workload. Another Workload of the same name begins anew.
-    pub fn of(&mut self, key: Key, uid: &str, now: Instant) -> &mut Record {
-        let fresh = || Record::new(uid.to_owned(), Resync::new(self.resync, now));
+    pub fn of(&mut self, key: Key, uid: &str, now: Instant) -> &mut WorkloadPace {
+        let fresh = || WorkloadPace::new(uid.to_owned(), Resync::new(self.resync, now));
         let record = self.records.entry(key).or_insert_with(fresh);
         if record.uid != uid {
             *record = fresh();
@@ -84,7 +84,7 @@ impl Pace {
     }
 }
 
-impl Record {
+impl WorkloadPace {
     fn new(uid: String, resync: Resync) -> Self {
         Self {
             uid,
@@ -224,8 +224,8 @@ mod tests {
         ("shop".to_owned(), "web".to_owned())
     }
 
-    fn record(now: Instant) -> Record {
-        Record::new("u".to_owned(), Resync::new(HOUR, now))
+    fn record(now: Instant) -> WorkloadPace {
+        WorkloadPace::new("u".to_owned(), Resync::new(HOUR, now))
     }
 
     fn end(mode: Mode, settled: bool) -> PassEnd {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     /// Corrects the same field until that is contention.
-    fn contested(record: &mut Record, now: Instant) {
+    fn contested(record: &mut WorkloadPace, now: Instant) {
         assert!(!record.corrected(CHILD, 1, correction(), now));
         assert!(!record.corrected(CHILD, 1, correction(), now));
         assert!(record.corrected(CHILD, 1, correction(), now), "the third time the child is left alone");

@@ -11,12 +11,12 @@ use jiff::Timestamp;
 use super::{
     Lost, Timing,
     clock::Moment,
-    record::{Draft, Record, stamp},
+    record::{Draft, ElectionRecord, stamp},
 };
 
 /// What a candidate does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ElectionStep {
     /// Reads the Lease.
     Read,
     /// Writes it.
@@ -45,7 +45,7 @@ pub(super) struct Candidate {
     timing: Timing,
     view: View,
     /// The Lease as it was last read or written, and since when it has been like that.
-    known: Option<(Record, Moment)>,
+    known: Option<(ElectionRecord, Moment)>,
     /// No request before this moment.
     not_before: Option<Moment>,
     /// The `renewTime` of each own write that may be stored.
@@ -80,29 +80,29 @@ impl Candidate {
     }
 
     /// What to do now. `clock` is the time of day, for people who look at the Lease.
-    pub(super) fn next(&mut self, now: Moment, clock: Timestamp) -> Step {
+    pub(super) fn next(&mut self, now: Moment, clock: Timestamp) -> ElectionStep {
         if self.held.is_some_and(|sent| now >= sent + self.timing.renew_deadline) {
-            return Step::Resign(Lost::NotRenewed(self.timing.renew_deadline));
+            return ElectionStep::Resign(Lost::NotRenewed(self.timing.renew_deadline));
         }
         if let Some(later) = self.not_before.filter(|later| now < *later) {
-            return Step::Wait(later);
+            return ElectionStep::Wait(later);
         }
         let is_bound = self.bound_until().is_some_and(|end| now < end);
         match (&self.view, &self.known) {
-            (View::Unknown, _) | (View::Known, None) => Step::Read,
+            (View::Unknown, _) | (View::Known, None) => ElectionStep::Read,
             // Whoever held a Lease that was deleted may not know it yet.
-            (View::Absent, _) if is_bound => Step::Read,
+            (View::Absent, _) if is_bound => ElectionStep::Read,
             (View::Absent, _) => self.write(clock, 0, clock, None),
             (View::Known, Some((record, _))) => {
                 let version = Some(record.version.clone());
                 let (transitions, acquired) = (record.transitions, record.acquired.unwrap_or(clock));
                 match (self.is_own(record), self.held) {
                     (true, Some(sent)) if now < sent + self.timing.retry_period => {
-                        Step::Wait(sent + self.timing.retry_period)
+                        ElectionStep::Wait(sent + self.timing.retry_period)
                     }
                     (true, _) => self.write(acquired, transitions, clock, version),
-                    (false, Some(_)) => Step::Resign(Lost::TakenBy(record.holder.clone())),
-                    (false, None) if is_bound => Step::Read,
+                    (false, Some(_)) => ElectionStep::Resign(Lost::TakenBy(record.holder.clone())),
+                    (false, None) if is_bound => ElectionStep::Read,
                     (false, None) => self.write(clock, transitions.saturating_add(1), clock, version),
                 }
             }
@@ -110,9 +110,9 @@ impl Candidate {
     }
 
     /// The Lease was read: it is like that, or isn't there.
-    pub(super) fn read(&mut self, now: Moment, found: Option<Record>) {
+    pub(super) fn read(&mut self, now: Moment, found: Option<ElectionRecord>) {
         self.view = if found.is_some() { View::Known } else { View::Absent };
-        let is_news = |record: &Record| self.known.as_ref().is_none_or(|(known, _)| known != record);
+        let is_news = |record: &ElectionRecord| self.known.as_ref().is_none_or(|(known, _)| known != record);
         if let Some(record) = found.filter(is_news) {
             self.known = Some((record, now));
         }
@@ -122,7 +122,7 @@ impl Candidate {
     }
 
     /// A write that was sent then is stored, as this record.
-    pub(super) fn written(&mut self, sent: Moment, now: Moment, record: Record) {
+    pub(super) fn written(&mut self, sent: Moment, now: Moment, record: ElectionRecord) {
         self.marks = record.renewed.into_iter().collect();
         self.known = Some((record, now));
         self.view = View::Known;
@@ -163,10 +163,10 @@ impl Candidate {
         transitions: i32,
         renewed: Timestamp,
         version: Option<String>,
-    ) -> Step {
+    ) -> ElectionStep {
         let renewed = stamp(renewed);
         self.marks.push(renewed);
-        Step::Write(Draft {
+        ElectionStep::Write(Draft {
             holder: self.identity.clone(),
             duration: self.timing.lease_duration,
             acquired: stamp(acquired),
@@ -177,7 +177,7 @@ impl Candidate {
     }
 
     /// Whether this process wrote the record. The identity alone doesn't tell: somebody may have given it to two of them.
-    fn is_own(&self, record: &Record) -> bool {
+    fn is_own(&self, record: &ElectionRecord) -> bool {
         record.holder == self.identity && record.renewed.is_some_and(|mark| self.marks.contains(&mark))
     }
 
@@ -208,8 +208,8 @@ mod tests {
         Candidate::new("me".to_owned(), TIMING)
     }
 
-    fn record(holder: &str, renewed: u32, version: &str) -> Record {
-        Record {
+    fn record(holder: &str, renewed: u32, version: &str) -> ElectionRecord {
+        ElectionRecord {
             holder: holder.to_owned(),
             duration: Some(Duration::from_secs(15)),
             acquired: Some(clock(0)),
@@ -220,8 +220,8 @@ mod tests {
     }
 
     /// What is stored when a draft is.
-    fn stored(draft: &Draft, version: &str) -> Record {
-        Record {
+    fn stored(draft: &Draft, version: &str) -> ElectionRecord {
+        ElectionRecord {
             holder: draft.holder.clone(),
             duration: Some(draft.duration),
             acquired: Some(draft.acquired),
@@ -233,7 +233,7 @@ mod tests {
 
     fn draft(candidate: &mut Candidate, second: u32) -> Draft {
         match candidate.next(Moment::at(second.into()), clock(second)) {
-            Step::Write(draft) => draft,
+            ElectionStep::Write(draft) => draft,
             step => panic!("expected a write, not {step:?}"),
         }
     }
@@ -247,14 +247,14 @@ mod tests {
         candidate
     }
 
-    fn next(candidate: &mut Candidate, second: u32) -> Step {
+    fn next(candidate: &mut Candidate, second: u32) -> ElectionStep {
         candidate.next(Moment::at(second.into()), clock(second))
     }
 
     #[test]
     fn it_reads_first_and_creates_a_lease_that_is_not_there() {
         let mut candidate = candidate();
-        assert_eq!(next(&mut candidate, 100), Step::Read);
+        assert_eq!(next(&mut candidate, 100), ElectionStep::Read);
         candidate.read(Moment::at(100), None);
         let draft = draft(&mut candidate, 100);
         assert_eq!((draft.version, draft.transitions, &*draft.holder), (None, 0, "me"));
@@ -275,10 +275,14 @@ mod tests {
         // However old it looks by the other machine's clock.
         candidate.read(Moment::at(100), Some(record("other", 0, "7")));
         assert_eq!(candidate.holder(), Some("other"));
-        assert_eq!(next(&mut candidate, 100), Step::Wait(Moment::at(102)));
-        assert_eq!(next(&mut candidate, 102), Step::Read);
+        assert_eq!(next(&mut candidate, 100), ElectionStep::Wait(Moment::at(102)));
+        assert_eq!(next(&mut candidate, 102), ElectionStep::Read);
         candidate.read(Moment::at(114), Some(record("other", 0, "7")));
-        assert_eq!(next(&mut candidate, 114), Step::Wait(Moment::at(115)), "not longer than the lease");
+        assert_eq!(
+            next(&mut candidate, 114),
+            ElectionStep::Wait(Moment::at(115)),
+            "not longer than the lease"
+        );
         let draft = draft(&mut candidate, 115);
         assert_eq!((draft.version.as_deref(), draft.transitions), (Some("7"), 4));
     }
@@ -289,7 +293,7 @@ mod tests {
         candidate.read(Moment::at(100), Some(record("other", 0, "7")));
         candidate.read(Moment::at(110), Some(record("other", 10, "8")));
         candidate.read(Moment::at(124), Some(record("other", 10, "8")));
-        assert_eq!(next(&mut candidate, 124), Step::Wait(Moment::at(125)));
+        assert_eq!(next(&mut candidate, 124), ElectionStep::Wait(Moment::at(125)));
     }
 
     #[test]
@@ -298,8 +302,8 @@ mod tests {
         candidate.read(Moment::at(100), Some(record("other", 0, "7")));
         candidate.read(Moment::at(102), None);
         assert_eq!(candidate.holder(), None);
-        assert_eq!(next(&mut candidate, 102), Step::Wait(Moment::at(104)));
-        assert_eq!(next(&mut candidate, 104), Step::Read);
+        assert_eq!(next(&mut candidate, 102), ElectionStep::Wait(Moment::at(104)));
+        assert_eq!(next(&mut candidate, 104), ElectionStep::Read);
         candidate.read(Moment::at(115), None);
         assert_eq!(draft(&mut candidate, 115).version, None);
     }
@@ -307,7 +311,7 @@ mod tests {
     #[test]
     fn a_leader_renews_at_the_version_that_its_last_write_had() {
         let mut leader = leader(100);
-        assert_eq!(next(&mut leader, 101), Step::Wait(Moment::at(102)));
+        assert_eq!(next(&mut leader, 101), ElectionStep::Wait(Moment::at(102)));
         let draft = draft(&mut leader, 102);
         assert_eq!((draft.version.as_deref(), draft.transitions), (Some("1"), 0));
         assert_eq!((draft.acquired, draft.renewed), (clock(100), clock(102)));
@@ -318,8 +322,8 @@ mod tests {
         let mut leader = leader(100);
         let renewal = draft(&mut leader, 102);
         leader.written(Moment::at(102), Moment::at(109), stored(&renewal, "2"));
-        assert!(matches!(next(&mut leader, 111), Step::Write(_)));
-        assert_eq!(next(&mut leader, 112), Step::Resign(Lost::NotRenewed(TIMING.renew_deadline)));
+        assert!(matches!(next(&mut leader, 111), ElectionStep::Write(_)));
+        assert_eq!(next(&mut leader, 112), ElectionStep::Resign(Lost::NotRenewed(TIMING.renew_deadline)));
     }
 
     #[test]
@@ -327,12 +331,12 @@ mod tests {
         let mut leader = leader(100);
         let renewal = draft(&mut leader, 102);
         leader.failed(Moment::at(105));
-        assert_eq!(next(&mut leader, 105), Step::Wait(Moment::at(107)));
-        assert_eq!(next(&mut leader, 107), Step::Read);
+        assert_eq!(next(&mut leader, 105), ElectionStep::Wait(Moment::at(107)));
+        assert_eq!(next(&mut leader, 107), ElectionStep::Read);
         leader.read(Moment::at(107), Some(stored(&renewal, "2")));
         assert_eq!(draft(&mut leader, 107).version.as_deref(), Some("2"), "it was its own");
         leader.failed(Moment::at(109));
-        assert_eq!(next(&mut leader, 110), Step::Resign(Lost::NotRenewed(TIMING.renew_deadline)));
+        assert_eq!(next(&mut leader, 110), ElectionStep::Resign(Lost::NotRenewed(TIMING.renew_deadline)));
     }
 
     #[test]
@@ -350,11 +354,11 @@ mod tests {
     fn another_process_under_the_same_identity_is_another() {
         let mut candidate = candidate();
         candidate.read(Moment::at(100), Some(record("me", 0, "7")));
-        assert_eq!(next(&mut candidate, 100), Step::Wait(Moment::at(102)));
+        assert_eq!(next(&mut candidate, 100), ElectionStep::Wait(Moment::at(102)));
         let mut leader = leader(100);
         leader.refused();
         leader.read(Moment::at(103), Some(record("me", 3, "8")));
-        assert_eq!(next(&mut leader, 103), Step::Resign(Lost::TakenBy("me".to_owned())));
+        assert_eq!(next(&mut leader, 103), ElectionStep::Resign(Lost::TakenBy("me".to_owned())));
     }
 
     #[test]
@@ -362,9 +366,9 @@ mod tests {
         let mut leader = leader(100);
         draft(&mut leader, 102);
         leader.refused();
-        assert_eq!(next(&mut leader, 102), Step::Read);
+        assert_eq!(next(&mut leader, 102), ElectionStep::Read);
         leader.read(Moment::at(102), Some(record("other", 2, "9")));
-        assert_eq!(next(&mut leader, 102), Step::Resign(Lost::TakenBy("other".to_owned())));
+        assert_eq!(next(&mut leader, 102), ElectionStep::Resign(Lost::TakenBy("other".to_owned())));
     }
 
     #[test]
@@ -381,7 +385,7 @@ mod tests {
         candidate.read(Moment::at(100), None);
         draft(&mut candidate, 100);
         candidate.refused();
-        assert_eq!(next(&mut candidate, 100), Step::Read);
+        assert_eq!(next(&mut candidate, 100), ElectionStep::Read);
     }
 
     #[test]

@@ -40,9 +40,9 @@ use tracing::{debug, info, warn};
 
 pub use self::fence::Fenced;
 use self::{
-    candidate::{Candidate, Step},
+    candidate::{Candidate, ElectionStep},
     clock::Moment,
-    record::{Draft, Record},
+    record::{Draft, ElectionRecord},
 };
 pub(crate) use self::{fence::FenceLayer, leadership::Leadership};
 use crate::{FIELD_MANAGER, causes::with_causes, metrics::Metrics};
@@ -208,9 +208,9 @@ impl Stand {
         loop {
             let now = Moment::now();
             match self.candidate.next(now, Timestamp::now()) {
-                Step::Read => self.read(now).await,
-                Step::Write(draft) => self.write(now, &draft).await,
-                Step::Wait(until) => {
+                ElectionStep::Read => self.read(now).await,
+                ElectionStep::Write(draft) => self.write(now, &draft).await,
+                ElectionStep::Wait(until) => {
                     tokio::select! {
                         // Not when the handle was dropped: then the lease runs out.
                         Ok(()) = &mut released, if !released.is_terminated() => return self.release().await,
@@ -218,7 +218,7 @@ impl Stand {
                         () = tokio::time::sleep(until.after(now)) => {}
                     }
                 }
-                Step::Resign(lost) => {
+                ElectionStep::Resign(lost) => {
                     self.leadership.end();
                     self.metrics.leads(false);
                     return Err(lost);
@@ -231,7 +231,7 @@ impl Stand {
         let answer = bounded(self.candidate.limit(now), self.api.get_opt(&self.candidacy.lease)).await;
         match answer {
             Ok(found) => {
-                self.candidate.read(Moment::now(), found.map(Record::from));
+                self.candidate.read(Moment::now(), found.map(ElectionRecord::from));
                 self.fine();
             }
             Err(error) => self.failed(&error),
@@ -241,7 +241,7 @@ impl Stand {
     async fn write(&mut self, now: Moment, draft: &Draft) {
         match bounded(self.candidate.limit(now), self.send(draft)).await {
             Ok(stored) => {
-                self.candidate.written(now, Moment::now(), Record::from(stored));
+                self.candidate.written(now, Moment::now(), ElectionRecord::from(stored));
                 self.leadership.renewed(now);
                 self.leading.send_replace(true);
                 self.metrics.leads(true);

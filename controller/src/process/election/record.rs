@@ -11,7 +11,7 @@ use kube::{ResourceExt, core::ObjectMeta};
 
 /// The Lease at one resourceVersion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct ElectionRecord {
     /// `holderIdentity`; empty if nobody holds it.
     pub(super) holder: String,
     /// `leaseDurationSeconds`; absent where whoever wrote it didn't say.
@@ -26,7 +26,7 @@ pub(super) struct Record {
     pub(super) version: String,
 }
 
-impl From<Lease> for Record {
+impl From<Lease> for ElectionRecord {
     fn from(lease: Lease) -> Self {
         let version = lease.resource_version().unwrap_or_default();
         let spec = lease.spec.unwrap_or_default();

@@ -6,8 +6,8 @@ use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 
-use super::{LeaseName, Verdict};
-use crate::process::permissions::{PERMISSIONS, Permission, Scope};
+use super::{CheckResult, LeaseName};
+use crate::process::permissions::{PERMISSIONS, Permission, PermissionScope};
 
 /// Whether Baton may do one thing in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ pub(super) fn questions(namespaces: &[Option<&str>], lease: Option<&LeaseName>) 
     let mut questions = Vec::new();
     for rule in PERMISSIONS {
         let places: Vec<Option<&str>> = match rule.scope {
-            Scope::Watched => namespaces.to_vec(),
-            Scope::Lease => lease.iter().map(|lease| Some(&*lease.namespace)).collect(),
+            PermissionScope::Watched => namespaces.to_vec(),
+            PermissionScope::Lease => lease.iter().map(|lease| Some(&*lease.namespace)).collect(),
         };
         let name = rule.name.and(lease).map(|lease| lease.name.clone());
         for namespace in places {
@@ -62,9 +62,9 @@ pub(super) fn questions(namespaces: &[Option<&str>], lease: Option<&LeaseName>) 
 }
 
 /// Judges by the questions that were answered with no.
-pub(super) fn judge(missing: &[Question]) -> Verdict {
+pub(super) fn judge(missing: &[Question]) -> CheckResult {
     if missing.is_empty() {
-        return Verdict::Fine("Baton may do all that it needs".to_owned());
+        return CheckResult::Fine("Baton may do all that it needs".to_owned());
     }
     // By place and rule, as they would be granted.
     let mut places: BTreeMap<Option<&str>, Vec<(&Question, Vec<&str>)>> = BTreeMap::new();
@@ -76,7 +76,7 @@ pub(super) fn judge(missing: &[Question]) -> Verdict {
         }
     }
     let places: Vec<_> = places.into_iter().map(|(namespace, rules)| in_place(namespace, &rules)).collect();
-    Verdict::Wrong(format!("Baton may not do all that it needs. {}", places.join(" ")))
+    CheckResult::Wrong(format!("Baton may not do all that it needs. {}", places.join(" ")))
 }
 
 fn in_place(namespace: Option<&str>, rules: &[(&Question, Vec<&str>)]) -> String {
@@ -109,8 +109,11 @@ mod tests {
 
     #[test]
     fn every_verb_of_every_rule_is_asked_for_in_every_namespace() {
-        let watched: usize =
-            PERMISSIONS.iter().filter(|rule| rule.scope == Scope::Watched).map(|rule| rule.verbs.len()).sum();
+        let watched: usize = PERMISSIONS
+            .iter()
+            .filter(|rule| rule.scope == PermissionScope::Watched)
+            .map(|rule| rule.verbs.len())
+            .sum();
         assert_eq!(questions(&[None], None).len(), watched);
         assert_eq!(questions(&[Some("a"), Some("b")], Some(&lease())).len(), 2 * watched + 3);
     }
@@ -142,13 +145,13 @@ mod tests {
             .into_iter()
             .filter(|one| one.rule.resource == "services" && one.verb.ends_with('t') || one.name.is_some())
             .collect();
-        let Verdict::Wrong(words) = judge(&missing) else { panic!("permissions are missing") };
+        let CheckResult::Wrong(message) = judge(&missing) else { panic!("permissions are missing") };
         assert_eq!(
-            words,
+            message,
             "Baton may not do all that it needs. To its Role in the namespace a, add: \
              `{apiGroups: [\"\"], resources: [services], verbs: [get, list]}`. To its Role in the namespace baton-system, \
              add: `{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [mine], verbs: [get, patch]}`."
         );
-        assert!(matches!(judge(&[]), Verdict::Fine(_)));
+        assert!(matches!(judge(&[]), CheckResult::Fine(_)));
     }
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::Verdict;
+use super::CheckResult;
 
 /// What to do where there is no definition.
 pub(super) const NOT_SERVED: &str = "the API server serves no Workloads: their CustomResourceDefinition isn't installed, or not \
@@ -19,9 +19,9 @@ const NAMED: usize = 5;
 const OWN: &str = include_str!("fields.json");
 
 /// Judges the OpenAPI document that the API server publishes; null where it publishes none.
-pub(super) fn judge(document: &Value) -> Verdict {
+pub(super) fn judge(document: &Value) -> CheckResult {
     let Some(published) = workload_in(document) else {
-        return Verdict::Warning(
+        return CheckResult::Warning(
             "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
                 .to_owned(),
         );
@@ -30,11 +30,11 @@ pub(super) fn judge(document: &Value) -> Verdict {
     let mut missing = Vec::new();
     compare(&own, published, "", &mut missing);
     if missing.is_empty() {
-        return Verdict::Fine("has every field that this version knows".to_owned());
+        return CheckResult::Fine("has every field that this version knows".to_owned());
     }
     let (named, more) = missing.split_at(missing.len().min(NAMED));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    Verdict::Wrong(format!(
+    CheckResult::Wrong(format!(
         "the definition of Workloads is older than this operator (version {}): it lacks {}{more}. Install this version's: \
          `baton crd | kubectl apply --server-side -f -`, or with all of Baton by `kubectl apply --server-side -k manifests`",
         env!("CARGO_PKG_VERSION"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     /// What comes of it where an API server publishes this schema.
-    fn judged(schema: &Value) -> Verdict {
+    fn judged(schema: &Value) -> CheckResult {
         let kind = json!([{"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"}]);
         let mut model = schema.clone();
         model["x-kubernetes-group-version-kind"] = kind;
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn the_own_definition_has_every_field() {
-        let verdict = judged(&own_schema());
-        assert!(matches!(verdict, Verdict::Fine(_)), "{verdict:?}");
+        let result = judged(&own_schema());
+        assert!(matches!(result, CheckResult::Fine(_)), "{result:?}");
     }
 
     #[test]
@@ -138,23 +138,23 @@ mod tests {
         let pods =
             &mut older["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"];
         pods["containers"]["items"]["properties"].as_object_mut().unwrap().remove("image");
-        let Verdict::Wrong(words) = judged(&older) else { panic!("it is older") };
-        assert!(words.contains(".spec.adoption, .spec.template.spec.containers[].image"), "{words}");
-        assert!(words.contains("kubectl apply --server-side"), "{words}");
+        let CheckResult::Wrong(message) = judged(&older) else { panic!("it is older") };
+        assert!(message.contains(".spec.adoption, .spec.template.spec.containers[].image"), "{message}");
+        assert!(message.contains("kubectl apply --server-side"), "{message}");
     }
 
     #[test]
     fn a_newer_definition_does_no_harm() {
         let mut newer = own_schema();
         newer["properties"]["spec"]["properties"]["more"] = json!({"type": "string"});
-        let verdict = judged(&newer);
-        assert!(matches!(verdict, Verdict::Fine(_)), "{verdict:?}");
+        let result = judged(&newer);
+        assert!(matches!(result, CheckResult::Fine(_)), "{result:?}");
     }
 
     #[test]
     fn a_document_without_workloads_is_no_obstacle() {
         for document in [json!({"components": {"schemas": {"other": {"type": "object"}}}}), Value::Null] {
-            assert!(matches!(judge(&document), Verdict::Warning(_)));
+            assert!(matches!(judge(&document), CheckResult::Warning(_)));
         }
     }
 }

@@ -46,12 +46,12 @@ pub struct Finding {
     /// What was looked at.
     pub about: &'static str,
     /// What came of it.
-    pub verdict: Verdict,
+    pub result: CheckResult,
 }
 
 /// What came of a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CheckResult {
     /// It is as it should be.
     Fine(String),
     /// Baton works, but somebody should know.
@@ -126,20 +126,20 @@ impl SelfCheck {
         let (release, served, fields, access) =
             tokio::join!(self.release(), self.served(), self.fields(), self.access());
         // What isn't served can have no fields.
-        let is_served = matches!(served, Verdict::Fine(_) | Verdict::Warning(_));
+        let is_served = matches!(served, CheckResult::Fine(_) | CheckResult::Warning(_));
         let mut findings = vec![
-            Finding { about: "API server", verdict: release },
-            Finding { about: "Workloads", verdict: served },
+            Finding { about: "API server", result: release },
+            Finding { about: "Workloads", result: served },
         ];
-        findings.extend(is_served.then_some(Finding { about: "definition", verdict: fields }));
-        findings.push(Finding { about: "permissions", verdict: access });
+        findings.extend(is_served.then_some(Finding { about: "definition", result: fields }));
+        findings.push(Finding { about: "permissions", result: access });
         findings
     }
 
-    async fn release(&self) -> Verdict {
+    async fn release(&self) -> CheckResult {
         match bounded(self.request_timeout, self.client.apiserver_version()).await {
             Ok(info) => release::judge(&info.git_version),
-            Err(error) if is_refused(&error) => Verdict::Warning(format!(
+            Err(error) if is_refused(&error) => CheckResult::Warning(format!(
                 "can't ask for its release: {}. Each ServiceAccount may by the role system:discovery",
                 with_causes(&error)
             )),
@@ -148,27 +148,30 @@ impl SelfCheck {
     }
 
     /// Discovery would say it too, but a moment late.
-    async fn served(&self) -> Verdict {
+    async fn served(&self) -> CheckResult {
         let place = self.scope.namespaces().first().copied().flatten();
         let workloads: Api<WatchedWorkload> = scoped(&self.client, place);
         let one = ListParams::default().limit(1);
         match bounded(self.request_timeout, workloads.list_metadata(&one)).await {
-            Ok(_) => Verdict::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
-            Err(error) if answered_with(&error, &[404]) => Verdict::Wrong(definition::NOT_SERVED.to_owned()),
+            Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
+            Err(error) if answered_with(&error, &[404]) => {
+                CheckResult::Wrong(definition::NOT_SERVED.to_owned())
+            }
             Err(error) if is_refused(&error) => {
-                Verdict::Warning("can't be looked for without the permission to list them".to_owned())
+                CheckResult::Warning("can't be looked for without the permission to list them".to_owned())
             }
             Err(error) => unknown(&error),
         }
     }
 
-    async fn fields(&self) -> Verdict {
+    async fn fields(&self) -> CheckResult {
         match self.document().await {
             Ok(document) => definition::judge(&document),
             // As with predictions: where the API server has no schema to give, Baton works without.
-            Err(OpenApiError::Request(error @ ApiError::Response(_))) => {
-                Verdict::Warning(format!("can't be compared with this version's: {}", with_causes(&error)))
-            }
+            Err(OpenApiError::Request(error @ ApiError::Response(_))) => CheckResult::Warning(format!(
+                "can't be compared with this version's: {}",
+                with_causes(&error)
+            )),
             // That one can't be read passes: while a definition changes, its document is empty for a moment.
             Err(error) => unknown(&error),
         }
@@ -180,7 +183,7 @@ impl SelfCheck {
         openapi::fetch(&self.client, self.request_timeout, url).await
     }
 
-    async fn access(&self) -> Verdict {
+    async fn access(&self) -> CheckResult {
         let questions = access::questions(&self.scope.namespaces(), self.lease.as_ref());
         let asked = questions.into_iter().map(|question| self.ask(question));
         let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
@@ -190,7 +193,7 @@ impl SelfCheck {
                 Ok(true) => {}
                 Ok(false) => missing.push(question),
                 Err(error) if is_refused(&error) => {
-                    return Verdict::Warning(format!(
+                    return CheckResult::Warning(format!(
                         "can't ask what Baton may do: {}. Each ServiceAccount may by the role system:basic-user",
                         with_causes(&error)
                     ));
@@ -219,37 +222,37 @@ fn answered_with(error: &ApiError, codes: &[u16]) -> bool {
     matches!(error, ApiError::Response(status) if codes.contains(&status.code))
 }
 
-fn unknown(error: &dyn std::error::Error) -> Verdict {
-    Verdict::Unknown(format!("the API server gives no answer; it is asked again: {}", with_causes(error)))
+fn unknown(error: &dyn std::error::Error) -> CheckResult {
+    CheckResult::Unknown(format!("the API server gives no answer; it is asked again: {}", with_causes(error)))
 }
 
 impl Finding {
     /// Whether Baton has to wait until this is different.
     pub fn is_obstacle(&self) -> bool {
-        matches!(self.verdict, Verdict::Wrong(_) | Verdict::Unknown(_))
+        matches!(self.result, CheckResult::Wrong(_) | CheckResult::Unknown(_))
     }
 }
 
 /// A row of the table that `baton check` prints.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mark, words) = match &self.verdict {
-            Verdict::Fine(words) => ("ok", words),
-            Verdict::Warning(words) => ("warning", words),
-            Verdict::Wrong(words) => ("wrong", words),
-            Verdict::Unknown(words) => ("unknown", words),
+        let (mark, message) = match &self.result {
+            CheckResult::Fine(message) => ("ok", message),
+            CheckResult::Warning(message) => ("warning", message),
+            CheckResult::Wrong(message) => ("wrong", message),
+            CheckResult::Unknown(message) => ("unknown", message),
         };
-        write!(f, "{mark:<8} {:<12} {words}", self.about)
+        write!(f, "{mark:<8} {:<12} {message}", self.about)
     }
 }
 
 fn tell(finding: &Finding) {
     let about = finding.about;
-    match &finding.verdict {
-        Verdict::Fine(words) => info!("self-check, {about}: {words}"),
-        Verdict::Warning(words) => warn!("self-check, {about}: {words}"),
-        Verdict::Wrong(words) | Verdict::Unknown(words) => {
-            warn!("self-check, {about}: {words}; Baton waits until this is mended");
+    match &finding.result {
+        CheckResult::Fine(message) => info!("self-check, {about}: {message}"),
+        CheckResult::Warning(message) => warn!("self-check, {about}: {message}"),
+        CheckResult::Wrong(message) | CheckResult::Unknown(message) => {
+            warn!("self-check, {about}: {message}; Baton waits until this is mended");
         }
     }
 }

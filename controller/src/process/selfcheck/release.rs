@@ -2,26 +2,26 @@
 
 use baton_merge::Release;
 
-use super::Verdict;
+use super::CheckResult;
 
 /// Judges a server by what `/version` calls its release.
-pub(super) fn judge(git_version: &str) -> Verdict {
+pub(super) fn judge(git_version: &str) -> CheckResult {
     let known = format!("{} to {}", minor(Release::OLDEST), minor(Release::LATEST));
     let release: Release = match git_version.parse() {
         Ok(release) => release,
-        Err(error) => return Verdict::Warning(format!("{error}; it is treated as {}", Release::LATEST)),
+        Err(error) => return CheckResult::Warning(format!("{error}; it is treated as {}", Release::LATEST)),
     };
     if release < Release::OLDEST {
-        Verdict::Wrong(format!(
+        CheckResult::Wrong(format!(
             "its release {release} is too old: this version of Baton works with {known}. Upgrade the cluster"
         ))
     } else if release > Release::LATEST {
-        Verdict::Warning(format!(
+        CheckResult::Warning(format!(
             "its release {release} is newer than this version of Baton knows ({known}); it is treated as {}. Upgrade Baton",
             Release::LATEST
         ))
     } else {
-        Verdict::Fine(format!("release {release}"))
+        CheckResult::Fine(format!("release {release}"))
     }
 }
 
@@ -37,12 +37,12 @@ mod tests {
 
     #[test]
     fn known_releases_are_fine_older_ones_are_not_and_newer_ones_are_told() {
-        assert_eq!(judge("v1.36.3"), Verdict::Fine("release 1.36.3".to_owned()));
-        assert_eq!(judge("v1.33.0-eks-1"), Verdict::Fine("release 1.33.0".to_owned()));
-        let Verdict::Wrong(words) = judge("v1.32.9") else { panic!("1.32 is too old") };
-        assert!(words.contains("1.32.9") && words.contains("1.33 to 1.37"), "{words}");
-        let Verdict::Warning(words) = judge("v1.38.0") else { panic!("1.38 is newer") };
-        assert!(words.contains("1.38.0") && words.contains("treated as 1.37"), "{words}");
-        assert!(matches!(judge("latest"), Verdict::Warning(_)));
+        assert_eq!(judge("v1.36.3"), CheckResult::Fine("release 1.36.3".to_owned()));
+        assert_eq!(judge("v1.33.0-eks-1"), CheckResult::Fine("release 1.33.0".to_owned()));
+        let CheckResult::Wrong(message) = judge("v1.32.9") else { panic!("1.32 is too old") };
+        assert!(message.contains("1.32.9") && message.contains("1.33 to 1.37"), "{message}");
+        let CheckResult::Warning(message) = judge("v1.38.0") else { panic!("1.38 is newer") };
+        assert!(message.contains("1.38.0") && message.contains("treated as 1.37"), "{message}");
+        assert!(matches!(judge("latest"), CheckResult::Warning(_)));
     }
 }

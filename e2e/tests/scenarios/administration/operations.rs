@@ -113,7 +113,7 @@ fn what_a_replica_says_when_it_cannot_work_has_a_row() {
             "process/run.rs" => vec!["#[error(", "Gate::SelfCheck,", "Gate::Schemas,", "Gate::Shutdown,"],
             "process/election/mod.rs" => vec!["#[error("],
             _ if name.starts_with("process/selfcheck") => {
-                vec!["Verdict::Wrong(", "Verdict::Warning(", "Verdict::Unknown("]
+                vec!["CheckResult::Wrong(", "CheckResult::Warning(", "CheckResult::Unknown("]
             }
             _ => continue,
         };

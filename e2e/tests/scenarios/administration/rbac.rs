@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use baton_controller::process::permissions::{PERMISSIONS, Scope};
+use baton_controller::process::permissions::{PERMISSIONS, PermissionScope};
 use baton_e2e::permissions::{ELECTION, Permission, WORKLOADS, granted};
 
-fn needed(scope: Scope) -> BTreeSet<Permission> {
+fn needed(scope: PermissionScope) -> BTreeSet<Permission> {
     let rules = PERMISSIONS.iter().filter(|rule| rule.scope == scope);
     let all = rules.flat_map(|rule| {
         rule.verbs.iter().map(|verb| Permission {
@@ -20,7 +20,7 @@ fn needed(scope: Scope) -> BTreeSet<Permission> {
 
 #[test]
 fn the_manifests_grant_what_the_operator_needs_and_nothing_else() {
-    for (scope, manifest) in [(Scope::Watched, WORKLOADS), (Scope::Lease, ELECTION)] {
+    for (scope, manifest) in [(PermissionScope::Watched, WORKLOADS), (PermissionScope::Lease, ELECTION)] {
         let granted: BTreeSet<Permission> = granted(manifest).unwrap().into_iter().collect();
         assert_eq!(granted, needed(scope), "manifests/{manifest}");
     }
