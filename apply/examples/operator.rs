@@ -4,7 +4,7 @@
 //! contested Deployment alone for a while, and hands `spec.replicas` over when a Site stops asking for a number.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -25,6 +25,7 @@ use kube::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 /// A site that is served by some pods.
 #[derive(Clone, CustomResource, Debug, Deserialize, JsonSchema, Serialize)]
@@ -46,12 +47,6 @@ const LIMIT: Duration = Duration::from_secs(30);
 struct Context {
     applier: Applier,
     contention: Mutex<Contention<String>>,
-}
-
-impl Context {
-    fn contention(&self) -> MutexGuard<'_, Contention<String>> {
-        self.contention.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[tokio::main]
@@ -76,7 +71,7 @@ pub async fn run(client: Client, observer: impl Observer + 'static) {
 
 async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, ApiError> {
     let (uid, generation) = (site.uid().unwrap_or_default(), site.meta().generation.unwrap_or_default());
-    if let Some(pause) = context.contention().pause(&uid, generation, Instant::now()) {
+    if let Some(pause) = context.contention.lock().await.pause(&uid, generation, Instant::now()) {
         return Ok(Action::requeue(pause));
     }
     let deployments = ApiResource::erase::<Deployment>(&());
@@ -99,7 +94,7 @@ async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, Api
         Outcome::Stored { effects, .. } => {
             let correction = |take: Take| Correction { path: take.path, from: Some(take.manager) };
             let taken = effects.takes.into_iter().map(correction);
-            context.contention().corrected(uid, generation, taken, Instant::now());
+            context.contention.lock().await.corrected(uid, generation, taken, Instant::now());
             // The change of the Deployment leads to the next pass.
             Ok(Action::await_change())
         }
@@ -112,17 +107,17 @@ async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, Api
 /// Whether the operator is about to let go of `spec.replicas`, and nobody else owns it: the server would reset it to 1.
 fn must_hand_over(site: &Site, live: &LiveObject) -> bool {
     let owners = holders(live, REPLICAS);
-    let (ours, others): (Vec<_>, Vec<_>) = owners.iter().partition(|holder| holder.manager == MANAGER);
-    site.spec.replicas.is_none() && !ours.is_empty() && others.is_empty()
+    let is_ours_alone = !owners.is_empty() && owners.iter().all(|holder| holder.manager == MANAGER);
+    site.spec.replicas.is_none() && is_ours_alone
 }
 
 /// All that the operator wants to own of the Deployment, and nothing else.
 fn intent(site: &Site) -> Value {
-    let (name, labels) = (site.name_any(), json!({"site": site.name_any()}));
+    let labels = json!({"site": site.name_any()});
     let mut intent = json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name, "namespace": site.namespace(), "ownerReferences": [site.controller_owner_ref(&())]},
+        "metadata": {"name": site.name_any(), "namespace": site.namespace(), "ownerReferences": [site.controller_owner_ref(&())]},
         "spec": {
             "selector": {"matchLabels": labels},
             "template": {
@@ -146,10 +141,9 @@ impl Observer for Printed {
         match outcome {
             Outcome::Skipped => println!("{target}: as it should be"),
             Outcome::Stored { effects, .. } => {
-                println!("{target}: written");
-                for take in &effects.takes {
-                    println!("{target}: took {} from {}", take.path, take.manager);
-                }
+                let takes =
+                    effects.takes.iter().map(|take| format!(", took {} from {}", take.path, take.manager));
+                println!("{target}: written{}", takes.collect::<String>());
             }
             other => println!("{target}: {other:?}"),
         }
