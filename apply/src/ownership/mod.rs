@@ -20,7 +20,7 @@ use baton_merge::{
     fieldpath::{FieldSet, Path, PathElement},
     server::Operation,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub use migrate::{LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
@@ -77,26 +77,42 @@ pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
 ///
 /// Never forced: force would take the field from whoever has just written it. Afterwards two managers own the field, so the
 /// first may leave it out of its intent without the server resetting it; and whoever writes the field next with another value
-/// takes it from both. `None` where the object has no value there, or where the path leads through a list, whose items only a
-/// whole intent can name.
+/// takes it from both. Of an item of a list, by its keys or its value, the temporary manager owns nothing but these. `None` where the
+/// object has no value there, and for what is inside an atomic list, which only has owners as a whole.
 pub fn hand_over(
     target: Target,
     live: &LiveObject,
     path: Path<'_>,
     temporary: impl Into<Cow<'static, str>>,
 ) -> Option<Request> {
-    let fields: Option<Vec<&str>> = path
-        .elements()
-        .iter()
-        .map(|element| match element {
-            PathElement::Field(name) => Some(*name),
-            _ => None,
-        })
-        .collect();
-    let fields = fields?;
-    let value = live.get(&fields)?.clone();
     let mut intent = nothing_of(&target);
-    fields.iter().fold(&mut intent, |member, field| &mut member[*field]).clone_from(&value);
+    let (mut found, mut sent) = (live.as_json(), &mut intent);
+    for element in path.elements() {
+        match element {
+            PathElement::Field(name) => {
+                found = found.get(name)?;
+                sent = &mut sent[*name];
+            }
+            PathElement::Key(keys) => {
+                let keys: Map<String, Value> =
+                    keys.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect();
+                let is_it = |item: &&Value| keys.iter().all(|(name, value)| item.get(name) == Some(value));
+                found = found.as_array()?.iter().find(is_it)?;
+                *sent = json!([keys]);
+                sent = &mut sent[0];
+            }
+            PathElement::Value(value) => {
+                let value = value.to_json();
+                found = found.as_array()?.iter().find(|item| **item == value)?;
+                *sent = json!([value]);
+                sent = &mut sent[0];
+            }
+            PathElement::Index(_) | PathElement::Nameless => return None,
+        }
+    }
+    if let Some(PathElement::Field(_)) = path.elements().last() {
+        sent.clone_from(found);
+    }
     Some(Request::apply(target, intent, temporary, false, &Guard::Unchanged(live.revision())))
 }
 
@@ -114,4 +130,71 @@ fn nothing_of(target: &Target) -> Value {
         "kind": target.resource.kind,
         "metadata": {"name": target.name},
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_merge::{
+        fieldpath::PathElement::{Field, Index, Key, Value as Item},
+        value::Value::{Int, String as Text},
+    };
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::core::ApiResource;
+
+    use super::*;
+    use crate::Change;
+
+    /// What is applied to hand this field of a pod over, without what names the pod.
+    fn applied(path: &[PathElement<'_>]) -> Option<Value> {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "web", "finalizers": ["example.com/a", "example.com/b"]},
+            "spec": {"containers": [
+                {"name": "log", "image": "log:1", "args": ["-v"]},
+                {"name": "app", "image": "app:1", "ports": [
+                    {"containerPort": 80, "protocol": "UDP", "name": "dns"},
+                    {"containerPort": 80, "protocol": "TCP", "name": "web"},
+                ]},
+            ]},
+        });
+        let live = LiveObject::from_json(pod).unwrap();
+        let target = Target::new(ApiResource::erase::<Pod>(&()), Some("shop".to_owned()), "web");
+        let request = hand_over(target, &live, Path::new(path), "temporary")?;
+        let Change::Apply { body, .. } = request.change else { panic!("no apply") };
+        let mut sent = body.as_object().unwrap().clone();
+        sent.retain(|name, _| !matches!(name.as_str(), "apiVersion" | "kind"));
+        sent["metadata"].as_object_mut().unwrap().retain(|name, _| name == "finalizers");
+        Some(json!(sent))
+    }
+
+    #[test]
+    fn a_field_of_an_item_is_handed_over_with_the_keys_on_its_way() {
+        let app = [("name", Text("app"))];
+        let tcp = [("containerPort", Int(80)), ("protocol", Text("TCP"))];
+        let path = [Field("spec"), Field("containers"), Key(&app), Field("ports"), Key(&tcp), Field("name")];
+        let ports = json!([{"containerPort": 80, "protocol": "TCP", "name": "web"}]);
+        let intent = json!({"metadata": {}, "spec": {"containers": [{"name": "app", "ports": ports}]}});
+        assert_eq!(applied(&path), Some(intent));
+        assert_eq!(
+            applied(&path[..3]),
+            Some(json!({"metadata": {}, "spec": {"containers": [{"name": "app"}]}}))
+        );
+    }
+
+    #[test]
+    fn an_item_of_a_set_is_handed_over_by_its_value() {
+        let finalizer = |name| [Field("metadata"), Field("finalizers"), Item(Text(name))];
+        let intent = json!({"metadata": {"finalizers": ["example.com/b"]}});
+        assert_eq!(applied(&finalizer("example.com/b")), Some(intent));
+        assert_eq!(applied(&finalizer("example.com/c")), None);
+    }
+
+    #[test]
+    fn what_is_absent_or_inside_an_atomic_list_is_not_handed_over() {
+        let log = [("name", Text("log"))];
+        let of_log = |last| [Field("spec"), Field("containers"), Key(&log), Field("args"), last];
+        assert_eq!(applied(&of_log(Index(0))), None);
+        assert_eq!(applied(&of_log(Index(0))[..4]).unwrap()["spec"]["containers"][0]["args"], json!(["-v"]));
+        assert_eq!(applied(&[Field("spec"), Field("nodeName")]), None);
+    }
 }
