@@ -25,6 +25,7 @@ use kube::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 /// A site that is served by some pods.
 #[derive(Clone, CustomResource, Debug, Deserialize, JsonSchema, Serialize)]
@@ -42,10 +43,9 @@ const TEMPORARY: &str = "sites.example.com-handover";
 const REPLICAS: Path<'static> = Path::new(&[Field("spec"), Field("replicas")]);
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What all passes share.
 struct Context {
     applier: Applier,
-    contention: tokio::sync::Mutex<Contention<String>>,
+    contention: Mutex<Contention<String>>,
 }
 
 #[tokio::main]
@@ -60,7 +60,7 @@ pub async fn run(client: Client, observer: impl Observer + 'static) {
     tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
     let applier = Applier::new(client.clone(), Some(schemas), LIMIT).observed_by(observer);
     applier.ready().await;
-    let context = Arc::new(Context { applier, contention: Default::default() });
+    let context = Arc::new(Context { applier, contention: Mutex::default() });
     Controller::new(Api::<Site>::all(client.clone()), watcher::Config::default())
         .owns(Api::<Deployment>::all(client), watcher::Config::default())
         .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(5)), context)

@@ -47,6 +47,26 @@ pub struct PredictedObject {
     pub at: Timestamp,
 }
 
+impl PredictedObject {
+    /// The object as the server would return it, to go on from where nothing is sent: a changed one in another version than
+    /// `before`, a new one with a made-up uid.
+    ///
+    /// # Errors
+    /// When the prediction isn't an object with metadata.
+    pub fn returned(self, before: Option<&LiveObject>) -> Result<LiveObject, serde_json::Error> {
+        let mut object = self.object;
+        let before = before.map(LiveObject::revision);
+        let version = before.as_ref().map_or("0", |before| before.resource_version.as_str());
+        if self.changed {
+            object["metadata"]["resourceVersion"] = format!("{version}+").into();
+        }
+        if before.is_none() {
+            object["metadata"]["uid"] = "made-up".into();
+        }
+        LiveObject::from_json(object)
+    }
+}
+
 /// What a write does to single fields, in the order of the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {

@@ -9,7 +9,6 @@ use baton_apply::{ApiError, Effects, Forecast, LiveObject, PreparedWrite, Schema
 use baton_crd::PlannedAction;
 use jiff::Timestamp;
 use kube::core::Status;
-use serde_json::Value;
 
 use super::{
     child::ChildKind,
@@ -103,11 +102,12 @@ impl Rehearsed {
             Ok(Forecast::Stored(stored)) => {
                 self.action = self.action_of(live, stored.changed);
                 self.writes += 1;
-                let mut effects = stored.effects;
+                let mut effects = stored.effects.clone();
                 effects.takes.extend(releases);
                 effects.takes.retain(|take| take.manager != HANDOVER_MANAGER);
                 self.effects.add(effects);
-                as_stored(stored.object, live).map(Some)
+                let returned = stored.returned(live).map_err(kube::Error::SerdeError);
+                returned.map(Some).map_err(ApiError::Client)
             }
             Err(error) => {
                 self.action = self.action_of(live, true);
@@ -124,15 +124,4 @@ impl Rehearsed {
             (action, _) => action,
         }
     }
-}
-
-/// A predicted object as the server would return it: with an identity, and in another version than before.
-fn as_stored(mut object: Value, before: Option<&LiveObject>) -> Result<LiveObject, ApiError> {
-    let before = before.map(LiveObject::revision);
-    let version = before.as_ref().map_or("0", |before| before.resource_version.as_str());
-    object["metadata"]["resourceVersion"] = format!("{version}+").into();
-    if before.is_none() {
-        object["metadata"]["uid"] = "of the rehearsal".into();
-    }
-    LiveObject::from_json(object).map_err(|error| ApiError::Client(kube::Error::SerdeError(error)))
 }

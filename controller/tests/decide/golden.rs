@@ -3,9 +3,6 @@
 //! `golden/<version>/` has Workloads with their children as that version made them, read from a real API server after
 //! everything had settled. A version adds its folder when it is released, by `cargo golden-record`, and never changes one of
 //! another version: a test that fails here tells that an update would write to every child like this in every cluster.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::{
     fs,
@@ -13,10 +10,10 @@ use std::{
     sync::Arc,
 };
 
+use crate::common::cluster::enforced;
 use baton_apply::LiveObject;
 use baton_controller::decide::{child::ChildKind, replicas::Autoscaler, snapshot::Snapshot};
 use baton_crd::Workload;
-use common::cluster::enforced;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,14 +1,14 @@
 //! A cluster as far as writes to single objects go: the merge core with the schemas of a real API server.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
 
 use std::sync::{Arc, LazyLock};
 
-use baton_apply::{
-    Forecast, Guard, LiveObject, PredictedObject, Request, Schemas, Target, openapi::document_path,
-};
+use baton_apply::{Forecast, Guard, LiveObject, Request, Schemas, Target, openapi::document_path};
 use baton_merge::{Release, server::Resources};
 use jiff::Timestamp;
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
+use k8s_openapi::api::{
+    apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler, core::v1::Service,
+    policy::v1::PodDisruptionBudget,
+};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
@@ -19,14 +19,22 @@ pub fn schemas() -> &'static Schemas {
         let texts = [
             include_str!("../../../merge/tests/data/openapi/apps__v1.json"),
             include_str!("../../../merge/tests/data/openapi/v1.json"),
+            include_str!("../../../merge/tests/data/openapi/autoscaling__v2.json"),
+            include_str!("../../../merge/tests/data/openapi/policy__v1.json"),
         ];
-        let documents = [deployments(), services()].into_iter().zip(texts).map(|(kind, text)| {
+        let documents = kinds().into_iter().zip(texts).map(|(kind, text)| {
             let resources = Resources::from_openapi(&serde_json::from_str(text).unwrap()).unwrap();
             (document_path(&kind), Arc::new(resources))
         });
         Schemas::new(Release::new(36, 3), documents)
     });
     &SCHEMAS
+}
+
+fn kinds() -> [ApiResource; 4] {
+    let autoscalers = ApiResource::erase::<HorizontalPodAutoscaler>(&());
+    let budgets = ApiResource::erase::<PodDisruptionBudget>(&());
+    [deployments(), services(), autoscalers, budgets]
 }
 
 pub fn deployments() -> ApiResource {
@@ -67,8 +75,7 @@ pub fn deployment(container: &Value) -> Value {
 }
 
 pub fn target(object: &Value) -> Target {
-    let kinds = [deployments(), services()];
-    let kind = kinds.into_iter().find(|kind| object["kind"] == kind.kind.as_str()).unwrap();
+    let kind = kinds().into_iter().find(|kind| object["kind"] == kind.kind.as_str()).unwrap();
     Target::new(kind, Some("shop".to_owned()), "web")
 }
 
@@ -93,17 +100,9 @@ pub fn stored(applies: &[(&'static str, &Value)]) -> LiveObject {
 pub fn response(request: &Request, before: Option<&LiveObject>, at: Timestamp) -> LiveObject {
     match schemas().forecast(request, before, at).unwrap() {
         Forecast::NoOp => before.unwrap().clone(),
-        Forecast::Stored(stored) => as_stored(*stored, before),
+        Forecast::Stored(stored) => stored.returned(before).unwrap(),
         other => panic!("{other:?} stores nothing"),
     }
-}
-
-fn as_stored(predicted: PredictedObject, before: Option<&LiveObject>) -> LiveObject {
-    let mut object = predicted.object;
-    let version = before.map_or(0, |before| before.revision().resource_version.parse::<u32>().unwrap());
-    object["metadata"]["uid"] = json!("uid-of-web");
-    object["metadata"]["resourceVersion"] = json!((version + u32::from(predicted.changed)).to_string());
-    LiveObject::from_json(object).unwrap()
 }
 
 /// The object with something changed in its JSON, such as what the API server fills in.

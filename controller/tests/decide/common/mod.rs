@@ -1,5 +1,4 @@
 //! Workloads and children for tests of the pure parts.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test binary uses its part")]
 
 pub mod cluster;
 

@@ -1,11 +1,10 @@
 //! What a request will do, told before it is sent: by the objects on one side and the forecast on the other.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{
+    apply, but, deployment, deployments, forced, now, object, schemas, services, stored, target,
+};
 use baton_apply::{Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Take};
 use baton_merge::Release;
-use common::{apply, but, deployment, deployments, forced, now, object, schemas, services, stored, target};
 use serde_json::{Value, json};
 
 fn forecast(request: &Request, live: Option<&LiveObject>) -> Forecast {

@@ -1,17 +1,14 @@
 //! Adoption, with the merge core in the API server's place: whose object it was, and what became of its fields, its owners
 //! and its number.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use baton_apply::LiveObject;
-use baton_controller::decide::{child::ChildKind, plan::plan, replicas::Replicas, snapshot::Snapshot};
-use common::{
+use crate::common::{
     cluster::{but, earlier, enforced, object, response, stored},
     workload,
 };
+use baton_apply::LiveObject;
+use baton_controller::decide::{child::ChildKind, plan::plan, replicas::Replicas, snapshot::Snapshot};
 use serde_json::{Value, json};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -1,10 +1,11 @@
 //! What a pass would do, rehearsed with the merge core in the API server's place.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::sync::Arc;
 
+use crate::common::{
+    cluster::{apply, deployment, earlier, enforced, now, response, schemas},
+    disown, seen, workload,
+};
 use baton_apply::{Effects, FieldPath, Schemas, Take};
 use baton_controller::decide::{
     child::ChildKind,
@@ -12,10 +13,6 @@ use baton_controller::decide::{
     snapshot::Snapshot,
 };
 use baton_crd::PlannedAction;
-use common::{
-    cluster::{apply, deployment, earlier, enforced, now, response, schemas},
-    disown, seen, workload,
-};
 use serde_json::{Value, json};
 
 /// A Workload of this spec, whose children were written until nothing was left to do.

@@ -1,17 +1,14 @@
 //! `plan`, by the states it is asked about: what was seen on one side, the steps on the other.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::collections::BTreeSet;
 
+use crate::common::{child, deployment_held_by, disown, seen, terminate, workload};
 use baton_apply::{Change, Guard};
 use baton_controller::decide::{
     child::ChildKind,
     plan::{Plan, Step, Then, plan},
     snapshot::Snapshot,
 };
-use common::{child, deployment_held_by, seen, workload};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -103,7 +100,7 @@ fn the_way_back_deletes_the_autoscaler_takes_the_live_number_and_releases_the_ot
 fn a_child_of_somebody_else_is_left_alone_and_the_others_go_on() {
     let workload = workload(&json!({"service": {"ports": [{"port": 80}]}}));
     let mut seen = seen(&workload, [deployment_held_by("b", 1), child(ChildKind::Service)]);
-    common::disown(&mut seen, ChildKind::Service);
+    disown(&mut seen, ChildKind::Service);
     let plan = plan_of(&seen);
     assert_eq!(plan.refused.len(), 1);
     assert!(
@@ -121,7 +118,7 @@ fn a_child_that_is_no_longer_wanted_goes_and_one_of_somebody_else_stays() {
         &workload,
         [deployment_held_by("b", 1), child(ChildKind::Service), child(ChildKind::DisruptionBudget)],
     );
-    common::disown(&mut seen, ChildKind::DisruptionBudget);
+    disown(&mut seen, ChildKind::DisruptionBudget);
     assert_eq!(told(&plan_of(&seen)), ["delete Service", "apply Deployment"]);
 }
 
@@ -143,7 +140,7 @@ fn what_failed_a_moment_ago_is_held_back_and_the_others_go_on() {
 fn a_child_on_its_way_out_is_not_written() {
     let workload = workload(&json!({"service": {"ports": [{"port": 80}]}}));
     let mut seen = seen(&workload, [deployment_held_by("t", 1), child(ChildKind::Service)]);
-    common::terminate(&mut seen, ChildKind::Service);
+    terminate(&mut seen, ChildKind::Service);
     assert_eq!(told(&plan_of(&seen)), ["apply Deployment"]);
 }
 

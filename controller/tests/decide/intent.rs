@@ -1,15 +1,12 @@
 //! The intents, whole: what Baton would own of each child, for Workloads from the least to the fullest.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
+use crate::common::{UID, workload};
 use baton_apply::LiveObject;
 use baton_controller::decide::{
     child::ChildKind,
     intent::{self, Intent, Selector},
 };
 use baton_crd::Workload;
-use common::{UID, workload};
 use serde_json::{Value, json};
 
 /// What every child's metadata is, whatever its kind.

@@ -1,10 +1,8 @@
 //! What people are told of a pass: status, conditions and Events.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::common::{child, deployment_held_by, seen, workload};
 use baton_apply::{
     Effects, FieldPath, Take,
     contention::{Contested, LONGEST_PAUSE},
@@ -14,7 +12,6 @@ use baton_controller::{
     report::{Done, Pass, Tried, events_of_status, events_of_writes, status},
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
-use common::{child, deployment_held_by, seen, workload};
 use jiff::{Timestamp, ToSpan};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};

@@ -1,10 +1,11 @@
 //! A pass, request by request: what it reads past the caches before it writes, and what it makes of it.
-#![allow(clippy::unwrap_used)]
-
-mod common;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use crate::common::{
+    cluster::{apply, earlier, enforced, object, response, schemas},
+    deployment_held_by, live, seen, workload,
+};
 use baton_apply::{ApiError, LiveObject, Outcome, contention::Correction};
 use baton_controller::decide::{
     child::ChildKind,
@@ -13,10 +14,6 @@ use baton_controller::decide::{
     snapshot::Snapshot,
 };
 use baton_crd::Workload;
-use common::{
-    cluster::{earlier, enforced, object, response, schemas},
-    deployment_held_by, live, seen, workload,
-};
 use kube::core::Status;
 use serde_json::json;
 
@@ -94,8 +91,7 @@ fn settled() -> Snapshot {
 fn contested() -> Snapshot {
     let mut seen = settled();
     let rogue = object(ChildKind::Service, &json!({"type": "NodePort"}));
-    let taken =
-        response(&common::cluster::apply(&rogue, "rogue", true), seen.child(ChildKind::Service), earlier());
+    let taken = response(&apply(&rogue, "rogue", true), seen.child(ChildKind::Service), earlier());
     seen.put(ChildKind::Service, Some(taken));
     seen
 }

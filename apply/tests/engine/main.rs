@@ -1,0 +1,6 @@
+//! What the engine predicts, and what it makes of responses, on the schemas of a real API server.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod common;
+mod forecast;
+mod write;

@@ -1,0 +1,11 @@
+//! What a pass decides, as a pure function: the merge core stands in the API server's place.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod adoption;
+mod common;
+mod course;
+mod golden;
+mod intent;
+mod plan;
+mod preview;
+mod report;
