@@ -35,7 +35,7 @@
 //! [`Scene::rehearse`] sends a step as a dry run first, and compares the two answers.
 //!
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
-//! it. [`Promise`]s say which sentence of which document a scenario shows.
+//! it. `docs/seeds.md` says which sentence of which document a scenario shows.
 
 mod answered;
 mod baton;
@@ -49,7 +49,7 @@ mod line;
 mod manager;
 mod owners;
 mod path;
-mod promise;
+mod play;
 mod race;
 mod record;
 mod rehearsal;
@@ -67,7 +67,7 @@ pub use self::{
     kinds::{BuiltIn, Kind, builtin},
     kubectl::Kubectl,
     manager::{Manager, nobody, user_agent},
-    promise::{Document, Play, Playing, Promise, Section},
+    play::{Play, Playing},
     race::{Race, Rival},
     record::{Counts, Recorded},
     rehearsal::Rehearsal,

@@ -4,84 +4,15 @@ use std::time::{Duration, Instant};
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, nobody},
+    scenario::{Scene, nobody},
 };
 
 use super::{IMAGE, nginx, of_nginx, plain::Plain};
 
-pub const LIBRARY: Section = Section {
-    document: super::DOCUMENT,
-    title: "From client-go (k8s.io/client-go から SSA を利用する)",
-    promises: &[
-        Promise::new(
-            "Who applies on the client's side without kubectl would have to compute the difference; on the server's side a \
-             library has just to send a patch.",
-            plays![apply_creates_or_updates],
-        ),
-        Promise::new(
-            "Such a patch is of the type apply, and says its field manager in the parameter fieldManager.",
-            plays![kubectl_sends_a_patch_alone],
-        ),
-        Promise::new("The parameter fieldManager is mandatory.", plays![an_apply_has_to_name_its_manager]),
-        Promise::new(
-            "Where other patches hold a difference, an apply holds the object: what it leaves out is dropped.",
-            plays![an_apply_is_no_difference],
-        ),
-        Promise::new(
-            "A patch of an object that isn't there fails, an apply of it succeeds and creates it.",
-            plays![other_patches_need_the_object, apply_creates_or_updates],
-        ),
-        Promise::new(
-            "kubectl doesn't read the object before it applies on the server's side.",
-            plays![kubectl_sends_a_patch_alone],
-        ),
-        Promise::new(
-            "Nobody has to ask whether to create or to update: one request does what is needed, and is answered 201 or 200.",
-            plays![apply_creates_or_updates, kubectl_sends_a_patch_alone],
-        ),
-    ],
-};
-
-pub const CURL: Section = Section {
-    document: super::DOCUMENT,
-    title: "From curl (curl から SSA を利用する)",
-    promises: &[
-        Promise::new(
-            "A program that can send HTTP requests can apply, without a library.",
-            plays![http_and_a_token_are_enough, json_is_yaml],
-        ),
-        Promise::new(
-            "A ServiceAccount that is bound to the ClusterRole admin in its namespace may apply there.",
-            plays![http_and_a_token_are_enough],
-        ),
-        Promise::new(
-            "The token of a ServiceAccount is in a Secret that belongs to it.",
-            plays![http_and_a_token_are_enough],
-        )
-        .but("No Secret is made for a ServiceAccount. A token has to be asked for, and ends."),
-        Promise::new(
-            "The request is a PATCH with the token, the Content-Type application/apply-patch+yaml and the manifest in YAML.",
-            plays![http_and_a_token_are_enough],
-        ),
-    ],
-};
-
-pub const IMPRESSIONS: Section = Section {
-    document: super::DOCUMENT,
-    title: "Impressions (所感)",
-    promises: &[
-        Promise::new(
-            "It can be told which component has written an object.",
-            plays![http_and_a_token_are_enough],
-        ),
-        Promise::new(
-            "Programs that only want to apply need no kubectl with them.",
-            plays![http_and_a_token_are_enough],
-        ),
-        Promise::new("It had better not be used in production.", plays![kubectl_sends_a_patch_alone])
-            .but("It is stable, and every API server does it."),
-    ],
-};
+plays! {
+    an_apply_has_to_name_its_manager, an_apply_is_no_difference, other_patches_need_the_object,
+    apply_creates_or_updates, kubectl_sends_a_patch_alone, http_and_a_token_are_enough, json_is_yaml,
+}
 
 /// How long a new binding may take to count.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Play, Scene},
+    scenario::{BuiltIn, Definition, Scene},
 };
 
-/// The scenarios, which show more than one promise kept.
-pub const EVERY_KIND: &[Play] =
-    plays![every_kind_of_the_server_is_applied_alike, who_applies_a_custom_resource_learns_nothing_new];
+plays! { every_kind_of_the_server_is_applied_alike, who_applies_a_custom_resource_learns_nothing_new }
 
 /// The least that each kind takes, besides a label.
 const KINDS: &[(BuiltIn, &str)] = &[

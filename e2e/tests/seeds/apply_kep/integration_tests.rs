@@ -2,62 +2,19 @@
 
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Promise, Scene, Section, builtin},
+    scenario::{BuiltIn, Definition, Scene, builtin},
 };
 
-use super::{WEB, every_kind::EVERY_KIND};
+use super::WEB;
 
-pub const INTEGRATION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Testing Plan: integration tests",
-    promises: &[
-        Promise::new(
-            "An apply creates an object, whether its kind is stored like most or in its own way, as Services are.",
-            plays![apply_creates_in_any_storage],
-        ),
-        Promise::new("An apply with a uid creates nothing.", plays![an_apply_with_a_uid_creates_nothing]),
-        Promise::new(
-            "An apply that changes fields which an update has set is a conflict, and force overrules it.",
-            plays![an_apply_conflicts_with_an_update_and_can_be_forced],
-        ),
-        Promise::new(
-            "The form in which managed fields are told doesn't change.",
-            plays![managed_fields_have_one_form],
-        ),
-        Promise::new(
-            "Managed fields don't change with writes that have nothing to do with them.",
-            plays![managed_fields_stay_as_they_are],
-        ),
-        Promise::new("Who manages no field has no entry.", plays![who_manages_nothing_has_no_entry]),
-        Promise::new(
-            "Custom resources are applied like the rest: with conflicts, force and pruning.",
-            plays![apply_works_with_custom_resources],
-        ),
-        Promise::new(
-            "What `kubectl apply` does, it does with the flag for the server: create, change, remove, try.",
-            plays![kubectl_applies_by_the_server, kubectl_tries_by_the_server, kubectl_takes_over_by_force],
-        ),
-        Promise::new("A cluster with the feature starts up, and serves everything else as ever.", EVERY_KIND),
-    ],
-};
-
-pub const GRADUATION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Graduation Criteria",
-    promises: &[Promise::new(
-        "It takes the place of `kubectl apply` as it was: the same manifests, one after the other, lead to the same object.",
-        plays![the_same_manifests_lead_to_the_same_object],
-    )],
-};
-
-pub const DRAWBACKS: Section = Section {
-    document: super::DOCUMENT,
-    title: "Drawbacks",
-    promises: &[Promise::new(
-        "What it does otherwise mends a bug: client-side apply overwrites what others have set, and this asks first.",
-        plays![what_is_overwritten_by_a_client_is_a_conflict_by_the_server],
-    )],
-};
+plays! {
+    apply_creates_in_any_storage, an_apply_with_a_uid_creates_nothing,
+    an_apply_conflicts_with_an_update_and_can_be_forced, managed_fields_have_one_form,
+    managed_fields_stay_as_they_are, who_manages_nothing_has_no_entry, apply_works_with_custom_resources,
+    kubectl_applies_by_the_server, kubectl_tries_by_the_server, kubectl_takes_over_by_force,
+    the_same_manifests_lead_to_the_same_object,
+    what_is_overwritten_by_a_client_is_a_conflict_by_the_server,
+}
 
 async fn apply_creates_in_any_storage(s: &mut Scene) {
     for (kind, spec) in [

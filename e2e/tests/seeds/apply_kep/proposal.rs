@@ -2,80 +2,19 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin, user_agent},
+    scenario::{Scene, builtin, user_agent},
 };
 use baton_testbed::Json;
 
 use super::{WEB, wire};
 
-pub const SUMMARY: Section = Section {
-    document: super::DOCUMENT,
-    title: "Summary",
-    promises: &[Promise::new(
-        "Apply is the control plane's: the server merges what is sent into what there is.",
-        plays![the_server_merges],
-    )],
-};
-
-pub const PROPOSAL: Section = Section {
-    document: super::DOCUMENT,
-    title: "Proposal",
-    promises: &[
-        Promise::new(
-            "An apply is a PATCH with a content type of its own; with another content type the same text is another \
-             kind of patch, and with another method it isn't taken.",
-            plays![the_content_type_makes_a_patch_an_apply],
-        ),
-        Promise::new(
-            "No annotation keeps what was last applied: the server keeps a manager for every field.",
-            plays![managers_instead_of_an_annotation],
-        ),
-        Promise::new(
-            "Apply is for people and pipelines, which say who they are: without a field manager it is refused.",
-            plays![who_applies_says_who_it_is],
-        ),
-        Promise::new(
-            "A POST makes its sender the manager of all that it sets.",
-            plays![a_post_makes_a_manager],
-        ),
-        Promise::new(
-            "A PUT makes its sender the manager of the fields that it changes, and of no others.",
-            plays![a_put_makes_a_manager],
-        ),
-        Promise::new(
-            "A patch that isn't an apply makes its sender the manager of the fields that it changes.",
-            plays![other_patches_make_managers],
-        ),
-        Promise::new(
-            "A controller that writes by a subresource becomes the manager of what it changes, too.",
-            plays![whoever_scales_becomes_a_manager, who_scales_what_nobody_owns],
-        )
-        .but("Who scales an object becomes a manager only if somebody managed the number before."),
-        Promise::new(
-            "What the Go types say about merging is put into formal terms, and the server follows them: keys, sets, atomic \
-             values.",
-            plays![the_types_say_how_they_merge],
-        ),
-        Promise::new(
-            "Directives that were wrong in the types are mended: two ports of a Service with one number and two protocols \
-             are two.",
-            plays![directives_are_mended],
-        ),
-        Promise::new(
-            "POST, PUT and every PATCH can be tried without being done.",
-            plays![every_write_can_be_tried],
-        ),
-        Promise::new("Admission webhooks are told what is only tried.", &[]).and_tests(&[
-            "e2e/testbed/tests/cluster/webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs",
-            "e2e/testbed/tests/cluster/webhook.rs::a_configuration_has_to_declare_that_a_dry_run_is_without_side_effects",
-        ]),
-        Promise::new(
-            "Versions of kubectl that know server-side apply and others that don't can take turns on an object without a \
-             disaster.",
-            plays![kubectl_old_and_new_take_turns],
-        ),
-    ],
-};
+plays! {
+    the_server_merges, the_content_type_makes_a_patch_an_apply, managers_instead_of_an_annotation,
+    who_applies_says_who_it_is, a_post_makes_a_manager, a_put_makes_a_manager,
+    other_patches_make_managers, whoever_scales_becomes_a_manager, who_scales_what_nobody_owns,
+    the_types_say_how_they_merge, directives_are_mended, every_write_can_be_tried,
+    kubectl_old_and_new_take_turns,
+}
 
 async fn the_server_merges(s: &mut Scene) {
     s.create_as("console", "data: {colour: red}").await;

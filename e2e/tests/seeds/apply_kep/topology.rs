@@ -4,98 +4,25 @@ use std::time::Duration;
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section, builtin},
+    scenario::{Definition, Scene, builtin},
 };
 use baton_testbed::poll;
 use serde_json::{Value, json};
 
 use super::{WEB, wire};
 
-pub const LISTS: Section = Section {
-    document: super::DOCUMENT,
-    title: "API Topology: Lists",
-    promises: &[
-        Promise::new(
-            "The server knows how each part of an object merges, and tells it by extensions in its OpenAPI.",
-            plays![the_openapi_tells_how_things_merge],
-        ),
-        Promise::new(
-            "A list is atomic unless something else is said: it is owned as a whole.",
-            plays![a_list_is_atomic_by_default, a_built_in_list_without_a_word_is_atomic],
-        ),
-        Promise::new(
-            "An atomic list belongs to one manager.",
-            plays![an_atomic_list_has_one_owner],
-        )
-        .but("Two who apply the very same list own it together; of different lists, one owner is left."),
-        Promise::new("An atomic list can only be replaced whole.", plays![an_atomic_list_is_replaced_whole]),
-        Promise::new(
-            "A list can be said to be atomic, in OpenAPI and so in a custom resource's definition.",
-            plays![a_list_is_said_to_be_atomic],
-        ),
-        Promise::new(
-            "A list that is a set holds scalars.",
-            plays![a_set_of_maps_is_refused],
-        )
-        .but(
-            "Maps may be in a set, too, if they are atomic; others are refused with the definition.",
-        ),
-        Promise::new(
-            "An item is at most once in a set: a second one is refused.",
-            plays![a_set_holds_an_item_once],
-        ),
-        Promise::new(
-            "Each item of a set can have an owner of its own.",
-            plays![items_of_a_set_have_owners, finalizers_are_a_set],
-        ),
-        Promise::new(
-            "A list with keys is a dictionary: an item is found by its keys, wherever it stands.",
-            plays![a_list_with_keys_is_a_dictionary, containers_are_found_by_name],
-        ),
-        Promise::new(
-            "A list may have several keys, as the ports of a Service: number and protocol.",
-            plays![ports_have_two_keys],
-        ),
-        Promise::new(
-            "An item of a list with keys is owned by who applied it to the list.",
-            plays![an_item_is_owned_by_who_applied_it],
-        ),
-        Promise::new(
-            "Where the markers of strategic merge patches are all that a type has, they stand for the kind of list and its key.",
-            plays![no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch],
-        )
-        .but(
-            "No list that is served relies on them: each has markers of its own beside them, which decide where they differ.",
-        ),
-    ],
-};
-
-pub const MAPS: Section = Section {
-    document: super::DOCUMENT,
-    title: "API Topology: Maps and structs",
-    promises: &[
-        Promise::new(
-            "Items of a map are independent of each other, and may have different owners; this is the default.",
-            plays![items_of_a_map_are_independent, data_of_a_config_map_is_granular],
-        ),
-        Promise::new(
-            "Fields of a struct are independent of each other, and may have different owners; this is the default.",
-            plays![fields_of_a_struct_are_independent],
-        ),
-        Promise::new(
-            "Maps and structs can be said to be granular, by one and the same marker.",
-            plays![granular_is_said],
-        ),
-        Promise::new(
-            "A map can be said to be atomic, and is one value then.",
-            plays![an_atomic_map_is_one_value, a_node_selector_is_one_value],
-        ),
-        Promise::new(
-            "A struct can be said to be atomic by the same marker, and is one value then.",
-            plays![an_atomic_struct_is_one_value, a_label_selector_is_one_value],
-        ),
-    ],
-};
+plays! {
+    the_openapi_tells_how_things_merge, a_list_is_atomic_by_default,
+    a_built_in_list_without_a_word_is_atomic, an_atomic_list_has_one_owner,
+    an_atomic_list_is_replaced_whole, a_list_is_said_to_be_atomic, a_set_of_maps_is_refused,
+    a_set_holds_an_item_once, items_of_a_set_have_owners, finalizers_are_a_set,
+    a_list_with_keys_is_a_dictionary, containers_are_found_by_name, ports_have_two_keys,
+    an_item_is_owned_by_who_applied_it, no_list_relies_on_older_markers,
+    the_keys_of_the_list_win_over_the_key_of_the_patch, items_of_a_map_are_independent,
+    data_of_a_config_map_is_granular, fields_of_a_struct_are_independent, granular_is_said,
+    an_atomic_map_is_one_value, a_node_selector_is_one_value, an_atomic_struct_is_one_value,
+    a_label_selector_is_one_value,
+}
 
 const PATIENCE: Duration = Duration::from_mins(1);
 

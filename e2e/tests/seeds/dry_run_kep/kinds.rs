@@ -8,7 +8,7 @@ use std::{
 use baton_e2e::{
     plays,
     scenario::{
-        Promise, Scene, Section,
+        Scene,
         builtin::{POD, SERVICE, SERVICE_ACCOUNT},
     },
 };
@@ -26,37 +26,11 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Test Plan",
-    promises: &[
-        Promise::new(
-            "Objects of every kind that the API server knows can be created for trial, and nothing of it is stored.",
-            plays![every_kind_is_created_for_trial],
-        ),
-        Promise::new(
-            "Objects of every kind can be patched, replaced and deleted for trial, one by one and all at once.",
-            plays![every_kind_in_a_namespace_is_changed_for_trial],
-        ),
-        Promise::new(
-            "Subresources through which something is done, such as an eviction, are wired for dry runs, too.",
-            plays![pods_are_bound_and_evicted_for_trial],
-        ),
-        Promise::new(
-            "The dry run of a Service takes neither an address nor a port.",
-            plays![a_service_takes_no_address_and_no_port_for_trial],
-        )
-        .but(
-            "The answer shows an address and a port that no Service ever gets, and an address that is taken isn't noticed: there the \
-             real request is refused, and the dry run isn't.",
-        ),
-        Promise::new(
-            "The OpenAPI documents say which operations can be tried, for clients to look there first.",
-            plays![every_operation_that_stores_has_the_parameter],
-        )
-        .but("For custom resources they don't say that all of them can be deleted for trial, which works all the same."),
-    ],
-};
+plays! {
+    every_kind_is_created_for_trial, every_kind_in_a_namespace_is_changed_for_trial,
+    pods_are_bound_and_evicted_for_trial, a_service_takes_no_address_and_no_port_for_trial,
+    every_operation_that_stores_has_the_parameter,
+}
 
 /// Longer than a controller takes.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+    scenario::{Scene, builtin::DEPLOYMENT},
 };
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -13,37 +13,11 @@ use kube::{
     api::{DeleteParams, ListParams, WatchEvent, WatchParams},
 };
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Storage",
-    promises: &[
-        Promise::new(
-            "The storage learns of a dry run from the options of a request, those of a deletion included.",
-            plays![options_in_a_body_count, a_collection_can_be_deleted_for_trial],
-        ),
-        Promise::new(
-            "A dry run stores nothing.",
-            plays![nobody_who_watches_sees_a_dry_run, a_collection_can_be_deleted_for_trial],
-        ),
-        Promise::new(
-            "The storage says that it has done it, and that success is what the user gets.",
-            plays![success_is_told],
-        ),
-        Promise::new(
-            "A dry run behaves as close as possible to a regular request.",
-            plays![what_is_refused_late_is_refused_in_a_dry_run, subresources_are_tried_as_for_real],
-        )
-        .but("A refusal by the storage names the object's key without /registry in a dry run."),
-        Promise::new(
-            "To create for trial what is already there is refused with AlreadyExists.",
-            plays![what_is_there_cannot_be_created_for_trial],
-        ),
-        Promise::new(
-            "To update for trial what isn't there is refused with NotFound.",
-            plays![what_is_not_there_cannot_be_changed_for_trial],
-        ),
-    ],
-};
+plays! {
+    options_in_a_body_count, a_collection_can_be_deleted_for_trial, nobody_who_watches_sees_a_dry_run,
+    success_is_told, what_is_refused_late_is_refused_in_a_dry_run, subresources_are_tried_as_for_real,
+    what_is_there_cannot_be_created_for_trial, what_is_not_there_cannot_be_changed_for_trial,
+}
 
 fn config_maps(s: &Scene) -> Api<ConfigMap> {
     Api::namespaced(s.stage().client().clone(), s.namespace())

@@ -3,46 +3,17 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Answered, Promise, Rehearsal, Scene, Section,
+        Answered, Rehearsal, Scene,
         builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
     },
 };
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Specifying dry-run",
-    promises: &[
-        Promise::new(
-            "The query parameter dryRun asks for a dry run of a POST, a PUT, a PATCH and a DELETE.",
-            plays![every_modifying_verb_can_be_tried, a_delete_with_a_body_takes_its_options_from_there],
-        )
-        .but("A DELETE that has a body, even {}, takes its options from there alone: the parameter is passed over, and the object is deleted."),
-        Promise::new(
-            "With All, everything runs as normal but for the storage, which isn't modified.",
-            plays![every_modifying_verb_can_be_tried],
-        ),
-        Promise::new(
-            "With All, admission checks whether the request is valid.",
-            plays![admission_looks_at_what_is_tried],
-        ),
-        Promise::new(
-            "With All, what changes objects on their way in changes this one, too.",
-            plays![what_is_tried_is_defaulted_and_changed],
-        ),
-        Promise::new(
-            "With All, a PATCH is merged, whatever kind of patch it is.",
-            plays![every_kind_of_patch_is_merged],
-        ),
-        Promise::new(
-            "With All, the final object is returned, with the normal status code.",
-            plays![every_modifying_verb_can_be_tried, what_is_tried_is_answered_with_the_usual_code],
-        ),
-        Promise::new("Without the parameter, requests modify as ever.", plays![without_the_parameter_requests_modify]),
-        Promise::new("With an empty value, requests modify as ever.", plays![an_empty_value_is_refused])
-            .but("An empty value is refused with 422, as any other that isn't All; only an empty list in the body of a DELETE is none."),
-        Promise::new("No value but All is supported.", plays![no_other_value_is_supported]),
-    ],
-};
+plays! {
+    every_modifying_verb_can_be_tried, a_delete_with_a_body_takes_its_options_from_there,
+    admission_looks_at_what_is_tried, what_is_tried_is_defaulted_and_changed,
+    every_kind_of_patch_is_merged, what_is_tried_is_answered_with_the_usual_code,
+    without_the_parameter_requests_modify, an_empty_value_is_refused, no_other_value_is_supported,
+}
 
 async fn every_modifying_verb_can_be_tried(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").dry_run().await.expect(".data.key", "a");

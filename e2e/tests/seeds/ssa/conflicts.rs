@@ -1,44 +1,12 @@
 //! Conflicts, and the three ways out of them.
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
+use baton_e2e::{plays, scenario::Scene};
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Conflicts",
-    promises: &[
-        Promise::new(
-            "It is a conflict when an apply changes a field that another manager also claims.",
-            plays![a_conflict_names_manager_and_field, a_new_or_equal_value_is_no_conflict],
-        ),
-        Promise::new(
-            "So no applier overwrites by accident what somebody else has set.",
-            plays![a_conflict_names_manager_and_field],
-        ),
-        Promise::new(
-            "Way out: overwrite, and be the only manager: with `force`, the value changes and the field goes from the records of \
-             all others.",
-            plays![overwrite_and_be_the_only_manager],
-        ),
-        Promise::new(
-            "For `kubectl apply` that is the flag `--force-conflicts`.",
-            plays![kubectl_forces_conflicts],
-        ),
-        Promise::new(
-            "Way out: don't overwrite, and give up the claim: applied without the field, its value stays, and the field goes from \
-             the applier's record.",
-            plays![give_up_the_claim],
-        ),
-        Promise::new(
-            "Way out: don't overwrite, and share: with the live value applied, the value stays, and the field has one more manager.",
-            plays![become_a_shared_manager],
-        ),
-    ],
-};
+plays! {
+    a_conflict_names_manager_and_field, a_new_or_equal_value_is_no_conflict,
+    overwrite_and_be_the_only_manager, kubectl_forces_conflicts, give_up_the_claim,
+    become_a_shared_manager,
+}
 
 async fn a_conflict_names_manager_and_field(s: &mut Scene) {
     s.apply_as("kubectl", "data: {key: some value}").await;
