@@ -11,7 +11,7 @@ use super::{IMAGE, nginx, of_nginx, plain::Plain};
 
 plays! {
     an_apply_has_to_name_its_manager, an_apply_is_no_difference, other_patches_need_the_object,
-    apply_creates_or_updates, kubectl_sends_a_patch_alone, http_and_a_token_are_enough, json_is_yaml,
+    kubectl_sends_a_patch_alone, http_and_a_token_are_enough, json_is_yaml,
 }
 
 /// How long a new binding may take to count.
@@ -19,7 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn an_apply_has_to_name_its_manager(s: &mut Scene) {
     of_nginx(s).await;
-    s.apply_as(nobody(), &nginx("nginx")).is_refused(422, "fieldManager: Required value").await;
+    s.apply_as(nobody(), &nginx("nginx"))
+        .is_refused(422, "fieldManager: Required value: is required for apply patch")
+        .await;
     s.expect_absent("");
     // Any other write may do without.
     s.create_as(nobody(), &nginx("nginx")).creates().await;
@@ -41,15 +43,6 @@ async fn other_patches_need_the_object(s: &mut Scene) {
     s.strategic_patch_as("me", "spec: {replicas: 2}").is_refused(404, "not found").await;
     s.json_patch_as("me", "[{op: add, path: /spec/replicas, value: 2}]").is_refused(404, "not found").await;
     s.apply_as("me", &nginx("nginx")).creates().await;
-}
-
-async fn apply_creates_or_updates(s: &mut Scene) {
-    of_nginx(s).await;
-    s.apply_as("try-server-side-apply", &nginx("nginx")).creates().await;
-    let again = s.apply_as("try-server-side-apply", &nginx("nginx:1.15")).await;
-    assert_eq!(again.code, 200);
-    s.expect(IMAGE, "nginx:1.15");
-    s.expect_owner(IMAGE, "try-server-side-apply (Apply)");
 }
 
 async fn kubectl_sends_a_patch_alone(s: &mut Scene) {

@@ -5,9 +5,8 @@ use baton_e2e::{plays, scenario::Scene};
 use super::{IMAGE, nginx, of_nginx};
 
 plays! {
-    the_flags_of_the_alpha_are_gone, the_flags_of_today, client_side_the_edit_is_lost,
-    server_side_the_edit_is_a_conflict, a_conflict_is_resolved_in_the_manifest,
-    a_conflict_is_resolved_by_force,
+    the_flags_of_the_alpha_are_gone, client_side_the_edit_is_lost, server_side_the_edit_is_a_conflict,
+    a_conflict_is_resolved_in_the_manifest, a_conflict_is_resolved_by_force,
 }
 
 async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
@@ -20,16 +19,6 @@ async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
             .await;
     }
     s.expect_absent("");
-}
-
-async fn the_flags_of_today(s: &mut Scene) {
-    of_nginx(s).await;
-    s.kubectl("apply --server-side -f -")
-        .reading(&nginx("nginx:1.15"))
-        .says("deployment.apps/nginx serverside-applied")
-        .await;
-    s.expect(IMAGE, "nginx:1.15");
-    s.expect_owner(IMAGE, "kubectl (Apply)");
 }
 
 async fn client_side_the_edit_is_lost(s: &mut Scene) {

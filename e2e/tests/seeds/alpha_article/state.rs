@@ -9,11 +9,9 @@ use super::{IMAGE, nginx, of_nginx};
 
 plays! {
     managed_fields_instead_of_an_annotation, an_annotation_that_is_there_is_kept,
-    an_entry_says_who_how_and_when, kubectl_applies_as_kubectl, client_side_apply_is_recorded_too,
-    kubectl_applies_as_somebody_else, several_managers_have_an_entry_each,
-    one_manager_by_apply_and_by_update, who_manages_a_field_is_told_when_another_wants_it,
-    a_tree_of_fields, a_value_in_a_list_of_scalars, a_place_in_a_list_by_hand,
-    a_place_in_an_atomic_list_by_hand,
+    an_entry_says_who_how_and_when, kubectl_applies_as_somebody_else, several_managers_have_an_entry_each,
+    who_manages_a_field_is_told_when_another_wants_it, a_tree_of_fields, a_value_in_a_list_of_scalars,
+    a_place_in_a_list_by_hand, a_place_in_an_atomic_list_by_hand,
 }
 
 async fn managed_fields_instead_of_an_annotation(s: &mut Scene) {
@@ -59,17 +57,6 @@ async fn an_entry_says_who_how_and_when(s: &mut Scene) {
     }
 }
 
-async fn kubectl_applies_as_kubectl(s: &mut Scene) {
-    s.kubectl("apply --server-side -f -").reading("data: {key: value}").await;
-    s.expect_owner(".data.key", "kubectl (Apply)");
-}
-
-async fn client_side_apply_is_recorded_too(s: &mut Scene) {
-    s.kubectl("apply -f -").reading("data: {key: value}").await;
-    s.expect_managers(&["kubectl-client-side-apply (Update)"]);
-    s.expect_owner(".data.key", "kubectl-client-side-apply (Update)");
-}
-
 async fn kubectl_applies_as_somebody_else(s: &mut Scene) {
     let apply = "apply --server-side --field-manager=my-controller -f -";
     s.kubectl(apply).reading("data: {key: value}").await;
@@ -95,19 +82,6 @@ async fn several_managers_have_an_entry_each(s: &mut Scene) {
         "kube-controller-manager (Update status)",
         "kubectl-set (Update)",
     ]);
-}
-
-async fn one_manager_by_apply_and_by_update(s: &mut Scene) {
-    of_nginx(s).await;
-    s.apply_as("kubectl", &nginx("nginx")).await;
-    s.kubectl("set image deployment nginx nginx=nginx:1.15 --field-manager=kubectl").await;
-    s.expect_managers(&["kubectl (Apply)", "kubectl (Update)"]);
-    s.expect_owner(IMAGE, "kubectl (Update)");
-    // In the article they had one name, and were two managers all the same.
-    s.kubectl("apply --server-side -f -")
-        .reading(&nginx("nginx"))
-        .fails(&format!("conflict with \"kubectl\" using apps/v1: {IMAGE}"))
-        .await;
 }
 
 async fn who_manages_a_field_is_told_when_another_wants_it(s: &mut Scene) {

@@ -7,7 +7,9 @@ use baton_e2e::{
     scenario::{BuiltIn, Definition, Scene},
 };
 
-plays! { every_kind_of_the_server_is_applied_alike, who_applies_a_custom_resource_learns_nothing_new }
+plays! {
+    every_kind_of_the_server_is_applied_alike, who_applies_a_custom_resource_learns_nothing_new,
+}
 
 /// The least that each kind takes, besides a label.
 const KINDS: &[(BuiltIn, &str)] = &[

@@ -12,12 +12,10 @@ use crate::dry_run_kep::webhooks::{MUTATING, ask};
 plays! {
     people_and_systems_each_say_their_part, what_other_people_change_is_kept_or_told,
     what_an_autoscaler_sets_survives_an_apply, defaults_are_not_the_appliers,
-    what_a_mutating_webhook_adds_survives, a_schema_gains_a_field, a_schema_makes_one_value_of_many,
-    the_steps_before_do_not_matter, a_plain_request_is_enough,
-    the_change_of_an_intent_is_the_change_of_the_object, a_conflict_tells_who_and_where,
-    an_error_comes_early, kubectl_and_a_plain_request_lead_to_the_same,
-    several_objects_are_several_requests, another_name_is_another_object,
-    what_cannot_be_changed_is_refused, the_type_of_a_service_is_changed,
+    what_a_mutating_webhook_adds_survives, a_schema_gains_a_field, the_steps_before_do_not_matter,
+    a_plain_request_is_enough, the_change_of_an_intent_is_the_change_of_the_object, an_error_comes_early,
+    kubectl_and_a_plain_request_lead_to_the_same, several_objects_are_several_requests,
+    another_name_is_another_object, what_cannot_be_changed_is_refused, the_type_of_a_service_is_changed,
 }
 
 async fn people_and_systems_each_say_their_part(s: &mut Scene) {
@@ -52,7 +50,7 @@ async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Scene) {
 
 async fn defaults_are_not_the_appliers(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("team", WEB).await;
+    s.apply_as("team", WEB).creates().await;
     s.expect(".spec.replicas", "1");
     s.expect(".spec.strategy.type", "RollingUpdate");
     s.expect_no_owner(".spec.replicas");
@@ -91,23 +89,6 @@ async fn a_schema_gains_a_field(s: &mut Scene) {
     s.expect_owner(".spec.size", "alice (Apply)");
     s.apply_as("alice", "spec: {size: 1}").changes_nothing().await;
     s.apply_as("alice", "spec: {size: 1, colour: blue}").conflicts_with("bob", ".spec.colour").await;
-}
-
-async fn a_schema_makes_one_value_of_many(s: &mut Scene) {
-    let of = |kind: &str| {
-        format!(
-            "spec: {{type: object, properties: {{limits: {{type: object, x-kubernetes-map-type: {kind}, \
-             additionalProperties: {{type: integer}}}}}}}}"
-        )
-    };
-    s.define(Definition::new("KepLimits", &of("granular"))).await;
-    s.apply_as("alice", "spec: {limits: {a: 1}}").await;
-    s.apply_as("bob", "spec: {limits: {b: 2}}").await;
-    s.define(Definition::new("KepLimits", &of("atomic"))).await;
-    s.apply_as("alice", "spec: {limits: {a: 3}}").conflicts_with("bob", ".spec.limits").await;
-    s.apply_as("alice", "spec: {limits: {a: 3}}").by_force().await;
-    s.expect(".spec.limits", "{a: 3}");
-    s.expect_owner(".spec.limits", "alice (Apply)");
 }
 
 async fn the_steps_before_do_not_matter(s: &mut Scene) {
@@ -156,17 +137,6 @@ async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Scene) {
     s.merge_patch_as("someone", "data: {foreign: d}").await;
     s.apply_as("team", "data: {stays: a, changes: B, comes: e}").await;
     s.expect(".data", "{stays: a, changes: B, comes: e, foreign: d}");
-}
-
-async fn a_conflict_tells_who_and_where(s: &mut Scene) {
-    s.apply_as("alice", "data: {greeting: hello}").await;
-    let told = s.apply_as("bob", "data: {greeting: hi}").conflicts_with("alice", ".data.greeting").await;
-    let message = told.at(".message").unwrap().to_string();
-    assert!(message.contains("alice") && message.contains(".data.greeting"), "{message}");
-    s.kubectl("apply --server-side --field-manager=bob -f -")
-        .reading("data: {greeting: hi}")
-        .fails(r#"conflict with "alice": .data.greeting"#)
-        .await;
 }
 
 async fn an_error_comes_early(s: &mut Scene) {

@@ -8,12 +8,10 @@ use baton_e2e::{
 use super::WEB;
 
 plays! {
-    apply_creates_in_any_storage, an_apply_with_a_uid_creates_nothing,
-    an_apply_conflicts_with_an_update_and_can_be_forced, managed_fields_have_one_form,
+    apply_creates_in_any_storage, an_apply_with_a_uid_creates_nothing, managed_fields_have_one_form,
     managed_fields_stay_as_they_are, who_manages_nothing_has_no_entry, apply_works_with_custom_resources,
-    kubectl_applies_by_the_server, kubectl_tries_by_the_server, kubectl_takes_over_by_force,
+    kubectl_applies_by_the_server, kubectl_takes_over_by_force,
     the_same_manifests_lead_to_the_same_object,
-    what_is_overwritten_by_a_client_is_a_conflict_by_the_server,
 }
 
 async fn apply_creates_in_any_storage(s: &mut Scene) {
@@ -43,19 +41,6 @@ async fn an_apply_with_a_uid_creates_nothing(s: &mut Scene) {
         .is_refused(409, "uid mismatch")
         .await;
     s.expect_absent("");
-}
-
-async fn an_apply_conflicts_with_an_update_and_can_be_forced(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel")).await;
-    s.merge_patch_as("console", "spec: {replicas: 5}").await;
-    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel"))
-        .conflicts_with("console", ".spec.replicas")
-        .await;
-    s.expect(".spec.replicas", "5");
-    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel")).by_force().await;
-    s.expect(".spec.replicas", "3");
-    s.expect_owner(".spec.replicas", "pipeline (Apply)");
 }
 
 async fn managed_fields_have_one_form(s: &mut Scene) {
@@ -143,23 +128,6 @@ async fn kubectl_applies_by_the_server(s: &mut Scene) {
     s.expect_managers(&["kubectl (Apply)"]);
 }
 
-async fn kubectl_tries_by_the_server(s: &mut Scene) {
-    s.kubectl("apply --server-side --dry-run=server -f -")
-        .reading("data: {a: '1'}")
-        .says("serverside-applied (server dry run)")
-        .await;
-    s.expect_absent("");
-    s.kubectl("apply --server-side -f -").reading("data: {a: '1'}").await;
-    s.kubectl("apply --server-side --dry-run=server -o yaml -f -")
-        .reading("data: {a: '2'}")
-        .says("a: \"2\"")
-        .await;
-    s.expect(".data.a", "'1'");
-    s.kubectl("apply --server-side --dry-run=client -f -")
-        .fails("--dry-run=client doesn't work with --server-side")
-        .await;
-}
-
 async fn kubectl_takes_over_by_force(s: &mut Scene) {
     s.apply_as("pipeline", "data: {a: '1'}").await;
     s.kubectl("apply --server-side -f -")
@@ -196,20 +164,4 @@ async fn the_same_manifests_lead_to_the_same_object(s: &mut Scene) {
         assert!(seen[0].0.same_value(&seen[1].0), "{seen:?}");
         assert_eq!(seen[0].1, seen[1].1);
     }
-}
-
-async fn what_is_overwritten_by_a_client_is_a_conflict_by_the_server(s: &mut Scene) {
-    s.named("by-client").await;
-    s.kubectl("apply -f -").reading("data: {a: '1'}").await;
-    s.merge_patch_as("console", "data: {a: '2'}").await;
-    s.kubectl("apply -f -").reading("data: {a: '1'}").await;
-    s.expect(".data.a", "'1'");
-    s.named("by-server").await;
-    s.kubectl("apply --server-side -f -").reading("data: {a: '1'}").await;
-    s.merge_patch_as("console", "data: {a: '2'}").await;
-    s.kubectl("apply --server-side -f -")
-        .reading("data: {a: '1'}")
-        .fails("conflict with \"console\" using v1: .data.a")
-        .await;
-    s.expect(".data.a", "'2'");
 }

@@ -10,8 +10,7 @@ use crate::LAST_APPLIED;
 use super::wire;
 
 plays! {
-    kubectl_applies_by_itself_unless_told, the_experimental_flag_is_gone, the_flag_is_server_side,
-    kubectl_does_not_fall_back,
+    kubectl_applies_by_itself_unless_told, the_flag_is_server_side, kubectl_does_not_fall_back,
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,14 +19,6 @@ async fn kubectl_applies_by_itself_unless_told(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {greeting: hello}").await;
     s.expect_managers(&["kubectl-client-side-apply (Update)"]);
     assert!(s.at(LAST_APPLIED).is_some());
-}
-
-async fn the_experimental_flag_is_gone(s: &mut Scene) {
-    s.kubectl("apply --experimental-server-side -f -")
-        .reading("data: {greeting: hello}")
-        .fails("unknown flag: --experimental-server-side")
-        .await;
-    s.expect_absent("");
 }
 
 async fn the_flag_is_server_side(s: &mut Scene) {

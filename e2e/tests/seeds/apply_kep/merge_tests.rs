@@ -11,15 +11,15 @@ use baton_testbed::poll;
 use super::wire;
 
 plays! {
-    objects_are_merged_by_their_schema, objects_without_a_schema_are_merged_by_their_looks,
-    an_applied_value_turns_into_its_fields, an_update_owns_the_difference,
-    what_does_not_fit_the_schema_is_refused, all_conflicts_are_told_at_once, what_is_no_conflict,
-    apply_works_without_a_schema, apply_works_for_leaves, apply_works_for_items_of_sets,
-    numbers_and_truths_are_in_sets, apply_works_for_items_of_lists_with_keys,
-    apply_works_for_nested_schemas, apply_works_for_recursive_schemas,
-    a_recursive_type_is_followed_all_the_way, apply_works_for_several_appliers,
-    a_shared_item_goes_with_its_last_owner, a_field_that_is_elsewhere_in_another_version,
-    a_key_that_only_one_version_has, a_version_that_is_gone, a_version_that_never_was,
+    objects_are_merged_by_their_schema, an_applied_value_turns_into_its_fields,
+    an_update_owns_the_difference, what_does_not_fit_the_schema_is_refused,
+    all_conflicts_are_told_at_once, what_is_no_conflict, apply_works_without_a_schema,
+    apply_works_for_leaves, apply_works_for_items_of_sets, numbers_and_truths_are_in_sets,
+    apply_works_for_items_of_lists_with_keys, apply_works_for_nested_schemas,
+    apply_works_for_recursive_schemas, a_recursive_type_is_followed_all_the_way,
+    apply_works_for_several_appliers, a_shared_item_goes_with_its_last_owner,
+    a_field_that_is_elsewhere_in_another_version, a_key_that_only_one_version_has, a_version_that_is_gone,
+    a_version_that_never_was,
 }
 
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -63,16 +63,6 @@ async fn objects_are_merged_by_their_schema(s: &mut Scene) {
          parts: [{name: two}, {name: one, size: 1, tags: [t]}]}",
     );
     s.apply_as("bob", "spec: {names: [b]}").conflicts_with("alice", ".spec.names").await;
-}
-
-async fn objects_without_a_schema_are_merged_by_their_looks(s: &mut Scene) {
-    s.define(Definition::schemaless("KepDeduced")).await;
-    s.apply_as("alice", "spec: {map: {a: 1}, list: [{name: a}], text: x}").await;
-    s.apply_as("bob", "spec: {map: {b: {c: 2}}}").await;
-    s.expect(".spec", "{map: {a: 1, b: {c: 2}}, list: [{name: a}], text: x}");
-    s.expect_fields("alice (Apply)", &[".spec.map", ".spec.map.a", ".spec.list", ".spec.text"]);
-    s.expect_fields("bob (Apply)", &[".spec.map", ".spec.map.b", ".spec.map.b.c"]);
-    s.apply_as("bob", "spec: {list: [{name: b}]}").conflicts_with("alice", ".spec.list").await;
 }
 
 async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {

@@ -12,7 +12,7 @@ plays! {
     posted_then_changed_and_applied, applied_edited_and_applied, read_edited_and_applied,
     annotations_tweaked_then_applied, alice_applies_then_bob,
     an_intent_says_what_takes_three_directives_in_a_strategic_patch, a_defaulted_pull_policy_is_nobodys,
-    the_rest_of_a_union_is_in_the_way, a_selector_cannot_be_changed,
+    the_rest_of_a_union_is_in_the_way,
 }
 
 async fn posted_then_changed_and_applied(s: &mut Scene) {
@@ -142,13 +142,4 @@ async fn the_rest_of_a_union_is_in_the_way(s: &mut Scene) {
     s.apply_as("alice", &WEB.replace("spec: {sel", said)).await;
     s.apply_as("alice", &WEB.replace("spec: {sel", "spec: {strategy: {type: Recreate}, sel")).await;
     s.expect(".spec.strategy", "{type: Recreate}");
-}
-
-async fn a_selector_cannot_be_changed(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("alice", WEB).await;
-    s.apply_as("alice", &WEB.replace("app: web", "app: shop").replace("nginx:1", "nginx:2"))
-        .is_refused(422, "spec.selector: Invalid value")
-        .await;
-    s.expect(r#".spec.template.spec.containers[name="app"].image"#, "nginx:1");
 }

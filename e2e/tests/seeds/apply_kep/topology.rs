@@ -12,16 +12,13 @@ use serde_json::{Value, json};
 use super::{WEB, wire};
 
 plays! {
-    the_openapi_tells_how_things_merge, a_list_is_atomic_by_default,
-    a_built_in_list_without_a_word_is_atomic, an_atomic_list_has_one_owner,
-    an_atomic_list_is_replaced_whole, a_list_is_said_to_be_atomic, a_set_of_maps_is_refused,
-    a_set_holds_an_item_once, items_of_a_set_have_owners, finalizers_are_a_set,
-    a_list_with_keys_is_a_dictionary, containers_are_found_by_name, ports_have_two_keys,
-    an_item_is_owned_by_who_applied_it, no_list_relies_on_older_markers,
+    the_openapi_tells_how_things_merge, a_built_in_list_without_a_word_is_atomic,
+    an_atomic_list_has_one_owner, a_list_is_said_to_be_atomic, a_set_of_maps_is_refused,
+    a_set_holds_an_item_once, finalizers_are_a_set, a_list_with_keys_is_a_dictionary,
+    containers_are_found_by_name, ports_have_two_keys, no_list_relies_on_older_markers,
     the_keys_of_the_list_win_over_the_key_of_the_patch, items_of_a_map_are_independent,
     data_of_a_config_map_is_granular, fields_of_a_struct_are_independent, granular_is_said,
-    an_atomic_map_is_one_value, a_node_selector_is_one_value, an_atomic_struct_is_one_value,
-    a_label_selector_is_one_value,
+    a_node_selector_is_one_value, a_label_selector_is_one_value,
 }
 
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -61,13 +58,6 @@ async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
     assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
 }
 
-async fn a_list_is_atomic_by_default(s: &mut Scene) {
-    s.define(with_it("KepDefaultList", "{type: array, items: {type: string}}")).await;
-    s.apply_as("alice", "spec: {it: [a, b]}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it"]);
-    s.apply_as("bob", "spec: {it: [c]}").conflicts_with("alice", ".spec.it").await;
-}
-
 async fn a_built_in_list_without_a_word_is_atomic(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("name: app", "name: app, command: [run, fast]")).await;
@@ -86,15 +76,6 @@ async fn an_atomic_list_has_one_owner(s: &mut Scene) {
     s.apply_as("alice", "spec: {it: [a]}").await;
     s.expect_owners(".spec.it", &["alice (Apply)", "bob (Apply)"]);
     s.apply_as("alice", "spec: {it: [b, a]}").conflicts_with("bob", ".spec.it").await;
-}
-
-async fn an_atomic_list_is_replaced_whole(s: &mut Scene) {
-    s.of(builtin::ROLE).await;
-    let rule = |verb: &str| format!("rules: [{{apiGroups: [''], resources: [pods], verbs: [{verb}]}}]");
-    s.apply_as("alice", &rule("get")).await;
-    s.apply_as("bob", &rule("list")).conflicts_with("alice", ".rules").await;
-    s.apply_as("bob", &rule("list")).by_force().await;
-    s.expect(".rules", "[{apiGroups: [''], resources: [pods], verbs: [list]}]");
 }
 
 async fn a_list_is_said_to_be_atomic(s: &mut Scene) {
@@ -150,17 +131,6 @@ async fn a_set_holds_an_item_once(s: &mut Scene) {
     s.expect(".spec.it", "[a, b]");
 }
 
-async fn items_of_a_set_have_owners(s: &mut Scene) {
-    s.define(with_it("KepSet", "{type: array, x-kubernetes-list-type: set, items: {type: string}}")).await;
-    s.apply_as("alice", "spec: {it: [a, b]}").await;
-    s.apply_as("bob", "spec: {it: [c, b]}").await;
-    s.expect_fields("alice (Apply)", &[r#".spec.it[="a"]"#, r#".spec.it[="b"]"#]);
-    s.expect_fields("bob (Apply)", &[r#".spec.it[="b"]"#, r#".spec.it[="c"]"#]);
-    s.apply_as("alice", "spec: {it: []}").await;
-    s.expect_absent(r#".spec.it[="a"]"#);
-    s.expect_owner(r#".spec.it[="b"]"#, "bob (Apply)");
-}
-
 async fn finalizers_are_a_set(s: &mut Scene) {
     s.apply_as("alice", "metadata: {finalizers: [example.com/alice]}").await;
     s.apply_as("bob", "metadata: {finalizers: [example.com/bob]}").await;
@@ -201,18 +171,6 @@ async fn ports_have_two_keys(s: &mut Scene) {
     s.expect(".spec.ports[1].targetPort", "5353");
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].targetPort"#, "bob (Apply)");
-}
-
-async fn an_item_is_owned_by_who_applied_it(s: &mut Scene) {
-    s.define(with_it("KepItems", KEYED)).await;
-    s.apply_as("alice", "spec: {it: [{name: one, a: 1}]}").await;
-    s.apply_as("bob", "spec: {it: [{name: two, a: 2}]}").await;
-    let (one, two) = (r#".spec.it[name="one"]"#, r#".spec.it[name="two"]"#);
-    s.expect_owner(one, "alice (Apply)");
-    s.expect_fields("bob (Apply)", &[two, &format!("{two}.name"), &format!("{two}.a")]);
-    s.apply_as("alice", "spec: {it: []}").await;
-    s.expect_absent(one);
-    s.expect(".spec.it", "[{name: two, a: 2}]");
 }
 
 async fn no_list_relies_on_older_markers(s: &mut Scene) {
@@ -320,16 +278,6 @@ async fn granular_is_said(s: &mut Scene) {
     }
 }
 
-async fn an_atomic_map_is_one_value(s: &mut Scene) {
-    let it = "{type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: integer}}";
-    s.define(with_it("KepAtomicMap", it)).await;
-    s.apply_as("alice", "spec: {it: {a: 1}}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it"]);
-    s.apply_as("bob", "spec: {it: {a: 1, b: 2}}").conflicts_with("alice", ".spec.it").await;
-    s.apply_as("bob", "spec: {it: {b: 2}}").by_force().await;
-    s.expect(".spec.it", "{b: 2}");
-}
-
 async fn a_node_selector_is_one_value(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("containers:", "nodeSelector: {disk: ssd}, containers:")).await;
@@ -337,15 +285,6 @@ async fn a_node_selector_is_one_value(s: &mut Scene) {
     s.apply_as("bob", "spec: {template: {spec: {nodeSelector: {zone: a}}}}")
         .conflicts_with("alice", ".spec.template.spec.nodeSelector")
         .await;
-}
-
-async fn an_atomic_struct_is_one_value(s: &mut Scene) {
-    let it =
-        "{type: object, x-kubernetes-map-type: atomic, properties: {a: {type: integer}, b: {type: integer}}}";
-    s.define(with_it("KepAtomicStruct", it)).await;
-    s.apply_as("alice", "spec: {it: {a: 1}}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it"]);
-    s.apply_as("bob", "spec: {it: {b: 2}}").conflicts_with("alice", ".spec.it").await;
 }
 
 async fn a_label_selector_is_one_value(s: &mut Scene) {

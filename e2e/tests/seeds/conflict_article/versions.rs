@@ -9,7 +9,7 @@ plays! {
     late_applies_with_a_resource_version_are_refused,
     kubectl_leaves_out_a_resource_version_that_it_has_just_read,
     one_of_many_updates_with_a_resource_version_wins, an_update_says_everything,
-    after_a_conflict_it_is_read_again, a_patch_says_only_what_changes, json_patches_overwrite_each_other,
+    after_a_conflict_it_is_read_again, json_patches_overwrite_each_other,
     strategic_patches_overwrite_each_other, one_of_many_locked_patches_wins,
 }
 
@@ -96,17 +96,6 @@ async fn after_a_conflict_it_is_read_again(s: &mut Scene) {
     s.update_as("admin", "metadata: {labels: {label: edited}}").await;
     s.expect(".metadata.labels.label", "edited");
     s.expect(".metadata.annotations.by", "other");
-}
-
-async fn a_patch_says_only_what_changes(s: &mut Scene) {
-    of_a_namespace(s).await;
-    s.create_as("admin", "metadata: {labels: {label1: '1', label2: '2', label3: '3'}}").await;
-    s.strategic_patch_as("alice", "metadata: {labels: {label2: two}}").await;
-    s.json_patch_as("bob", "[{op: replace, path: /metadata/labels/label3, value: three}]").await;
-    s.expect_owner(".metadata.labels.label1", "admin (Update)");
-    s.expect(".metadata.labels.label1", "'1'");
-    s.expect(".metadata.labels.label2", "two");
-    s.expect(".metadata.labels.label3", "three");
 }
 
 async fn json_patches_overwrite_each_other(s: &mut Scene) {

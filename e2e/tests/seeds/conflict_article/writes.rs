@@ -11,7 +11,7 @@ plays! {
     what_is_invalid_or_not_allowed_is_not_stored, a_control_loop_reports_beside_what_is_wanted,
     writes_to_different_objects_never_meet, one_of_many_creations_wins, a_name_is_taken_once,
     the_last_of_many_client_side_applies_wins, a_client_side_apply_overwrites_the_one_before,
-    two_differences_from_one_object_mix, two_clients_can_fight_for_ever,
+    two_differences_from_one_object_mix, two_clients_can_overwrite_each_other_without_end,
 }
 
 async fn what_is_invalid_or_not_allowed_is_not_stored(s: &mut Scene) {
@@ -106,7 +106,7 @@ async fn two_differences_from_one_object_mix(s: &mut Scene) {
     s.expect(".metadata.labels.label2", "'2'");
 }
 
-async fn two_clients_can_fight_for_ever(s: &mut Scene) {
+async fn two_clients_can_overwrite_each_other_without_end(s: &mut Scene) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     for _round in 0..3 {

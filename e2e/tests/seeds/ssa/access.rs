@@ -9,15 +9,7 @@ use baton_e2e::{
 };
 
 plays! {
-    part_of_an_object_is_patched, patch_is_needed_to_apply, create_is_needed_to_create,
-}
-
-async fn part_of_an_object_is_patched(s: &mut Scene) {
-    let body =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\ndata:\n  key: value\n  other: value\n";
-    s.apply_as("kubectl", "data: {key: value, other: value}").spelled(body).creates().await;
-    s.apply_as("kubectl", "data: {key: value}").await;
-    s.expect(".data", "{key: value}");
+    patch_is_needed_to_apply, create_is_needed_to_create,
 }
 
 /// Lets the user `jane` do this to every `ConfigMap` of the namespace.

@@ -9,9 +9,8 @@ use baton_e2e::{
 };
 
 plays! {
-    client_side_keeps_an_annotation, a_stale_value_is_a_conflict, every_way_out_leaves_a_subset,
-    client_side_overwrites_in_silence, the_api_version_may_change,
-    what_another_version_calls_otherwise_stays_behind,
+    client_side_keeps_an_annotation, every_way_out_leaves_a_subset, client_side_overwrites_in_silence,
+    the_api_version_may_change, what_another_version_calls_otherwise_stays_behind,
 }
 
 async fn client_side_keeps_an_annotation(s: &mut Scene) {
@@ -22,12 +21,6 @@ async fn client_side_keeps_an_annotation(s: &mut Scene) {
     s.apply_as("applier", "data: {key: one}").await;
     s.expect_absent(".metadata.annotations");
     s.expect_owner(".data.key", "applier (Apply)");
-}
-
-async fn a_stale_value_is_a_conflict(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: one}").await;
-    s.update_as("editor", "data: {key: two}").await;
-    s.apply_as("kubectl", "data: {key: one}").conflicts_with("editor", ".data.key").await;
 }
 
 async fn every_way_out_leaves_a_subset(s: &mut Scene) {

@@ -3,8 +3,7 @@
 use baton_e2e::{plays, scenario::Scene};
 
 plays! {
-    a_conflict_names_manager_and_field, a_new_or_equal_value_is_no_conflict,
-    overwrite_and_be_the_only_manager, kubectl_forces_conflicts, give_up_the_claim,
+    a_conflict_names_manager_and_field, overwrite_and_be_the_only_manager, give_up_the_claim,
     become_a_shared_manager,
 }
 
@@ -20,12 +19,6 @@ async fn a_conflict_names_manager_and_field(s: &mut Scene) {
     s.expect(".data.key", "new value");
 }
 
-async fn a_new_or_equal_value_is_no_conflict(s: &mut Scene) {
-    s.apply_as("alice", "data: {key: value}").await;
-    s.apply_as("bob", "data: {key: value, other: value}").await;
-    s.expect_owner(".data.other", "bob (Apply)");
-}
-
 async fn overwrite_and_be_the_only_manager(s: &mut Scene) {
     s.apply_as("alice", "data: {key: one}").await;
     s.apply_as("bob", "data: {key: one}").await;
@@ -33,16 +26,6 @@ async fn overwrite_and_be_the_only_manager(s: &mut Scene) {
     s.expect(".data.key", "two");
     s.expect_owner(".data.key", "carol (Apply)");
     s.expect_managers(&["carol (Apply)"]);
-}
-
-async fn kubectl_forces_conflicts(s: &mut Scene) {
-    s.apply_as("alice", "data: {key: one}").await;
-    s.kubectl("apply --server-side -f -")
-        .reading("data: {key: two}")
-        .fails(r#"conflict with "alice": .data.key"#)
-        .await;
-    s.kubectl("apply --server-side --force-conflicts -f -").reading("data: {key: two}").await;
-    s.expect_owner(".data.key", "kubectl (Apply)");
 }
 
 async fn give_up_the_claim(s: &mut Scene) {

@@ -54,4 +54,5 @@ async fn a_controller_forces(s: &mut Scene) {
     s.apply_as("controller", "data: {key: wanted}").conflicts_with("kubectl-edit", ".data.key").await;
     s.apply_as("controller", "data: {key: wanted}").by_force().await;
     s.expect_owner(".data.key", "controller (Apply)");
+    s.apply_as("controller", "data: {key: wanted}").by_force().changes_nothing().await;
 }

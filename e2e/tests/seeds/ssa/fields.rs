@@ -2,17 +2,17 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Scene, builtin::DEPLOYMENT, nobody},
+    scenario::{Scene, builtin::DEPLOYMENT},
 };
 
 use super::NGINX;
 
 plays! {
-    two_appliers_share_an_object, an_intent_creates_with_defaults, every_way_to_write_is_recorded,
-    another_value_is_a_conflict, who_changes_a_value_owns_it, what_is_removed_is_nobodys,
-    an_update_with_the_same_value_gains_nothing, a_dropped_field_goes_or_gets_its_default,
-    a_dropped_field_stays_while_somebody_owns_it, dropped_items_of_lists_and_maps_go,
-    an_apply_needs_a_manager, the_same_value_is_shared, a_sharer_gives_up, no_annotation_is_needed,
+    two_appliers_share_an_object, every_way_to_write_is_recorded, another_value_is_a_conflict,
+    who_changes_a_value_owns_it, what_is_removed_is_nobodys, an_update_with_the_same_value_gains_nothing,
+    a_dropped_field_goes_or_gets_its_default, a_dropped_field_stays_while_somebody_owns_it,
+    dropped_items_of_lists_and_maps_go, the_same_value_is_shared, a_sharer_gives_up,
+    no_annotation_is_needed,
 }
 
 async fn two_appliers_share_an_object(s: &mut Scene) {
@@ -21,14 +21,6 @@ async fn two_appliers_share_an_object(s: &mut Scene) {
     s.expect(".data", "{color: red, size: large}");
     s.expect_fields("team-a (Apply)", &[".data.color"]);
     s.expect_fields("team-b (Apply)", &[".data.size"]);
-}
-
-async fn an_intent_creates_with_defaults(s: &mut Scene) {
-    s.of(DEPLOYMENT).await;
-    s.apply_as("kubectl", NGINX).creates().await;
-    s.expect(".spec.strategy.type", "RollingUpdate");
-    s.expect_no_owner(".spec.strategy.type");
-    s.expect_owner(".spec.replicas", "kubectl (Apply)");
 }
 
 async fn every_way_to_write_is_recorded(s: &mut Scene) {
@@ -118,13 +110,6 @@ async fn dropped_items_of_lists_and_maps_go(s: &mut Scene) {
     s.apply_as("finalizer", "metadata: {finalizers: [example.com/kept, example.com/own]}").await;
     s.apply_as("finalizer", "metadata: {finalizers: [example.com/kept]}").await;
     s.expect(".metadata.finalizers", "[example.com/kept]");
-}
-
-async fn an_apply_needs_a_manager(s: &mut Scene) {
-    s.apply_as(nobody(), "data: {key: one}")
-        .is_refused(422, "fieldManager: Required value: is required for apply patch")
-        .await;
-    s.expect_absent("");
 }
 
 async fn the_same_value_is_shared(s: &mut Scene) {

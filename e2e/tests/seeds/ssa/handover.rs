@@ -12,7 +12,7 @@ use super::{NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS};
 
 plays! {
     done_wrong_replicas_fall_to_one, the_basic_handover, the_advanced_handover,
-    a_conflict_says_that_it_is_done, a_field_is_passed_on_by_sharing,
+    a_conflict_says_that_it_is_done,
 }
 
 const OF_THE_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
@@ -90,13 +90,4 @@ async fn a_conflict_says_that_it_is_done(s: &mut Scene) {
         .await;
     s.apply_as("kubectl", NGINX_WITHOUT_REPLICAS).await;
     s.expect(".spec.replicas", "5");
-}
-
-async fn a_field_is_passed_on_by_sharing(s: &mut Scene) {
-    s.apply_as("old", "data: {key: value, own: '1'}").await;
-    s.apply_as("new", "data: {key: value}").await;
-    s.expect_owners(".data.key", &["new (Apply)", "old (Apply)"]);
-    s.apply_as("old", "data: {own: '1'}").await;
-    s.expect(".data.key", "value");
-    s.expect_owner(".data.key", "new (Apply)");
 }

@@ -20,7 +20,7 @@ async fn a_manager_is_named_by_a_parameter(s: &mut Scene) {
 
 async fn an_apply_is_never_inferred(s: &mut Scene) {
     s.apply_as(user_agent("deployer/1.0"), "data: {key: '1'}")
-        .is_refused(422, "fieldManager: Required value")
+        .is_refused(422, "fieldManager: Required value: is required for apply patch")
         .await;
     s.apply_as(nobody(), "data: {key: '1'}").is_refused(422, "fieldManager: Required value").await;
 }

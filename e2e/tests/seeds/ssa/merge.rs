@@ -11,7 +11,7 @@ use baton_e2e::{
 use super::NGINX;
 
 plays! {
-    several_actors_update_one_object, the_intent_wins, what_is_missing_goes_unless_it_is_managed,
+    several_actors_update_one_object, what_is_missing_goes_unless_it_is_managed,
     an_atomic_list_has_one_manager, items_of_a_set_have_managers, items_of_a_map_list_have_managers,
     several_keys_identify_an_item, markers_that_make_no_sense_are_refused, several_keys_of_a_service,
     maps_are_granular_or_atomic, structs_are_granular_or_atomic, the_selector_of_a_deployment_is_atomic,
@@ -28,12 +28,6 @@ async fn several_actors_update_one_object(s: &mut Scene) {
     s.expect(".spec.replicas", "7");
     s.expect(r#".spec.template.spec.containers[name="nginx"].image"#, "nginx:1.15");
     s.expect(r#".spec.template.spec.containers[name="proxy"].image"#, "envoy");
-}
-
-async fn the_intent_wins(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {both: old, live: kept}").await;
-    s.apply_as("kubectl", "data: {both: new, live: kept, more: '1'}").await;
-    s.expect(".data", "{both: new, live: kept, more: '1'}");
 }
 
 async fn what_is_missing_goes_unless_it_is_managed(s: &mut Scene) {
@@ -70,6 +64,7 @@ async fn items_of_a_set_have_managers(s: &mut Scene) {
     s.expect_owners(r#".spec.hosts[="b"]"#, &["alice (Apply)", "bob (Apply)"]);
     s.apply_as("alice", "spec: {hosts: []}").await;
     s.expect(".spec.hosts", "[b, c]");
+    s.expect_owner(r#".spec.hosts[="b"]"#, "bob (Apply)");
     s.apply_as("alice", "spec: {hosts: [d, d]}").is_refused(500, "duplicate entries").await;
 }
 
@@ -154,6 +149,7 @@ async fn several_keys_of_a_service(s: &mut Scene) {
     s.apply_as("bob", "spec: {ports: [{name: tcp, port: 53, protocol: TCP}]}").await;
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
     s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
+    s.expect(".spec.ports[1].name", "tcp");
 }
 
 async fn maps_are_granular_or_atomic(s: &mut Scene) {
@@ -170,7 +166,7 @@ async fn maps_are_granular_or_atomic(s: &mut Scene) {
     s.apply_as("bob", "spec: {granular: {b: '1'}}").await;
     s.expect(".spec.granular", "{a: '1', b: '1'}");
     s.expect_fields("alice (Apply)", &[".spec.granular.a", ".spec.atomic"]);
-    s.apply_as("bob", "spec: {atomic: {b: '1'}}").conflicts_with("alice", ".spec.atomic").await;
+    s.apply_as("bob", "spec: {atomic: {a: '1', b: '1'}}").conflicts_with("alice", ".spec.atomic").await;
     s.apply_as("bob", "spec: {atomic: {b: '1'}}").by_force().await;
     s.expect(".spec.atomic", "{b: '1'}");
 }

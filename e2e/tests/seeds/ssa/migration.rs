@@ -10,7 +10,7 @@ use crate::LAST_APPLIED;
 use super::{NGINX, NGINX_WITHOUT_REPLICAS};
 
 plays! {
-    an_upgrade_without_conflict, the_annotation_tells_what_was_managed, the_annotation_stays_up_to_date,
+    an_upgrade_without_conflict, the_annotation_tells_what_was_managed,
     a_field_that_client_side_apply_did_not_know, an_upgrade_under_another_name, a_downgrade,
     a_downgrade_from_another_name,
 }
@@ -46,12 +46,6 @@ async fn the_annotation_tells_what_was_managed(s: &mut Scene) {
     )
     .await;
     s.apply_as("kubectl", "data: {key: two}").conflicts_with("kubectl-client-side-apply", ".data.key").await;
-}
-
-async fn the_annotation_stays_up_to_date(s: &mut Scene) {
-    s.kubectl("apply -f -").reading("data: {key: one}").await;
-    s.kubectl("apply --server-side -f -").reading("data: {key: two}").await;
-    assert!(last_applied(s).contains(r#""key":"two""#), "{}", last_applied(s));
 }
 
 async fn a_field_that_client_side_apply_did_not_know(s: &mut Scene) {
