@@ -104,7 +104,7 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             Budgets { edits: 3, scalings: 3, losses: 1, crashes: 2, late: 2, ..NONE },
         ),
         of(
-            "lost requests and answers",
+            "lost requests and responses",
             there_and_back(),
             &[THREE, Spec::Own],
             Budgets { edits: 1, scalings: 1, losses: 2, late: 1, ..NONE },

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! A [`Scene`] has a namespace of its own and a subject, a ConfigMap unless another is chosen by [`Scene::of`]. Bodies are
-//! YAML without what says which object is meant. A [`Step`] is sent when it is awaited, and panics, with live object, request,
+//! YAML without what says which object is meant. A [`ScenarioStep`] is sent when it is awaited, and panics, with live object, request,
 //! prediction and answer side by side, when
 //!
 //! - the server answers something else than the step expects: success, unless it says otherwise,
@@ -37,7 +37,6 @@
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
 //! it. `docs/seeds.md` says which sentence of which document a scenario shows.
 
-mod answered;
 mod baton;
 mod body;
 mod definition;
@@ -53,6 +52,7 @@ mod play;
 mod race;
 mod record;
 mod rehearsal;
+mod response;
 mod scene;
 mod show;
 mod stage;
@@ -62,16 +62,16 @@ mod verbs;
 pub mod docs;
 
 pub use self::{
-    answered::Answered,
     definition::Definition,
     kinds::{BuiltIn, Kind, builtin},
-    kubectl::Kubectl,
+    kubectl::KubectlStep,
     manager::{Manager, nobody, user_agent},
     play::{Play, Playing},
     race::{Race, Rival},
     record::{Counts, Recorded},
-    rehearsal::Rehearsal,
+    rehearsal::RehearsedStep,
+    response::StepResponse,
     scene::Scene,
     stage::Stage,
-    step::Step,
+    step::ScenarioStep,
 };

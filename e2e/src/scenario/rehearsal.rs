@@ -3,17 +3,17 @@
 use baton_testbed::Json;
 
 use super::{
-    Answered, Scene, Step,
+    ScenarioStep, Scene, StepResponse,
     show::{self, Failure},
 };
 
 /// What was answered to a write that was tried before it was made.
 #[derive(Clone, Debug)]
-pub struct Rehearsal {
+pub struct RehearsedStep {
     /// The answer to the dry run.
-    pub dry_run: Answered,
+    pub dry_run: StepResponse,
     /// The answer to the same write for real.
-    pub real: Answered,
+    pub real: StepResponse,
 }
 
 impl Scene {
@@ -23,7 +23,10 @@ impl Scene {
     ///
     /// # Panics
     /// When the answers differ in anything else, or when one of them isn't what the step expects.
-    pub async fn rehearse(&mut self, step: impl for<'s> Fn(&'s mut Self) -> Step<'s>) -> Rehearsal {
+    pub async fn rehearse(
+        &mut self,
+        step: impl for<'s> Fn(&'s mut Self) -> ScenarioStep<'s>,
+    ) -> RehearsedStep {
         let dry_run = step(self).dry_run().await;
         let real = step(self).await;
         let bodies = [&dry_run, &real].map(|answered| comparable(&answered.body, answered.code == 201));
@@ -53,7 +56,7 @@ impl Scene {
             };
             panic!("{}", show::failure(&failure));
         }
-        Rehearsal { dry_run, real }
+        RehearsedStep { dry_run, real }
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use baton_merge_driver::Session;
 use baton_testbed::{
     ControlPlane, Error, Json, PATIENCE, definition, lock,
-    prediction::{Done, Resource, Schema, Verdict},
+    prediction::{Accuracy, Done, Resource, Schema},
     raw::{Request, openapi_document},
     wait_for, workspace,
 };
@@ -89,14 +89,14 @@ impl Stage {
     }
 
     /// What the merge core predicts of a write, where that can be asked, and what becomes of the prediction.
-    pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Verdict)> {
+    pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Accuracy)> {
         let judged = done.and_then(Done::asked).map(|asked| {
             let mut core = lock(&self.core);
             let prediction = core.answer(&asked.question.to_string()).parse().unwrap_or(Json::Null);
-            let verdict = asked.judge(&prediction);
-            (prediction, verdict)
+            let accuracy = asked.judge(&prediction);
+            (prediction, accuracy)
         });
-        self.tally.add(judged.as_ref().map(|(_, verdict)| verdict));
+        self.tally.add(judged.as_ref().map(|(_, accuracy)| accuracy));
         judged
     }
 

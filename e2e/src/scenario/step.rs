@@ -4,24 +4,24 @@ use std::{collections::BTreeSet, future::IntoFuture, pin::Pin};
 
 use baton_testbed::{
     Json,
-    prediction::{Done, Method, Resource, Verdict, Write, response},
+    prediction::{Accuracy, Done, Method, Resource, Write, response},
     query,
     raw::{Answer, Reply, Request},
 };
 use jiff::Timestamp;
 
 use super::{
-    answered::{Answered, Expected},
     body,
     manager::Manager,
     record::Recorded,
+    response::{Expected, StepResponse},
     scene::Scene,
     show::{self, Failure},
 };
 
 /// A write that hasn't been sent yet. Awaiting it sends it.
 #[must_use = "a step does nothing until it is awaited"]
-pub struct Step<'s> {
+pub struct ScenarioStep<'s> {
     pub(super) scene: &'s mut Scene,
     pub(super) resource: Resource,
     pub(super) name: String,
@@ -51,7 +51,7 @@ pub(super) enum KindOfWrite {
     Delete,
 }
 
-impl<'s> Step<'s> {
+impl<'s> ScenarioStep<'s> {
     pub(super) fn new(scene: &'s mut Scene, write: KindOfWrite, manager: Manager, body: Json) -> Self {
         let (resource, name) = scene.subject();
         Self {
@@ -211,7 +211,7 @@ impl<'s> Step<'s> {
         Request { method, uri: format!("{path}?{}", parameters.join("&")), headers, body }
     }
 
-    async fn send(self) -> Answered {
+    async fn send(self) -> StepResponse {
         let sentence = self.sentence();
         let before = self.scene.read(&self.resource, &self.name).await;
         let write = self.write(before.as_ref());
@@ -221,7 +221,7 @@ impl<'s> Step<'s> {
             Ok(reply) => reply,
             Err(error) => panic!("{sentence}: {}", error.report()),
         };
-        let answered = Answered {
+        let answered = StepResponse {
             code: reply.code,
             body: reply.text.parse().unwrap_or_else(|_| reply.text.as_str().into()),
             warnings: reply.warnings.clone(),
@@ -281,7 +281,7 @@ impl<'s> Step<'s> {
     }
 
     /// The name of the object that came of it, where the server has chosen it.
-    fn name_of_outcome(&self, answered: &Answered) -> String {
+    fn name_of_outcome(&self, answered: &StepResponse) -> String {
         let generated = self.body.at(&["metadata", "generateName"]).is_some();
         let name = answered.body.at(&["metadata", "name"]).and_then(Json::as_str).filter(|_| generated);
         name.unwrap_or(&self.name).to_owned()
@@ -291,10 +291,10 @@ impl<'s> Step<'s> {
     fn problems(
         &self,
         reply: &Reply,
-        answered: &Answered,
+        answered: &StepResponse,
         before: Option<&Json>,
         after: Option<&Json>,
-        predicted: Option<&(Json, Verdict)>,
+        predicted: Option<&(Json, Accuracy)>,
     ) -> Vec<String> {
         let mut problems = Vec::new();
         problems.extend(self.expected.unmet(answered, before, after));
@@ -311,7 +311,7 @@ impl<'s> Step<'s> {
                 if is_done { "a dry run" } else { "refused" }
             ));
         }
-        if let Some((_, Verdict::Mismatch(difference))) = predicted {
+        if let Some((_, Accuracy::Mismatch(difference))) = predicted {
             problems.push(format!("predicted wrongly: {difference}"));
         }
         problems
@@ -340,7 +340,7 @@ fn without(object: &Json, members: &[Vec<String>]) -> Json {
 }
 
 /// What a reader of a failure wants to see of the answer: the object as it is now, or the refusal.
-fn outcome_shown(result: &Answer, answered: &Answered, after: Option<&Json>) -> Json {
+fn outcome_shown(result: &Answer, answered: &StepResponse, after: Option<&Json>) -> Json {
     match (result, after) {
         (Err(status), _) => response::refused(status),
         (Ok(_), Some(after)) => after.clone(),
@@ -348,9 +348,9 @@ fn outcome_shown(result: &Answer, answered: &Answered, after: Option<&Json>) -> 
     }
 }
 
-impl<'s> IntoFuture for Step<'s> {
-    type Output = Answered;
-    type IntoFuture = Pin<Box<dyn Future<Output = Answered> + 's>>;
+impl<'s> IntoFuture for ScenarioStep<'s> {
+    type Output = StepResponse;
+    type IntoFuture = Pin<Box<dyn Future<Output = StepResponse> + 's>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())

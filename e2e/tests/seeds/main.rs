@@ -8,6 +8,7 @@ mod alpha_article;
 mod apply_kep;
 mod conflict_article;
 mod dry_run_kep;
+mod kinds;
 mod map;
 mod ssa;
 

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Answered, Scene},
+    scenario::{Scene, StepResponse},
 };
 use baton_testbed::Json;
 use jiff::{SignedDuration, Timestamp};
@@ -17,12 +17,12 @@ plays! {
 const GENERATE: &str = "{metadata: {generateName: web-}, data: {key: a}}";
 const HELD: &str = "{metadata: {finalizers: [example.com/hold]}, data: {key: a}}";
 
-fn text(answer: &Answered, path: &str) -> String {
+fn text(answer: &StepResponse, path: &str) -> String {
     answer.at(path).and_then(Json::as_str).unwrap_or_default().to_owned()
 }
 
 #[track_caller]
-fn expect_now(answer: &Answered, path: &str) {
+fn expect_now(answer: &StepResponse, path: &str) {
     let time: Timestamp = text(answer, path).parse().unwrap();
     let age = Timestamp::now().duration_since(time).abs();
     assert!(age < SignedDuration::from_secs(30), "{path} is {time}");

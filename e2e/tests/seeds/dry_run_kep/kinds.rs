@@ -1,9 +1,6 @@
 //! Dry runs of every kind that the API server stores.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use baton_e2e::{
     plays,
@@ -13,18 +10,14 @@ use baton_e2e::{
     },
 };
 use baton_testbed::poll;
-use k8s_openapi::{
-    ByteString,
-    api::core::v1::{Pod, ServiceAccount},
-};
+use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, ResourceExt as _,
-    api::{
-        ApiResource, DeleteParams, DynamicObject, EvictParams, ListParams, Patch, PatchParams, PostParams,
-    },
-    discovery::{Discovery, Scope, verbs},
+    api::{DeleteParams, DynamicObject, EvictParams, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
+
+use crate::kinds::everything;
 
 plays! {
     every_kind_is_created_for_trial, every_kind_in_a_namespace_is_changed_for_trial,
@@ -35,74 +28,8 @@ plays! {
 /// Longer than a controller takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A resource that can be created and listed, and the object of it that is tried.
-struct Tried {
-    resource: ApiResource,
-    namespaced: bool,
-    object: DynamicObject,
-}
-
-impl Tried {
-    fn api(&self, s: &Scene) -> Api<DynamicObject> {
-        let client = s.stage().client().clone();
-        if self.namespaced {
-            Api::namespaced_with(client, s.namespace(), &self.resource)
-        } else {
-            Api::all_with(client, &self.resource)
-        }
-    }
-
-    fn name(&self) -> &str {
-        self.object.metadata.name.as_deref().unwrap_or_default()
-    }
-
-    fn told(&self) -> String {
-        format!("{} {}", self.resource.api_version, self.resource.kind)
-    }
-}
-
 fn done<T>(answer: kube::Result<T>, what: &str) -> T {
     answer.unwrap_or_else(|error| panic!("{what}: {error}"))
-}
-
-/// All that the server stores, but for what scenarios define.
-async fn everything(s: &Scene) -> Vec<Tried> {
-    // Without it there are no Pods.
-    let accounts: Api<ServiceAccount> = Api::namespaced(s.stage().client().clone(), s.namespace());
-    poll(PATIENCE, async || accounts.get("default").await).await.unwrap();
-    let request = rcgen::CertificateParams::default().serialize_request(&rcgen::KeyPair::generate().unwrap());
-    let request = ByteString(request.unwrap().pem().unwrap().into_bytes());
-    let bodies = include_str!("kinds.yaml")
-        .replace("$NAMESPACE", s.namespace())
-        .replace("$REQUEST", json!(request).as_str().unwrap());
-    let mut bodies: BTreeMap<String, Value> = serde_norway::from_str(&bodies).unwrap();
-    let discovery = Discovery::new(s.stage().client().clone()).exclude(&["example.com"]).run().await.unwrap();
-    let mut tried = Vec::new();
-    let mut known = BTreeSet::new();
-    for group in discovery.groups() {
-        for (resource, capabilities) in
-            group.versions().flat_map(|version| group.versioned_resources(version))
-        {
-            if ![verbs::CREATE, verbs::LIST].iter().all(|verb| capabilities.supports_operation(verb)) {
-                continue;
-            }
-            let key = [&resource.group, &resource.plural].map(String::as_str).join("/");
-            let key = key.trim_start_matches('/').to_owned();
-            let mut object = bodies.get(&key).unwrap_or_else(|| panic!("kinds.yaml has no {key}")).clone();
-            object["apiVersion"] = json!(resource.api_version);
-            object["kind"] = json!(resource.kind);
-            if object["metadata"].is_null() {
-                // What isn't in a namespace mustn't meet what other scenarios make.
-                object["metadata"] = json!({"name": format!("{}-tried", s.namespace())});
-            }
-            known.insert(key);
-            let namespaced = capabilities.scope == Scope::Namespaced;
-            tried.push(Tried { resource, namespaced, object: serde_json::from_value(object).unwrap() });
-        }
-    }
-    bodies.retain(|key, _| !known.contains(key));
-    assert!(bodies.is_empty(), "the server doesn't have {:?}", bodies.keys());
-    tried
 }
 
 async fn every_kind_is_created_for_trial(s: &mut Scene) {
@@ -110,7 +37,7 @@ async fn every_kind_is_created_for_trial(s: &mut Scene) {
     let everything = everything(s).await;
     assert!(everything.len() > 50, "there are more kinds than {}", everything.len());
     for tried in everything {
-        let (api, what) = (tried.api(s), tried.told());
+        let (api, what) = (tried.api(s), tried.text());
         let told = done(api.create(&options, &tried.object).await, &what);
         assert_eq!(
             (told.metadata.name.as_deref(), &told.metadata.resource_version),
@@ -126,7 +53,7 @@ async fn every_kind_in_a_namespace_is_changed_for_trial(s: &mut Scene) {
     assert!(tried.len() > 25, "there are more kinds in namespaces than {}", tried.len());
     let trial = PostParams { dry_run: true, ..PostParams::default() };
     for tried in tried {
-        let (api, what) = (tried.api(s), tried.told());
+        let (api, what) = (tried.api(s), tried.text());
         // The other versions of a kind find what is there already.
         if api.get_opt(tried.name()).await.unwrap().is_none() {
             done(api.create(&PostParams::default(), &tried.object).await, &what);

@@ -3,7 +3,7 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Answered, Rehearsal, Scene,
+        RehearsedStep, Scene, StepResponse,
         builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
     },
 };
@@ -57,7 +57,7 @@ async fn every_kind_of_patch_is_merged(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.create_as("me", super::DEPLOYMENT).await;
     let containers = "spec: {template: {spec: {containers: [{name: sidecar, image: httpd}]}}}";
-    let names = |answer: &Answered| {
+    let names = |answer: &StepResponse| {
         let items = answer.at(".spec.template.spec.containers").unwrap().items();
         items.iter().map(|item| item.get("name").unwrap().to_string()).collect::<Vec<_>>().join(" ")
     };
@@ -70,7 +70,7 @@ async fn every_kind_of_patch_is_merged(s: &mut Scene) {
 }
 
 async fn what_is_tried_is_answered_with_the_usual_code(s: &mut Scene) {
-    let code = |answers: Rehearsal| [answers.dry_run.code, answers.real.code];
+    let code = |answers: RehearsedStep| [answers.dry_run.code, answers.real.code];
     assert_eq!(code(s.rehearse(|s| s.create_as("me", "data: {key: a}")).await), [201; 2]);
     assert_eq!(code(s.rehearse(|s| s.update_as("me", "data: {key: b}")).await), [200; 2]);
     assert_eq!(code(s.rehearse(|s| s.merge_patch_as("me", "data: {key: c}")).await), [200; 2]);

@@ -21,7 +21,7 @@ pub(super) enum Expected {
 
 /// What the server answered to a step.
 #[derive(Clone, Debug)]
-pub struct Answered {
+pub struct StepResponse {
     /// The HTTP status code.
     pub code: u16,
     /// The object, or the `Status` that tells the refusal.
@@ -30,7 +30,7 @@ pub struct Answered {
     pub warnings: Vec<String>,
 }
 
-impl Answered {
+impl StepResponse {
     /// The value at a path of the answer, spelled as in conflicts.
     pub fn at(&self, path: &str) -> Option<&Json> {
         path::at(&self.body, path)
@@ -69,11 +69,11 @@ impl Expected {
     /// What the answer isn't.
     pub(super) fn unmet(
         &self,
-        answered: &Answered,
+        answered: &StepResponse,
         before: Option<&Json>,
         after: Option<&Json>,
     ) -> Option<String> {
-        let Answered { code, body, .. } = answered;
+        let StepResponse { code, body, .. } = answered;
         let message = body.get("message").and_then(Json::as_str).unwrap_or_default();
         let told = if *code < 300 { code.to_string() } else { format!("{code}: {message}") };
         let is_done = (200..300).contains(code);
