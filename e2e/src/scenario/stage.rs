@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    io::Write as _,
     sync::{
         Mutex,
         atomic::{AtomicU32, Ordering},
@@ -18,7 +17,6 @@ use baton_testbed::{
     wait_for, workspace,
 };
 use kube::Client;
-use tempfile::NamedTempFile;
 
 use super::{Definition, kinds::BuiltIn, record::Tally};
 
@@ -30,7 +28,7 @@ const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-con
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 
 /// What is written into the audit log.
-const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
+const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/audit-policy.yaml");
 
 /// A control plane for scenarios.
 pub struct Stage {
@@ -49,10 +47,9 @@ impl Stage {
     /// # Errors
     /// When the control plane can't be started.
     pub async fn start() -> Result<Self, Error> {
-        let policy = temporary(AUDIT_POLICY)?;
         let control_plane = ControlPlane::options()
             .controller_manager_arg(CONTROLLERS)
-            .api_server_arg(format!("--audit-policy-file={}", policy.path().display()))
+            .api_server_arg(format!("--audit-policy-file={AUDIT_POLICY}"))
             .start()
             .await?;
         let client = control_plane.admin().await?;
@@ -172,12 +169,4 @@ impl Stage {
         .await?;
         Ok(object)
     }
-}
-
-/// A file with this text, as long as it is held.
-fn temporary(text: &str) -> Result<NamedTempFile, Error> {
-    let failed = || Error::file("write a file in", std::env::temp_dir());
-    let mut file = NamedTempFile::new().map_err(failed())?;
-    file.write_all(text.as_bytes()).map_err(failed())?;
-    Ok(file)
 }

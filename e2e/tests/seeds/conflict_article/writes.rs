@@ -9,7 +9,7 @@ use super::{CROWD, of_a_namespace, own_label, same_label};
 
 plays! {
     what_is_invalid_or_not_allowed_is_not_stored, a_control_loop_reports_beside_what_is_wanted,
-    writes_to_different_objects_never_meet, one_of_many_creations_wins, a_name_is_taken_once,
+    writes_to_different_objects_never_meet, one_of_many_creations_wins,
     the_last_of_many_client_side_applies_wins, a_client_side_apply_overwrites_the_one_before,
     two_differences_from_one_object_mix, two_clients_can_overwrite_each_other_without_end,
 }
@@ -62,14 +62,6 @@ async fn one_of_many_creations_wins(s: &mut Scene) {
         if i == winner { s.expect(&label, &format!("'{i}'")) } else { s.expect_absent(&label) }
     }
     s.expect_managers(&["kubectl-create (Update)"]);
-}
-
-async fn a_name_is_taken_once(s: &mut Scene) {
-    of_a_namespace(s).await;
-    s.create_as("first", "metadata: {labels: {label1: '1'}}").creates().await;
-    s.create_as("second", "metadata: {labels: {label2: '2'}}").is_refused(409, "already exists").await;
-    s.expect_owner(".metadata.labels.label1", "first (Update)");
-    s.expect_absent(".metadata.labels.label2");
 }
 
 async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {

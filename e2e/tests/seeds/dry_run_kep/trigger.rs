@@ -9,20 +9,9 @@ use baton_e2e::{
 };
 
 plays! {
-    every_modifying_verb_can_be_tried, a_delete_with_a_body_takes_its_options_from_there,
-    admission_looks_at_what_is_tried, what_is_tried_is_defaulted_and_changed,
-    every_kind_of_patch_is_merged, what_is_tried_is_answered_with_the_usual_code,
-    without_the_parameter_requests_modify, an_empty_value_is_refused, no_other_value_is_supported,
-}
-
-async fn every_modifying_verb_can_be_tried(s: &mut Scene) {
-    s.create_as("me", "data: {key: a}").dry_run().await.expect(".data.key", "a");
-    s.expect_absent("");
-    s.create_as("me", "data: {key: a}").await;
-    s.update_as("me", "data: {key: b}").dry_run().await.expect(".data.key", "b");
-    s.merge_patch_as("me", "data: {key: c}").dry_run().await.expect(".data.key", "c");
-    s.delete().dry_run().await.expect(".status", "Success");
-    s.expect(".data.key", "a");
+    a_delete_with_a_body_takes_its_options_from_there, admission_looks_at_what_is_tried,
+    what_is_tried_is_defaulted_and_changed, every_kind_of_patch_is_merged,
+    what_is_tried_is_answered_with_the_usual_code, an_empty_value_is_refused, no_other_value_is_supported,
 }
 
 async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
@@ -77,16 +66,6 @@ async fn what_is_tried_is_answered_with_the_usual_code(s: &mut Scene) {
     assert_eq!(code(s.rehearse(|s| s.apply_as("you", "data: {other: d}")).await), [200; 2]);
     assert_eq!(code(s.rehearse(Scene::delete).await), [200; 2]);
     assert_eq!(code(s.rehearse(|s| s.apply_as("you", "data: {other: d}")).await), [201; 2]);
-}
-
-async fn without_the_parameter_requests_modify(s: &mut Scene) {
-    s.create_as("me", "data: {key: a}").creates().await;
-    s.update_as("me", "data: {key: b}").await;
-    s.expect(".data.key", "b");
-    s.merge_patch_as("me", "data: {key: c}").await;
-    s.expect(".data.key", "c");
-    s.delete().await;
-    s.expect_absent("");
 }
 
 async fn an_empty_value_is_refused(s: &mut Scene) {

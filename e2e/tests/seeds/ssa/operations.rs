@@ -1,13 +1,9 @@
 //! The operations that manage fields.
 
-use baton_e2e::{
-    plays,
-    scenario::{Scene, user_agent},
-};
+use baton_e2e::{plays, scenario::Scene};
 
 plays! {
-    an_update_overrules_where_an_apply_conflicts, an_update_may_leave_the_manager_out,
-    managed_fields_in_an_apply_are_refused,
+    an_update_overrules_where_an_apply_conflicts, managed_fields_in_an_apply_are_refused,
 }
 
 async fn an_update_overrules_where_an_apply_conflicts(s: &mut Scene) {
@@ -20,15 +16,6 @@ async fn an_update_overrules_where_an_apply_conflicts(s: &mut Scene) {
     s.expect(".data.key", "new value");
     s.expect_fields("kubectl (Apply)", &[".metadata.labels.test-label"]);
     s.expect_fields("kube-controller-manager (Update)", &[".data.key"]);
-}
-
-async fn an_update_may_leave_the_manager_out(s: &mut Scene) {
-    s.create_as(user_agent("some-tool/1.0"), "data: {key: value}").await;
-    s.update_as(user_agent("some-tool/1.0"), "data: {key: other}").await;
-    s.expect_owner(".data.key", "some-tool (Update)");
-    s.apply_as(user_agent("some-tool/1.0"), "data: {key: value}")
-        .is_refused(422, "fieldManager: Required value")
-        .await;
 }
 
 async fn managed_fields_in_an_apply_are_refused(s: &mut Scene) {

@@ -4,7 +4,7 @@ use baton_e2e::{plays, scenario::Scene};
 
 plays! {
     yaml_and_json_mean_the_same, another_media_type_is_no_apply, escapes_of_json,
-    an_intent_needs_not_be_complete, an_empty_intent_changes_nothing,
+    an_empty_intent_changes_nothing,
 }
 
 async fn yaml_and_json_mean_the_same(s: &mut Scene) {
@@ -34,13 +34,6 @@ async fn escapes_of_json(s: &mut Scene) {
     s.expect(".data.key", r#""a\tbé""#);
     // A surrogate pair is JSON's way to write one character; to YAML these are two, and no characters.
     s.apply_as("kubectl", r#"data: {key: "😀"}"#).spelled(&body(r"\ud83d\ude00")).is_refused(400, "").await;
-}
-
-async fn an_intent_needs_not_be_complete(s: &mut Scene) {
-    s.of(baton_e2e::scenario::builtin::DEPLOYMENT).await;
-    s.apply_as("kubectl", super::NGINX).await;
-    s.apply_as("annotator", "metadata: {annotations: {note: mine}}").await;
-    s.expect_fields("annotator (Apply)", &[".metadata.annotations.note"]);
 }
 
 async fn an_empty_intent_changes_nothing(s: &mut Scene) {
