@@ -1,12 +1,9 @@
 //! All kinds that the server stores, with a small object of each.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_e2e::scenario::Scene;
-use baton_testbed::poll;
+use baton_testbed::{PATIENCE, poll};
 use k8s_openapi::{ByteString, api::core::v1::ServiceAccount};
 use kube::{
     Api,
@@ -14,9 +11,6 @@ use kube::{
     discovery::{Discovery, Scope, verbs},
 };
 use serde_json::{Value, json};
-
-/// Longer than a controller takes.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A resource that can be created and listed, and a small object of it.
 pub struct Stored {

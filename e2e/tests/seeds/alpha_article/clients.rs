@@ -9,13 +9,12 @@ use baton_e2e::{
 
 use super::{IMAGE, nginx, of_nginx, plain::Plain};
 
+use baton_testbed::PATIENCE;
+
 plays! {
     an_apply_has_to_name_its_manager, an_apply_is_no_difference, other_patches_need_the_object,
     kubectl_sends_a_patch_alone, http_and_a_token_are_enough, json_is_yaml,
 }
-
-/// How long a new binding may take to count.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn an_apply_has_to_name_its_manager(s: &mut Scene) {
     of_nginx(s).await;

@@ -1,9 +1,7 @@
 //! kubectl.
 
-use std::time::Duration;
-
 use baton_e2e::{plays, scenario::Scene};
-use baton_testbed::{Action, Proxy, poll};
+use baton_testbed::{Action, PATIENCE, Proxy, poll};
 
 use crate::LAST_APPLIED;
 
@@ -12,8 +10,6 @@ use super::wire;
 plays! {
     kubectl_applies_by_itself_unless_told, the_flag_is_server_side, kubectl_does_not_fall_back,
 }
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn kubectl_applies_by_itself_unless_told(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {greeting: hello}").await;

@@ -1,12 +1,10 @@
 //! What the plan tests of the merge itself.
 
-use std::time::Duration;
-
 use baton_e2e::{
     plays,
     scenario::{BuiltIn, Definition, Scene, builtin},
 };
-use baton_testbed::poll;
+use baton_testbed::{PATIENCE, poll};
 
 use super::wire;
 
@@ -21,8 +19,6 @@ plays! {
     a_field_that_is_elsewhere_in_another_version, a_key_that_only_one_version_has, a_version_that_is_gone,
     a_version_that_never_was,
 }
-
-const PATIENCE: Duration = Duration::from_mins(1);
 
 const SHAPE: &str = "spec:
   type: object

@@ -1,12 +1,10 @@
 //! Lists, maps and structs: what is one value, and what is many.
 
-use std::time::Duration;
-
 use baton_e2e::{
     plays,
     scenario::{Definition, Scene, builtin},
 };
-use baton_testbed::poll;
+use baton_testbed::{PATIENCE, poll};
 use serde_json::{Value, json};
 
 use super::{WEB, wire};
@@ -20,8 +18,6 @@ plays! {
     data_of_a_config_map_is_granular, fields_of_a_struct_are_independent, granular_is_said,
     a_node_selector_is_one_value, a_label_selector_is_one_value,
 }
-
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A definition whose spec has one field, `it`.
 fn with_it(kind: &'static str, it: &str) -> Definition {

@@ -1,9 +1,9 @@
 //! What admission plugins with side effects do about a dry run.
 
-use std::{io::Write as _, time::Duration};
+use std::io::Write as _;
 
 use baton_e2e::{plays, scenario::Scene};
-use baton_testbed::{ControlPlane, poll};
+use baton_testbed::{ControlPlane, PATIENCE, poll};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, ResourceQuota};
 use kube::{
@@ -17,9 +17,6 @@ plays! {
     a_dry_run_uses_up_no_quota, a_quota_is_charged_for_what_is_refused_later,
     events_and_namespaces_are_left_alone,
 }
-
-/// Longer than a controller takes.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How many events a namespace may have at once.
 const BURST: usize = 3;

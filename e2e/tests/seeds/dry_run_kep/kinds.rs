@@ -1,7 +1,5 @@
 //! Dry runs of every kind that the API server stores.
 
-use std::time::Duration;
-
 use baton_e2e::{
     plays,
     scenario::{
@@ -9,7 +7,7 @@ use baton_e2e::{
         builtin::{POD, SERVICE, SERVICE_ACCOUNT},
     },
 };
-use baton_testbed::poll;
+use baton_testbed::{PATIENCE, poll};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, ResourceExt as _,
@@ -24,9 +22,6 @@ plays! {
     pods_are_bound_and_evicted_for_trial, a_service_takes_no_address_and_no_port_for_trial,
     every_operation_that_stores_has_the_parameter,
 }
-
-/// Longer than a controller takes.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 fn done<T>(answer: kube::Result<T>, what: &str) -> T {
     answer.unwrap_or_else(|error| panic!("{what}: {error}"))
@@ -125,7 +120,7 @@ async fn every_operation_that_stores_has_the_parameter(s: &mut Scene) {
         s.stage().client().request::<Value>(request).await.unwrap()
     };
     // Baton's own is published a moment after it is served.
-    let documents = poll(PATIENCE, PAUSE, async || {
+    let documents = poll(PATIENCE, async || {
         let documents = read("/openapi/v3").await["paths"].as_object().unwrap().clone();
         if documents.contains_key("apis/baton.rs/v1alpha1") { Ok(documents) } else { Err(documents) }
     });

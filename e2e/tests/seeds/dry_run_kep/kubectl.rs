@@ -1,9 +1,7 @@
 //! The flag by which kubectl is asked for a dry run.
 
-use std::time::Duration;
-
 use baton_e2e::{plays, scenario::Scene};
-use baton_testbed::{Mark, poll};
+use baton_testbed::{Mark, PATIENCE, poll};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 
@@ -14,9 +12,6 @@ plays! {
     any_other_value_is_refused, a_diff_is_made_of_a_dry_run,
     a_diff_of_server_side_apply_is_made_of_a_dry_run,
 }
-
-/// Longer than it takes to write down a request.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What kubectl reads.
 const OBJECT: &str = "data: {key: some value}";

@@ -1,12 +1,10 @@
 //! What webhooks are asked about dry runs, and what they have to say first.
 
-use std::time::Duration;
-
 use baton_e2e::{
     plays,
     scenario::{Scene, builtin::SERVICE_ACCOUNT},
 };
-use baton_testbed::{AdmissionWebhook, Review, poll};
+use baton_testbed::{AdmissionWebhook, PATIENCE, Review, poll};
 use hyper::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, api::PostParams};
@@ -18,9 +16,6 @@ plays! {
     a_webhook_with_side_effects_stops_dry_runs, a_webhook_is_told_which_requests_are_dry_runs,
     a_request_that_is_no_dry_run_may_be_refused_later,
 }
-
-/// Longer than an API server takes to notice a configuration.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 pub const MUTATING: &str = "MutatingWebhookConfiguration";
