@@ -1,7 +1,5 @@
 //! Server-side apply without kubectl: from a library, and by nothing but HTTP.
 
-use std::time::{Duration, Instant};
-
 use baton_e2e::{
     plays,
     scenario::{Scene, nobody},
@@ -9,7 +7,7 @@ use baton_e2e::{
 
 use super::{IMAGE, nginx, of_nginx, plain::Plain};
 
-use baton_testbed::PATIENCE;
+use baton_testbed::{PATIENCE, poll};
 
 plays! {
     an_apply_has_to_name_its_manager, an_apply_is_no_difference, other_patches_need_the_object,
@@ -81,15 +79,11 @@ async fn allow(s: &mut Scene) {
 
 /// Applies until it is allowed: the server takes note of a binding a moment later. Says the code.
 async fn applied(client: &Plain, path: &str, body: &str) -> u16 {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        let (code, text) = client.apply(path, body).await;
-        if code != 403 {
-            return code;
-        }
-        assert!(Instant::now() < end, "{text}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let allowed = async || match client.apply(path, body).await {
+        (403, refusal) => Err(refusal),
+        (code, _) => Ok(code),
+    };
+    poll(PATIENCE, allowed).await.unwrap()
 }
 
 async fn http_and_a_token_are_enough(s: &mut Scene) {

@@ -49,7 +49,9 @@ async fn a_deployment_is_answered_as_for_real(s: &mut Scene) {
 
 async fn a_deletion_is_answered_as_for_real(s: &mut Scene) {
     s.create_as("kubectl-create", "data: {key: some value}").await;
-    s.rehearse(Scene::delete).await;
+    let deleted = s.rehearse(Scene::delete).await.dry_run;
+    deleted.expect(".status", "Success");
+    deleted.expect(".details.name", "example");
     s.expect_absent("");
 }
 

@@ -9,9 +9,9 @@ use baton_e2e::{
 };
 
 plays! {
-    a_delete_with_a_body_takes_its_options_from_there, admission_looks_at_what_is_tried,
-    what_is_tried_is_defaulted_and_changed, every_kind_of_patch_is_merged,
-    what_is_tried_is_answered_with_the_usual_code, an_empty_value_is_refused, no_other_value_is_supported,
+    a_delete_with_a_body_takes_its_options_from_there, what_is_tried_is_defaulted_and_changed,
+    every_kind_of_patch_is_merged, what_is_tried_is_answered_with_the_usual_code,
+    an_empty_value_is_refused, no_other_value_is_supported,
 }
 
 async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
@@ -20,13 +20,6 @@ async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
     s.expect(".data.key", "a");
     s.delete().with("dryRun", "All").spelled("{}").await;
     s.expect_absent("");
-}
-
-async fn admission_looks_at_what_is_tried(s: &mut Scene) {
-    s.of(POD).await;
-    let pod = "spec: {serviceAccountName: nobody, containers: [{name: app, image: nginx}]}";
-    let message = "error looking up service account";
-    s.rehearse(|s| s.create_as("me", pod).is_refused(403, message)).await;
 }
 
 async fn what_is_tried_is_defaulted_and_changed(s: &mut Scene) {

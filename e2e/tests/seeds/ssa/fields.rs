@@ -9,8 +9,7 @@ use super::NGINX;
 
 plays! {
     two_appliers_share_an_object, every_way_to_write_is_recorded, another_value_is_a_conflict,
-    who_changes_a_value_owns_it, what_is_removed_is_nobodys, an_update_with_the_same_value_gains_nothing,
-    a_dropped_field_goes_or_gets_its_default, a_dropped_field_stays_while_somebody_owns_it,
+    who_changes_a_value_owns_it, what_is_removed_is_nobodys, a_dropped_field_goes_or_gets_its_default,
     dropped_items_of_lists_and_maps_go, the_same_value_is_shared, a_sharer_gives_up,
     no_annotation_is_needed,
 }
@@ -64,12 +63,6 @@ async fn what_is_removed_is_nobodys(s: &mut Scene) {
     s.expect_managers(&["owner (Update)"]);
 }
 
-async fn an_update_with_the_same_value_gains_nothing(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: one}").await;
-    s.update_as("editor", "data: {key: one}").changes_nothing().await;
-    s.expect_owner(".data.key", "kubectl (Apply)");
-}
-
 async fn a_dropped_field_goes_or_gets_its_default(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", NGINX).await;
@@ -77,15 +70,6 @@ async fn a_dropped_field_goes_or_gets_its_default(s: &mut Scene) {
     s.apply_as("kubectl", NGINX).await;
     s.expect(".spec.revisionHistoryLimit", "10");
     s.expect_absent(".spec.paused");
-}
-
-async fn a_dropped_field_stays_while_somebody_owns_it(s: &mut Scene) {
-    s.of(DEPLOYMENT).await;
-    s.apply_as("kubectl", &with_nginx("revisionHistoryLimit: 3")).await;
-    s.apply_as("other", "spec: {revisionHistoryLimit: 3}").await;
-    s.apply_as("kubectl", NGINX).await;
-    s.expect(".spec.revisionHistoryLimit", "3");
-    s.expect_owner(".spec.revisionHistoryLimit", "other (Apply)");
 }
 
 /// The example's Deployment with this on top of its spec.
