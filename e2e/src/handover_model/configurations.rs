@@ -14,7 +14,7 @@ pub enum Extent {
 /// One space to explore to its end.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// In a few words.
+    /// A short text.
     pub name: &'static str,
     /// Where it starts.
     pub starts: Vec<Start>,

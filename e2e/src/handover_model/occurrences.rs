@@ -52,7 +52,7 @@ impl Occurrence {
         Self::ResetByTheRogue,
     ];
 
-    /// In a few words.
+    /// A short text.
     pub fn text(self) -> &'static str {
         match self {
             Self::HandedOver => "an autoscaler took the number from the temporary manager",

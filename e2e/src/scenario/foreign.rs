@@ -130,7 +130,7 @@ impl Scene {
                 request: &write.body,
                 uri: sent.uri,
                 prediction,
-                answer: outcome.ok().or(refusal.as_ref()).unwrap_or(&Json::Null),
+                response: outcome.ok().or(refusal.as_ref()).unwrap_or(&Json::Null),
                 code: outcome.err().map_or(200, |status| status.code),
             };
             panic!("{}", show::failure(&failure));

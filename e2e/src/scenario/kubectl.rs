@@ -49,7 +49,7 @@ impl KubectlStep<'_> {
         self
     }
 
-    /// Expects that it sends these requests about the subject, told by their verbs, and no others.
+    /// Expects that it sends these requests about the subject, named by their verbs, and no others.
     pub fn asks(mut self, verbs: &[&'static str]) -> Self {
         self.asks = Some(verbs.to_owned());
         self

@@ -22,9 +22,9 @@
 //!
 //! A [`Scene`] has a namespace of its own and a subject, a ConfigMap unless another is chosen by [`Scene::of`]. Bodies are
 //! YAML without what says which object is meant. A [`ScenarioStep`] is sent when it is awaited, and panics, with live object, request,
-//! prediction and answer side by side, when
+//! prediction and response side by side, when
 //!
-//! - the server answers something else than the step expects: success, unless it says otherwise,
+//! - the server responses something else than the step expects: success, unless it says otherwise,
 //! - the merge core predicted another object, other `managedFields` or other conflicts,
 //! - a refusal or a dry run changed the object.
 //!
@@ -32,7 +32,7 @@
 //! does, [`Scene::kubectl`] is the way to write, and [`Scene::eventually`] to wait: they find all that was written, by
 //! whomever, in the audit log, and hold each write against its own prediction.
 //!
-//! [`Scene::rehearse`] sends a step as a dry run first, and compares the two answers.
+//! [`Scene::rehearse`] sends a step as a dry run first, and compares the two responses.
 //!
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
 //! it. `docs/seeds.md` says which sentence of which document a scenario shows.

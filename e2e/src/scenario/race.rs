@@ -22,7 +22,7 @@ enum Sent {
     Kubectl(baton_testbed::Kubectl),
 }
 
-/// What came of writes that were sent at the same time, in the order in which they were told.
+/// What came of writes that were sent at the same time, in the order in which they were given.
 #[must_use = "who writes at the same time as others may be refused"]
 pub struct Race {
     title: String,

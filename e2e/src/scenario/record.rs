@@ -15,11 +15,11 @@ pub struct Recorded {
     pub by_others: bool,
     /// What was sent, without what says which object is meant.
     pub sent: Option<Json>,
-    /// The server's words where it refused.
+    /// The server's message where it refused.
     pub refusal: Option<String>,
     /// The object before.
     pub before: Option<Json>,
-    /// The object after, or in a dry run the answer.
+    /// The object after, or in a dry run the response.
     pub after: Option<Json>,
 }
 

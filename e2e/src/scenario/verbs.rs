@@ -49,7 +49,7 @@ impl Scene {
         self.step(Method::JsonPatch, manager, body::parse(operations))
     }
 
-    /// A new number of replicas by the scale subresource, as an autoscaler or `kubectl scale` writes it.
+    /// A new replica count by the scale subresource, as an autoscaler or `kubectl scale` writes it.
     pub fn scale_as(&mut self, manager: impl Into<Manager>, replicas: i64) -> ScenarioStep<'_> {
         let spec = Json::object().with("replicas", replicas);
         self.step(Method::MergePatch, manager, Json::object().with("spec", spec)).to("scale")

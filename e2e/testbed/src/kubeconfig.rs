@@ -1,4 +1,4 @@
-//! Kubeconfig files: one cluster, one user, written where they are told. It asks no server for anything.
+//! Kubeconfig files: one cluster, one user, written to a given path. It asks no server for anything.
 
 use std::{
     fs::OpenOptions,

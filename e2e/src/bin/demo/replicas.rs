@@ -43,7 +43,7 @@ pub(crate) fn table(sightings: &[Sighting]) -> Table<4> {
     table
 }
 
-/// One step of the way from Baton to an autoscaler or back, in words.
+/// One step of the way from Baton to an autoscaler or back, as a text.
 fn what_happened(before: Option<&ReplicaHolders>, now: &ReplicaHolders) -> &'static str {
     let Some(before) = before else { return "(as it was)" };
     let scaled = |holders: &ReplicaHolders| !holders.scale.is_empty();

@@ -42,7 +42,7 @@ pub struct AuditEntry {
     pub code: Option<u16>,
     /// The machine-readable reason of a failure, such as `Conflict`.
     pub reason: Option<String>,
-    /// The server's words about a failure.
+    /// The server's message about a failure.
     pub message: Option<String>,
     /// What was sent, of writes.
     pub request_object: Option<Value>,

@@ -7,7 +7,7 @@ use baton_merge_driver::Session;
 use baton_testbed::{
     Json, Random,
     prediction::{
-        Answered, Accuracy, Write, question,
+        Accuracy, Answered, Write, question,
         response::{done, refused},
         time::{seconds, time_of},
         version_of,
