@@ -6,7 +6,7 @@ use super::{IMAGE, nginx, of_nginx};
 
 plays! {
     the_flags_of_the_alpha_are_gone, client_side_the_edit_is_lost, server_side_the_edit_is_a_conflict,
-    a_conflict_is_resolved_in_the_manifest, a_conflict_is_resolved_by_force,
+    a_conflict_is_resolved_in_the_manifest,
 }
 
 async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
@@ -64,18 +64,4 @@ async fn a_conflict_is_resolved_in_the_manifest(s: &mut Scene) {
     s.kubectl("diff --server-side -f -").reading(&nginx("nginx:1.15")).await;
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).await;
     s.expect_owners(IMAGE, &["kubectl (Apply)", "kubectl-set (Update)"]);
-}
-
-async fn a_conflict_is_resolved_by_force(s: &mut Scene) {
-    of_nginx(s).await;
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
-    s.kubectl("set image deployment nginx nginx=nginx:1.15").await;
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).fails("1 conflict").await;
-    s.kubectl("apply --server-side --force-conflicts -f -")
-        .reading(&nginx("nginx"))
-        .says("serverside-applied")
-        .await;
-    s.expect(IMAGE, "nginx");
-    s.expect_owner(IMAGE, "kubectl (Apply)");
-    s.expect_managers(&["kubectl (Apply)"]);
 }

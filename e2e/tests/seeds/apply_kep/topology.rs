@@ -14,9 +14,8 @@ plays! {
     an_atomic_list_has_one_owner, a_list_is_said_to_be_atomic, a_set_of_maps_is_refused,
     a_set_holds_an_item_once, finalizers_are_a_set, a_list_with_keys_is_a_dictionary,
     containers_are_found_by_name, ports_have_two_keys, no_list_relies_on_older_markers,
-    the_keys_of_the_list_win_over_the_key_of_the_patch, items_of_a_map_are_independent,
-    data_of_a_config_map_is_granular, fields_of_a_struct_are_independent, granular_is_said,
-    a_node_selector_is_one_value, a_label_selector_is_one_value,
+    the_keys_of_the_list_win_over_the_key_of_the_patch, fields_of_a_struct_are_independent,
+    granular_is_said, a_node_selector_is_one_value, a_label_selector_is_one_value,
 }
 
 /// A definition whose spec has one field, `it`.
@@ -228,24 +227,6 @@ async fn the_keys_of_the_list_win_over_the_key_of_the_patch(s: &mut Scene) {
     };
     s.expect_owner(&item("DoNotSchedule"), "alice (Apply)");
     s.expect_owner(&item("ScheduleAnyway"), "bob (Apply)");
-}
-
-async fn items_of_a_map_are_independent(s: &mut Scene) {
-    s.define(with_it("KepMap", "{type: object, additionalProperties: {type: integer}}")).await;
-    s.apply_as("alice", "spec: {it: {a: 1}}").await;
-    s.apply_as("bob", "spec: {it: {b: 2}}").await;
-    s.expect_owner(".spec.it.a", "alice (Apply)");
-    s.expect_owner(".spec.it.b", "bob (Apply)");
-    s.apply_as("alice", "spec: {it: {}}").await;
-    s.expect(".spec.it", "{b: 2}");
-}
-
-async fn data_of_a_config_map_is_granular(s: &mut Scene) {
-    s.apply_as("alice", "data: {a: '1'}").await;
-    s.apply_as("bob", "data: {b: '2'}").await;
-    s.expect_owner(".data.a", "alice (Apply)");
-    s.expect_owner(".data.b", "bob (Apply)");
-    s.apply_as("bob", "data: {a: '2', b: '2'}").conflicts_with("alice", ".data.a").await;
 }
 
 async fn fields_of_a_struct_are_independent(s: &mut Scene) {

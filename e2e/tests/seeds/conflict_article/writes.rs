@@ -10,8 +10,8 @@ use super::{CROWD, of_a_namespace, own_label, same_label};
 plays! {
     what_is_invalid_or_not_allowed_is_not_stored, a_control_loop_reports_beside_what_is_wanted,
     writes_to_different_objects_never_meet, one_of_many_creations_wins,
-    the_last_of_many_client_side_applies_wins, a_client_side_apply_overwrites_the_one_before,
-    two_differences_from_one_object_mix, two_clients_can_overwrite_each_other_without_end,
+    the_last_of_many_client_side_applies_wins, two_differences_from_one_object_mix,
+    two_clients_can_overwrite_each_other_without_end,
 }
 
 async fn what_is_invalid_or_not_allowed_is_not_stored(s: &mut Scene) {
@@ -72,14 +72,6 @@ async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
     s.at_once(rivals).await.all_win();
     let last = s.text(".metadata.labels.label").to_owned();
     assert!((0..CROWD).any(|i| last == i.to_string()), "{last} is of none of them");
-}
-
-async fn a_client_side_apply_overwrites_the_one_before(s: &mut Scene) {
-    of_a_namespace(s).await;
-    s.kubectl("apply -f -").reading("metadata: {labels: {label1: '1'}}").says("created").await;
-    s.kubectl("apply -f -").reading("metadata: {labels: {label2: '2'}}").says("configured").await;
-    s.expect(".metadata.labels.label2", "'2'");
-    s.expect_absent(".metadata.labels.label1");
 }
 
 /// What two kubectls send that both have seen label0: each takes it away, and adds its own.
