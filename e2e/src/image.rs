@@ -31,8 +31,17 @@ const FOLDERS: [&str; 5] = ["/opt/toolchain", "/opt/cargo/registry", "/root", "/
 const LINKS: [&str; 3] = ["bin", "lib", "lib64"];
 /// What the image depends on, in the repository: the operator's crates, and how they are built. A change elsewhere doesn't
 /// show in the image.
-const SOURCES: [&str; 8] =
-    [".dockerignore", "Cargo.lock", "Cargo.toml", "Dockerfile", "controller", "crd", "merge", "release"];
+const SOURCES: [&str; 9] = [
+    ".dockerignore",
+    "Cargo.lock",
+    "Cargo.toml",
+    "Dockerfile",
+    "apply",
+    "controller",
+    "crd",
+    "merge",
+    "release",
+];
 
 /// The operator's image as the repository's Dockerfile makes it, labelled and tagged with this version, by the name that
 /// `baton:0.1.0` in a manifest stands for.

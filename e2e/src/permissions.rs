@@ -9,13 +9,8 @@ use std::{
     path::Path,
 };
 
-use baton_testbed::{
-    AuditEntry, Error,
-    audit::{ObjectRef, Status, User},
-    workspace,
-};
+use baton_testbed::{AuditEntry, Error, workspace};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
-use serde::Deserialize;
 
 /// The manifest with the rules for where Workloads live.
 pub const WORKLOADS: &str = "rbac/clusterrole.yaml";
@@ -121,7 +116,7 @@ impl Usage {
     pub fn of<'a>(requests: impl IntoIterator<Item = &'a AuditEntry>) -> Self {
         let mut usage = Self::default();
         for request in requests {
-            usage.add(&Asked::from(request));
+            usage.add(request);
         }
         usage
     }
@@ -135,37 +130,36 @@ impl Usage {
         for line in BufReader::new(file).lines() {
             let line = line.map_err(Error::file("read", path))?;
             // The last line may be half written: its server was killed.
-            let Some(request) = line.ends_with('}').then(|| serde_json::from_str::<Line>(&line)) else {
+            let Some(request) = line.ends_with('}').then(|| AuditEntry::without_bodies(&line)) else {
                 continue;
             };
             let request = request.map_err(Error::parse(path.display().to_string()))?;
-            if is_operator(&request.user.username) {
-                self.add(&Asked::from(&request));
+            if is_operator(&request.user) {
+                self.add(&request);
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, asked: &Asked<'_>) {
-        let Some(resource) = asked.resource.filter(|resource| !FOR_EVERYBODY.contains(resource)) else {
-            return;
-        };
+    fn add(&mut self, request: &AuditEntry) {
+        let resource = request.resource.as_deref();
+        let Some(resource) = resource.filter(|resource| !FOR_EVERYBODY.contains(resource)) else { return };
         let permission = |verb: &str| Permission {
-            group: asked.group.unwrap_or_default().to_owned(),
-            resource: match asked.subresource {
+            group: request.group.clone().unwrap_or_default(),
+            resource: match &request.subresource {
                 Some(subresource) => format!("{resource}/{subresource}"),
                 None => resource.to_owned(),
             },
-            name: asked.name.map(str::to_owned),
+            name: request.name.clone(),
             verb: verb.to_owned(),
         };
-        if let Some(verb) = asked.denied_verb() {
+        if let Some(verb) = denied_verb(request) {
             self.0.entry(permission(verb)).or_default().denied += 1;
             return;
         }
-        self.0.entry(permission(asked.verb)).or_default().allowed += 1;
+        self.0.entry(permission(&request.verb)).or_default().allowed += 1;
         // An apply that creates is logged as a patch, and the server asks for the permission to create too.
-        if asked.verb == "patch" && asked.code == Some(201) {
+        if request.verb == "patch" && request.code == Some(201) {
             self.0.entry(permission("create")).or_default().allowed += 1;
         }
     }
@@ -199,66 +193,12 @@ fn is_operator(user: &str) -> bool {
     account.is_some_and(|(_, name)| name.starts_with("baton"))
 }
 
-/// One request, as far as it matters here.
-struct Asked<'a> {
-    verb: &'a str,
-    group: Option<&'a str>,
-    resource: Option<&'a str>,
-    subresource: Option<&'a str>,
-    name: Option<&'a str>,
-    code: Option<u16>,
-    message: Option<&'a str>,
-}
-
-impl Asked<'_> {
-    /// The verb for which the permission is missing: `… cannot create resource "deployments" …`. Others forbid too, such as
-    /// admission, in other words.
-    fn denied_verb(&self) -> Option<&str> {
-        let message = self.message.filter(|_| self.code == Some(403))?;
-        let (_, rest) = message.split_once(" cannot ")?;
-        rest.split_once(" resource ").map(|(verb, _)| verb)
-    }
-}
-
-impl<'a> From<&'a AuditEntry> for Asked<'a> {
-    fn from(entry: &'a AuditEntry) -> Self {
-        Self {
-            verb: &entry.verb,
-            group: entry.group.as_deref(),
-            resource: entry.resource.as_deref(),
-            subresource: entry.subresource.as_deref(),
-            name: entry.name.as_deref(),
-            code: entry.code,
-            message: entry.message.as_deref(),
-        }
-    }
-}
-
-/// A line of the log without the bodies, which are most of it: the logs of a whole run are large.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line {
-    verb: String,
-    user: User,
-    #[serde(default)]
-    object_ref: ObjectRef,
-    #[serde(default)]
-    response_status: Status,
-}
-
-impl<'a> From<&'a Line> for Asked<'a> {
-    fn from(line: &'a Line) -> Self {
-        let Line { verb, object_ref, response_status, .. } = line;
-        Self {
-            verb,
-            group: object_ref.api_group.as_deref(),
-            resource: object_ref.resource.as_deref(),
-            subresource: object_ref.subresource.as_deref(),
-            name: object_ref.name.as_deref(),
-            code: response_status.code,
-            message: response_status.message.as_deref(),
-        }
-    }
+/// The verb for which the permission is missing: `… cannot create resource "deployments" …`. Others forbid too, such as
+/// admission, with another message.
+fn denied_verb(request: &AuditEntry) -> Option<&str> {
+    let message = request.message.as_deref().filter(|_| request.code == Some(403))?;
+    let (_, rest) = message.split_once(" cannot ")?;
+    rest.split_once(" resource ").map(|(verb, _)| verb)
 }
 
 #[cfg(test)]
@@ -269,7 +209,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let line = |rest: &&str| {
             let (user, rest) = rest.split_once(' ').unwrap();
-            format!("{{\"user\":{{\"username\":\"system:serviceaccount:ns:{user}\"}},{rest}}}\n")
+            format!(
+                r#"{{"auditID":"1","stage":"ResponseComplete","requestURI":"/x","requestReceivedTimestamp":"2025-01-02T03:04:05Z","user":{{"username":"system:serviceaccount:ns:{user}"}},{rest}}}"#
+            ) + "\n"
         };
         fs::write(file.path(), lines.iter().map(line).collect::<String>() + "{\"half").unwrap();
         let mut usage = Usage::default();

@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use baton_e2e::handover_model::{
-    Configuration, Deed, Deeds, Exploration, Extent, Fault, Promise, configurations, explore,
+    Configuration, Exploration, Extent, Fault, Occurrence, Occurrences, Promise, configurations, explore,
 };
 
 fn explored(configuration: Configuration, fault: Option<Fault>) -> Exploration {
@@ -19,19 +19,19 @@ fn with_fault(fault: Fault, name: &str) -> Exploration {
 
 #[test]
 fn every_promise_is_kept_in_every_order_of_events() {
-    let mut deeds = Deeds::default();
+    let mut occurrences = Occurrences::default();
     for configuration in configurations(Extent::Quick) {
         let name = configuration.name;
         let found = explored(configuration, None);
         if let Some(trace) = found.broken {
             panic!("{name}:\n{trace}");
         }
-        deeds.add(&found.deeds);
+        occurrences.add(&found.occurrences);
     }
     // Each write of the temporary manager is guarded, so none gets as far as a conflict.
-    let silent = |deed: &Deed| deeds.of(*deed) == 0;
-    let never: Vec<Deed> = Deed::ALL.into_iter().filter(silent).collect();
-    assert_eq!(never, [Deed::Conflict], "what never happens isn't tried");
+    let silent = |occurrence: &Occurrence| occurrences.of(*occurrence) == 0;
+    let never: Vec<Occurrence> = Occurrence::ALL.into_iter().filter(silent).collect();
+    assert_eq!(never, [Occurrence::Conflict], "what never happens isn't tried");
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn of_the_two_protections_of_the_temporary_manager_each_alone_holds_off_a_number
         let found = with_fault(fault, name);
         assert!(found.broken.is_none(), "{fault:?} in {name:?}:\n{}", found.broken.unwrap());
         let held_off_by = match fault {
-            Fault::ForceTemporary => Deed::RefusedByGuard,
-            _ => Deed::Conflict,
+            Fault::ForceTemporary => Occurrence::RefusedByGuard,
+            _ => Occurrence::Conflict,
         };
-        assert!(found.deeds.of(held_off_by) > 0, "{fault:?} in {name:?} meets no {held_off_by:?}");
+        assert!(found.occurrences.of(held_off_by) > 0, "{fault:?} in {name:?} meets no {held_off_by:?}");
     }
 }

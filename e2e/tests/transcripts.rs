@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, env, fs};
 use baton_merge_driver::Session;
 use baton_testbed::{
     Json,
-    prediction::{Verdict, judge},
+    prediction::{Accuracy, judge},
     workspace,
 };
 
@@ -23,7 +23,7 @@ impl Step {
         self.line.get(name).unwrap()
     }
 
-    fn verdict(&self, server: &Json) -> Verdict {
+    fn accuracy(&self, server: &Json) -> Accuracy {
         judge(self.member("request"), server, &self.prediction)
     }
 }
@@ -49,10 +49,10 @@ fn the_core_predicts_every_recorded_write() {
     let steps = recorded();
     let mut matched = 0;
     for step in &steps {
-        match step.verdict(step.member("server")) {
-            Verdict::Match | Verdict::ModuloDefaulting => matched += 1,
-            Verdict::Mismatch(difference) => panic!("{difference}\n{}\n{}", step.line, step.prediction),
-            Verdict::Unknown | Verdict::Refused => {}
+        match step.accuracy(step.member("server")) {
+            Accuracy::Match | Accuracy::ModuloDefaulting => matched += 1,
+            Accuracy::Mismatch(difference) => panic!("{difference}\n{}\n{}", step.line, step.prediction),
+            Accuracy::Unknown | Accuracy::Refused => {}
         }
     }
     assert!(matched > 300, "only {matched} of {} were predicted", steps.len());
@@ -66,12 +66,12 @@ fn an_answer_of_the_server_that_were_another_would_be_noticed() {
     let mut altered = 0;
     for step in recorded() {
         let server = step.member("server");
-        if !matches!(step.verdict(server), Verdict::Match | Verdict::ModuloDefaulting) {
+        if !matches!(step.accuracy(server), Accuracy::Match | Accuracy::ModuloDefaulting) {
             continue;
         }
         for other in alterations(server) {
-            let verdict = step.verdict(&other);
-            assert!(matches!(verdict, Verdict::Mismatch(_)), "{verdict:?} for {other} of\n{}", step.line);
+            let accuracy = step.accuracy(&other);
+            assert!(matches!(accuracy, Accuracy::Mismatch(_)), "{accuracy:?} for {other} of\n{}", step.line);
             altered += 1;
         }
     }

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use baton_e2e::handover_model::{
-    Allowance, Deed, Deeds, Exploration, Extent, Fault, Progress, configurations, explore,
+    Allowance, Exploration, Extent, Fault, Occurrence, Occurrences, Progress, configurations, explore,
 };
 use clap::Parser;
 
@@ -33,14 +33,14 @@ fn main() -> ExitCode {
     let extent = if cli.quick || cli.fault.is_some() { Extent::Quick } else { Extent::Thorough };
     let is_wanted =
         |name: &str| cli.only.is_empty() || cli.only.iter().any(|part| name.contains(part.as_str()));
-    let (mut rows, mut deeds, mut found_broken) = (Vec::new(), Deeds::default(), false);
+    let (mut rows, mut occurrences, mut found_broken) = (Vec::new(), Occurrences::default(), false);
     for mut configuration in configurations(extent).into_iter().filter(|one| is_wanted(one.name)) {
         let name = configuration.name;
         for allowance in &cli.budget {
             configuration.budgets.allow(allowance);
         }
-        let found = explore(configuration, cli.fault, |progress| eprintln!("{name}: {}", told(progress)));
-        deeds.add(&found.deeds);
+        let found = explore(configuration, cli.fault, |progress| eprintln!("{name}: {}", report(progress)));
+        occurrences.add(&found.occurrences);
         rows.push(row(name, &found));
         if let Some(trace) = found.broken {
             println!("{trace}");
@@ -56,13 +56,13 @@ fn main() -> ExitCode {
         println!("{row}");
     }
     println!();
-    for deed in Deed::ALL {
-        println!("{:>9}  {}", deeds.of(deed), deed.words());
+    for occurrence in Occurrence::ALL {
+        println!("{:>9}  {}", occurrences.of(occurrence), occurrence.text());
     }
     if found_broken == cli.fault.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn told(progress: Progress) -> String {
+fn report(progress: Progress) -> String {
     let Progress { states, unique, depth, time } = progress;
     let seconds = time.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "for people")]

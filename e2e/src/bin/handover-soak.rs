@@ -1,7 +1,7 @@
 //! Switches autoscaling of Workloads on, off and over to somebody else's, at random and under a load that goes up and down,
-//! with the real autoscaler of Kubernetes at work; no number of replicas may ever be less than somebody asked for.
+//! with the real autoscaler of Kubernetes at work; no replica count may ever be less than somebody asked for.
 //!
-//! What that means to the letter is told in `baton_e2e::soak`.
+//! What that means to the letter is said in `baton_e2e::soak`.
 
 use std::{num::NonZeroU32, process::ExitCode};
 

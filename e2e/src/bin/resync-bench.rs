@@ -1,7 +1,7 @@
 //! Measures what it costs, the operator as well as the API server, to look at many settled Workloads again: with
 //! prediction and without.
 //!
-//! What counts is told in `baton_e2e::resync_bench`.
+//! What counts is said in `baton_e2e::resync_bench`.
 
 use std::{num::NonZeroU32, time::Duration};
 

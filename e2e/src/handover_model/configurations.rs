@@ -14,7 +14,7 @@ pub enum Extent {
 /// One space to explore to its end.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// In a few words.
+    /// A short text.
     pub name: &'static str,
     /// Where it starts.
     pub starts: Vec<Start>,
@@ -104,7 +104,7 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             Budgets { edits: 3, scalings: 3, losses: 1, crashes: 2, late: 2, ..NONE },
         ),
         of(
-            "lost requests and answers",
+            "lost requests and responses",
             there_and_back(),
             &[THREE, Spec::Own],
             Budgets { edits: 1, scalings: 1, losses: 2, late: 1, ..NONE },

@@ -1,4 +1,4 @@
-//! Explores a configuration to its end, and tells what was found.
+//! Explores a configuration to its end, and reports what was found.
 
 use std::{
     collections::BTreeSet,
@@ -10,8 +10,8 @@ use std::{
 use stateright::{Checker, HasDiscoveries, Model};
 
 use super::{
-    configurations::Configuration, deeds::Deeds, fault::Fault, model::Handover, properties::Promise,
-    trace::Trace,
+    configurations::Configuration, fault::Fault, model::Handover, occurrences::Occurrences,
+    properties::Promise, trace::Trace,
 };
 
 /// How far an exploration has come.
@@ -32,9 +32,9 @@ pub struct Progress {
 pub struct Exploration {
     /// How far it went.
     pub progress: Progress,
-    /// How often each deed happened.
-    pub deeds: Deeds,
-    /// The objects that were stored, the passes at each of their points, and the answers of the API server: each different.
+    /// How often each occurrence happened.
+    pub occurrences: Occurrences,
+    /// The objects that were stored, the passes at each of their points, and the responses of the API server: each different.
     pub sizes: [usize; 3],
     /// A shortest way to a broken promise, if there is one.
     pub broken: Option<Trace>,
@@ -44,23 +44,23 @@ pub struct Exploration {
 pub fn explore(
     configuration: Configuration,
     fault: Option<Fault>,
-    mut tell: impl FnMut(Progress),
+    mut report: impl FnMut(Progress),
 ) -> Exploration {
     let model = Handover::new(configuration, fault);
-    let (progress, mut broken) = search(&model, None, &mut tell);
-    // The checker looks at some more states before it stops, and tells of the last broken one.
+    let (progress, mut broken) = search(&model, None, &mut report);
+    // The checker looks at some more states before it stops, and reports the last broken one.
     while let Some(trace) = &broken {
-        let (_, shorter) = search(&model, Some(trace.states()), &mut tell);
+        let (_, shorter) = search(&model, Some(trace.states()), &mut report);
         let is_as_telling = |shorter: &Trace| shorter.has_happened() || !trace.has_happened();
         let Some(shorter) = shorter.filter(is_as_telling) else { break };
         broken = Some(shorter);
     }
     let machinery = model.machinery();
-    let (objects, answers) = machinery.server.sizes();
+    let (objects, responses) = machinery.server.sizes();
     Exploration {
         progress,
-        deeds: machinery.deeds.clone(),
-        sizes: [objects, machinery.operator.passes(), answers],
+        occurrences: machinery.occurrences.clone(),
+        sizes: [objects, machinery.operator.passes(), responses],
         broken,
     }
 }
@@ -69,7 +69,7 @@ pub fn explore(
 fn search(
     model: &Handover,
     shorter_than: Option<usize>,
-    tell: &mut impl FnMut(Progress),
+    report: &mut impl FnMut(Progress),
 ) -> (Progress, Option<Trace>) {
     const GLANCE: Duration = Duration::from_millis(20);
     const PAUSE: Duration = Duration::from_secs(5);
@@ -83,13 +83,13 @@ fn search(
     }
     let mut checker = builder.spawn_bfs();
     let handles = checker.handles();
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     let progress = |states, unique, depth| Progress { states, unique, depth, time: began.elapsed() };
     while !handles.iter().all(thread::JoinHandle::is_finished) {
         thread::sleep(GLANCE);
-        if told.elapsed() > PAUSE {
-            tell(progress(checker.state_count(), checker.unique_state_count(), checker.max_depth()));
-            told = Instant::now();
+        if reported.elapsed() > PAUSE {
+            report(progress(checker.state_count(), checker.unique_state_count(), checker.max_depth()));
+            reported = Instant::now();
         }
     }
     for handle in handles {

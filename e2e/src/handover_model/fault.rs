@@ -1,4 +1,4 @@
-//! Mistakes that the operator could have in it, put around the real code: what it is shown, what it is told, and what it
+//! Mistakes that the operator could have in it, put around the real code: what it is shown, what it receives, and what it
 //! sends. They show that the model would see them.
 
 use baton_apply::{Change, Forecast, Guard, LiveObject, PreparedWrite, Request, ownership::release_all};

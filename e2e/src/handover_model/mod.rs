@@ -24,10 +24,10 @@
 
 mod cluster;
 mod configurations;
-mod deeds;
 mod explore;
 mod fault;
 mod model;
+mod occurrences;
 mod operator;
 mod properties;
 mod rest;
@@ -37,12 +37,12 @@ mod trace;
 
 pub use cluster::{Cluster, Part, Scaler, Spec};
 pub use configurations::{Configuration, Extent, Start, configurations};
-pub use deeds::{Deed, Deeds};
 pub use explore::{Exploration, Progress, explore};
 pub use fault::Fault;
 pub use model::Handover;
+pub use occurrences::{Occurrence, Occurrences};
 pub use operator::{HeldBack, PassId, Sent};
 pub use properties::Promise;
 pub use server::{ObjectId, RequestId};
-pub use state::{Action, Allowance, Broken, Budgets, Fate, Operator, State, UnderWay};
+pub use state::{Action, Allowance, Broken, Budgets, Fate, OperatorState, State, UnderWay};
 pub use trace::Trace;

@@ -11,13 +11,13 @@ use stateright::{Model, Property};
 use super::{
     cluster::{BY_HAND, Cluster, Part, ROGUES, Scaler},
     configurations::{Configuration, Start},
-    deeds::{Deed, Deeds},
     fault::Fault,
-    operator::{self, HeldBack, Pending, Sent, Told},
+    occurrences::{Occurrence, Occurrences},
+    operator::{self, HeldBack, Pending, Received, Sent},
     properties::{Promise, judge},
     rest::{self, Rest},
-    server::{Answer, ObjectId, ROGUE, Server, rogue},
-    state::{Action, Broken, Budgets, Fate, Operator, State, UnderWay},
+    server::{ObjectId, ROGUE, Server, ServerResponse, rogue},
+    state::{Action, Broken, Budgets, Fate, OperatorState, State, UnderWay},
 };
 
 /// A configuration to explore, with an operator that may have a fault. Clones remember together.
@@ -27,12 +27,12 @@ pub struct Handover {
     machinery: Arc<Mutex<Machinery>>,
 }
 
-/// What remembers objects, requests, passes and answers, so that each is asked for once.
+/// What remembers objects, requests, passes and responses, so that each is asked for once.
 pub(super) struct Machinery {
     pub(super) server: Server,
-    pub(super) operator: operator::Operator,
+    pub(super) operator: operator::PassStore,
     rests: HashMap<Cluster, bool>,
-    pub(super) deeds: Deeds,
+    pub(super) occurrences: Occurrences,
 }
 
 impl Handover {
@@ -40,9 +40,9 @@ impl Handover {
     pub fn new(configuration: Configuration, fault: Option<Fault>) -> Self {
         let machinery = Machinery {
             server: Server::new(),
-            operator: operator::Operator::new(fault),
+            operator: operator::PassStore::new(fault),
             rests: HashMap::new(),
-            deeds: Deeds::default(),
+            occurrences: Occurrences::default(),
         };
         Self { configuration, machinery: Arc::new(Mutex::new(machinery)) }
     }
@@ -63,7 +63,7 @@ impl Model for Handover {
             State {
                 cluster,
                 cached: cluster,
-                operator: Operator::Idle(HeldBack::default()),
+                operator: OperatorState::Idle(HeldBack::default()),
                 late: None,
                 under_way: UnderWay::default(),
                 holds_by_late_write: false,
@@ -86,12 +86,12 @@ impl Model for Handover {
         };
         actions.extend(Part::ALL.into_iter().filter(differs).map(Action::CatchUp));
         match state.operator {
-            Operator::Idle(held_back) => {
+            OperatorState::Idle(held_back) => {
                 actions.push(Action::Begin { for_real: false });
                 actions.extend((state.left.resyncs > 0).then_some(Action::Begin { for_real: true }));
                 actions.extend((held_back != HeldBack::default()).then_some(Action::TryAgain));
             }
-            Operator::Pass(pass) => {
+            OperatorState::Pass(pass) => {
                 let pending = self.machinery().operator.pending(pass);
                 actions.extend(fates(pending, state).into_iter().map(Action::Request));
             }
@@ -132,7 +132,7 @@ impl Model for Handover {
 /// What may become of what a pass does next.
 fn fates(pending: Pending, state: &State) -> Vec<Fate> {
     let Budgets { losses, crashes, late, .. } = state.left;
-    let mut fates = vec![Fate::Answered];
+    let mut fates = vec![Fate::Responded];
     if losses > 0 {
         fates.push(Fate::Lost);
     }
@@ -143,7 +143,7 @@ fn fates(pending: Pending, state: &State) -> Vec<Fate> {
     // A creation is unguarded: nothing holds off one that arrives late.
     let may_be_late = late > 0 && state.late.is_none() && !sent.creates;
     if losses > 0 {
-        fates.push(Fate::AnswerLost);
+        fates.push(Fate::ResponseLost);
         fates.extend(may_be_late.then_some(Fate::Late));
     }
     if crashes > 0 {
@@ -207,22 +207,26 @@ impl Machinery {
         match action {
             Action::CatchUp(part) => state.cached.take(part, &state.cluster),
             Action::Begin { for_real } => {
-                let Operator::Idle(held_back) = state.operator else { return };
+                let OperatorState::Idle(held_back) = state.operator else { return };
                 let pass = self.operator.begin(state.cached, held_back, for_real, &mut self.server);
                 self.go_on(state, pass);
-                if for_real && matches!(state.operator, Operator::Pass(_)) {
+                if for_real && matches!(state.operator, OperatorState::Pass(_)) {
                     state.left.resyncs -= 1;
                 }
             }
             Action::Request(fate) => self.request(state, fate),
-            Action::TryAgain => state.operator = Operator::Idle(HeldBack::default()),
+            Action::TryAgain => state.operator = OperatorState::Idle(HeldBack::default()),
             Action::Arrive => {
                 if let Some(sent) = state.late.take() {
                     let held = self.baton_holds(state);
-                    let answer = self.carry_out(state, sent);
+                    let response = self.carry_out(state, sent);
                     state.holds_by_late_write |= !held && self.baton_holds(state);
-                    let counts = matches!(answer, Answer::Done(_));
-                    self.deeds.note(if counts { Deed::LateWriteCounted } else { Deed::LateWriteRefused });
+                    let counts = matches!(response, ServerResponse::Done(_));
+                    self.occurrences.note(if counts {
+                        Occurrence::LateWriteCounted
+                    } else {
+                        Occurrence::LateWriteRefused
+                    });
                 }
             }
             Action::Edit(spec) => {
@@ -232,7 +236,7 @@ impl Machinery {
             Action::Scale(scaler, number) => {
                 left.scalings -= 1;
                 if !cluster.has(scaler) {
-                    self.deeds.note(Deed::ScaledAfterItsDeletion);
+                    self.occurrences.note(Occurrence::ScaledAfterItsDeletion);
                 }
                 self.scale(state, scaler.manager(), number);
             }
@@ -260,61 +264,63 @@ impl Machinery {
 
     /// The next request of the operator's pass.
     fn request(&mut self, state: &mut State, fate: Fate) {
-        let Operator::Pass(pass) = state.operator else { return };
+        let OperatorState::Pass(pass) = state.operator else { return };
         let pending = self.operator.pending(pass);
         if fate.crashes() {
             state.left.crashes -= 1;
-        } else if fate != Fate::Answered {
+        } else if fate != Fate::Responded {
             state.left.losses -= 1;
         }
-        let told = match (pending, fate) {
-            (Pending::Read(read), Fate::Answered) => {
+        let received = match (pending, fate) {
+            (Pending::Read(read), Fate::Responded) => {
                 let from = if self.operator.reads_from_cache() { state.cached } else { state.cluster };
                 if from.generation != state.cached.generation && read == Read::Workload {
-                    self.deeds.note(Deed::SawANewerSpec);
+                    self.occurrences.note(Occurrence::SawANewerSpec);
                 }
-                operator::Operator::shown(read, &from)
+                operator::PassStore::shown(read, &from)
             }
-            (Pending::Write(sent), Fate::Answered | Fate::AnswerLost | Fate::CrashAfter) => {
-                let answer = self.carry_out(state, sent);
-                match answer {
-                    Answer::Stale { conflict: true } => self.deeds.note(Deed::Conflict),
-                    Answer::Stale { conflict: false } => self.deeds.note(Deed::RefusedByGuard),
-                    Answer::Done(_) | Answer::Refused => {}
+            (Pending::Write(sent), Fate::Responded | Fate::ResponseLost | Fate::CrashAfter) => {
+                let response = self.carry_out(state, sent);
+                match response {
+                    ServerResponse::Stale { conflict: true } => self.occurrences.note(Occurrence::Conflict),
+                    ServerResponse::Stale { conflict: false } => {
+                        self.occurrences.note(Occurrence::RefusedByGuard);
+                    }
+                    ServerResponse::Done(_) | ServerResponse::Refused => {}
                 }
-                if fate == Fate::Answered { Told::Wrote(answer) } else { Told::Failed }
+                if fate == Fate::Responded { Received::Written(response) } else { Received::Nothing }
             }
             (Pending::Write(sent), Fate::Late | Fate::CrashLate) => {
                 state.left.late -= 1;
                 state.late = Some(sent);
-                Told::Failed
+                Received::Nothing
             }
-            _ => Told::Failed,
+            _ => Received::Nothing,
         };
         if fate.crashes() {
-            state.operator = Operator::Idle(HeldBack::default());
+            state.operator = OperatorState::Idle(HeldBack::default());
             state.cached = state.cluster;
         } else {
-            let next = self.operator.tell(pass, told, &mut self.server);
+            let next = self.operator.receive(pass, received, &mut self.server);
             self.go_on(state, next);
         }
     }
 
     fn go_on(&mut self, state: &mut State, pass: operator::PassId) {
         state.operator = match self.operator.pending(pass) {
-            Pending::Done => Operator::Idle(self.operator.held_back(pass)),
-            Pending::Read(_) | Pending::Write(_) => Operator::Pass(pass),
+            Pending::Done => OperatorState::Idle(self.operator.held_back(pass)),
+            Pending::Read(_) | Pending::Write(_) => OperatorState::Pass(pass),
         };
     }
 
     /// Carries out a write of Baton's.
-    fn carry_out(&mut self, state: &mut State, sent: Sent) -> Answer {
+    fn carry_out(&mut self, state: &mut State, sent: Sent) -> ServerResponse {
         let before = *state.cluster.child(sent.child);
         let request = self.operator.as_it_is_sent(&sent, before, &mut self.server);
-        let answer = self.server.send(request, before, state.made + 1);
-        let Answer::Done(after) = answer else { return answer };
+        let response = self.server.send(request, before, state.made + 1);
+        let ServerResponse::Done(after) = response else { return response };
         if after == before {
-            return answer;
+            return response;
         }
         match (sent.child, after) {
             (ChildKind::Deployment, Some(after)) => self.put(state, after, Some(&sent), false),
@@ -326,7 +332,7 @@ impl Machinery {
                 overtake(state, sent.child);
             }
         }
-        answer
+        response
     }
 
     fn scale(&mut self, state: &mut State, manager: &'static str, number: i32) {
@@ -337,7 +343,7 @@ impl Machinery {
 
     fn rogue(&mut self, state: &mut State, number: Option<i32>) {
         let request = self.server.know(rogue(number));
-        if let Answer::Done(Some(after)) = self.server.send(request, state.cluster.deployment, 0) {
+        if let ServerResponse::Done(Some(after)) = self.server.send(request, state.cluster.deployment, 0) {
             self.put(state, after, None, true);
         }
     }
@@ -351,7 +357,7 @@ impl Machinery {
         let (before, after) = (before.map(|id| self.server.replicas(id)), self.server.replicas(after));
         state.broken = judge(before, after, sent, rogue);
         state.holds_by_late_write &= after.holders.baton;
-        self.deeds.moved(state.cluster.spec, before, after, sent.is_some());
+        self.occurrences.moved(state.cluster.spec, before, after, sent.is_some());
         // What was read before doesn't count any more.
         state.under_way = UnderWay::default();
         overtake(state, ChildKind::Deployment);

@@ -24,7 +24,7 @@ use sha2::{Digest, Sha256};
 use super::{
     cluster::{Cluster, Part, START, Spec},
     fault::Fault,
-    server::{Answer, NAME, NAMESPACE, ObjectId, RequestId, Server, is_on_its_way, moment},
+    server::{NAME, NAMESPACE, ObjectId, RequestId, Server, ServerResponse, is_on_its_way, moment},
 };
 
 /// What a guard of a JSON patch tests.
@@ -60,14 +60,14 @@ pub(super) enum Pending {
     Done,
 }
 
-/// What a pass is told.
+/// What a pass receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Told {
+pub(super) enum Received {
     /// What it read, in a cluster that says nothing of the rest.
-    Saw(Cluster),
-    Wrote(Answer),
-    /// No answer came.
-    Failed,
+    Read(Cluster),
+    Written(ServerResponse),
+    /// No response came.
+    Nothing,
 }
 
 /// Children that are left alone for a while after a failure.
@@ -102,23 +102,23 @@ struct Pass {
     generation: u8,
 }
 
-pub(super) struct Operator {
+pub(super) struct PassStore {
     fault: Option<Fault>,
     passes: Vec<(Pass, Pending)>,
     /// By the digest of what they look like in full.
     by_text: HashMap<[u8; 32], PassId>,
     begun: HashMap<(Cluster, HeldBack, bool), PassId>,
-    told: HashMap<(PassId, Told), PassId>,
+    received: HashMap<(PassId, Received), PassId>,
 }
 
-impl Operator {
+impl PassStore {
     pub(super) fn new(fault: Option<Fault>) -> Self {
         Self {
             fault,
             passes: Vec::new(),
             by_text: HashMap::new(),
             begun: HashMap::new(),
-            told: HashMap::new(),
+            received: HashMap::new(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Operator {
     }
 
     /// What a read shows.
-    pub(super) fn shown(read: Read, cluster: &Cluster) -> Told {
+    pub(super) fn shown(read: Read, cluster: &Cluster) -> Received {
         let part = match read {
             Read::Workload => Part::Workload,
             Read::Child(ChildKind::Deployment) => Part::Deployment,
@@ -187,31 +187,31 @@ impl Operator {
         };
         let mut shown = Cluster::NOTHING;
         shown.take(part, cluster);
-        Told::Saw(shown)
+        Received::Read(shown)
     }
 
-    /// Tells a pass what it waited for.
-    pub(super) fn tell(&mut self, id: PassId, told: Told, server: &mut Server) -> PassId {
-        if let Some(next) = self.told.get(&(id, told)) {
+    /// Gives a pass what it waited for.
+    pub(super) fn receive(&mut self, id: PassId, received: Received, server: &mut Server) -> PassId {
+        if let Some(next) = self.received.get(&(id, received)) {
             return *next;
         }
-        let unanswered = || ApiError::Timeout(Duration::ZERO);
+        let no_response = || ApiError::Timeout(Duration::ZERO);
         let (mut pass, pending) = self.pass(id).clone();
-        match (pending, told) {
-            (Pending::Read(read), Told::Saw(cluster)) => self.saw(&mut pass, read, cluster, server),
-            (Pending::Read(read), _) => pass.course.unreadable(read, &unanswered()),
-            (Pending::Write(sent), Told::Wrote(answer)) => {
-                let response = server.response(answer);
+        match (pending, received) {
+            (Pending::Read(read), Received::Read(cluster)) => self.saw(&mut pass, read, cluster, server),
+            (Pending::Read(read), _) => pass.course.unreadable(read, &no_response()),
+            (Pending::Write(sent), Received::Written(response)) => {
+                let response = server.response(response);
                 let response = response.map(|live| live.map(|live| self.as_shown(sent.child, &live)));
                 pass.course.responded(server.schemas(), response);
             }
             (Pending::Write(_), _) => {
-                pass.course.responded(server.schemas(), Err(unanswered()));
+                pass.course.responded(server.schemas(), Err(no_response()));
             }
             (Pending::Done, _) => {}
         }
         let next = self.go_on(pass, server);
-        self.told.insert((id, told), next);
+        self.received.insert((id, received), next);
         next
     }
 

@@ -46,7 +46,7 @@ impl Promise {
         Self::Rest,
     ];
 
-    /// In a few words.
+    /// A short text.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoReset => "nobody sees a number that nobody asked for",

@@ -2,8 +2,8 @@
 
 use super::{
     cluster::{Cluster, START, Spec},
-    operator::{HeldBack, Operator, Pending, Told},
-    server::{Answer, Server, is_on_its_way},
+    operator::{HeldBack, PassStore, Pending, Received},
+    server::{Server, ServerResponse, is_on_its_way},
 };
 
 use baton_controller::decide::child::ChildKind;
@@ -25,7 +25,7 @@ pub(super) struct Rest {
 
 /// Lets the operator alone, with caches that show what there is, until a pass changes nothing. Nothing where it doesn't come
 /// to rest.
-pub(super) fn come_to_rest(start: Cluster, operator: &mut Operator, server: &mut Server) -> Option<Rest> {
+pub(super) fn come_to_rest(start: Cluster, operator: &mut PassStore, server: &mut Server) -> Option<Rest> {
     const ENDLESS: usize = 20;
     let mut cluster = start;
     for passes in 0..ENDLESS {
@@ -39,24 +39,24 @@ pub(super) fn come_to_rest(start: Cluster, operator: &mut Operator, server: &mut
 }
 
 /// The cluster after a pass that nobody disturbs.
-fn pass(mut cluster: Cluster, operator: &mut Operator, server: &mut Server) -> Option<Cluster> {
+fn pass(mut cluster: Cluster, operator: &mut PassStore, server: &mut Server) -> Option<Cluster> {
     let mut id = operator.begin(cluster, HeldBack::default(), false, server);
     loop {
-        let told = match operator.pending(id) {
+        let received = match operator.pending(id) {
             Pending::Done => return Some(cluster),
-            Pending::Read(read) => Operator::shown(read, &cluster),
+            Pending::Read(read) => PassStore::shown(read, &cluster),
             Pending::Write(sent) => {
                 let object = cluster.child(sent.child);
-                let answer = server.send(sent.request, *object, LAST_UID);
-                match answer {
-                    Answer::Done(after) => *object = after,
-                    Answer::Stale { .. } => {}
-                    Answer::Refused => return None,
+                let response = server.send(sent.request, *object, LAST_UID);
+                match response {
+                    ServerResponse::Done(after) => *object = after,
+                    ServerResponse::Stale { .. } => {}
+                    ServerResponse::Refused => return None,
                 }
-                Told::Wrote(answer)
+                Received::Written(response)
             }
         };
-        id = operator.tell(id, told, server);
+        id = operator.receive(id, received, server);
     }
 }
 

@@ -39,7 +39,7 @@ pub struct RequestId(u16);
 
 /// How a request ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Answer {
+pub(super) enum ServerResponse {
     /// The object is like this now, or gone.
     Done(Option<ObjectId>),
     /// The object isn't what was seen.
@@ -72,7 +72,7 @@ pub(super) struct Server {
     by_content: HashMap<String, ObjectId>,
     requests: Vec<Request>,
     by_text: HashMap<String, RequestId>,
-    answers: HashMap<(RequestId, Option<ObjectId>, u8), Answer>,
+    responses: HashMap<(RequestId, Option<ObjectId>, u8), ServerResponse>,
     scaled: HashMap<(ObjectId, &'static str, i32), ObjectId>,
 }
 
@@ -84,7 +84,7 @@ impl Server {
             by_content: HashMap::new(),
             requests: Vec::new(),
             by_text: HashMap::new(),
-            answers: HashMap::new(),
+            responses: HashMap::new(),
             scaled: HashMap::new(),
         }
     }
@@ -107,8 +107,8 @@ impl Server {
         &self.schemas
     }
 
-    /// An answer as a client sees it.
-    pub(super) fn response(&self, answer: Answer) -> Result<Option<LiveObject>, ApiError> {
+    /// A response as a client sees it.
+    pub(super) fn response(&self, response: ServerResponse) -> Result<Option<LiveObject>, ApiError> {
         let refusal = |code: u16, reason: &str| {
             let details = json!({"kind": ChildKind::Deployment.name(), "causes": [{"reason": reason}]});
             let details = serde_json::from_value(details).expect("these are details of a failure");
@@ -116,11 +116,11 @@ impl Server {
                 Status::failure("refused by the model", reason).with_code(code).with_details(details);
             Err(ApiError::Response(status.boxed()))
         };
-        match answer {
-            Answer::Done(object) => Ok(object.map(|object| self.live(object).clone())),
-            Answer::Stale { conflict: true } => refusal(409, "FieldManagerConflict"),
-            Answer::Stale { conflict: false } => refusal(409, "Conflict"),
-            Answer::Refused => refusal(422, "Invalid"),
+        match response {
+            ServerResponse::Done(object) => Ok(object.map(|object| self.live(object).clone())),
+            ServerResponse::Stale { conflict: true } => refusal(409, "FieldManagerConflict"),
+            ServerResponse::Stale { conflict: false } => refusal(409, "Conflict"),
+            ServerResponse::Refused => refusal(422, "Invalid"),
         }
     }
 
@@ -135,23 +135,23 @@ impl Server {
         })
     }
 
-    /// Carries a request out, and answers it. An object that it creates gets this uid.
-    pub(super) fn send(&mut self, id: RequestId, live: Option<ObjectId>, uid: u8) -> Answer {
+    /// Carries a request out, and responses it. An object that it creates gets this uid.
+    pub(super) fn send(&mut self, id: RequestId, live: Option<ObjectId>, uid: u8) -> ServerResponse {
         let key = (id, live, uid);
-        if let Some(answer) = self.answers.get(&key) {
-            return *answer;
+        if let Some(response) = self.responses.get(&key) {
+            return *response;
         }
-        let answer = self.carry_out(&self.request(id).clone(), live, uid);
-        self.answers.insert(key, answer);
-        answer
+        let response = self.carry_out(&self.request(id).clone(), live, uid);
+        self.responses.insert(key, response);
+        response
     }
 
-    fn carry_out(&mut self, request: &Request, before: Option<ObjectId>, uid: u8) -> Answer {
-        const STALE: Answer = Answer::Stale { conflict: false };
+    fn carry_out(&mut self, request: &Request, before: Option<ObjectId>, uid: u8) -> ServerResponse {
+        const STALE: ServerResponse = ServerResponse::Stale { conflict: false };
         let live = before.map(|id| self.live(id).clone());
         match &request.change {
             Change::Apply { body, .. } if !is_met(body, live.as_ref()) => return STALE,
-            Change::Patch { .. } if live.is_none() => return Answer::Refused,
+            Change::Patch { .. } if live.is_none() => return ServerResponse::Refused,
             Change::Apply { .. } | Change::Patch { .. } => {}
             Change::Delete(revision) => {
                 let is_met = live.is_none_or(|live| {
@@ -160,21 +160,21 @@ impl Server {
                         || revision.resource_version == now.resource_version;
                     revision.uid == now.uid && same_version
                 });
-                return if is_met { Answer::Done(None) } else { STALE };
+                return if is_met { ServerResponse::Done(None) } else { STALE };
             }
         }
         match self.schemas.forecast(request, live.as_ref(), moment()) {
-            Ok(Forecast::NoOp) => Answer::Done(before),
-            Ok(Forecast::Stored(stored)) if !stored.changed => Answer::Done(before),
+            Ok(Forecast::NoOp) => ServerResponse::Done(before),
+            Ok(Forecast::Stored(stored)) if !stored.changed => ServerResponse::Done(before),
             Ok(Forecast::Stored(stored)) => {
                 let uid = live.map_or_else(|| format!("uid-{uid}"), |live| live.revision().uid);
-                Answer::Done(Some(self.store(stored.object, &uid)))
+                ServerResponse::Done(Some(self.store(stored.object, &uid)))
             }
-            Ok(Forecast::Deleted) => Answer::Done(None),
-            Ok(Forecast::Conflicts(_)) => Answer::Stale { conflict: true },
+            Ok(Forecast::Deleted) => ServerResponse::Done(None),
+            Ok(Forecast::Conflicts(_)) => ServerResponse::Stale { conflict: true },
             // A JSON patch whose own test failed.
             Err(ForecastError::Patch(_)) => STALE,
-            Ok(Forecast::Refused(_)) | Err(_) => Answer::Refused,
+            Ok(Forecast::Refused(_)) | Err(_) => ServerResponse::Refused,
         }
     }
 
@@ -226,9 +226,9 @@ impl Server {
         ObjectId(id)
     }
 
-    /// How many objects and answers there were.
+    /// How many objects and responses there were.
     pub(super) fn sizes(&self) -> (usize, usize) {
-        (self.objects.len(), self.answers.len())
+        (self.objects.len(), self.responses.len())
     }
 }
 

@@ -15,7 +15,7 @@ pub struct State {
     /// What the operator's caches show.
     pub cached: Cluster,
     /// What the operator is at.
-    pub operator: Operator,
+    pub operator: OperatorState,
     /// A write whose sender gave it up, and which may still arrive and count. One that is guarded and whose object was
     /// written since isn't kept: it would be refused.
     pub late: Option<Sent>,
@@ -34,7 +34,7 @@ pub struct State {
 
 /// What the operator is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operator {
+pub enum OperatorState {
     /// It waits for its next pass.
     Idle(HeldBack),
     /// It is in a pass.
@@ -70,7 +70,7 @@ pub struct Budgets {
     pub rogue: u8,
     /// Times that somebody creates or deletes a HorizontalPodAutoscaler of their own.
     pub others: u8,
-    /// Requests or answers that are lost, without harm to the operator.
+    /// Requests or responses that are lost, without harm to the operator.
     pub losses: u8,
     /// Crashes.
     pub crashes: u8,
@@ -157,12 +157,12 @@ pub enum Action {
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It is carried out and answered.
-    Answered,
+    /// It is carried out, and the response arrives.
+    Responded,
     /// It never arrives, and its sender gives it up.
     Lost,
-    /// It is carried out, and its answer never arrives.
-    AnswerLost,
+    /// It is carried out, and its response never arrives.
+    ResponseLost,
     /// Its sender gives it up, and it is carried out later, or never.
     Late,
     /// The operator crashes before it.

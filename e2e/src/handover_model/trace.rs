@@ -10,7 +10,7 @@ use super::{
     model::{Handover, Machinery},
     operator::{Pending, Sent},
     properties::Promise,
-    state::{Action, Fate, Operator, State},
+    state::{Action, Fate, OperatorState, State},
 };
 
 /// What happened, step by step.
@@ -40,7 +40,7 @@ impl Trace {
         for (state, action) in path {
             let (who, what) = match last {
                 None => ("", format!("the Workload asks for {}", asks(state.cluster.spec))),
-                Some((before, action)) => tell(&machinery, &before, action, state),
+                Some((before, action)) => describe(&machinery, &before, action, state),
             };
             trace.lines.push(Line::new(&machinery, who, what, &state.cluster));
             last = action.map(|action| (*state, action));
@@ -64,8 +64,8 @@ impl Trace {
         const ENOUGH: usize = 30;
         for _ in 0..ENOUGH {
             let action = match state.operator {
-                Operator::Pass(_) => Action::Request(Fate::Answered),
-                Operator::Idle(_) => {
+                OperatorState::Pass(_) => Action::Request(Fate::Responded),
+                OperatorState::Idle(_) => {
                     state.cached = state.cluster;
                     Action::Begin { for_real: false }
                 }
@@ -75,7 +75,7 @@ impl Trace {
             if state == before {
                 return;
             }
-            let (who, what) = tell(machinery, &before, action, &state);
+            let (who, what) = describe(machinery, &before, action, &state);
             self.lines.push(Line::new(machinery, who, what, &state.cluster));
         }
     }
@@ -116,7 +116,7 @@ fn asks(spec: Spec) -> String {
     }
 }
 
-fn tell(machinery: &Machinery, before: &State, action: Action, after: &State) -> (&'static str, String) {
+fn describe(machinery: &Machinery, before: &State, action: Action, after: &State) -> (&'static str, String) {
     let scaler = |scaler| match scaler {
         Scaler::Own => "autoscaler",
         Scaler::Theirs => "their autoscaler",
@@ -134,7 +134,7 @@ fn tell(machinery: &Machinery, before: &State, action: Action, after: &State) ->
         Action::Request(fate) => ("Baton", request(machinery, before, fate)),
         Action::TryAgain => ("Baton", "try again after a failure".to_owned()),
         Action::Arrive => {
-            let what = before.late.map(|sent| described(machinery, &sent)).unwrap_or_default();
+            let what = before.late.map(|sent| write_text(machinery, &sent)).unwrap_or_default();
             ("the network", format!("deliver late: {what}{}", effect(before, after)))
         }
         Action::Edit(spec) => ("the user", format!("ask for {}", asks(spec))),
@@ -162,18 +162,18 @@ fn news(machinery: &Machinery, part: Part, cached: &Cluster) -> String {
 }
 
 fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
-    let Operator::Pass(pass) = before.operator else { return String::new() };
+    let OperatorState::Pass(pass) = before.operator else { return String::new() };
     let what = match machinery.operator.pending(pass) {
         Pending::Read(Read::Workload) => "read the Workload".to_owned(),
         Pending::Read(Read::Child(child)) => format!("read the {child}"),
         Pending::Read(Read::Autoscalers) => "list the autoscalers".to_owned(),
-        Pending::Write(sent) => described(machinery, &sent),
+        Pending::Write(sent) => write_text(machinery, &sent),
         Pending::Done => String::new(),
     };
     match fate {
-        Fate::Answered => what,
+        Fate::Responded => what,
         Fate::Lost => format!("{what}: never arrives"),
-        Fate::AnswerLost => format!("{what}: the answer is lost"),
+        Fate::ResponseLost => format!("{what}: the response is lost"),
         Fate::Late => format!("{what}: times out, still on its way"),
         Fate::CrashBefore => format!("crash before this: {what}"),
         Fate::CrashAfter => format!("{what}; and crash"),
@@ -182,7 +182,7 @@ fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
 }
 
 /// A write, with its object and its number where that isn't clear.
-fn described(machinery: &Machinery, sent: &Sent) -> String {
+fn write_text(machinery: &Machinery, sent: &Sent) -> String {
     let Sent { what, child, .. } = sent;
     if what.contains(' ') {
         return (*what).to_owned();

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// What each such line contains.
-const WORDS: &str = "prediction mismatch";
+const MESSAGE: &str = "prediction mismatch";
 
 /// Looks through the log of an operator that has ended, and panics if a prediction was wrong.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Drop for MismatchCheck {
 }
 
 fn mismatches(log: &str) -> Vec<&str> {
-    log.lines().filter(|line| line.contains(WORDS)).collect()
+    log.lines().filter(|line| line.contains(MESSAGE)).collect()
 }
 
 #[cfg(test)]

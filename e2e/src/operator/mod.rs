@@ -126,7 +126,7 @@ impl Operator {
     /// What `/readyz` says: the status code, and the reasons if it isn't ready. Nothing where it doesn't answer.
     pub async fn readiness(&self) -> Option<(u16, String)> {
         let address = self.health;
-        tokio::task::spawn_blocking(move || net::http_answer(address, "/readyz")).await.ok()?.ok()
+        tokio::task::spawn_blocking(move || net::http_response(address, "/readyz")).await.ok()?.ok()
     }
 
     /// What it has counted up to now.

@@ -2,8 +2,8 @@
 //! changes nothing. Once with an operator that predicts each write and skips the ones that would change nothing, once
 //! with one that sends them all, over the same objects in the same cluster.
 //!
-//! [`cluster`] is a control plane that does little else, [`workloads`] fills it, [`measure`] does the resyncs, [`run`](mod@run)
-//! takes one operator after the other, [`table`] shows what came out. Nothing here judges: no test hangs on a time.
+//! [`workloads`] fills a control plane that does little else, [`measure`] does the resyncs, [`run`](mod@run) takes one operator
+//! after the other, [`table`] shows what came out. Nothing here judges: no test hangs on a time.
 //!
 //! What counts:
 //!
@@ -16,7 +16,6 @@
 //! - Each figure is the sum over all resyncs by the number of Workloads and resyncs, since the system's clock for the
 //!   processor is coarse.
 
-pub mod cluster;
 pub mod measure;
 pub mod run;
 pub mod table;

@@ -7,12 +7,17 @@ use baton_testbed::{ControlPlane, Error, wait_for};
 use kube::Api;
 
 use super::{
-    cluster,
     measure::{Cpu, Effort, Figures, Meter},
     workloads,
 };
 use crate::{Operator, OperatorOptions};
 
+/// The controllers without which a cluster isn't of use, and those that make a Deployment available. Nobody scales,
+/// evicts or collects anything here.
+const CONTROLLERS: &str = "--controllers=serviceaccount-controller,node-lifecycle-controller,\
+    deployment-controller,replicaset-controller";
+/// What is written into the audit log.
+const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/resync_bench/audit-policy.yaml");
 /// How long the Workloads may take until all are ready.
 const READY: Duration = Duration::from_mins(20);
 /// How long to wait before all of them are listed again.
@@ -64,7 +69,11 @@ pub struct Outcome {
 /// When a process can't be started or ends, or when something takes far longer than it should.
 pub async fn run(effort: Effort, say: impl Fn(&str)) -> Result<[Outcome; 2], Error> {
     say("starting a control plane");
-    let cluster = cluster::start().await?;
+    let cluster = ControlPlane::options()
+        .controller_manager_arg(CONTROLLERS)
+        .api_server_arg(format!("--audit-policy-file={AUDIT_POLICY}"))
+        .start()
+        .await?;
     let namespace = cluster.namespace("resync").await?;
     let workloads: Api<Workload> = Api::namespaced(cluster.admin().await?, namespace.name());
     let start = async |side: Side| {

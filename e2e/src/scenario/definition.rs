@@ -5,6 +5,8 @@ use baton_testbed::{
     prediction::{Resource, Schema},
 };
 
+use serde_json::json;
+
 use super::body;
 
 /// The group of all custom resources that scenarios define.
@@ -68,41 +70,37 @@ impl Definition {
     /// What an API server is told. `probe` is the name of one more property in all schemas, by which it can be told from
     /// outside whether this definition is in use.
     pub(super) fn object(&self, probe: &str) -> Json {
+        let mut subresources = json!({});
+        if self.status {
+            subresources["status"] = json!({});
+        }
+        if self.scale {
+            subresources["scale"] =
+                json!({"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"});
+        }
         let version = |(i, (version, properties)): (usize, &(&str, Json))| {
-            let probed = properties.clone().with(probe, Json::object().with("type", "boolean"));
-            let schema = Json::object().with("type", "object").with("properties", probed);
-            let mut subresources = Json::object();
-            if self.status {
-                subresources.set("status", Json::object());
-            }
-            if self.scale {
-                let paths = Json::object()
-                    .with("specReplicasPath", ".spec.replicas")
-                    .with("statusReplicasPath", ".status.replicas");
-                subresources.set("scale", paths);
-            }
-            Json::object()
-                .with("name", *version)
-                .with("served", true)
-                .with("storage", i == 0)
-                .with("schema", Json::object().with("openAPIV3Schema", schema))
-                .with("subresources", subresources)
+            let properties = properties.clone().with(probe, Json::object().with("type", "boolean"));
+            json!({
+                "name": version,
+                "served": true,
+                "storage": i == 0,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+                "subresources": subresources,
+            })
         };
-        let names = Json::object()
-            .with("kind", self.kind)
-            .with("plural", self.plural())
-            .with("singular", self.kind.to_lowercase());
-        let versions: Vec<_> = self.versions.iter().enumerate().map(version).collect();
-        let spec = Json::object()
-            .with("group", GROUP)
-            .with("names", names)
-            .with("scope", "Namespaced")
-            .with("versions", versions);
-        Json::object()
-            .with("apiVersion", "apiextensions.k8s.io/v1")
-            .with("kind", "CustomResourceDefinition")
-            .with("metadata", Json::object().with("name", self.name()))
-            .with("spec", spec)
+        let (plural, versions) = (self.plural(), self.versions.iter().enumerate().map(version));
+        let object = json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": self.name()},
+            "spec": {
+                "group": GROUP,
+                "names": {"kind": self.kind, "plural": plural, "singular": self.kind.to_lowercase()},
+                "scope": "Namespaced",
+                "versions": versions.collect::<Vec<_>>(),
+            },
+        });
+        body::parse(&object.to_string())
     }
 
     /// What is served in a version, by the definition that was [made](Self::object) of this.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use baton_testbed::{
     Json, PATIENCE, eventually,
-    prediction::{Done, Verdict, Write, response},
+    prediction::{Accuracy, Done, Write, response},
 };
 use jiff::Timestamp;
 use kube::core::Status;
@@ -120,7 +120,7 @@ impl Scene {
         let manager = Manager::Named(write.manager.clone());
         let what = step::told(write.method, &manager, write.subresource);
         let sentence = by.map_or_else(|| what.clone(), |by| format!("{by}: {what}"));
-        if let Some((prediction, Verdict::Mismatch(difference))) = &predicted {
+        if let Some((prediction, Accuracy::Mismatch(difference))) = &predicted {
             let refusal = outcome.err().map(response::refused);
             let failure = Failure {
                 scenario: self.title(),
@@ -130,7 +130,7 @@ impl Scene {
                 request: &write.body,
                 uri: sent.uri,
                 prediction,
-                answer: outcome.ok().or(refusal.as_ref()).unwrap_or(&Json::Null),
+                response: outcome.ok().or(refusal.as_ref()).unwrap_or(&Json::Null),
                 code: outcome.err().map_or(200, |status| status.code),
             };
             panic!("{}", show::failure(&failure));

@@ -12,7 +12,7 @@ use super::{
 
 /// A call of kubectl that hasn't run yet. Awaiting it runs it.
 #[must_use = "kubectl does nothing until it is awaited"]
-pub struct Kubectl<'s> {
+pub struct KubectlStep<'s> {
     pub(super) scene: &'s mut Scene,
     args: Vec<String>,
     input: Option<Json>,
@@ -23,13 +23,13 @@ pub struct Kubectl<'s> {
 
 impl Scene {
     /// kubectl as administrator, in the namespace of the scene: `"apply --server-side -f -"`.
-    pub fn kubectl(&mut self, args: &str) -> Kubectl<'_> {
+    pub fn kubectl(&mut self, args: &str) -> KubectlStep<'_> {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        Kubectl { scene: self, args, input: None, fails_with: None, prints: Vec::new(), asks: None }
+        KubectlStep { scene: self, args, input: None, fails_with: None, prints: Vec::new(), asks: None }
     }
 }
 
-impl Kubectl<'_> {
+impl KubectlStep<'_> {
     /// What it reads for `-f -`: the subject, written like every body.
     pub fn reading(mut self, object: &str) -> Self {
         let (resource, name) = self.scene.subject();
@@ -49,7 +49,7 @@ impl Kubectl<'_> {
         self
     }
 
-    /// Expects that it sends these requests about the subject, told by their verbs, and no others.
+    /// Expects that it sends these requests about the subject, named by their verbs, and no others.
     pub fn asks(mut self, verbs: &[&'static str]) -> Self {
         self.asks = Some(verbs.to_owned());
         self
@@ -121,7 +121,7 @@ impl Scene {
     }
 }
 
-impl<'s> IntoFuture for Kubectl<'s> {
+impl<'s> IntoFuture for KubectlStep<'s> {
     type Output = Output;
     type IntoFuture = Pin<Box<dyn Future<Output = Output> + 's>>;
 

@@ -44,7 +44,7 @@ impl Line {
         code.parse().unwrap_or_default()
     }
 
-    /// Whether something came of it that is stored, as far as the answer's code tells.
+    /// Whether something came of it that is stored, as far as the response's code tells.
     pub(super) fn is_done(&self) -> bool {
         self.status().is_none() && self.query("dryRun").is_none()
     }

@@ -21,10 +21,10 @@
 //! ```
 //!
 //! A [`Scene`] has a namespace of its own and a subject, a ConfigMap unless another is chosen by [`Scene::of`]. Bodies are
-//! YAML without what says which object is meant. A [`Step`] is sent when it is awaited, and panics, with live object, request,
-//! prediction and answer side by side, when
+//! YAML without what says which object is meant. A [`ScenarioStep`] is sent when it is awaited, and panics, with live object, request,
+//! prediction and response side by side, when
 //!
-//! - the server answers something else than the step expects: success, unless it says otherwise,
+//! - the server responses something else than the step expects: success, unless it says otherwise,
 //! - the merge core predicted another object, other `managedFields` or other conflicts,
 //! - a refusal or a dry run changed the object.
 //!
@@ -32,12 +32,11 @@
 //! does, [`Scene::kubectl`] is the way to write, and [`Scene::eventually`] to wait: they find all that was written, by
 //! whomever, in the audit log, and hold each write against its own prediction.
 //!
-//! [`Scene::rehearse`] sends a step as a dry run first, and compares the two answers.
+//! [`Scene::rehearse`] sends a step as a dry run first, and compares the two responses.
 //!
 //! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
-//! it. [`Promise`]s say which sentence of which document a scenario shows.
+//! it. `docs/seeds.md` says which sentence of which document a scenario shows.
 
-mod answered;
 mod baton;
 mod body;
 mod definition;
@@ -49,10 +48,11 @@ mod line;
 mod manager;
 mod owners;
 mod path;
-mod promise;
+mod play;
 mod race;
 mod record;
 mod rehearsal;
+mod response;
 mod scene;
 mod show;
 mod stage;
@@ -62,16 +62,16 @@ mod verbs;
 pub mod docs;
 
 pub use self::{
-    answered::Answered,
     definition::Definition,
     kinds::{BuiltIn, Kind, builtin},
-    kubectl::Kubectl,
+    kubectl::KubectlStep,
     manager::{Manager, nobody, user_agent},
-    promise::{Document, Play, Playing, Promise, Section},
+    play::{Play, Playing},
     race::{Race, Rival},
     record::{Counts, Recorded},
-    rehearsal::Rehearsal,
+    rehearsal::RehearsedStep,
+    response::StepResponse,
     scene::Scene,
     stage::Stage,
-    step::Step,
+    step::ScenarioStep,
 };

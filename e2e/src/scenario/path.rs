@@ -1,4 +1,4 @@
-//! Values by the paths that conflicts are told with: `.spec.containers[name="app"].image`, `.metadata.finalizers[="a/b"]`.
+//! Values by the paths that conflicts are reported with: `.spec.containers[name="app"].image`, `.metadata.finalizers[="a/b"]`.
 
 use baton_testbed::Json;
 

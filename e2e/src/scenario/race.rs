@@ -5,7 +5,7 @@ use baton_testbed::{Json, raw::Request};
 use futures::{FutureExt as _, future::join_all};
 
 use super::{
-    Kubectl, Step,
+    KubectlStep, ScenarioStep,
     scene::{Scene, failed},
 };
 
@@ -22,14 +22,14 @@ enum Sent {
     Kubectl(baton_testbed::Kubectl),
 }
 
-/// What came of writes that were sent at the same time, in the order in which they were told.
+/// What came of writes that were sent at the same time, in the order in which they were given.
 #[must_use = "who writes at the same time as others may be refused"]
 pub struct Race {
     title: String,
     outcomes: Vec<Result<(), String>>,
 }
 
-impl Step<'_> {
+impl ScenarioStep<'_> {
     /// Not sent by itself, but at the same time as others. What the step expects counts for nothing.
     pub fn as_rival(self) -> Rival {
         let sent = Sent::Request(self.request(self.write(self.scene.live.as_ref()).as_ref()));
@@ -37,7 +37,7 @@ impl Step<'_> {
     }
 }
 
-impl Kubectl<'_> {
+impl KubectlStep<'_> {
     /// Not run by itself, but at the same time as others. What is expected of it counts for nothing.
     pub fn as_rival(self) -> Rival {
         Rival { object: self.scene.path(), sent: Sent::Kubectl(self.command()) }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Mutex};
 
-use baton_testbed::{Json, lock, prediction::Verdict};
+use baton_testbed::{Json, lock, prediction::Accuracy};
 
 /// One step, as a reader wants to see it.
 #[derive(Clone, Debug)]
@@ -15,11 +15,11 @@ pub struct Recorded {
     pub by_others: bool,
     /// What was sent, without what says which object is meant.
     pub sent: Option<Json>,
-    /// The server's words where it refused.
+    /// The server's message where it refused.
     pub refusal: Option<String>,
     /// The object before.
     pub before: Option<Json>,
-    /// The object after, or in a dry run the answer.
+    /// The object after, or in a dry run the response.
     pub after: Option<Json>,
 }
 
@@ -44,15 +44,15 @@ pub struct Counts {
 
 impl Tally {
     /// Counts a step, with what became of the prediction, where there was one.
-    pub(super) fn add(&self, verdict: Option<&Verdict>) {
+    pub(super) fn add(&self, accuracy: Option<&Accuracy>) {
         let mut counts = lock(&self.0);
         counts.steps += 1;
-        match verdict {
-            Some(Verdict::Match) => counts.matched += 1,
-            Some(Verdict::ModuloDefaulting) => counts.modulo_defaulting += 1,
-            Some(Verdict::Refused) => counts.refused_later += 1,
-            Some(Verdict::Unknown) => counts.unknown += 1,
-            Some(Verdict::Mismatch(_)) | None => {}
+        match accuracy {
+            Some(Accuracy::Match) => counts.matched += 1,
+            Some(Accuracy::ModuloDefaulting) => counts.modulo_defaulting += 1,
+            Some(Accuracy::Refused) => counts.refused_later += 1,
+            Some(Accuracy::Unknown) => counts.unknown += 1,
+            Some(Accuracy::Mismatch(_)) | None => {}
         }
     }
 

@@ -1,35 +1,38 @@
-//! A dry run, and then the same for real: both answers have to be the same, but for what only a server decides.
+//! A dry run, and then the same for real: both responses have to be the same, but for what only a server decides.
 
 use baton_testbed::Json;
 
 use super::{
-    Answered, Scene, Step,
+    ScenarioStep, Scene, StepResponse,
     show::{self, Failure},
 };
 
-/// What was answered to a write that was tried before it was made.
+/// What was responded to a write that was tried before it was made.
 #[derive(Clone, Debug)]
-pub struct Rehearsal {
-    /// The answer to the dry run.
-    pub dry_run: Answered,
-    /// The answer to the same write for real.
-    pub real: Answered,
+pub struct RehearsedStep {
+    /// The response to the dry run.
+    pub dry_run: StepResponse,
+    /// The response to the same write for real.
+    pub real: StepResponse,
 }
 
 impl Scene {
-    /// Sends a step as a dry run, and then for real. Code, warnings and body of the two answers have to be the same, owners
+    /// Sends a step as a dry run, and then for real. Code, warnings and body of the two responses have to be the same, owners
     /// included, but for `resourceVersion`, times of owners and of the write itself, and the `uid` and the generated name of a
     /// new object.
     ///
     /// # Panics
-    /// When the answers differ in anything else, or when one of them isn't what the step expects.
-    pub async fn rehearse(&mut self, step: impl for<'s> Fn(&'s mut Self) -> Step<'s>) -> Rehearsal {
+    /// When the responses differ in anything else, or when one of them isn't what the step expects.
+    pub async fn rehearse(
+        &mut self,
+        step: impl for<'s> Fn(&'s mut Self) -> ScenarioStep<'s>,
+    ) -> RehearsedStep {
         let dry_run = step(self).dry_run().await;
         let real = step(self).await;
-        let bodies = [&dry_run, &real].map(|answered| comparable(&answered.body, answered.code == 201));
+        let bodies = [&dry_run, &real].map(|responded| comparable(&responded.body, responded.code == 201));
         let mut problems = Vec::new();
         if dry_run.code != real.code {
-            problems.push(format!("the dry run is answered with {}, the real one isn't", dry_run.code));
+            problems.push(format!("the dry run is responded with {}, the real one isn't", dry_run.code));
         }
         if dry_run.warnings != real.warnings {
             let (tried, real) = (&dry_run.warnings, &real.warnings);
@@ -48,16 +51,16 @@ impl Scene {
                 request: &nothing,
                 uri: "",
                 prediction: &bodies[0],
-                answer: &bodies[1],
+                response: &bodies[1],
                 code: real.code,
             };
             panic!("{}", show::failure(&failure));
         }
-        Rehearsal { dry_run, real }
+        RehearsedStep { dry_run, real }
     }
 }
 
-/// An answer without what two answers to the same write can't share. A member that differs by nature stays, without its value.
+/// An response without what two responses to the same write can't share. A member that differs by nature stays, without its value.
 fn comparable(body: &Json, is_new: bool) -> Json {
     let mut body = body.clone();
     if let Some(Json::List(causes)) = body.get_mut("details").and_then(|details| details.get_mut("causes")) {

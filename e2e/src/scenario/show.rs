@@ -1,4 +1,4 @@
-//! A step that failed, laid out for eyes: live object beside request, prediction beside answer.
+//! A step that failed, laid out for eyes: live object beside request, prediction beside response.
 
 use std::fmt::Write as _;
 
@@ -17,16 +17,16 @@ pub(super) struct Failure<'a> {
     pub(super) live: &'a Json,
     pub(super) request: &'a Json,
     pub(super) uri: &'a str,
-    /// What the merge core answered.
+    /// What the merge core responded.
     pub(super) prediction: &'a Json,
     /// The object after, or the refusal.
-    pub(super) answer: &'a Json,
+    pub(super) response: &'a Json,
     pub(super) code: u16,
 }
 
 /// The text about a failure.
 pub(super) fn failure(failure: &Failure<'_>) -> String {
-    let Failure { scenario, sentence, problems, live, request, uri, prediction, answer, code } = failure;
+    let Failure { scenario, sentence, problems, live, request, uri, prediction, response, code } = failure;
     // Side by side are two objects, as far as the core predicts one.
     let predicted = prediction.get("object").unwrap_or(prediction);
     let mut text = format!("{scenario}: {sentence}\n{uri}\n");
@@ -36,7 +36,7 @@ pub(super) fn failure(failure: &Failure<'_>) -> String {
     text.push('\n');
     text.push_str(&beside(("LIVE OBJECT", live), ("REQUEST", request), false));
     text.push('\n');
-    text.push_str(&beside(("PREDICTION", predicted), (&format!("ANSWER {code}"), answer), true));
+    text.push_str(&beside(("PREDICTION", predicted), (&format!("RESPONSE {code}"), response), true));
     text
 }
 

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    io::Write as _,
     sync::{
         Mutex,
         atomic::{AtomicU32, Ordering},
@@ -13,12 +12,11 @@ use std::{
 use baton_merge_driver::Session;
 use baton_testbed::{
     ControlPlane, Error, Json, PATIENCE, definition, lock,
-    prediction::{Done, Resource, Schema, Verdict},
+    prediction::{Accuracy, Done, Resource, Schema},
     raw::{Request, openapi_document},
     wait_for, workspace,
 };
 use kube::Client;
-use tempfile::NamedTempFile;
 
 use super::{Definition, kinds::BuiltIn, record::Tally};
 
@@ -30,7 +28,7 @@ const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-con
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 
 /// What is written into the audit log.
-const AUDIT_POLICY: &str = include_str!("audit-policy.yaml");
+const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/audit-policy.yaml");
 
 /// A control plane for scenarios.
 pub struct Stage {
@@ -49,10 +47,9 @@ impl Stage {
     /// # Errors
     /// When the control plane can't be started.
     pub async fn start() -> Result<Self, Error> {
-        let policy = temporary(AUDIT_POLICY)?;
         let control_plane = ControlPlane::options()
             .controller_manager_arg(CONTROLLERS)
-            .api_server_arg(format!("--audit-policy-file={}", policy.path().display()))
+            .api_server_arg(format!("--audit-policy-file={AUDIT_POLICY}"))
             .start()
             .await?;
         let client = control_plane.admin().await?;
@@ -89,14 +86,14 @@ impl Stage {
     }
 
     /// What the merge core predicts of a write, where that can be asked, and what becomes of the prediction.
-    pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Verdict)> {
+    pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Accuracy)> {
         let judged = done.and_then(Done::asked).map(|asked| {
             let mut core = lock(&self.core);
             let prediction = core.answer(&asked.question.to_string()).parse().unwrap_or(Json::Null);
-            let verdict = asked.judge(&prediction);
-            (prediction, verdict)
+            let accuracy = asked.judge(&prediction);
+            (prediction, accuracy)
         });
-        self.tally.add(judged.as_ref().map(|(_, verdict)| verdict));
+        self.tally.add(judged.as_ref().map(|(_, accuracy)| accuracy));
         judged
     }
 
@@ -172,12 +169,4 @@ impl Stage {
         .await?;
         Ok(object)
     }
-}
-
-/// A file with this text, as long as it is held.
-fn temporary(text: &str) -> Result<NamedTempFile, Error> {
-    let failed = || Error::file("write a file in", std::env::temp_dir());
-    let mut file = NamedTempFile::new().map_err(failed())?;
-    file.write_all(text.as_bytes()).map_err(failed())?;
-    Ok(file)
 }

@@ -4,24 +4,24 @@ use std::{collections::BTreeSet, future::IntoFuture, pin::Pin};
 
 use baton_testbed::{
     Json,
-    prediction::{Done, Method, Resource, Verdict, Write, response},
+    prediction::{Accuracy, Done, Method, Resource, Write, response},
     query,
     raw::{Answer, Reply, Request},
 };
 use jiff::Timestamp;
 
 use super::{
-    answered::{Answered, Expected},
     body,
     manager::Manager,
     record::Recorded,
+    response::{Expected, StepResponse},
     scene::Scene,
     show::{self, Failure},
 };
 
 /// A write that hasn't been sent yet. Awaiting it sends it.
 #[must_use = "a step does nothing until it is awaited"]
-pub struct Step<'s> {
+pub struct ScenarioStep<'s> {
     pub(super) scene: &'s mut Scene,
     pub(super) resource: Resource,
     pub(super) name: String,
@@ -51,7 +51,7 @@ pub(super) enum KindOfWrite {
     Delete,
 }
 
-impl<'s> Step<'s> {
+impl<'s> ScenarioStep<'s> {
     pub(super) fn new(scene: &'s mut Scene, write: KindOfWrite, manager: Manager, body: Json) -> Self {
         let (resource, name) = scene.subject();
         Self {
@@ -211,7 +211,7 @@ impl<'s> Step<'s> {
         Request { method, uri: format!("{path}?{}", parameters.join("&")), headers, body }
     }
 
-    async fn send(self) -> Answered {
+    async fn send(self) -> StepResponse {
         let sentence = self.sentence();
         let before = self.scene.read(&self.resource, &self.name).await;
         let write = self.write(before.as_ref());
@@ -221,17 +221,17 @@ impl<'s> Step<'s> {
             Ok(reply) => reply,
             Err(error) => panic!("{sentence}: {}", error.report()),
         };
-        let answered = Answered {
+        let responded = StepResponse {
             code: reply.code,
             body: reply.text.parse().unwrap_or_else(|_| reply.text.as_str().into()),
             warnings: reply.warnings.clone(),
         };
-        let name = self.name_of_outcome(&answered);
+        let name = self.name_of_outcome(&responded);
         let after = self.scene.read(&self.resource, &name).await;
         let result = reply.clone().into_result();
         let outcome = match &result {
             Err(status) => Err(&**status),
-            Ok(_) if self.dry_run => Ok(&answered.body),
+            Ok(_) if self.dry_run => Ok(&responded.body),
             Ok(_) => Ok(after.as_ref().unwrap_or(&Json::Null)),
         };
         let managed = outcome.map(|object| without(object, &self.added));
@@ -247,10 +247,10 @@ impl<'s> Step<'s> {
             dry_run: self.dry_run,
         });
         let predicted = self.scene.stage().predict(done.as_ref());
-        let problems = self.problems(&reply, &answered, before.as_ref(), after.as_ref(), predicted.as_ref());
+        let problems = self.problems(&reply, &responded, before.as_ref(), after.as_ref(), predicted.as_ref());
         if !problems.is_empty() {
             let (live, shown) =
-                (before.unwrap_or(Json::Null), outcome_shown(&result, &answered, after.as_ref()));
+                (before.unwrap_or(Json::Null), outcome_shown(&result, &responded, after.as_ref()));
             let failure = Failure {
                 scenario: self.scene.title(),
                 sentence: &sentence,
@@ -259,14 +259,14 @@ impl<'s> Step<'s> {
                 request: &self.body,
                 uri: &request.uri,
                 prediction: predicted.as_ref().map_or(&Json::Null, |(prediction, _)| prediction),
-                answer: &shown,
-                code: answered.code,
+                response: &shown,
+                code: responded.code,
             };
             panic!("{}", show::failure(&failure));
         }
         let refusal = result.err().map(|status| status.message);
         let seen =
-            if self.dry_run && refusal.is_none() { Some(answered.body.clone()) } else { after.clone() };
+            if self.dry_run && refusal.is_none() { Some(responded.body.clone()) } else { after.clone() };
         let recorded = Recorded {
             sentence,
             subresource: self.subresource,
@@ -277,13 +277,13 @@ impl<'s> Step<'s> {
             after: seen,
         };
         self.scene.take_note(recorded, after, reply.audit_id);
-        answered
+        responded
     }
 
     /// The name of the object that came of it, where the server has chosen it.
-    fn name_of_outcome(&self, answered: &Answered) -> String {
+    fn name_of_outcome(&self, responded: &StepResponse) -> String {
         let generated = self.body.at(&["metadata", "generateName"]).is_some();
-        let name = answered.body.at(&["metadata", "name"]).and_then(Json::as_str).filter(|_| generated);
+        let name = responded.body.at(&["metadata", "name"]).and_then(Json::as_str).filter(|_| generated);
         name.unwrap_or(&self.name).to_owned()
     }
 
@@ -291,16 +291,16 @@ impl<'s> Step<'s> {
     fn problems(
         &self,
         reply: &Reply,
-        answered: &Answered,
+        responded: &StepResponse,
         before: Option<&Json>,
         after: Option<&Json>,
-        predicted: Option<&(Json, Verdict)>,
+        predicted: Option<&(Json, Accuracy)>,
     ) -> Vec<String> {
         let mut problems = Vec::new();
-        problems.extend(self.expected.unmet(answered, before, after));
+        problems.extend(self.expected.unmet(responded, before, after));
         for member in &self.added {
             let path: Vec<_> = member.iter().map(String::as_str).collect();
-            if answered.body.at(&path).is_none() {
+            if responded.body.at(&path).is_none() {
                 problems.push(format!("expected is that admission adds .{}", path.join(".")));
             }
         }
@@ -311,7 +311,7 @@ impl<'s> Step<'s> {
                 if is_done { "a dry run" } else { "refused" }
             ));
         }
-        if let Some((_, Verdict::Mismatch(difference))) = predicted {
+        if let Some((_, Accuracy::Mismatch(difference))) = predicted {
             problems.push(format!("predicted wrongly: {difference}"));
         }
         problems
@@ -339,18 +339,18 @@ fn without(object: &Json, members: &[Vec<String>]) -> Json {
     object
 }
 
-/// What a reader of a failure wants to see of the answer: the object as it is now, or the refusal.
-fn outcome_shown(result: &Answer, answered: &Answered, after: Option<&Json>) -> Json {
+/// What a reader of a failure wants to see of the response: the object as it is now, or the refusal.
+fn outcome_shown(result: &Answer, responded: &StepResponse, after: Option<&Json>) -> Json {
     match (result, after) {
         (Err(status), _) => response::refused(status),
         (Ok(_), Some(after)) => after.clone(),
-        (Ok(_), None) => answered.body.clone(),
+        (Ok(_), None) => responded.body.clone(),
     }
 }
 
-impl<'s> IntoFuture for Step<'s> {
-    type Output = Answered;
-    type IntoFuture = Pin<Box<dyn Future<Output = Answered> + 's>>;
+impl<'s> IntoFuture for ScenarioStep<'s> {
+    type Output = StepResponse;
+    type IntoFuture = Pin<Box<dyn Future<Output = StepResponse> + 's>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())

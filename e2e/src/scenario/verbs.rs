@@ -5,27 +5,27 @@ use baton_testbed::{
     prediction::{Method, edit::overlaid},
 };
 
-use super::{Manager, Scene, Step, body, nobody, step::KindOfWrite};
+use super::{Manager, ScenarioStep, Scene, body, nobody, step::KindOfWrite};
 
 impl Scene {
     /// Server-side apply.
-    pub fn apply_as(&mut self, manager: impl Into<Manager>, intent: &str) -> Step<'_> {
+    pub fn apply_as(&mut self, manager: impl Into<Manager>, intent: &str) -> ScenarioStep<'_> {
         self.whole(Method::Apply { force: false }, manager, intent)
     }
 
     /// A creation: POST.
-    pub fn create_as(&mut self, manager: impl Into<Manager>, object: &str) -> Step<'_> {
+    pub fn create_as(&mut self, manager: impl Into<Manager>, object: &str) -> ScenarioStep<'_> {
         self.whole(Method::Create, manager, object)
     }
 
     /// A replacement by this object: PUT, without having read it.
-    pub fn replace_as(&mut self, manager: impl Into<Manager>, object: &str) -> Step<'_> {
+    pub fn replace_as(&mut self, manager: impl Into<Manager>, object: &str) -> ScenarioStep<'_> {
         self.whole(Method::Replace, manager, object)
     }
 
     /// Read, change, write: PUT of the live object with this laid over it. Maps are merged, lists are replaced, and null
     /// removes.
-    pub fn update_as(&mut self, manager: impl Into<Manager>, changes: &str) -> Step<'_> {
+    pub fn update_as(&mut self, manager: impl Into<Manager>, changes: &str) -> ScenarioStep<'_> {
         let told = body::parse(changes);
         let live = self.live.clone().unwrap_or_else(Json::object);
         let whole = overlaid(&live, &told);
@@ -35,39 +35,39 @@ impl Scene {
     }
 
     /// An RFC 7396 merge patch.
-    pub fn merge_patch_as(&mut self, manager: impl Into<Manager>, patch: &str) -> Step<'_> {
+    pub fn merge_patch_as(&mut self, manager: impl Into<Manager>, patch: &str) -> ScenarioStep<'_> {
         self.step(Method::MergePatch, manager, body::parse(patch))
     }
 
     /// A strategic merge patch.
-    pub fn strategic_patch_as(&mut self, manager: impl Into<Manager>, patch: &str) -> Step<'_> {
+    pub fn strategic_patch_as(&mut self, manager: impl Into<Manager>, patch: &str) -> ScenarioStep<'_> {
         self.step(Method::StrategicPatch, manager, body::parse(patch))
     }
 
     /// An RFC 6902 patch: a list of operations.
-    pub fn json_patch_as(&mut self, manager: impl Into<Manager>, operations: &str) -> Step<'_> {
+    pub fn json_patch_as(&mut self, manager: impl Into<Manager>, operations: &str) -> ScenarioStep<'_> {
         self.step(Method::JsonPatch, manager, body::parse(operations))
     }
 
-    /// A new number of replicas by the scale subresource, as an autoscaler or `kubectl scale` writes it.
-    pub fn scale_as(&mut self, manager: impl Into<Manager>, replicas: i64) -> Step<'_> {
+    /// A new replica count by the scale subresource, as an autoscaler or `kubectl scale` writes it.
+    pub fn scale_as(&mut self, manager: impl Into<Manager>, replicas: i64) -> ScenarioStep<'_> {
         let spec = Json::object().with("replicas", replicas);
         self.step(Method::MergePatch, manager, Json::object().with("spec", spec)).to("scale")
     }
 
     /// A new status by the status subresource.
-    pub fn status_as(&mut self, manager: impl Into<Manager>, patch: &str) -> Step<'_> {
+    pub fn status_as(&mut self, manager: impl Into<Manager>, patch: &str) -> ScenarioStep<'_> {
         self.merge_patch_as(manager, patch).to("status")
     }
 
     /// A deletion.
-    pub fn delete(&mut self) -> Step<'_> {
-        let mut step = Step::new(self, KindOfWrite::Delete, nobody(), Json::object());
+    pub fn delete(&mut self) -> ScenarioStep<'_> {
+        let mut step = ScenarioStep::new(self, KindOfWrite::Delete, nobody(), Json::object());
         step.told = None;
         step
     }
 
-    fn whole(&mut self, method: Method, manager: impl Into<Manager>, text: &str) -> Step<'_> {
+    fn whole(&mut self, method: Method, manager: impl Into<Manager>, text: &str) -> ScenarioStep<'_> {
         let told = body::parse(text);
         let whole = body::completed(told.clone(), self.resource(), self.name());
         let mut step = self.step(method, manager, whole);
@@ -75,7 +75,7 @@ impl Scene {
         step
     }
 
-    fn step(&mut self, method: Method, manager: impl Into<Manager>, body: Json) -> Step<'_> {
-        Step::new(self, KindOfWrite::Merge(method), manager.into(), body)
+    fn step(&mut self, method: Method, manager: impl Into<Manager>, body: Json) -> ScenarioStep<'_> {
+        ScenarioStep::new(self, KindOfWrite::Merge(method), manager.into(), body)
     }
 }

@@ -1,12 +1,12 @@
 //! A soak of the handover: Workloads under a load that goes up and down, whose autoscaling is switched on, off and over to
-//! somebody else's all the time, with the real HorizontalPodAutoscaler controller at work. Every stored number of
-//! replicas is held against what somebody asked for.
+//! somebody else's all the time, with the real HorizontalPodAutoscaler controller at work. Every stored replica
+//! count is held against what somebody asked for.
 //!
 //! [`choice`] says what users do next, from a seed; a `user` does it; a [recorder](baton_testbed::Recorder) sees every write of
 //! Deployments, Workloads and autoscalers, and [`seen`] what each shows; [`judge`] is the law, a pure function of what was seen; [`run`](mod@run) puts them
 //! together; a `story` tells what happened to a Workload that was wronged, and [`table`] what came out.
 //!
-//! The law is told by what is stored, never by what the operator says it did:
+//! The law goes by what is stored, never by what the operator says it did:
 //!
 //! - A change of the number was made by whoever alone holds it afterwards: a write that changes a value takes it from
 //!   all others. If nobody holds it, the number was dropped, and the API server made it 1.

@@ -1,4 +1,4 @@
-//! What a stored write shows, as far as the number of replicas is concerned. Read from the objects as the API server gives
+//! What a stored write shows, as far as the replica count is concerned. Read from the objects as the API server gives
 //! them, not by the operator's own reader, so that one doesn't share the other's mistakes.
 
 use std::{fmt, sync::Arc, time::Duration};

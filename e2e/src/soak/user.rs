@@ -1,5 +1,5 @@
 //! The users of one Workload: whoever edits it, whoever has an autoscaler of their own for it, and those who load it. They do
-//! what they are told, and write into a diary what that was.
+//! what was chosen, and keep a log of it.
 
 use std::{
     fmt,
@@ -40,7 +40,7 @@ pub(super) struct Entry {
     pub(super) workload: String,
     /// The switch; absent for what isn't one.
     pub(super) kind: Option<Kind>,
-    /// What was done, in words.
+    /// What was done, for people.
     pub(super) what: String,
 }
 

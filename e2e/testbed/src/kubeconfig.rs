@@ -1,4 +1,4 @@
-//! Kubeconfig files: one cluster, one user, written where they are told. It asks no server for anything.
+//! Kubeconfig files: one cluster, one user, written to a given path. It asks no server for anything.
 
 use std::{
     fs::OpenOptions,
@@ -7,12 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use k8s_openapi::ByteString;
 use kube::{
     Client, Config,
-    config::{
-        AuthInfo, Cluster, Context, KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext,
-    },
+    config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig},
 };
+use serde_json::json;
 
 use crate::{Error, pki::Identity};
 
@@ -26,58 +26,41 @@ pub(crate) enum Credential<'a> {
 
 /// The cluster entry for a server at `url` that has a certificate signed by `authority` (PEM).
 pub(crate) fn cluster(url: &str, authority: &str) -> Cluster {
-    Cluster {
-        server: Some(url.to_owned()),
-        certificate_authority_data: Some(base64(authority.as_bytes())),
-        ..Cluster::default()
-    }
+    let authority = json!(base64(authority)).as_str().map(str::to_owned);
+    Cluster { server: Some(url.to_owned()), certificate_authority_data: authority, ..Cluster::default() }
+}
+
+/// Text as kubeconfigs carry it.
+fn base64(text: &str) -> ByteString {
+    ByteString(text.as_bytes().to_vec())
 }
 
 /// Writes a kubeconfig that only its owner can read: `user` on `cluster`, in `namespace`.
 pub(crate) fn write(
     path: &Path,
-    cluster: Cluster,
+    cluster: &Cluster,
     user: &str,
     namespace: &str,
     credential: Credential<'_>,
 ) -> Result<PathBuf, Error> {
     const CLUSTER: &str = "baton-testbed";
-    let auth_info = match credential {
-        Credential::Certificate(identity) => AuthInfo {
-            client_certificate_data: Some(base64(identity.certificate.as_bytes())),
-            client_key_data: Some(base64(identity.key.as_bytes()).into()),
-            ..AuthInfo::default()
-        },
-        Credential::Token(token) => AuthInfo { token: Some(token.into()), ..AuthInfo::default() },
+    let proof = match credential {
+        Credential::Certificate(identity) => json!({
+            "client-certificate-data": base64(&identity.certificate),
+            "client-key-data": base64(&identity.key),
+        }),
+        Credential::Token(token) => json!({"token": token}),
     };
-    let config = Kubeconfig {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Config".to_owned()),
-        clusters: vec![NamedCluster {
-            name: CLUSTER.to_owned(),
-            cluster: Some(cluster),
-            ..NamedCluster::default()
-        }],
-        auth_infos: vec![NamedAuthInfo {
-            name: user.to_owned(),
-            auth_info: Some(auth_info),
-            ..NamedAuthInfo::default()
-        }],
-        contexts: vec![NamedContext {
-            name: user.to_owned(),
-            context: Some(Context {
-                cluster: CLUSTER.to_owned(),
-                user: Some(user.to_owned()),
-                namespace: Some(namespace.to_owned()),
-                ..Context::default()
-            }),
-            ..NamedContext::default()
-        }],
-        current_context: Some(user.to_owned()),
-        ..Kubeconfig::default()
-    };
-    let text = serde_norway::to_string(&config).map_err(Error::parse(format!("the kubeconfig of {user}")))?;
-    write_private(path, &text)?;
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": CLUSTER, "cluster": cluster}],
+        "users": [{"name": user, "user": proof}],
+        "contexts": [{"name": user, "context": {"cluster": CLUSTER, "user": user, "namespace": namespace}}],
+        "current-context": user,
+    });
+    // JSON is YAML, too.
+    write_private(path, &format!("{config:#}\n"))?;
     Ok(path.to_owned())
 }
 
@@ -136,36 +119,4 @@ async fn config(path: &Path) -> Result<Config, Error> {
 
 fn connect(path: &Path, config: Config) -> Result<Client, Error> {
     Client::try_from(config).map_err(Error::api(format!("make a client from {}", path.display())))
-}
-
-/// Standard base64 with padding; kubeconfigs carry certificates so.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let mut group = [0; 3];
-        group[..chunk.len()].copy_from_slice(chunk);
-        let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
-        for digit in 0..4 {
-            // A chunk of n bytes has n + 1 digits; padding fills the four.
-            let letter = ALPHABET[(bits >> (18 - 6 * digit)) as usize & 63];
-            text.push(if digit <= chunk.len() { letter as char } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_that_of_rfc_4648() {
-        for (plain, encoded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
-        {
-            assert_eq!(base64(plain.as_bytes()), encoded);
-        }
-        assert_eq!(base64(&[0xff, 0xef, 0xbe]), "/+++");
-    }
 }

@@ -25,48 +25,41 @@ pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
     Ok(ports)
 }
 
-/// The body of what `GET path` is answered with by plain HTTP, if that is 200. Blocks for as long as the answer takes, at
-/// most a few seconds for each part of it.
+/// The body of the response to `GET path` by plain HTTP, if that is 200. Blocks for as long as the response takes, at most a
+/// few seconds for each part of it.
 pub fn http_get(address: SocketAddr, path: &str) -> io::Result<String> {
-    ask(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))
+    success(http_response(address, path)?)
 }
 
 /// As [`http_get`], for `POST path` with this body.
 pub fn http_post(address: SocketAddr, path: &str, body: &Value) -> io::Result<String> {
     let body = body.to_string();
-    let head = format!("POST {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json");
-    ask(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+    let more = format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    success(exchange(address, "POST", path, &more)?)
 }
 
-/// The status code and the body of what `GET path` is answered with by plain HTTP. Blocks as [`http_get`] does.
-pub fn http_answer(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
-    let (status, body) = exchange(address, &format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n"))?;
-    let code = status.split(' ').nth(1).and_then(|code| code.parse().ok());
-    Ok((code.ok_or_else(|| odd(&status))?, body))
+/// The status code and the body of the response to `GET path` by plain HTTP. Blocks as [`http_get`] does.
+pub fn http_response(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
+    exchange(address, "GET", path, "\r\n")
 }
 
-fn ask(address: SocketAddr, request: &str) -> io::Result<String> {
-    let (status, body) = exchange(address, request)?;
-    match status.split(' ').nth(1) {
-        Some("200") => Ok(body),
-        _ => Err(odd(&status)),
-    }
+fn success((code, body): (u16, String)) -> io::Result<String> {
+    if code == 200 { Ok(body) } else { Err(io::Error::other(format!("the status code is {code}"))) }
 }
 
-/// The first line and the body of the answer. By HTTP/1.0 it comes in one piece, up to where the server hangs up.
-fn exchange(address: SocketAddr, request: &str) -> io::Result<(String, String)> {
+/// By HTTP/1.0 the response comes in one piece, up to where the server hangs up.
+fn exchange(address: SocketAddr, method: &str, path: &str, more: &str) -> io::Result<(u16, String)> {
     let limit = Duration::from_secs(5);
     let mut stream = TcpStream::connect_timeout(&address, limit)?;
     stream.set_read_timeout(Some(limit))?;
-    stream.write_all(request.as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| odd("the answer isn't HTTP"))?;
-    Ok((head.lines().next().unwrap_or_default().to_owned(), body.to_owned()))
-}
-
-fn odd(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+    stream.write_all(format!("{method} {path} HTTP/1.0\r\nHost: {address}\r\n{more}").as_bytes())?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    let parts = response.split_once("\r\n\r\n").and_then(|(head, body)| {
+        let code = head.split(' ').nth(1)?.parse().ok()?;
+        Some((code, body.to_owned()))
+    });
+    parts.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the response isn't HTTP"))
 }
 
 #[cfg(test)]
@@ -82,33 +75,33 @@ mod tests {
         }
     }
 
-    /// Answers one request with this, and returns that request.
-    fn serve_once(answer: &'static str) -> (SocketAddr, std::thread::JoinHandle<String>) {
+    /// Responds to one request with this, and returns that request.
+    fn serve_once(response: &'static str) -> (SocketAddr, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let mut request = [0; 1024];
             let length = stream.read(&mut request).unwrap();
-            stream.write_all(answer.as_bytes()).unwrap();
+            stream.write_all(response.as_bytes()).unwrap();
             String::from_utf8_lossy(&request[..length]).into_owned()
         });
         (address, server)
     }
 
     #[test]
-    fn the_status_code_of_an_http_answer_is_read() {
+    fn the_status_code_of_a_response_is_read() {
         let (address, _server) = serve_once("HTTP/1.1 503 Service Unavailable\r\n\r\nwhy");
-        assert_eq!(http_answer(address, "/readyz").unwrap(), (503, "why".to_owned()));
-        assert!(http_answer(address, "/readyz").is_err());
+        assert_eq!(http_response(address, "/readyz").unwrap(), (503, "why".to_owned()));
+        assert!(http_response(address, "/readyz").is_err());
     }
 
     #[test]
-    fn the_body_of_an_http_answer_is_read_unless_it_is_about_a_failure() {
+    fn the_body_of_a_response_is_read_unless_it_is_about_a_failure() {
         let (address, server) = serve_once("HTTP/1.0 200 OK\r\ncontent-length: 4\r\n\r\na 1\n");
         assert_eq!(http_get(address, "/metrics").unwrap(), "a 1\n");
         assert!(server.join().unwrap().starts_with("GET /metrics HTTP/1.0\r\n"));
         let (address, _server) = serve_once("HTTP/1.0 404 Not Found\r\n\r\nno");
-        assert_eq!(http_get(address, "/").unwrap_err().to_string(), "HTTP/1.0 404 Not Found");
+        assert_eq!(http_get(address, "/").unwrap_err().to_string(), "the status code is 404");
     }
 }

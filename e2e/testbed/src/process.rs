@@ -62,7 +62,7 @@ impl Process {
     ///
     /// # Errors
     /// When `log` can't be written or there is no `/bin/sh`. A program that doesn't exist shows as a process that ends
-    /// at once, with the shell's words in the log.
+    /// at once, with the shell's message in the log.
     pub fn spawn(
         name: impl Into<String>,
         command: &Command,
@@ -149,7 +149,7 @@ impl Process {
         self.signal("-TERM")
     }
 
-    /// Sends SIGHUP, by which many programs are told to look again at what they go by.
+    /// Sends SIGHUP, on which many programs read their configuration again.
     pub fn hang_up(&self) -> Result<(), Error> {
         self.signal("-HUP")
     }

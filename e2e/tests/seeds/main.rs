@@ -1,14 +1,14 @@
 //! Every promise of the documents that server-side apply was made from, played on a real kube-apiserver and predicted.
 //!
-//! A file begins with what a part of a document promises, each promise with the scenarios that show it kept; the scenarios
-//! follow. After a run of all of them `docs/seeds.md` and `docs/server-side-apply.md` are held against what was played, or
-//! written, with `BATON_WRITE_DOCS=1`.
+//! What is promised stands in `docs/seeds.md`, each promise with the scenarios that show it kept. After a run of all of them
+//! this and `docs/server-side-apply.md` are held against what was played, or brought up to date, with `BATON_WRITE_DOCS=1`.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod alpha_article;
 mod apply_kep;
 mod conflict_article;
 mod dry_run_kep;
+mod kinds;
 mod map;
 mod ssa;
 
@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use baton_e2e::scenario::{Play, Recorded, Scene, Section, Stage, docs};
+use baton_e2e::scenario::{Play, Recorded, Scene, Stage, docs};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::{runtime::Runtime, sync::OnceCell};
 
@@ -28,16 +28,11 @@ const AT_ONCE: usize = 8;
 /// Where client-side apply keeps what it applied.
 const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
 
-/// All sections, by document.
-fn sections() -> Vec<Section> {
-    let documents = [
-        ssa::sections(),
-        apply_kep::sections(),
-        dry_run_kep::sections(),
-        conflict_article::sections(),
-        alpha_article::sections(),
-    ];
-    documents.into_iter().flatten().collect()
+/// All scenarios.
+fn plays() -> Vec<Play> {
+    [ssa::PLAYS, apply_kep::PLAYS, dry_run_kep::PLAYS, conflict_article::PLAYS, alpha_article::PLAYS]
+        .concat()
+        .concat()
 }
 
 /// What was played, by scenario.
@@ -78,17 +73,12 @@ fn main() -> ExitCode {
     }));
     let runtime = Arc::new(Runtime::new().expect("a runtime"));
     let theatre = Arc::new(Theatre::default());
-    let plays: BTreeMap<&str, Play> = sections()
-        .iter()
-        .flat_map(|section| section.promises)
-        .flat_map(|promise| promise.plays)
-        .map(|play| (play.name, *play))
-        .collect();
+    let plays = plays();
     let scenario = |play: &Play| {
         let (play, runtime, theatre) = (*play, runtime.clone(), theatre.clone());
         Trial::test(title(play.name), move || runtime.block_on(theatre.play(play)))
     };
-    let trials = plays.values().map(scenario).chain(map::trials()).collect();
+    let trials = plays.iter().map(scenario).chain(map::trials()).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     if let Some(stage) = theatre.stage.get() {
         println!("{} scenarios; {}", plays.len(), stage.tally().counts());
@@ -108,7 +98,7 @@ fn documents(stage: &Stage, played: &Played) -> ExitCode {
         let (table, tutorial) = (docs::File::of("seeds.md"), docs::File::of("server-side-apply.md"));
         let wanted = docs::tutorial::render(&tutorial.read()?, &played)?;
         let differences = [
-            table.outdated(&docs::table::render(&sections(), stage.release()))?,
+            table.outdated(&docs::table::render(&table.read()?, &plays(), stage.release())?)?,
             tutorial.outdated(&wanted)?,
         ];
         Ok::<_, Box<dyn std::error::Error>>(differences.into_iter().flatten().collect::<String>())

@@ -1,52 +1,70 @@
-//! The map from promises to scenarios, without a server: no promise is without a scenario, and what it names is there.
+//! The map from promises to scenarios, without a server: no promise is without a scenario, no scenario without a promise, and
+//! what the documents name is there.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
-use baton_e2e::scenario::Promise;
+use baton_e2e::scenario::{
+    Play,
+    docs::{
+        File,
+        table::{Row, rows},
+    },
+};
 use baton_testbed::workspace;
 use libtest_mimic::{Failed, Trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("map::every_promise_is_told_and_shown", every_promise_is_told_and_shown),
         Trial::test("map::no_promise_stands_there_twice", no_promise_stands_there_twice),
-        Trial::test("map::tests_of_other_suites_are_there", tests_of_other_suites_are_there),
+        Trial::test("map::each_promise_is_shown_by_what_is_there", each_promise_is_shown_by_what_is_there),
+        Trial::test("map::each_scenario_shows_a_promise", each_scenario_shows_a_promise),
         Trial::test("map::what_the_tutorial_names_is_there", what_the_tutorial_names_is_there),
     ]
 }
 
-fn promises() -> impl Iterator<Item = (&'static str, &'static Promise)> {
-    super::sections()
-        .into_iter()
-        .flat_map(|section| section.promises.iter().map(move |promise| (section.title, promise)))
-}
-
-fn none(found: impl Iterator<Item = String>) -> Result<(), Failed> {
-    let found: Vec<_> = found.collect();
+/// Fails with what is found in the rows of the table.
+fn none(find: impl FnOnce(&[Row<'_>]) -> Vec<String>) -> Result<(), Failed> {
+    let document = File::of("seeds.md").read().map_err(|error| error.report())?;
+    let found = find(&rows(&document)?);
     if found.is_empty() { Ok(()) } else { Err(found.join("\n").into()) }
 }
 
-fn every_promise_is_told_and_shown() -> Result<(), Failed> {
-    let is_empty = |promise: &Promise| promise.plays.is_empty() && promise.tests.is_empty();
-    let found = promises()
-        .filter(|(title, promise)| title.is_empty() || promise.says.is_empty() || is_empty(promise));
-    none(found.map(|(title, promise)| format!("{title}: {:?} is a row without content", promise.says)))
-}
-
 fn no_promise_stands_there_twice() -> Result<(), Failed> {
-    let mut all: Vec<_> = promises().map(|(_, promise)| promise.says).collect();
-    all.sort_unstable();
-    none(all.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_owned()))
+    none(|rows| {
+        let mut seen = BTreeSet::new();
+        rows.iter()
+            .map(|row| row.promise)
+            .filter(|promise| !seen.insert(*promise))
+            .map(str::to_owned)
+            .collect()
+    })
 }
 
-fn tests_of_other_suites_are_there() -> Result<(), Failed> {
-    let is_there = |test: &str| {
-        let (file, name) = test.split_once("::").unwrap_or((test, ""));
-        let text = fs::read_to_string(workspace().join(file)).unwrap_or_default();
-        text.contains(&format!("fn {name}("))
+fn each_promise_is_shown_by_what_is_there() -> Result<(), Failed> {
+    let titles: BTreeSet<_> = super::plays().iter().map(Play::title).collect();
+    let is_there = |(name, file): &(&str, Option<&str>)| match file {
+        None => titles.contains(name),
+        Some(file) => {
+            let text = fs::read_to_string(workspace().join(file)).unwrap_or_default();
+            text.contains(&format!("fn {name}("))
+        }
     };
-    let tests = promises().flat_map(|(_, promise)| promise.tests);
-    none(tests.filter(|test| !is_there(test)).map(|test| format!("there is no test {test}")))
+    none(|rows| {
+        let all = rows.iter().flat_map(|row| &row.shown_by);
+        all.filter(|shown| !is_there(shown)).map(|shown| format!("there is no {shown:?}")).collect()
+    })
+}
+
+/// A row names a scenario by its title alone, which no other scenario may have.
+fn each_scenario_shows_a_promise() -> Result<(), Failed> {
+    none(|rows| {
+        let shown: BTreeSet<_> = rows.iter().flat_map(|row| &row.shown_by).map(|(name, _)| *name).collect();
+        let mut titles: Vec<_> = super::plays().iter().map(Play::title).collect();
+        titles.sort_unstable();
+        let twice = titles.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+        let unnamed = titles.iter().copied().filter(|title| !shown.contains(title));
+        twice.chain(unnamed).map(|title| format!("{title} shows no promise, or is there twice")).collect()
+    })
 }
 
 /// A link whose text is code, to a file, is to something in that file.
@@ -67,5 +85,5 @@ fn what_the_tutorial_names_is_there() -> Result<(), Failed> {
         let is_the_file = path.file_stem().is_some_and(|stem| stem == name) || target.ends_with(name);
         !is_the_file && !fs::read_to_string(&path).is_ok_and(|text| text.contains(name))
     };
-    none(links.filter(is_missing).map(|(shown, target)| format!("{shown} isn't at {target}")))
+    none(|_| links.filter(is_missing).map(|(shown, target)| format!("{shown} isn't at {target}")).collect())
 }

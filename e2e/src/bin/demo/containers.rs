@@ -1,6 +1,9 @@
 //! The containers of a Deployment: their names, images, and who owns those. Pure.
 
-use baton_apply::LiveObject;
+use baton_apply::{
+    LiveObject,
+    ownership::{Holder, holders},
+};
 use baton_merge::{
     fieldpath::{
         Path,
@@ -9,8 +12,6 @@ use baton_merge::{
     value,
 };
 use serde_json::Value;
-
-use crate::ownership::owners_of;
 
 /// The names, in order.
 pub(crate) fn names(deployment: &LiveObject) -> Vec<&str> {
@@ -34,7 +35,8 @@ pub(crate) fn image_owners(deployment: &LiveObject, name: &str) -> Vec<String> {
         Key(&container),
         Field("image"),
     ];
-    owners_of(deployment, &Path::new(&path))
+    let owner = |holder: &Holder| format!("{} ({:?})", holder.manager, holder.operation);
+    holders(deployment, Path::new(&path)).iter().map(owner).collect()
 }
 
 fn all(deployment: &LiveObject) -> &[Value] {

@@ -18,15 +18,8 @@ pub(crate) struct Fall {
 
 /// The first time that a number is smaller than the one before it.
 pub(crate) fn first_fall(numbers: impl IntoIterator<Item = i32>) -> Option<Fall> {
-    let mut numbers = numbers.into_iter();
-    let mut from = numbers.next()?;
-    for to in numbers {
-        if to < from {
-            return Some(Fall { from, to });
-        }
-        from = to;
-    }
-    None
+    let numbers: Vec<i32> = numbers.into_iter().collect();
+    numbers.windows(2).find(|pair| pair[1] < pair[0]).map(|pair| Fall { from: pair[0], to: pair[1] })
 }
 
 /// How many pods are ready.
@@ -50,7 +43,7 @@ pub(crate) fn table(sightings: &[Sighting]) -> Table<4> {
     table
 }
 
-/// One step of the way from Baton to an autoscaler or back, in words.
+/// One step of the way from Baton to an autoscaler or back, as a text.
 fn what_happened(before: Option<&ReplicaHolders>, now: &ReplicaHolders) -> &'static str {
     let Some(before) = before else { return "(as it was)" };
     let scaled = |holders: &ReplicaHolders| !holders.scale.is_empty();

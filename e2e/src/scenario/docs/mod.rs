@@ -1,4 +1,4 @@
-//! The documents that are made of scenarios: the [table] of all promises, and the [tutorial].
+//! The documents that are written by hand and brought up to date by scenarios: the [table] of all promises, and the [tutorial].
 
 pub mod table;
 pub mod tutorial;
@@ -6,6 +6,24 @@ pub mod tutorial;
 use std::{env, fs, path::PathBuf};
 
 use baton_testbed::{Error, workspace};
+
+/// Why a document can't be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unmade {
+    /// It names a scenario that isn't there, or wasn't played.
+    #[error("there is no scenario {0}: see `cargo test -p baton-e2e --test seeds -- --list`")]
+    NoScenario(String),
+    /// It asks for steps that a scenario doesn't have.
+    #[error("{0} has no such steps: it has {1}")]
+    NoSteps(String, usize),
+    /// A begin without an end.
+    #[error("<!-- scenario {0} is never ended by <!-- end -->")]
+    Unended(String),
+    /// A line of the table isn't a row with four cells.
+    #[error("this is no row of a promise: {0}")]
+    NoRow(String),
+}
 
 /// The environment variable that has documents written instead of compared.
 pub const WRITE_DOCS: &str = "BATON_WRITE_DOCS";

@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use baton_testbed::Json;
 
-use super::super::{Recorded, owners, show::yaml};
+use super::{
+    super::{Recorded, owners, show::yaml},
+    Unmade,
+};
 
 const BEGIN: &str = "<!-- scenario ";
 const END: &str = "<!-- end -->";
@@ -15,21 +18,6 @@ const END: &str = "<!-- end -->";
 /// What another server, or this one at another time, would decide otherwise, and no reader learns anything from.
 const ITS_OWN: [&str; 7] =
     ["uid", "resourceVersion", "creationTimestamp", "generation", "time", "fieldsType", "lastTransitionTime"];
-
-/// Why a document can't be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unmade {
-    /// It asks for a scenario that wasn't played.
-    #[error("there is no scenario {0}: see `cargo test -p baton-e2e --test seeds -- --list`")]
-    NoScenario(String),
-    /// It asks for steps that a scenario doesn't have.
-    #[error("{0} has no such steps: it has {1}")]
-    NoSteps(String, usize),
-    /// A begin without an end.
-    #[error("{BEGIN}{0} is never ended by {END}")]
-    Unended(String),
-}
 
 /// The document, with what it asks for brought up to date.
 ///

@@ -3,14 +3,14 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::query;
 
 /// One request. What doesn't apply to it is absent.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(from = "Event")]
+#[serde(from = "Event<Value>")]
 #[non_exhaustive]
 pub struct AuditEntry {
     /// Unique.
@@ -42,7 +42,7 @@ pub struct AuditEntry {
     pub code: Option<u16>,
     /// The machine-readable reason of a failure, such as `Conflict`.
     pub reason: Option<String>,
-    /// The server's words about a failure.
+    /// The server's message about a failure.
     pub message: Option<String>,
     /// What was sent, of writes.
     pub request_object: Option<Value>,
@@ -50,10 +50,10 @@ pub struct AuditEntry {
     pub response_object: Option<Value>,
 }
 
-/// An entry as it stands in the log: an `audit.k8s.io/v1` Event.
+/// An entry as it stands in the log: an `audit.k8s.io/v1` Event, with bodies that are read or passed over.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event {
+struct Event<B> {
     #[serde(rename = "auditID")]
     audit_id: String,
     stage: String,
@@ -68,54 +68,44 @@ struct Event {
     object_ref: ObjectRef,
     #[serde(default)]
     response_status: Status,
-    request_object: Option<Value>,
-    response_object: Option<Value>,
+    request_object: Option<B>,
+    response_object: Option<B>,
 }
 
-/// Who asked.
 #[derive(Deserialize)]
-pub struct User {
-    /// The name by which RBAC knows it.
+struct User {
     #[serde(default)]
-    pub username: String,
+    username: String,
 }
 
-/// What was asked for.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ObjectRef {
-    /// The API group; absent for the core group.
-    pub api_group: Option<String>,
-    /// The plural.
-    pub resource: Option<String>,
-    /// The subresource.
-    pub subresource: Option<String>,
+struct ObjectRef {
+    api_group: Option<String>,
+    resource: Option<String>,
+    subresource: Option<String>,
     namespace: Option<String>,
-    /// The object's name, where the request names one.
-    pub name: Option<String>,
+    name: Option<String>,
 }
 
-/// How it ended.
 #[derive(Default, Deserialize)]
-pub struct Status {
-    /// The HTTP status code.
-    pub code: Option<u16>,
+struct Status {
+    code: Option<u16>,
     reason: Option<String>,
-    /// Why it failed, for people.
-    pub message: Option<String>,
+    message: Option<String>,
 }
 
-impl From<Event> for AuditEntry {
-    fn from(event: Event) -> Self {
-        let (object, status) = (event.object_ref, event.response_status);
-        Self {
-            id: event.audit_id,
-            stage: event.stage,
-            received: event.request_received_timestamp,
-            user: event.user.username,
-            user_agent: event.user_agent,
-            verb: event.verb,
-            uri: event.request_uri,
+impl<B> Event<B> {
+    fn entry(self, body: impl Fn(B) -> Option<Value>) -> AuditEntry {
+        let (object, status) = (self.object_ref, self.response_status);
+        AuditEntry {
+            id: self.audit_id,
+            stage: self.stage,
+            received: self.request_received_timestamp,
+            user: self.user.username,
+            user_agent: self.user_agent,
+            verb: self.verb,
+            uri: self.request_uri,
             group: object.api_group,
             resource: object.resource,
             subresource: object.subresource,
@@ -124,13 +114,27 @@ impl From<Event> for AuditEntry {
             code: status.code,
             reason: status.reason,
             message: status.message,
-            request_object: event.request_object,
-            response_object: event.response_object,
+            request_object: self.request_object.and_then(&body),
+            response_object: self.response_object.and_then(body),
         }
     }
 }
 
+impl From<Event<Value>> for AuditEntry {
+    fn from(event: Event<Value>) -> Self {
+        event.entry(Some)
+    }
+}
+
 impl AuditEntry {
+    /// Reads a line of the log without the bodies, which are most of it: the logs of a whole run of tests are large.
+    ///
+    /// # Errors
+    /// When it isn't an entry.
+    pub fn without_bodies(line: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<Event<IgnoredAny>>(line).map(|event| event.entry(|_| None))
+    }
+
     /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
     pub fn query(&self, key: &str) -> Option<String> {
         query::value(&self.uri, key)

@@ -15,7 +15,6 @@ use std::{
 };
 
 pub use self::entry::AuditEntry;
-pub use self::entry::{ObjectRef, Status, User};
 use crate::{Error, Json, wait_for};
 
 /// The audit log of a control plane.

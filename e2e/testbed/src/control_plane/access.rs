@@ -61,7 +61,7 @@ impl ControlPlane {
         name: &str,
     ) -> Result<PathBuf, Error> {
         let cluster = kubeconfig::current_cluster(self.kubeconfig())?;
-        self.kubeconfig_with_token(cluster, namespace, name).await
+        self.kubeconfig_with_token(&cluster, namespace, name).await
     }
 
     /// As [`kubeconfig_for_service_account`](Self::kubeconfig_for_service_account), with the API server at another URL;
@@ -73,12 +73,12 @@ impl ControlPlane {
         name: &str,
     ) -> Result<PathBuf, Error> {
         let cluster = Cluster { server: Some(url.to_owned()), ..Cluster::default() };
-        self.kubeconfig_with_token(cluster, namespace, name).await
+        self.kubeconfig_with_token(&cluster, namespace, name).await
     }
 
     async fn kubeconfig_with_token(
         &self,
-        cluster: Cluster,
+        cluster: &Cluster,
         namespace: &str,
         name: &str,
     ) -> Result<PathBuf, Error> {

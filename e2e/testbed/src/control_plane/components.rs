@@ -143,7 +143,7 @@ pub(super) fn prepare(layout: &Layout<'_>, options: &Options, port: u16) -> Resu
     for (name, user, groups) in USERS.iter().chain(node) {
         let identity = authority.client(user, groups)?;
         let credential = Credential::Certificate(&identity);
-        kubeconfig::write(&layout.kubeconfig(name), cluster.clone(), name, "default", credential)?;
+        kubeconfig::write(&layout.kubeconfig(name), &cluster, name, "default", credential)?;
     }
     Ok(())
 }

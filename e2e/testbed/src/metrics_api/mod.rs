@@ -47,20 +47,7 @@ pub(crate) fn host() -> String {
 }
 
 /// How much CPU all pods with a label use, in millicores, by namespace and label.
-#[derive(Debug, Default)]
-struct Loads(Mutex<HashMap<(String, String), u32>>);
-
-impl Loads {
-    fn set(&self, namespace: &str, label: &str, millicores: u32) {
-        let mut loads = lock(&self.0);
-        loads.insert((namespace.to_owned(), label.to_owned()), millicores);
-    }
-
-    fn get(&self, namespace: &str, label: &str) -> Option<u32> {
-        let loads = lock(&self.0);
-        loads.get(&(namespace.to_owned(), label.to_owned())).copied()
-    }
-}
+type Loads = Mutex<HashMap<(String, String), u32>>;
 
 /// A metrics API that a control plane has, for as long as this lives.
 ///
@@ -121,7 +108,7 @@ impl MetricsApi {
 
     /// Sets how much CPU all pods with a label, such as `app=web`, use together from now on.
     pub fn set_cpu(&self, namespace: &str, label: &str, millicores: u32) {
-        self.loads.set(namespace, label, millicores);
+        lock(&self.loads).insert((namespace.to_owned(), label.to_owned()), millicores);
     }
 }
 

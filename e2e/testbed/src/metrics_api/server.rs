@@ -17,7 +17,7 @@ use super::{
     Loads,
     documents::{self, PATH},
 };
-use crate::{Error, control_plane::BehindAggregator, kubeconfig, query, server};
+use crate::{Error, control_plane::BehindAggregator, kubeconfig, lock, query, server};
 
 /// Starts to serve in the current runtime, until that ends; says on which port.
 pub(super) async fn start(
@@ -69,7 +69,10 @@ impl Answerer {
         let params = ListParams::default().labels(&selector).match_any();
         match pods.list(&params).await {
             Ok(pods) => {
-                let load = |namespace: &str, workload: &str| self.loads.get(namespace, workload);
+                let loads = lock(&self.loads);
+                let load = |namespace: &str, label: &str| {
+                    loads.get(&(namespace.to_owned(), label.to_owned())).copied()
+                };
                 success(&documents::pod_metrics(&pods.items, Timestamp::now(), load))
             }
             Err(error) => refusal(StatusCode::SERVICE_UNAVAILABLE, &format!("can't list the pods: {error}")),

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::core::Status;
 
 use super::{
-    Answered, Method, Resource, Verdict, Write, judge, question, response,
+    Accuracy, Answered, Method, Resource, Write, judge, question, response,
     time::{seconds, time_of},
     version_of,
 };
@@ -38,7 +38,7 @@ pub struct Asked {
 
 impl Asked {
     /// Whether this prediction came true.
-    pub fn judge(&self, prediction: &Json) -> Verdict {
+    pub fn judge(&self, prediction: &Json) -> Accuracy {
         judge(&self.question, &self.response, prediction)
     }
 }

@@ -9,7 +9,7 @@ use crate::Json;
 
 /// What became of a prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Accuracy {
     /// It came true to the letter.
     Match,
     /// It came true, and the server filled in what nobody sets.
@@ -27,10 +27,10 @@ const SERVERS_METADATA: [&str; 6] =
     ["uid", "creationTimestamp", "generation", "resourceVersion", "namespace", "managedFields"];
 
 /// Judges the prediction for a question by the answer of the server.
-pub fn judge(question: &Json, server: &Json, prediction: &Json) -> Verdict {
+pub fn judge(question: &Json, server: &Json, prediction: &Json) -> Accuracy {
     match differences(question, server, prediction) {
-        Ok(verdict) => verdict,
-        Err(difference) => Verdict::Mismatch(difference),
+        Ok(accuracy) => accuracy,
+        Err(difference) => Accuracy::Mismatch(difference),
     }
 }
 
@@ -38,14 +38,14 @@ fn text<'a>(json: &'a Json, path: &[&str]) -> &'a str {
     json.at(path).and_then(Json::as_str).unwrap_or_default()
 }
 
-fn differences(question: &Json, server: &Json, prediction: &Json) -> Result<Verdict, String> {
+fn differences(question: &Json, server: &Json, prediction: &Json) -> Result<Accuracy, String> {
     let code = server.get("code").map(Json::to_string).unwrap_or_default();
     let (message, reason) = (text(server, &["message"]), text(prediction, &["error", "reason"]));
     if text(prediction, &["certainty"]) == "unknown" {
-        return Ok(Verdict::Unknown);
+        return Ok(Accuracy::Unknown);
     }
     let expect = |wanted: &str| {
-        if reason == wanted { Ok(Verdict::Match) } else { Err(refusal(wanted, server, prediction)) }
+        if reason == wanted { Ok(Accuracy::Match) } else { Err(refusal(wanted, server, prediction)) }
     };
     match code.as_str() {
         "200" if prediction.get("object").is_some() => done(question, server, prediction),
@@ -54,7 +54,7 @@ fn differences(question: &Json, server: &Json, prediction: &Json) -> Result<Verd
             let none = Json::Null;
             let (wanted, found) = (&server.get("conflicts"), prediction.get("conflicts").unwrap_or(&none));
             match wanted {
-                Some(wanted) if wanted.same_value(found) => Ok(Verdict::Match),
+                Some(wanted) if wanted.same_value(found) => Ok(Accuracy::Match),
                 _ if found == &none => Err(refusal("Conflicts", server, prediction)),
                 _ => Err(format!(
                     "conflicts: the server has {}, predicted is {found}",
@@ -63,16 +63,16 @@ fn differences(question: &Json, server: &Json, prediction: &Json) -> Result<Verd
             }
         }
         // Admission comes after the field manager.
-        "400" if message.starts_with("admission webhook") => Ok(Verdict::Refused),
+        "400" if message.starts_with("admission webhook") => Ok(Accuracy::Refused),
         "400" => expect("BadRequest"),
         "404" => expect("NotFound"),
         "500" if message.starts_with("failed to create typed") => expect("Invalid"),
         // Allocation comes late, too.
-        "500" if message.starts_with("duplicate nodePort") => Ok(Verdict::Refused),
+        "500" if message.starts_with("duplicate nodePort") => Ok(Accuracy::Refused),
         "500" => expect("Internal"),
         // What comes after the field manager: validation, and whether the version is still the live one.
-        "403" | "409" => Ok(Verdict::Refused),
-        "422" if prediction.get("object").is_some() => Ok(Verdict::Refused),
+        "403" | "409" => Ok(Accuracy::Refused),
+        "422" if prediction.get("object").is_some() => Ok(Accuracy::Refused),
         _ => Err(refusal("something else", server, prediction)),
     }
 }
@@ -87,7 +87,7 @@ fn refusal(wanted: &str, server: &Json, prediction: &Json) -> String {
 }
 
 /// Judges a write that the server did.
-fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Verdict, String> {
+fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Accuracy, String> {
     let is_true = |json: &Json| json.get("changed") == Some(&Json::Bool(true));
     let (changed, predicted_change) = (is_true(server), is_true(prediction));
     // Defaulting may bring back what an apply takes away, and then nothing is stored: as is a change of times alone.
@@ -108,7 +108,7 @@ fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Verdict, St
     };
     let predicted = prediction.get("object").unwrap_or(&none);
     same_owners(&stored, &owners(predicted), if undone { None } else { Some(text(question, &["now"])) })?;
-    let Some(stored) = (if changed { object } else { Some(live) }) else { return Ok(Verdict::Match) };
+    let Some(stored) = (if changed { object } else { Some(live) }) else { return Ok(Accuracy::Match) };
     let mut comparison = Comparison {
         kind: text(question, &["gvk", "kind"]),
         custom: question.get("crd").is_some(),
@@ -121,9 +121,9 @@ fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Verdict, St
         (true, false) => {
             Err("the prediction says that it is exact, and the server fills something in".to_owned())
         }
-        (true, true) => Ok(Verdict::ModuloDefaulting),
+        (true, true) => Ok(Accuracy::ModuloDefaulting),
         (false, _) if undone => Err("changed: the server stores nothing, and fills nothing in".to_owned()),
-        (false, _) => Ok(Verdict::Match),
+        (false, _) => Ok(Accuracy::Match),
     }
 }
 
@@ -300,29 +300,29 @@ mod tests {
         json(&format!(r#"{{"object":{object},"changed":true,"certainty":"{certainty}"}}"#))
     }
 
-    fn verdict(server: &str, prediction: &str) -> Verdict {
+    fn accuracy(server: &str, prediction: &str) -> Accuracy {
         judge(&question("{}"), &stored(server), &predicted(prediction, "modulo-defaulting"))
     }
 
-    fn is_mismatch(verdict: &Verdict) -> bool {
-        matches!(verdict, Verdict::Mismatch(_))
+    fn is_mismatch(accuracy: &Accuracy) -> bool {
+        matches!(accuracy, Accuracy::Mismatch(_))
     }
 
     #[test]
     fn a_default_is_filled_in_and_nothing_else() {
-        assert_eq!(verdict(r#"{"spec":{"replicas":1}}"#, r#"{"spec":{}}"#), Verdict::ModuloDefaulting);
-        assert!(is_mismatch(&verdict(r#"{"spec":{"replicas":2}}"#, r#"{"spec":{}}"#)));
-        assert!(is_mismatch(&verdict(r#"{"spec":{"replicas":1}}"#, r#"{"spec":{"replicas":2}}"#)));
-        assert!(is_mismatch(&verdict(r#"{"spec":{}}"#, r#"{"spec":{"replicas":2}}"#)));
+        assert_eq!(accuracy(r#"{"spec":{"replicas":1}}"#, r#"{"spec":{}}"#), Accuracy::ModuloDefaulting);
+        assert!(is_mismatch(&accuracy(r#"{"spec":{"replicas":2}}"#, r#"{"spec":{}}"#)));
+        assert!(is_mismatch(&accuracy(r#"{"spec":{"replicas":1}}"#, r#"{"spec":{"replicas":2}}"#)));
+        assert!(is_mismatch(&accuracy(r#"{"spec":{}}"#, r#"{"spec":{"replicas":2}}"#)));
         let exact = predicted(r#"{"spec":{}}"#, "exact");
         assert!(is_mismatch(&judge(&question("{}"), &stored(r#"{"spec":{"replicas":1}}"#), &exact)));
     }
 
     #[test]
     fn items_of_lists_have_an_order() {
-        assert_eq!(verdict(r#"{"a":[1,2]}"#, r#"{"a":[1,2]}"#), Verdict::Match);
-        assert!(is_mismatch(&verdict(r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#)));
-        assert!(is_mismatch(&verdict(r#"{"a":[1,2]}"#, r#"{"a":[1]}"#)));
+        assert_eq!(accuracy(r#"{"a":[1,2]}"#, r#"{"a":[1,2]}"#), Accuracy::Match);
+        assert!(is_mismatch(&accuracy(r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#)));
+        assert!(is_mismatch(&accuracy(r#"{"a":[1,2]}"#, r#"{"a":[1]}"#)));
     }
 
     #[test]
@@ -333,11 +333,11 @@ mod tests {
             )
         };
         let (fields, other) = (r#"{"f:a":{},"f:b":{}}"#, r#"{"f:b":{},"f:a":{}}"#);
-        assert_eq!(verdict(&owner(fields, NOW), &owner(fields, NOW)), Verdict::Match);
-        assert!(is_mismatch(&verdict(&owner(other, NOW), &owner(fields, NOW))));
-        assert_eq!(verdict(&owner(fields, "2026-01-02T03:04:06Z"), &owner(fields, NOW)), Verdict::Match);
-        assert!(is_mismatch(&verdict(&owner(fields, "2026-01-02T03:04:07Z"), &owner(fields, NOW))));
-        assert!(is_mismatch(&verdict(&owner(fields, NOW), &owner(fields, "2026-01-02T03:04:06Z"))));
+        assert_eq!(accuracy(&owner(fields, NOW), &owner(fields, NOW)), Accuracy::Match);
+        assert!(is_mismatch(&accuracy(&owner(other, NOW), &owner(fields, NOW))));
+        assert_eq!(accuracy(&owner(fields, "2026-01-02T03:04:06Z"), &owner(fields, NOW)), Accuracy::Match);
+        assert!(is_mismatch(&accuracy(&owner(fields, "2026-01-02T03:04:07Z"), &owner(fields, NOW))));
+        assert!(is_mismatch(&accuracy(&owner(fields, NOW), &owner(fields, "2026-01-02T03:04:06Z"))));
     }
 
     #[test]
@@ -345,11 +345,11 @@ mod tests {
         let nothing = json(r#"{"code":200,"changed":false}"#);
         assert!(is_mismatch(&judge(&question("{}"), &nothing, &predicted("{}", "exact"))));
         let still = json(r#"{"object":{"a":1},"changed":false,"certainty":"exact"}"#);
-        assert_eq!(judge(&question(r#"{"a":1}"#), &nothing, &still), Verdict::Match);
+        assert_eq!(judge(&question(r#"{"a":1}"#), &nothing, &still), Accuracy::Match);
         let apply = |live: &str| question(live).with("do", "apply");
         let to = |object: &str| predicted(object, "modulo-defaulting");
         let live = r#"{"spec":{"replicas":1}}"#;
-        assert_eq!(judge(&apply(live), &nothing, &to(r#"{"spec":{}}"#)), Verdict::ModuloDefaulting);
+        assert_eq!(judge(&apply(live), &nothing, &to(r#"{"spec":{}}"#)), Accuracy::ModuloDefaulting);
         assert!(is_mismatch(&judge(&apply(live), &nothing, &to(live))));
         assert!(is_mismatch(&judge(&apply(r#"{"spec":{"replicas":2}}"#), &nothing, &to(r#"{"spec":{}}"#))));
         assert!(is_mismatch(&judge(&question(r#"{"a":2}"#), &nothing, &still)));
@@ -362,11 +362,11 @@ mod tests {
         let conflict = json(r#"{"conflicts":[{"manager":"m"}]}"#);
         let question = question("{}");
         let conflicts = refused(409, r#","conflicts":[{"manager":"m"}]"#);
-        assert_eq!(judge(&question, &conflicts, &conflict), Verdict::Match);
+        assert_eq!(judge(&question, &conflicts, &conflict), Accuracy::Match);
         assert!(is_mismatch(&judge(&question, &conflicts, &predicted("{}", "exact"))));
-        assert_eq!(judge(&question, &refused(400, ""), &error("BadRequest")), Verdict::Match);
+        assert_eq!(judge(&question, &refused(400, ""), &error("BadRequest")), Accuracy::Match);
         assert!(is_mismatch(&judge(&question, &refused(400, ""), &error("Invalid"))));
-        assert_eq!(judge(&question, &refused(422, ""), &predicted("{}", "exact")), Verdict::Refused);
+        assert_eq!(judge(&question, &refused(422, ""), &predicted("{}", "exact")), Accuracy::Refused);
         assert!(is_mismatch(&judge(&question, &refused(422, ""), &conflict)));
         assert!(is_mismatch(&judge(&question, &stored("{}"), &error("Internal"))));
     }

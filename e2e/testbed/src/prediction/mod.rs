@@ -15,7 +15,7 @@ pub mod time;
 mod write;
 
 pub use done::{Asked, Done};
-pub use judge::{Verdict, judge};
+pub use judge::{Accuracy, judge};
 pub use question::{Answered, question, version_of};
 pub use resource::{Resource, Schema};
 pub use write::{Method, Owners, Write};

@@ -73,7 +73,7 @@ impl Write {
         path
     }
 
-    /// In a few words: how it is written and where to.
+    /// A short text: how it is written and where to.
     pub fn label(&self) -> String {
         let method = self.method.name();
         if self.subresource.is_empty() { method.to_owned() } else { format!("{method}/{}", self.subresource) }

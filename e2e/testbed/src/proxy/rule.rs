@@ -1,4 +1,4 @@
-//! What can be done to a request, and what a rule is told to decide by. Nothing here touches the network.
+//! What can be done to a request, and what a rule decides by. Nothing here touches the network.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl Action {
     }
 
     /// [`Answer`](Self::Answer) with a failure as the API server tells it: status code, reason such as `Conflict`, and
-    /// words for people.
+    /// a message for people.
     pub fn fail(code: u16, reason: &str, message: &str) -> Self {
         Self::Answer { code, body: status(code, reason, message), retry_after: None }
     }
@@ -94,7 +94,7 @@ fn status(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
-/// What a rule is told about a request.
+/// What a rule knows of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestInfo {

@@ -57,7 +57,7 @@ pub struct AdmissionWebhook {
     port: u16,
     /// What the API server has to trust, as PEM.
     authority: String,
-    asked: Arc<Asked>,
+    reviews: Arc<Mutex<Vec<Review>>>,
     server: AbortHandle,
 }
 
@@ -69,15 +69,15 @@ impl AdmissionWebhook {
     pub async fn start() -> Result<Self, Error> {
         let authority = Authority::new("the admission webhooks of a test")?;
         let identity = authority.server("an admission webhook", &["127.0.0.1"])?;
-        let asked = Arc::new(Asked::default());
-        let noted = asked.clone();
+        let reviews = Arc::default();
+        let noted = Arc::clone(&reviews);
         // An API server shows no certificate to webhooks unless it is configured to.
         let server = server::start(Some(identity.server_config(None)?), move |request| {
-            let noted = noted.clone();
-            async move { noted.handle(request).await }
+            let noted = Arc::clone(&noted);
+            async move { handle(&noted, request).await }
         });
         let (port, server) = server.await?;
-        Ok(Self { port, authority: authority.certificate().to_owned(), asked, server })
+        Ok(Self { port, authority: authority.certificate().to_owned(), reviews, server })
     }
 
     /// The `clientConfig` that leads an API server to the hook at `path`, for a `ValidatingWebhookConfiguration` or a
@@ -91,7 +91,7 @@ impl AdmissionWebhook {
 
     /// What was asked until now, in the order in which it arrived. A write whose answer has come has had its reviews.
     pub fn reviews(&self) -> Vec<Review> {
-        self.asked.all()
+        lock(&self.reviews).clone()
     }
 }
 
@@ -101,35 +101,24 @@ impl Drop for AdmissionWebhook {
     }
 }
 
-/// What was asked, by whichever connection.
-#[derive(Debug, Default)]
-struct Asked(Mutex<Vec<Review>>);
-
-impl Asked {
-    /// One request. An error, which is a request that broke off, closes the connection.
-    async fn handle(&self, request: Request<Incoming>) -> hyper::Result<Response<Full<Bytes>>> {
-        let path = request.uri().path().to_owned();
-        let body = request.into_body().collect().await?.to_bytes();
-        Ok(match review::answer(&path, &body) {
-            Ok((review, document)) => {
-                // Before the response, so that whoever learns of that finds the review too.
-                self.note(review);
-                server::response(StatusCode::OK, "application/json", document.to_string())
-            }
-            Err(error) => {
-                let text = format!("no AdmissionReview: {error}");
-                server::response(StatusCode::BAD_REQUEST, "text/plain", text)
-            }
-        })
-    }
-
-    fn note(&self, review: Review) {
-        lock(&self.0).push(review);
-    }
-
-    fn all(&self) -> Vec<Review> {
-        lock(&self.0).clone()
-    }
+/// Responds to one request, and keeps the review. An error, which is a request that broke off, closes the connection.
+async fn handle(
+    reviews: &Mutex<Vec<Review>>,
+    request: Request<Incoming>,
+) -> hyper::Result<Response<Full<Bytes>>> {
+    let path = request.uri().path().to_owned();
+    let body = request.into_body().collect().await?.to_bytes();
+    Ok(match review::answer(&path, &body) {
+        Ok((review, document)) => {
+            // Before the response, so that whoever learns of that finds the review too.
+            lock(reviews).push(review);
+            server::response(StatusCode::OK, "application/json", document.to_string())
+        }
+        Err(error) => {
+            let text = format!("no AdmissionReview: {error}");
+            server::response(StatusCode::BAD_REQUEST, "text/plain", text)
+        }
+    })
 }
 
 #[cfg(test)]

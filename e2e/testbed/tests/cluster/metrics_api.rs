@@ -1,11 +1,6 @@
 //! The metrics API behind a real kube-apiserver: what autoscalers and people get to see through it.
-use std::time::Duration;
-
-use baton_testbed::{ControlPlane, MetricsApi};
+use baton_testbed::{ControlPlane, MetricsApi, PATIENCE};
 use serde_json::Value;
-
-/// Longer than pods take to run.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn the_load_of_a_workload_is_shared_by_its_pods_and_found_through_the_api_server() {

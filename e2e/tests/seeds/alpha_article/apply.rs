@@ -1,96 +1,17 @@
 //! What applying is, what it is on the server's side, and what a cluster needs for it.
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
+use baton_e2e::{plays, scenario::Scene};
 
 use crate::LAST_APPLIED;
 
 use super::{IMAGE, last_sent, nginx, of_nginx};
 
-pub const INTRODUCTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Introduction (はじめに)",
-    promises: &[Promise::new(
-        "Server-side apply is alpha, and a feature gate of the API server has to allow it.",
-        plays![the_server_has_no_gate_for_it],
-    )
-    .but("It is stable. There is no such feature gate any more, and a server that is told nothing does it.")],
-};
-
-pub const APPLY: Section = Section {
-    document: super::DOCUMENT,
-    title: "What apply is (適用 (Apply) とはなにか)",
-    promises: &[
-        Promise::new(
-            "Objects are managed by commands, which create, replace and delete, or by declaring them with kubectl apply.",
-            plays![commands_say_what_to_do, apply_says_what_there_shall_be],
-        ),
-        Promise::new(
-            "kubectl apply creates what isn't there, and brings the differences to what is.",
-            plays![apply_says_what_there_shall_be],
-        ),
-        Promise::new(
-            "An object has fields that Kubernetes itself manages. Who replaces the object loses them, who applies to it doesn't.",
-            plays![a_replacement_loses_what_others_manage],
-        ),
-        Promise::new(
-            "The difference is taken from what was applied before, not from the object alone, in which Kubernetes has changed \
-             fields.",
-            plays![what_was_applied_before_tells_what_goes],
-        ),
-        Promise::new(
-            "Client-side apply keeps what was applied in the annotation kubectl.kubernetes.io/last-applied-configuration.",
-            plays![the_annotation_holds_what_was_applied],
-        ),
-        Promise::new(
-            "kubectl apply view-last-applied prints that annotation.",
-            plays![the_annotation_holds_what_was_applied],
-        ),
-        Promise::new(
-            "Client-side apply reads the object, if there is one, and sends the difference as a patch.",
-            plays![client_side_apply_reads_and_sends_a_difference],
-        ),
-        Promise::new(
-            "That patch is a strategic merge patch.",
-            plays![client_side_apply_reads_and_sends_a_difference],
-        ),
-    ],
-};
-
-pub const SERVER_SIDE: Section = Section {
-    document: super::DOCUMENT,
-    title: "What server-side apply is (Server-side Apply (SSA) とはなにか)",
-    promises: &[
-        Promise::new(
-            "The client computes the difference in client-side apply, and the server in server-side apply.",
-            plays![client_side_apply_reads_and_sends_a_difference, server_side_apply_sends_the_whole_intent],
-        ),
-        Promise::new(
-            "Five things that go wrong with client-side apply are solved by server-side apply: apply after POST, after an edit, \
-             of what was read, after a change of annotations, and by two people.",
-            &[],
-        )
-        .and_tests(&[
-            "e2e/tests/scenarios/surprises.rs::a_workload_that_was_posted_and_is_then_applied",
-            "e2e/tests/scenarios/surprises.rs::a_deployment_that_is_edited_between_two_applies",
-            "e2e/tests/scenarios/surprises.rs::a_deployment_that_was_read_edited_and_applied",
-            "e2e/tests/scenarios/surprises.rs::annotations_that_were_tweaked_before_an_apply",
-            "e2e/tests/scenarios/surprises.rs::alice_applies_something_and_bob_applies_something",
-        ]),
-    ],
-};
-
-pub const SETUP: Section = Section {
-    document: super::DOCUMENT,
-    title: "A cluster for it (SSA が利用できるクラスタの準備)",
-    promises: &[Promise::new(
-        "A cluster for server-side apply is started with ServerSideApply=true among its feature gates.",
-        plays![the_server_has_no_gate_for_it],
-    )
-    .but("The gate is gone: nothing has to be prepared.")],
-};
+plays! {
+    the_server_has_no_gate_for_it, commands_say_what_to_do, apply_says_what_there_shall_be,
+    a_replacement_loses_what_others_manage, what_was_applied_before_tells_what_goes,
+    the_annotation_holds_what_was_applied, client_side_apply_reads_and_sends_a_difference,
+    server_side_apply_sends_the_whole_intent,
+}
 
 async fn the_server_has_no_gate_for_it(s: &mut Scene) {
     of_nginx(s).await;

@@ -1,94 +1,24 @@
 //! Server-side apply without kubectl: from a library, and by nothing but HTTP.
 
-use std::time::{Duration, Instant};
-
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, nobody},
+    scenario::{Scene, nobody},
 };
 
 use super::{IMAGE, nginx, of_nginx, plain::Plain};
 
-pub const LIBRARY: Section = Section {
-    document: super::DOCUMENT,
-    title: "From client-go (k8s.io/client-go から SSA を利用する)",
-    promises: &[
-        Promise::new(
-            "Who applies on the client's side without kubectl would have to compute the difference; on the server's side a \
-             library has just to send a patch.",
-            plays![apply_creates_or_updates],
-        ),
-        Promise::new(
-            "Such a patch is of the type apply, and says its field manager in the parameter fieldManager.",
-            plays![kubectl_sends_a_patch_alone],
-        ),
-        Promise::new("The parameter fieldManager is mandatory.", plays![an_apply_has_to_name_its_manager]),
-        Promise::new(
-            "Where other patches hold a difference, an apply holds the object: what it leaves out is dropped.",
-            plays![an_apply_is_no_difference],
-        ),
-        Promise::new(
-            "A patch of an object that isn't there fails, an apply of it succeeds and creates it.",
-            plays![other_patches_need_the_object, apply_creates_or_updates],
-        ),
-        Promise::new(
-            "kubectl doesn't read the object before it applies on the server's side.",
-            plays![kubectl_sends_a_patch_alone],
-        ),
-        Promise::new(
-            "Nobody has to ask whether to create or to update: one request does what is needed, and is answered 201 or 200.",
-            plays![apply_creates_or_updates, kubectl_sends_a_patch_alone],
-        ),
-    ],
-};
+use baton_testbed::{PATIENCE, poll};
 
-pub const CURL: Section = Section {
-    document: super::DOCUMENT,
-    title: "From curl (curl から SSA を利用する)",
-    promises: &[
-        Promise::new(
-            "A program that can send HTTP requests can apply, without a library.",
-            plays![http_and_a_token_are_enough, json_is_yaml],
-        ),
-        Promise::new(
-            "A ServiceAccount that is bound to the ClusterRole admin in its namespace may apply there.",
-            plays![http_and_a_token_are_enough],
-        ),
-        Promise::new(
-            "The token of a ServiceAccount is in a Secret that belongs to it.",
-            plays![http_and_a_token_are_enough],
-        )
-        .but("No Secret is made for a ServiceAccount. A token has to be asked for, and ends."),
-        Promise::new(
-            "The request is a PATCH with the token, the Content-Type application/apply-patch+yaml and the manifest in YAML.",
-            plays![http_and_a_token_are_enough],
-        ),
-    ],
-};
-
-pub const IMPRESSIONS: Section = Section {
-    document: super::DOCUMENT,
-    title: "Impressions (所感)",
-    promises: &[
-        Promise::new(
-            "It can be told which component has written an object.",
-            plays![http_and_a_token_are_enough],
-        ),
-        Promise::new(
-            "Programs that only want to apply need no kubectl with them.",
-            plays![http_and_a_token_are_enough],
-        ),
-        Promise::new("It had better not be used in production.", plays![kubectl_sends_a_patch_alone])
-            .but("It is stable, and every API server does it."),
-    ],
-};
-
-/// How long a new binding may take to count.
-const PATIENCE: Duration = Duration::from_secs(30);
+plays! {
+    an_apply_has_to_name_its_manager, an_apply_is_no_difference, other_patches_need_the_object,
+    kubectl_sends_a_patch_alone, http_and_a_token_are_enough, json_is_yaml,
+}
 
 async fn an_apply_has_to_name_its_manager(s: &mut Scene) {
     of_nginx(s).await;
-    s.apply_as(nobody(), &nginx("nginx")).is_refused(422, "fieldManager: Required value").await;
+    s.apply_as(nobody(), &nginx("nginx"))
+        .is_refused(422, "fieldManager: Required value: is required for apply patch")
+        .await;
     s.expect_absent("");
     // Any other write may do without.
     s.create_as(nobody(), &nginx("nginx")).creates().await;
@@ -110,15 +40,6 @@ async fn other_patches_need_the_object(s: &mut Scene) {
     s.strategic_patch_as("me", "spec: {replicas: 2}").is_refused(404, "not found").await;
     s.json_patch_as("me", "[{op: add, path: /spec/replicas, value: 2}]").is_refused(404, "not found").await;
     s.apply_as("me", &nginx("nginx")).creates().await;
-}
-
-async fn apply_creates_or_updates(s: &mut Scene) {
-    of_nginx(s).await;
-    s.apply_as("try-server-side-apply", &nginx("nginx")).creates().await;
-    let again = s.apply_as("try-server-side-apply", &nginx("nginx:1.15")).await;
-    assert_eq!(again.code, 200);
-    s.expect(IMAGE, "nginx:1.15");
-    s.expect_owner(IMAGE, "try-server-side-apply (Apply)");
 }
 
 async fn kubectl_sends_a_patch_alone(s: &mut Scene) {
@@ -158,15 +79,11 @@ async fn allow(s: &mut Scene) {
 
 /// Applies until it is allowed: the server takes note of a binding a moment later. Says the code.
 async fn applied(client: &Plain, path: &str, body: &str) -> u16 {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        let (code, text) = client.apply(path, body).await;
-        if code != 403 {
-            return code;
-        }
-        assert!(Instant::now() < end, "{text}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let allowed = async || match client.apply(path, body).await {
+        (403, refusal) => Err(refusal),
+        (code, _) => Ok(code),
+    };
+    poll(PATIENCE, allowed).await.unwrap()
 }
 
 async fn http_and_a_token_are_enough(s: &mut Scene) {

@@ -1,66 +1,13 @@
 //! How kubectl is told to apply on the server's side, and the same story both ways.
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
+use baton_e2e::{plays, scenario::Scene};
 
 use super::{IMAGE, nginx, of_nginx};
 
-pub const KUBECTL: Section = Section {
-    document: super::DOCUMENT,
-    title: "From kubectl apply (kubectl apply コマンドから SSA を利用する)",
-    promises: &[
-        Promise::new(
-            "kubectl applies on the server's side with the flag --experimental-server-side.",
-            plays![the_flags_of_the_alpha_are_gone],
-        )
-        .but("The flag is --server-side. kubectl doesn't know the other any more."),
-        Promise::new(
-            "kubectl creates a Deployment by server-side apply, and says serverside-applied.",
-            plays![the_flags_of_today],
-        ),
-    ],
-};
-
-pub const COMPARISON: Section = Section {
-    document: super::DOCUMENT,
-    title: "Comparison of the two sides (Server-side Apply と Client-side Apply の比較)",
-    promises: &[
-        Promise::new(
-            "A command such as kubectl set image changes an object that was applied, and succeeds.",
-            plays![client_side_the_edit_is_lost, server_side_the_edit_is_a_conflict],
-        ),
-        Promise::new(
-            "Client-side apply overwrites a change that was made behind its back, and says nothing about it.",
-            plays![client_side_the_edit_is_lost],
-        ),
-        Promise::new(
-            "Server-side apply fails there with a conflict, and leaves the change alone.",
-            plays![server_side_the_edit_is_a_conflict],
-        ),
-        Promise::new(
-            "The error tells how many conflicts there are, with whom, and on which path.",
-            plays![server_side_the_edit_is_a_conflict],
-        )
-        .but(
-            "kubectl set is called kubectl-set, the version is apps/v1, and the time of the other's write is no longer told.",
-        ),
-        Promise::new(
-            "A conflict is resolved by looking at kubectl diff, changing the manifest, and applying it.",
-            plays![a_conflict_is_resolved_in_the_manifest],
-        )
-        .but(
-            "With --server-side kubectl diff meets the same conflict. It shows the difference without that flag, or with \
-             --force-conflicts.",
-        ),
-        Promise::new(
-            "--experimental-force-conflicts has the manifest win, as it does in client-side apply.",
-            plays![a_conflict_is_resolved_by_force, the_flags_of_the_alpha_are_gone],
-        )
-        .but("The flag is --force-conflicts. kubectl doesn't know the other any more."),
-    ],
-};
+plays! {
+    the_flags_of_the_alpha_are_gone, client_side_the_edit_is_lost, server_side_the_edit_is_a_conflict,
+    a_conflict_is_resolved_in_the_manifest,
+}
 
 async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
     of_nginx(s).await;
@@ -72,16 +19,6 @@ async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
             .await;
     }
     s.expect_absent("");
-}
-
-async fn the_flags_of_today(s: &mut Scene) {
-    of_nginx(s).await;
-    s.kubectl("apply --server-side -f -")
-        .reading(&nginx("nginx:1.15"))
-        .says("deployment.apps/nginx serverside-applied")
-        .await;
-    s.expect(IMAGE, "nginx:1.15");
-    s.expect_owner(IMAGE, "kubectl (Apply)");
 }
 
 async fn client_side_the_edit_is_lost(s: &mut Scene) {
@@ -127,18 +64,4 @@ async fn a_conflict_is_resolved_in_the_manifest(s: &mut Scene) {
     s.kubectl("diff --server-side -f -").reading(&nginx("nginx:1.15")).await;
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).await;
     s.expect_owners(IMAGE, &["kubectl (Apply)", "kubectl-set (Update)"]);
-}
-
-async fn a_conflict_is_resolved_by_force(s: &mut Scene) {
-    of_nginx(s).await;
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
-    s.kubectl("set image deployment nginx nginx=nginx:1.15").await;
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).fails("1 conflict").await;
-    s.kubectl("apply --server-side --force-conflicts -f -")
-        .reading(&nginx("nginx"))
-        .says("serverside-applied")
-        .await;
-    s.expect(IMAGE, "nginx");
-    s.expect_owner(IMAGE, "kubectl (Apply)");
-    s.expect_managers(&["kubectl (Apply)"]);
 }

@@ -6,25 +6,10 @@ mod comparison;
 mod plain;
 mod state;
 
-use baton_e2e::scenario::{Document, Scene, Section, builtin};
+use baton_e2e::scenario::{Play, Scene, builtin};
 use baton_testbed::Json;
 
-const DOCUMENT: Document = Document { title: "Server-side apply in Kubernetes 1.14" };
-
-pub fn sections() -> Vec<Section> {
-    vec![
-        apply::INTRODUCTION,
-        apply::APPLY,
-        apply::SERVER_SIDE,
-        apply::SETUP,
-        comparison::KUBECTL,
-        comparison::COMPARISON,
-        state::SECTION,
-        clients::LIBRARY,
-        clients::CURL,
-        clients::IMPRESSIONS,
-    ]
-}
+pub const PLAYS: &[&[Play]] = &[apply::PLAYS, clients::PLAYS, comparison::PLAYS, state::PLAYS];
 
 /// The image of the container, spelled as in conflicts.
 const IMAGE: &str = r#".spec.template.spec.containers[name="nginx"].image"#;

@@ -1,107 +1,18 @@
 //! Where server-side apply keeps who manages what, and how that is spelled.
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
+use baton_e2e::{plays, scenario::Scene};
 use baton_testbed::Json;
 
 use crate::LAST_APPLIED;
 
 use super::{IMAGE, nginx, of_nginx};
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "How the state is managed (SSA は、適用したオブジェクトの状態をどのように管理しているのか)",
-    promises: &[
-        Promise::new(
-            "An object of server-side apply has no last-applied annotation, and has metadata.managedFields instead.",
-            plays![managed_fields_instead_of_an_annotation, an_annotation_that_is_there_is_kept],
-        )
-        .but(
-            "An annotation that client-side apply has left stays. kubectl takes it over as the manager kubectl-last-applied, and \
-             the server brings it up to date with every apply of the manager kubectl.",
-        ),
-        Promise::new(
-            "An entry of managedFields names the manager: the component that has written.",
-            plays![an_entry_says_who_how_and_when],
-        ),
-        Promise::new(
-            "An entry names the operation, which is Apply or Update.",
-            plays![an_entry_says_who_how_and_when],
-        ),
-        Promise::new(
-            "An entry of an update has the time of it, one of an apply has none.",
-            plays![an_entry_says_who_how_and_when],
-        )
-        .but("Both have it."),
-        Promise::new(
-            "An entry has the version that the write was made in, and the fields of it in `fields`.",
-            plays![an_entry_says_who_how_and_when],
-        )
-        .but("The fields are in `fieldsV1`, and `fieldsType` says so."),
-        Promise::new(
-            "The manager of kubectl apply is `kubectl` unless it is told otherwise.",
-            plays![kubectl_applies_as_kubectl, client_side_apply_is_recorded_too],
-        )
-        .but("On the client's side it is `kubectl-client-side-apply`."),
-        Promise::new(
-            "A flag of kubectl apply, --experimental-field-manager, gives the manager another name.",
-            plays![kubectl_applies_as_somebody_else],
-        )
-        .but("The flag is --field-manager."),
-        Promise::new(
-            "A controller that uses kubectl apply had better take a name of its own.",
-            plays![kubectl_applies_as_somebody_else],
-        ),
-        Promise::new(
-            "managedFields is a list: one object has several managers, each with the operations that it did.",
-            plays![several_managers_have_an_entry_each],
-        ),
-        Promise::new(
-            "One manager has an entry for Apply and another for Update.",
-            plays![one_manager_by_apply_and_by_update],
-        ),
-        Promise::new(
-            "Client-side apply doesn't have this recorded.",
-            plays![client_side_apply_is_recorded_too],
-        )
-        .but("Every write is recorded, client-side apply as the update that it is."),
-        Promise::new(
-            "Since it is recorded who manages which field, the server notices what client-side apply doesn't.",
-            plays![who_manages_a_field_is_told_when_another_wants_it],
-        ),
-        Promise::new(
-            "The fields are a tree, in which an empty leaf says that the path up to it is in the set.",
-            plays![a_tree_of_fields],
-        )
-        .but("A leaf is `{}`, no longer null."),
-        Promise::new(
-            "`f:` and a name is a field of a struct, or a key of a map.",
-            plays![a_tree_of_fields],
-        ),
-        Promise::new(
-            "`k:` and a map of key fields is an item of a list.",
-            plays![a_tree_of_fields],
-        ),
-        Promise::new(
-            "`.` is the thing itself, beside what is in it, and always empty.",
-            plays![a_tree_of_fields],
-        ),
-        Promise::new(
-            "`v:` and a value as JSON is an item of a list of scalars.",
-            plays![a_value_in_a_list_of_scalars],
-        ),
-        Promise::new(
-            "`i:` and a number is a place in a list.",
-            plays![a_place_in_a_list_by_hand, a_place_in_an_atomic_list_by_hand],
-        )
-        .but(
-            "No list makes one: its items have keys or are a set, or it is owned as a whole. Written into managedFields by hand it \
-             stays in a list of scalars, and becomes the whole list in an atomic one.",
-        ),
-    ],
-};
+plays! {
+    managed_fields_instead_of_an_annotation, an_annotation_that_is_there_is_kept,
+    an_entry_says_who_how_and_when, kubectl_applies_as_somebody_else, several_managers_have_an_entry_each,
+    who_manages_a_field_is_told_when_another_wants_it, a_tree_of_fields, a_value_in_a_list_of_scalars,
+    a_place_in_a_list_by_hand, a_place_in_an_atomic_list_by_hand,
+}
 
 async fn managed_fields_instead_of_an_annotation(s: &mut Scene) {
     of_nginx(s).await;
@@ -146,17 +57,6 @@ async fn an_entry_says_who_how_and_when(s: &mut Scene) {
     }
 }
 
-async fn kubectl_applies_as_kubectl(s: &mut Scene) {
-    s.kubectl("apply --server-side -f -").reading("data: {key: value}").await;
-    s.expect_owner(".data.key", "kubectl (Apply)");
-}
-
-async fn client_side_apply_is_recorded_too(s: &mut Scene) {
-    s.kubectl("apply -f -").reading("data: {key: value}").await;
-    s.expect_managers(&["kubectl-client-side-apply (Update)"]);
-    s.expect_owner(".data.key", "kubectl-client-side-apply (Update)");
-}
-
 async fn kubectl_applies_as_somebody_else(s: &mut Scene) {
     let apply = "apply --server-side --field-manager=my-controller -f -";
     s.kubectl(apply).reading("data: {key: value}").await;
@@ -182,19 +82,6 @@ async fn several_managers_have_an_entry_each(s: &mut Scene) {
         "kube-controller-manager (Update status)",
         "kubectl-set (Update)",
     ]);
-}
-
-async fn one_manager_by_apply_and_by_update(s: &mut Scene) {
-    of_nginx(s).await;
-    s.apply_as("kubectl", &nginx("nginx")).await;
-    s.kubectl("set image deployment nginx nginx=nginx:1.15 --field-manager=kubectl").await;
-    s.expect_managers(&["kubectl (Apply)", "kubectl (Update)"]);
-    s.expect_owner(IMAGE, "kubectl (Update)");
-    // In the article they had one name, and were two managers all the same.
-    s.kubectl("apply --server-side -f -")
-        .reading(&nginx("nginx"))
-        .fails(&format!("conflict with \"kubectl\" using apps/v1: {IMAGE}"))
-        .await;
 }
 
 async fn who_manages_a_field_is_told_when_another_wants_it(s: &mut Scene) {

@@ -2,110 +2,21 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section, builtin},
+    scenario::{Definition, Scene, builtin},
 };
 use baton_testbed::AdmissionWebhook;
 
-use super::{WEB, every_kind::EVERY_KIND, wire};
+use super::{WEB, wire};
 use crate::dry_run_kep::webhooks::{MUTATING, ask};
 
-pub const GOALS: Section = Section {
-    document: super::DOCUMENT,
-    title: "Goals",
-    promises: &[
-        Promise::new(
-            "People and systems settle together what an object should be: each says its part.",
-            plays![people_and_systems_each_say_their_part],
-        ),
-        Promise::new(
-            "An intent stands up to changes by other people: they are kept where it says nothing, and told where it does.",
-            plays![what_other_people_change_is_kept_or_told],
-        ),
-        Promise::new(
-            "An intent stands up to changes by systems: what an autoscaler has set stays through every apply that is silent \
-             about it.",
-            plays![what_an_autoscaler_sets_survives_an_apply],
-        ),
-        Promise::new(
-            "An intent stands up to defaults: applied again it changes nothing, and what was filled in isn't the applier's.",
-            plays![defaults_are_not_the_appliers],
-        ),
-        Promise::new(
-            "An intent stands up to mutating webhooks: what one adds survives the next apply, and applying again changes \
-             nothing.",
-            plays![what_a_mutating_webhook_adds_survives],
-        ),
-        Promise::new(
-            "An intent stands up to a schema that evolves: a field that is new in it can be applied from then on, and all \
-             that was owned before still is.",
-            plays![a_schema_gains_a_field],
-        ),
-        Promise::new(
-            "When a schema makes one value of what was many, whoever owned a part owns the whole.",
-            plays![a_schema_makes_one_value_of_many],
-        ),
-        Promise::new(
-            "An apply needs no certain step before it: the same intent leads to the same fields on an object that isn't \
-             there, one that was applied, one that was posted and one that was patched.",
-            plays![the_steps_before_do_not_matter],
-        ),
-        Promise::new(
-            "One request is all that an integrator has to learn: it works alike for every kind of object that is served.",
-            EVERY_KIND,
-        ),
-        Promise::new(
-            "A client needs no logic: curl, which knows a URL, a content type and a text, can apply.",
-            plays![a_plain_request_is_enough],
-        ),
-        Promise::new(
-            "Any client can apply, in whatever language it is written, and not only kubectl.",
-            plays![a_plain_request_is_enough, kubectl_and_a_plain_request_lead_to_the_same],
-        ),
-        Promise::new(
-            "Whoever looks at a change of an intent can tell what comes of it: what is new in it appears, what is changed \
-             changes, what is gone from it goes, and nothing else moves.",
-            plays![the_change_of_an_intent_is_the_change_of_the_object],
-        ),
-        Promise::new(
-            "An error tells why there is a conflict and not only that there is one: who owns which field.",
-            plays![a_conflict_tells_who_and_where],
-        ),
-        Promise::new(
-            "An error comes as early as it can: a dry run or a diff tells the conflict before anything is tried, and a field \
-             that isn't in the schema is refused before anything is merged.",
-            plays![an_error_comes_early],
-        ),
-        Promise::new(
-            "The whole of apply is in the control plane: conflicts, pruning and defaults come out the same whoever asks.",
-            plays![kubectl_and_a_plain_request_lead_to_the_same],
-        ),
-    ],
-};
-
-pub const NON_GOALS: Section = Section {
-    document: super::DOCUMENT,
-    title: "Non-Goals",
-    promises: &[
-        Promise::new(
-            "Applying several objects stays the client's business: the server takes one at a time, and what was applied \
-             before a failure stays.",
-            plays![several_objects_are_several_requests],
-        ),
-        Promise::new(
-            "Another name in an intent makes another object and renames none.",
-            plays![another_name_is_another_object],
-        ),
-        Promise::new(
-            "A field that can't be changed can't be changed by an apply either, and is refused as in any other write.",
-            plays![what_cannot_be_changed_is_refused],
-        ),
-        Promise::new(
-            "Apply does nothing about fields that are hard to change, such as the type of a Service.",
-            plays![the_type_of_a_service_is_changed],
-        )
-        .but("The type of a Service can be changed by an apply, back and forth."),
-    ],
-};
+plays! {
+    people_and_systems_each_say_their_part, what_other_people_change_is_kept_or_told,
+    what_an_autoscaler_sets_survives_an_apply, defaults_are_not_the_appliers,
+    what_a_mutating_webhook_adds_survives, a_schema_gains_a_field, the_steps_before_do_not_matter,
+    a_plain_request_is_enough, the_change_of_an_intent_is_the_change_of_the_object, an_error_comes_early,
+    kubectl_and_a_plain_request_lead_to_the_same, several_objects_are_several_requests,
+    another_name_is_another_object, what_cannot_be_changed_is_refused, the_type_of_a_service_is_changed,
+}
 
 async fn people_and_systems_each_say_their_part(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
@@ -139,7 +50,7 @@ async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Scene) {
 
 async fn defaults_are_not_the_appliers(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("team", WEB).await;
+    s.apply_as("team", WEB).creates().await;
     s.expect(".spec.replicas", "1");
     s.expect(".spec.strategy.type", "RollingUpdate");
     s.expect_no_owner(".spec.replicas");
@@ -178,23 +89,6 @@ async fn a_schema_gains_a_field(s: &mut Scene) {
     s.expect_owner(".spec.size", "alice (Apply)");
     s.apply_as("alice", "spec: {size: 1}").changes_nothing().await;
     s.apply_as("alice", "spec: {size: 1, colour: blue}").conflicts_with("bob", ".spec.colour").await;
-}
-
-async fn a_schema_makes_one_value_of_many(s: &mut Scene) {
-    let of = |kind: &str| {
-        format!(
-            "spec: {{type: object, properties: {{limits: {{type: object, x-kubernetes-map-type: {kind}, \
-             additionalProperties: {{type: integer}}}}}}}}"
-        )
-    };
-    s.define(Definition::new("KepLimits", &of("granular"))).await;
-    s.apply_as("alice", "spec: {limits: {a: 1}}").await;
-    s.apply_as("bob", "spec: {limits: {b: 2}}").await;
-    s.define(Definition::new("KepLimits", &of("atomic"))).await;
-    s.apply_as("alice", "spec: {limits: {a: 3}}").conflicts_with("bob", ".spec.limits").await;
-    s.apply_as("alice", "spec: {limits: {a: 3}}").by_force().await;
-    s.expect(".spec.limits", "{a: 3}");
-    s.expect_owner(".spec.limits", "alice (Apply)");
 }
 
 async fn the_steps_before_do_not_matter(s: &mut Scene) {
@@ -243,17 +137,6 @@ async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Scene) {
     s.merge_patch_as("someone", "data: {foreign: d}").await;
     s.apply_as("team", "data: {stays: a, changes: B, comes: e}").await;
     s.expect(".data", "{stays: a, changes: B, comes: e, foreign: d}");
-}
-
-async fn a_conflict_tells_who_and_where(s: &mut Scene) {
-    s.apply_as("alice", "data: {greeting: hello}").await;
-    let told = s.apply_as("bob", "data: {greeting: hi}").conflicts_with("alice", ".data.greeting").await;
-    let message = told.at(".message").unwrap().to_string();
-    assert!(message.contains("alice") && message.contains(".data.greeting"), "{message}");
-    s.kubectl("apply --server-side --field-manager=bob -f -")
-        .reading("data: {greeting: hi}")
-        .fails(r#"conflict with "alice": .data.greeting"#)
-        .await;
 }
 
 async fn an_error_comes_early(s: &mut Scene) {

@@ -2,62 +2,17 @@
 
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Promise, Scene, Section, builtin},
+    scenario::{BuiltIn, Definition, Scene, builtin},
 };
 
-use super::{WEB, every_kind::EVERY_KIND};
+use super::WEB;
 
-pub const INTEGRATION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Testing Plan: integration tests",
-    promises: &[
-        Promise::new(
-            "An apply creates an object, whether its kind is stored like most or in its own way, as Services are.",
-            plays![apply_creates_in_any_storage],
-        ),
-        Promise::new("An apply with a uid creates nothing.", plays![an_apply_with_a_uid_creates_nothing]),
-        Promise::new(
-            "An apply that changes fields which an update has set is a conflict, and force overrules it.",
-            plays![an_apply_conflicts_with_an_update_and_can_be_forced],
-        ),
-        Promise::new(
-            "The form in which managed fields are told doesn't change.",
-            plays![managed_fields_have_one_form],
-        ),
-        Promise::new(
-            "Managed fields don't change with writes that have nothing to do with them.",
-            plays![managed_fields_stay_as_they_are],
-        ),
-        Promise::new("Who manages no field has no entry.", plays![who_manages_nothing_has_no_entry]),
-        Promise::new(
-            "Custom resources are applied like the rest: with conflicts, force and pruning.",
-            plays![apply_works_with_custom_resources],
-        ),
-        Promise::new(
-            "What `kubectl apply` does, it does with the flag for the server: create, change, remove, try.",
-            plays![kubectl_applies_by_the_server, kubectl_tries_by_the_server, kubectl_takes_over_by_force],
-        ),
-        Promise::new("A cluster with the feature starts up, and serves everything else as ever.", EVERY_KIND),
-    ],
-};
-
-pub const GRADUATION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Graduation Criteria",
-    promises: &[Promise::new(
-        "It takes the place of `kubectl apply` as it was: the same manifests, one after the other, lead to the same object.",
-        plays![the_same_manifests_lead_to_the_same_object],
-    )],
-};
-
-pub const DRAWBACKS: Section = Section {
-    document: super::DOCUMENT,
-    title: "Drawbacks",
-    promises: &[Promise::new(
-        "What it does otherwise mends a bug: client-side apply overwrites what others have set, and this asks first.",
-        plays![what_is_overwritten_by_a_client_is_a_conflict_by_the_server],
-    )],
-};
+plays! {
+    apply_creates_in_any_storage, an_apply_with_a_uid_creates_nothing, managed_fields_have_one_form,
+    managed_fields_stay_as_they_are, who_manages_nothing_has_no_entry, apply_works_with_custom_resources,
+    kubectl_applies_by_the_server, kubectl_takes_over_by_force,
+    the_same_manifests_lead_to_the_same_object,
+}
 
 async fn apply_creates_in_any_storage(s: &mut Scene) {
     for (kind, spec) in [
@@ -86,19 +41,6 @@ async fn an_apply_with_a_uid_creates_nothing(s: &mut Scene) {
         .is_refused(409, "uid mismatch")
         .await;
     s.expect_absent("");
-}
-
-async fn an_apply_conflicts_with_an_update_and_can_be_forced(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel")).await;
-    s.merge_patch_as("console", "spec: {replicas: 5}").await;
-    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel"))
-        .conflicts_with("console", ".spec.replicas")
-        .await;
-    s.expect(".spec.replicas", "5");
-    s.apply_as("pipeline", &WEB.replace("spec: {sel", "spec: {replicas: 3, sel")).by_force().await;
-    s.expect(".spec.replicas", "3");
-    s.expect_owner(".spec.replicas", "pipeline (Apply)");
 }
 
 async fn managed_fields_have_one_form(s: &mut Scene) {
@@ -186,23 +128,6 @@ async fn kubectl_applies_by_the_server(s: &mut Scene) {
     s.expect_managers(&["kubectl (Apply)"]);
 }
 
-async fn kubectl_tries_by_the_server(s: &mut Scene) {
-    s.kubectl("apply --server-side --dry-run=server -f -")
-        .reading("data: {a: '1'}")
-        .says("serverside-applied (server dry run)")
-        .await;
-    s.expect_absent("");
-    s.kubectl("apply --server-side -f -").reading("data: {a: '1'}").await;
-    s.kubectl("apply --server-side --dry-run=server -o yaml -f -")
-        .reading("data: {a: '2'}")
-        .says("a: \"2\"")
-        .await;
-    s.expect(".data.a", "'1'");
-    s.kubectl("apply --server-side --dry-run=client -f -")
-        .fails("--dry-run=client doesn't work with --server-side")
-        .await;
-}
-
 async fn kubectl_takes_over_by_force(s: &mut Scene) {
     s.apply_as("pipeline", "data: {a: '1'}").await;
     s.kubectl("apply --server-side -f -")
@@ -239,20 +164,4 @@ async fn the_same_manifests_lead_to_the_same_object(s: &mut Scene) {
         assert!(seen[0].0.same_value(&seen[1].0), "{seen:?}");
         assert_eq!(seen[0].1, seen[1].1);
     }
-}
-
-async fn what_is_overwritten_by_a_client_is_a_conflict_by_the_server(s: &mut Scene) {
-    s.named("by-client").await;
-    s.kubectl("apply -f -").reading("data: {a: '1'}").await;
-    s.merge_patch_as("console", "data: {a: '2'}").await;
-    s.kubectl("apply -f -").reading("data: {a: '1'}").await;
-    s.expect(".data.a", "'1'");
-    s.named("by-server").await;
-    s.kubectl("apply --server-side -f -").reading("data: {a: '1'}").await;
-    s.merge_patch_as("console", "data: {a: '2'}").await;
-    s.kubectl("apply --server-side -f -")
-        .reading("data: {a: '1'}")
-        .fails("conflict with \"console\" using v1: .data.a")
-        .await;
-    s.expect(".data.a", "'2'");
 }

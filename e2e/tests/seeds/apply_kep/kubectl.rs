@@ -1,54 +1,20 @@
 //! kubectl.
 
-use std::time::Duration;
-
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
-use baton_testbed::{Action, Proxy, poll};
+use baton_e2e::{plays, scenario::Scene};
+use baton_testbed::{Action, PATIENCE, Proxy, poll};
 
 use crate::LAST_APPLIED;
 
 use super::wire;
 
-pub const KUBECTL: Section = Section {
-    document: super::DOCUMENT,
-    title: "Kubectl: Server-side Apply",
-    promises: &[
-        Promise::new(
-            "kubectl applies by the server only if it is told to.",
-            plays![kubectl_applies_by_itself_unless_told],
-        ),
-        Promise::new(
-            "On a server that has the feature, an experimental flag of kubectl asks for it.",
-            plays![the_experimental_flag_is_gone],
-        )
-        .but("The experimental flag is gone."),
-        Promise::new("The flag is called `--server-side`.", plays![the_flag_is_server_side]),
-        Promise::new(
-            "Where a server can't apply, kubectl fails and doesn't fall back to applying by itself.",
-            plays![kubectl_does_not_fall_back],
-        ),
-        Promise::new("In the long term it is the default.", plays![kubectl_applies_by_itself_unless_told])
-            .but("kubectl 1.36 still applies by itself where it isn't told otherwise."),
-    ],
-};
-
-const PATIENCE: Duration = Duration::from_secs(20);
+plays! {
+    kubectl_applies_by_itself_unless_told, the_flag_is_server_side, kubectl_does_not_fall_back,
+}
 
 async fn kubectl_applies_by_itself_unless_told(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {greeting: hello}").await;
     s.expect_managers(&["kubectl-client-side-apply (Update)"]);
     assert!(s.at(LAST_APPLIED).is_some());
-}
-
-async fn the_experimental_flag_is_gone(s: &mut Scene) {
-    s.kubectl("apply --experimental-server-side -f -")
-        .reading("data: {greeting: hello}")
-        .fails("unknown flag: --experimental-server-side")
-        .await;
-    s.expect_absent("");
 }
 
 async fn the_flag_is_server_side(s: &mut Scene) {

@@ -2,73 +2,19 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section, builtin},
+    scenario::{Definition, Scene, builtin},
 };
 use baton_testbed::Json;
 
 use super::WEB;
 
-pub const MANAGERS: Section = Section {
-    document: super::DOCUMENT,
-    title: "Testing Plan: unit tests",
-    promises: &[
-        Promise::new(
-            "What says which object it is, and what only the server says, is stripped from managers: nobody owns name, \
-             namespace, uid or version.",
-            plays![nobody_owns_what_says_which_object_it_is],
-        ),
-        Promise::new(
-            "Managed fields that are read and written back come out the same.",
-            plays![managed_fields_go_round],
-        ),
-        Promise::new(
-            "A manager's identity survives whatever its name is made of, quotes and spaces as well.",
-            plays![managers_of_any_name_are_told_apart],
-        ),
-        Promise::new(
-            "Managers are sorted by operation, then by time, then by name.",
-            plays![managers_are_sorted],
-        )
-        .but("After the name come the version and the subresource."),
-        Promise::new(
-            "Conflicts come as a status that can be read: a sentence for people, and a cause for each field.",
-            plays![conflicts_are_readable],
-        ),
-        Promise::new(
-            "A set of fields goes through its JSON and back.",
-            plays![field_sets_go_round],
-        ),
-        Promise::new(
-            "Fields that can't be read are caught, whatever is wrong with them.",
-            plays![broken_managed_fields_are_caught],
-        )
-        .but(
-            "No error tells it: what can't be read costs the write its whole list of managers, and the list that is stored \
-             stays.",
-        ),
-        Promise::new(
-            "Each kind of path element goes through its spelling and back: fields, keys, values, indexes, and the item itself.",
-            plays![path_elements_go_round],
-        ),
-        Promise::new(
-            "A path element with a qualifier that isn't known is ignored.",
-            plays![unknown_qualifiers_are_ignored],
-        ),
-        Promise::new(
-            "A path element whose qualifier is known and whose value is wrong is an error.",
-            plays![wrong_values_of_qualifiers_are_caught],
-        )
-        .but("The error isn't told: the stored list of managers stays, as with all that can't be read."),
-        Promise::new(
-            "Both built-in objects and custom resources become typed.",
-            plays![built_in_and_custom_objects_become_typed],
-        ),
-        Promise::new(
-            "Typed objects are converted between the versions of an API.",
-            plays![objects_are_converted_between_versions],
-        ),
-    ],
-};
+plays! {
+    nobody_owns_what_says_which_object_it_is, managed_fields_go_round,
+    managers_of_any_name_are_told_apart, managers_are_sorted, conflicts_are_readable, field_sets_go_round,
+    broken_managed_fields_are_caught, path_elements_go_round, unknown_qualifiers_are_ignored,
+    wrong_values_of_qualifiers_are_caught, built_in_and_custom_objects_become_typed,
+    objects_are_converted_between_versions,
+}
 
 async fn nobody_owns_what_says_which_object_it_is(s: &mut Scene) {
     let namespace = s.namespace().to_owned();

@@ -1,98 +1,24 @@
 //! What the plan tests of the merge itself.
 
-use std::time::Duration;
-
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Promise, Scene, Section, builtin},
+    scenario::{BuiltIn, Definition, Scene, builtin},
 };
-use baton_testbed::poll;
+use baton_testbed::{PATIENCE, poll};
 
 use super::wire;
 
-pub const MERGE: Section = Section {
-    document: super::DOCUMENT,
-    title: "Testing Plan: structured merge and diff",
-    promises: &[
-        Promise::new(
-            "Objects of one type are merged by its schema.",
-            plays![objects_are_merged_by_their_schema],
-        )
-        .and_tests(&[
-            "merge/tests/corpus.rs::the_core_responds_to_every_case_as_the_libraries_of_every_release_did",
-            "e2e/tests/transcripts.rs::the_core_predicts_every_recorded_write",
-        ]),
-        Promise::new(
-            "Objects without a schema are merged by what they look like: maps by their members, lists as one value.",
-            plays![objects_without_a_schema_are_merged_by_their_looks],
-        ),
-        Promise::new(
-            "A value turns into a set of fields: its leaves, its items and its keys, and what is empty itself.",
-            plays![an_applied_value_turns_into_its_fields],
-        ),
-        Promise::new(
-            "Of two values the difference is known: what one adds, what it changes, what it removes.",
-            plays![an_update_owns_the_difference],
-        ),
-        Promise::new(
-            "A value is held against its schema, and what doesn't fit is told with its path.",
-            plays![what_does_not_fit_the_schema_is_refused],
-        ),
-        Promise::new(
-            "An apply gets exactly the conflicts that there are: by whom and where, of all managers at once.",
-            plays![all_conflicts_are_told_at_once, what_is_no_conflict],
-        ),
-        Promise::new(
-            "Apply works for objects without a schema.",
-            plays![apply_works_without_a_schema],
-        ),
-        Promise::new(
-            "Apply works for leaves, whatever kind of scalar they are.",
-            plays![apply_works_for_leaves],
-        ),
-        Promise::new(
-            "Apply works for items of sets.",
-            plays![apply_works_for_items_of_sets, numbers_and_truths_are_in_sets],
-        ),
-        Promise::new(
-            "Apply works for items of lists with keys.",
-            plays![apply_works_for_items_of_lists_with_keys],
-        ),
-        Promise::new(
-            "Apply works for schemas in schemas.",
-            plays![apply_works_for_nested_schemas],
-        ),
-        Promise::new(
-            "Apply works for recursive schemas.",
-            plays![apply_works_for_recursive_schemas, a_recursive_type_is_followed_all_the_way],
-        )
-        .but(
-            "The recursive types of the API server lie below an atomic list, and definitions of custom resources can't be \
-             recursive: owners below recursion are to be seen only where there is no schema.",
-        ),
-        Promise::new(
-            "Apply works for several appliers: they add, share, give up and take over.",
-            plays![apply_works_for_several_appliers, a_shared_item_goes_with_its_last_owner],
-        )
-        .and_tests(&[
-            "e2e/tests/scenarios/teams.rs::two_managers_apply_different_containers_and_conflict_only_where_they_overlap",
-        ]),
-        Promise::new(
-            "Apply works where converting an object to another version changes the keys of its maps.",
-            plays![a_field_that_is_elsewhere_in_another_version, a_key_that_only_one_version_has],
-        ),
-        Promise::new(
-            "Apply works where entries tell of versions that are gone or were never there.",
-            plays![a_version_that_never_was, a_version_that_is_gone],
-        )
-        .but(
-            "Where a definition has lost a version that an entry tells of, every apply to the custom resource fails, and \
-             any other write costs it all owners, until somebody takes the entry out; built-in kinds drop such an entry.",
-        ),
-    ],
-};
-
-const PATIENCE: Duration = Duration::from_mins(1);
+plays! {
+    objects_are_merged_by_their_schema, an_applied_value_turns_into_its_fields,
+    an_update_owns_the_difference, what_does_not_fit_the_schema_is_refused,
+    all_conflicts_are_told_at_once, what_is_no_conflict, apply_works_without_a_schema,
+    apply_works_for_leaves, apply_works_for_items_of_sets, numbers_and_truths_are_in_sets,
+    apply_works_for_items_of_lists_with_keys, apply_works_for_nested_schemas,
+    apply_works_for_recursive_schemas, a_recursive_type_is_followed_all_the_way,
+    apply_works_for_several_appliers, a_shared_item_goes_with_its_last_owner,
+    a_field_that_is_elsewhere_in_another_version, a_key_that_only_one_version_has, a_version_that_is_gone,
+    a_version_that_never_was,
+}
 
 const SHAPE: &str = "spec:
   type: object
@@ -133,16 +59,6 @@ async fn objects_are_merged_by_their_schema(s: &mut Scene) {
          parts: [{name: two}, {name: one, size: 1, tags: [t]}]}",
     );
     s.apply_as("bob", "spec: {names: [b]}").conflicts_with("alice", ".spec.names").await;
-}
-
-async fn objects_without_a_schema_are_merged_by_their_looks(s: &mut Scene) {
-    s.define(Definition::schemaless("KepDeduced")).await;
-    s.apply_as("alice", "spec: {map: {a: 1}, list: [{name: a}], text: x}").await;
-    s.apply_as("bob", "spec: {map: {b: {c: 2}}}").await;
-    s.expect(".spec", "{map: {a: 1, b: {c: 2}}, list: [{name: a}], text: x}");
-    s.expect_fields("alice (Apply)", &[".spec.map", ".spec.map.a", ".spec.list", ".spec.text"]);
-    s.expect_fields("bob (Apply)", &[".spec.map", ".spec.map.b", ".spec.map.b.c"]);
-    s.apply_as("bob", "spec: {list: [{name: b}]}").conflicts_with("alice", ".spec.list").await;
 }
 
 async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {

@@ -12,30 +12,21 @@ mod surprises;
 mod topology;
 mod wire;
 
-use baton_e2e::scenario::{Document, Section};
-
-const DOCUMENT: Document = Document { title: "Apply" };
+use baton_e2e::scenario::Play;
 
 /// The spec of a Deployment that says no more than it has to.
 const WEB: &str = "spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, \
     spec: {containers: [{name: app, image: nginx:1}]}}}";
 
-pub fn sections() -> Vec<Section> {
-    vec![
-        proposal::SUMMARY,
-        surprises::MOTIVATION,
-        goals::GOALS,
-        goals::NON_GOALS,
-        proposal::PROPOSAL,
-        topology::LISTS,
-        topology::MAPS,
-        kubectl::KUBECTL,
-        status::CURRENT,
-        status::PROPOSED,
-        merge_tests::MERGE,
-        manager_tests::MANAGERS,
-        integration_tests::INTEGRATION,
-        integration_tests::GRADUATION,
-        integration_tests::DRAWBACKS,
-    ]
-}
+pub const PLAYS: &[&[Play]] = &[
+    every_kind::PLAYS,
+    goals::PLAYS,
+    integration_tests::PLAYS,
+    kubectl::PLAYS,
+    manager_tests::PLAYS,
+    merge_tests::PLAYS,
+    proposal::PLAYS,
+    status::PLAYS,
+    surprises::PLAYS,
+    topology::PLAYS,
+];

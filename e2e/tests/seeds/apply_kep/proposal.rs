@@ -2,87 +2,14 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin, user_agent},
+    scenario::{Scene, builtin},
 };
-use baton_testbed::Json;
 
 use super::{WEB, wire};
 
-pub const SUMMARY: Section = Section {
-    document: super::DOCUMENT,
-    title: "Summary",
-    promises: &[Promise::new(
-        "Apply is the control plane's: the server merges what is sent into what there is.",
-        plays![the_server_merges],
-    )],
-};
-
-pub const PROPOSAL: Section = Section {
-    document: super::DOCUMENT,
-    title: "Proposal",
-    promises: &[
-        Promise::new(
-            "An apply is a PATCH with a content type of its own; with another content type the same text is another \
-             kind of patch, and with another method it isn't taken.",
-            plays![the_content_type_makes_a_patch_an_apply],
-        ),
-        Promise::new(
-            "No annotation keeps what was last applied: the server keeps a manager for every field.",
-            plays![managers_instead_of_an_annotation],
-        ),
-        Promise::new(
-            "Apply is for people and pipelines, which say who they are: without a field manager it is refused.",
-            plays![who_applies_says_who_it_is],
-        ),
-        Promise::new(
-            "A POST makes its sender the manager of all that it sets.",
-            plays![a_post_makes_a_manager],
-        ),
-        Promise::new(
-            "A PUT makes its sender the manager of the fields that it changes, and of no others.",
-            plays![a_put_makes_a_manager],
-        ),
-        Promise::new(
-            "A patch that isn't an apply makes its sender the manager of the fields that it changes.",
-            plays![other_patches_make_managers],
-        ),
-        Promise::new(
-            "A controller that writes by a subresource becomes the manager of what it changes, too.",
-            plays![whoever_scales_becomes_a_manager, who_scales_what_nobody_owns],
-        )
-        .but("Who scales an object becomes a manager only if somebody managed the number before."),
-        Promise::new(
-            "What the Go types say about merging is put into formal terms, and the server follows them: keys, sets, atomic \
-             values.",
-            plays![the_types_say_how_they_merge],
-        ),
-        Promise::new(
-            "Directives that were wrong in the types are mended: two ports of a Service with one number and two protocols \
-             are two.",
-            plays![directives_are_mended],
-        ),
-        Promise::new(
-            "POST, PUT and every PATCH can be tried without being done.",
-            plays![every_write_can_be_tried],
-        ),
-        Promise::new("Admission webhooks are told what is only tried.", &[]).and_tests(&[
-            "e2e/testbed/tests/cluster/webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs",
-            "e2e/testbed/tests/cluster/webhook.rs::a_configuration_has_to_declare_that_a_dry_run_is_without_side_effects",
-        ]),
-        Promise::new(
-            "Versions of kubectl that know server-side apply and others that don't can take turns on an object without a \
-             disaster.",
-            plays![kubectl_old_and_new_take_turns],
-        ),
-    ],
-};
-
-async fn the_server_merges(s: &mut Scene) {
-    s.create_as("console", "data: {colour: red}").await;
-    s.apply_as("pipeline", "data: {greeting: hello}").await;
-    s.expect(".data", "{colour: red, greeting: hello}");
-    s.apply_as("pipeline", "data: {}").await;
-    s.expect(".data", "{colour: red}");
+plays! {
+    the_content_type_makes_a_patch_an_apply, a_put_makes_a_manager, other_patches_make_managers,
+    who_scales_what_nobody_owns, the_types_say_how_they_merge, kubectl_old_and_new_take_turns,
 }
 
 async fn the_content_type_makes_a_patch_an_apply(s: &mut Scene) {
@@ -105,36 +32,6 @@ async fn the_content_type_makes_a_patch_an_apply(s: &mut Scene) {
     }
 }
 
-async fn managers_instead_of_an_annotation(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.kubectl("apply --server-side -f -").reading(WEB).await;
-    s.expect_absent(".metadata.annotations");
-    let app = r#".spec.template.spec.containers[name="app"]"#;
-    s.expect_fields(
-        "kubectl (Apply)",
-        &[
-            ".spec.selector",
-            ".spec.template.metadata.labels.app",
-            app,
-            &format!("{app}.name"),
-            &format!("{app}.image"),
-        ],
-    );
-}
-
-async fn who_applies_says_who_it_is(s: &mut Scene) {
-    s.apply_as(user_agent("curl/8.0"), "data: {a: b}")
-        .is_refused(422, "fieldManager: Required value: is required for apply patch")
-        .await;
-    s.apply_as("pipeline", "data: {a: b}").creates().await;
-    s.expect_managers(&["pipeline (Apply)"]);
-}
-
-async fn a_post_makes_a_manager(s: &mut Scene) {
-    s.create_as("controller", "metadata: {labels: {a: b}}\ndata: {x: y}").await;
-    s.expect_fields("controller (Update)", &[".metadata.labels", ".metadata.labels.a", ".data", ".data.x"]);
-}
-
 async fn a_put_makes_a_manager(s: &mut Scene) {
     s.apply_as("pipeline", "data: {a: '1', b: '2'}").await;
     s.update_as("controller", "data: {a: changed, c: new}").await;
@@ -155,15 +52,6 @@ async fn other_patches_make_managers(s: &mut Scene) {
     s.expect_fields("strategic (Update)", &[".data.b"]);
     s.expect_fields("json (Update)", &[".data.c"]);
     s.expect_fields("pipeline (Apply)", &[".data.d"]);
-}
-
-async fn whoever_scales_becomes_a_manager(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("team", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
-    s.scale_as("autoscaler", 3).await;
-    s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
-    s.status_as("controller", "status: {replicas: 3}").await;
-    s.expect_owner(".status.replicas", "controller (Update status)");
 }
 
 async fn who_scales_what_nobody_owns(s: &mut Scene) {
@@ -193,33 +81,6 @@ async fn the_types_say_how_they_merge(s: &mut Scene) {
     s.expect_owner(r#".spec.template.spec.containers[name="side"].image"#, "bob (Apply)");
     s.expect_owner(r#".metadata.finalizers[="example.com/bob"]"#, "bob (Apply)");
     s.expect_owner(".spec.selector", "alice (Apply)");
-}
-
-async fn directives_are_mended(s: &mut Scene) {
-    s.of(builtin::SERVICE).await;
-    s.apply_as("alice", "spec: {selector: {app: dns}, ports: [{name: tcp, port: 53, protocol: TCP}]}").await;
-    s.apply_as("bob", "spec: {ports: [{name: udp, port: 53, protocol: UDP}]}").await;
-    s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "alice (Apply)");
-    s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "bob (Apply)");
-    s.expect(".spec.ports[1].name", "udp");
-}
-
-async fn every_write_can_be_tried(s: &mut Scene) {
-    s.create_as("console", "data: {a: '1'}").dry_run().creates().await;
-    s.expect_absent("");
-    s.apply_as("pipeline", "data: {a: '1'}").await;
-    let tried = [
-        s.apply_as("pipeline", "data: {a: '2'}").dry_run().await,
-        s.update_as("console", "data: {a: '2'}").dry_run().await,
-        s.merge_patch_as("console", "data: {a: '2'}").dry_run().await,
-        s.strategic_patch_as("console", "data: {a: '2'}").dry_run().await,
-        s.json_patch_as("console", "[{op: replace, path: /data/a, value: '2'}]").dry_run().await,
-    ];
-    for answer in tried {
-        assert_eq!(answer.at(".data.a").and_then(Json::as_str), Some("2"));
-    }
-    s.expect(".data.a", "'1'");
-    s.expect_managers(&["pipeline (Apply)"]);
 }
 
 async fn kubectl_old_and_new_take_turns(s: &mut Scene) {

@@ -2,60 +2,18 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section, builtin},
+    scenario::{Definition, Scene, builtin},
 };
 
 use super::WEB;
 
-pub const CURRENT: Section = Section {
-    document: super::DOCUMENT,
-    title: "Status Wiping: Current Behavior",
-    promises: &[
-        Promise::new(
-            "Before it is stored an object is prepared, for each kind in its own way: its generation is counted, and its \
-             status is put back.",
-            plays![an_object_is_prepared],
-        ),
-        Promise::new("Nobody owns a field that was sent and is wiped.", plays![a_wiped_field_has_no_owner]),
-        Promise::new(
-            "The status as such can't be ignored: by its own way it can be owned.",
-            plays![a_status_is_owned_by_its_own_way, what_else_is_written_by_way_of_the_status],
-        ),
-    ],
-};
-
-pub const PROPOSED: Section = Section {
-    document: super::DOCUMENT,
-    title: "Status Wiping: Proposed Change",
-    promises: &[
-        Promise::new(
-            "A kind tells which fields it resets before it stores an object, the server heeds that for built-in kinds and \
-             for custom resources.",
-            plays![a_wiped_field_has_no_owner, a_custom_resource_with_a_status],
-        ),
-        Promise::new(
-            "The fields that are reset are told for each version of a kind.",
-            plays![each_version_resets_its_status],
-        ),
-        Promise::new(
-            "Where nothing is reset, all is kept, a field called status as well.",
-            plays![a_status_that_is_a_field_like_others],
-        ),
-        Promise::new(
-            "An apply with fields that are reset is refused, with the fields in the error.",
-            plays![an_apply_with_a_status_is_done_without_it],
-        )
-        .but("The fields are dropped from what is applied without a word, and nobody owns them."),
-        Promise::new(
-            "An update with fields that are reset goes on without them, and its sender doesn't own them.",
-            plays![an_update_with_a_status_is_done_without_it],
-        ),
-        Promise::new(
-            "What is reset depends on where it is sent: by way of the status it is the spec.",
-            plays![a_spec_by_way_of_the_status_is_dropped],
-        ),
-    ],
-};
+plays! {
+    an_object_is_prepared, a_wiped_field_has_no_owner, a_status_is_owned_by_its_own_way,
+    what_else_is_written_by_way_of_the_status, a_custom_resource_with_a_status,
+    each_version_resets_its_status, a_status_that_is_a_field_like_others,
+    an_apply_with_a_status_is_done_without_it, an_update_with_a_status_is_done_without_it,
+    a_spec_by_way_of_the_status_is_dropped,
+}
 
 const SHAPE: &str = "spec: {type: object, properties: {size: {type: integer}}}\n\
     status: {type: object, properties: {seen: {type: integer}, told: {type: string}}}";

@@ -2,74 +2,18 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin},
+    scenario::{Scene, builtin},
 };
 use baton_testbed::Json;
 
 use super::WEB;
 
-pub const MOTIVATION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Motivation",
-    promises: &[
-        Promise::new(
-            "Who creates an object by POST, and then changes something and applies, isn't surprised: what the POST said \
-             otherwise is told as a conflict, and what the apply doesn't mention stays.",
-            plays![posted_then_changed_and_applied],
-        )
-        .and_tests(&["e2e/tests/scenarios/surprises.rs::a_workload_that_was_posted_and_is_then_applied"]),
-        Promise::new(
-            "Who applies, edits with `kubectl edit`, and applies again, isn't surprised: the edit is neither lost without a \
-             word nor in the way of what it didn't touch.",
-            plays![applied_edited_and_applied],
-        )
-        .and_tests(&["e2e/tests/scenarios/surprises.rs::a_deployment_that_is_edited_between_two_applies"]),
-        Promise::new(
-            "Who reads an object, edits what was read, and applies it, isn't surprised: what others own is told as a conflict \
-             where it was changed, and nothing changes anywhere else.",
-            plays![read_edited_and_applied],
-        )
-        .and_tests(&["e2e/tests/scenarios/surprises.rs::a_deployment_that_was_read_edited_and_applied"]),
-        Promise::new(
-            "Who tweaks annotations and then applies isn't surprised: foreign annotations stay, and one that the intent says \
-             otherwise is told.",
-            plays![annotations_tweaked_then_applied],
-        )
-        .and_tests(&["e2e/tests/scenarios/surprises.rs::annotations_that_were_tweaked_before_an_apply"]),
-        Promise::new(
-            "When Alice applies something and then Bob does, neither is surprised: what they say of different fields is \
-             kept, of the same field it is a conflict, and of one value they are both owners.",
-            plays![alice_applies_then_bob],
-        )
-        .and_tests(&["e2e/tests/scenarios/surprises.rs::alice_applies_something_and_bob_applies_something"]),
-        Promise::new(
-            "An apply needs no patch format that misses what is meant: the intent itself is sent, and leaving a list item out \
-             removes it.",
-            plays![an_intent_says_what_takes_three_directives_in_a_strategic_patch],
-        ),
-        Promise::new(
-            "What a server fills in is nobody's, even where the default is confusing, as the pull policy that depends on the \
-             image's tag.",
-            plays![a_defaulted_pull_policy_is_nobodys],
-        )
-        .but(
-            "The default is made once: a pull policy that an image with the tag latest got stays when the tag changes, until \
-             somebody says another.",
-        ),
-        Promise::new(
-            "Who turns to another member of a union isn't hindered by what the former one has left.",
-            plays![the_rest_of_a_union_is_in_the_way],
-        )
-        .but(
-            "The server knows no unions: a default that belongs to the former member is nobody's, so that no apply removes \
-             it, and the object is refused until another kind of patch does.",
-        ),
-        Promise::new(
-            "An API that isn't friendly to declarations says so: a selector that is changed is refused, and not half applied.",
-            plays![a_selector_cannot_be_changed],
-        ),
-    ],
-};
+plays! {
+    posted_then_changed_and_applied, applied_edited_and_applied, read_edited_and_applied,
+    annotations_tweaked_then_applied, alice_applies_then_bob,
+    an_intent_says_what_takes_three_directives_in_a_strategic_patch, a_defaulted_pull_policy_is_nobodys,
+    the_rest_of_a_union_is_in_the_way,
+}
 
 async fn posted_then_changed_and_applied(s: &mut Scene) {
     s.create_as("kubectl-create", "data: {greeting: hello, colour: red}").creates().await;
@@ -198,13 +142,4 @@ async fn the_rest_of_a_union_is_in_the_way(s: &mut Scene) {
     s.apply_as("alice", &WEB.replace("spec: {sel", said)).await;
     s.apply_as("alice", &WEB.replace("spec: {sel", "spec: {strategy: {type: Recreate}, sel")).await;
     s.expect(".spec.strategy", "{type: Recreate}");
-}
-
-async fn a_selector_cannot_be_changed(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("alice", WEB).await;
-    s.apply_as("alice", &WEB.replace("app: web", "app: shop").replace("nginx:1", "nginx:2"))
-        .is_refused(422, "spec.selector: Invalid value")
-        .await;
-    s.expect(r#".spec.template.spec.containers[name="app"].image"#, "nginx:1");
 }

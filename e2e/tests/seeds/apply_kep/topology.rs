@@ -1,103 +1,22 @@
 //! Lists, maps and structs: what is one value, and what is many.
 
-use std::time::Duration;
-
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section, builtin},
+    scenario::{Definition, Scene, builtin},
 };
-use baton_testbed::poll;
+use baton_testbed::{PATIENCE, poll};
 use serde_json::{Value, json};
 
 use super::{WEB, wire};
 
-pub const LISTS: Section = Section {
-    document: super::DOCUMENT,
-    title: "API Topology: Lists",
-    promises: &[
-        Promise::new(
-            "The server knows how each part of an object merges, and tells it by extensions in its OpenAPI.",
-            plays![the_openapi_tells_how_things_merge],
-        ),
-        Promise::new(
-            "A list is atomic unless something else is said: it is owned as a whole.",
-            plays![a_list_is_atomic_by_default, a_built_in_list_without_a_word_is_atomic],
-        ),
-        Promise::new(
-            "An atomic list belongs to one manager.",
-            plays![an_atomic_list_has_one_owner],
-        )
-        .but("Two who apply the very same list own it together; of different lists, one owner is left."),
-        Promise::new("An atomic list can only be replaced whole.", plays![an_atomic_list_is_replaced_whole]),
-        Promise::new(
-            "A list can be said to be atomic, in OpenAPI and so in a custom resource's definition.",
-            plays![a_list_is_said_to_be_atomic],
-        ),
-        Promise::new(
-            "A list that is a set holds scalars.",
-            plays![a_set_of_maps_is_refused],
-        )
-        .but(
-            "Maps may be in a set, too, if they are atomic; others are refused with the definition.",
-        ),
-        Promise::new(
-            "An item is at most once in a set: a second one is refused.",
-            plays![a_set_holds_an_item_once],
-        ),
-        Promise::new(
-            "Each item of a set can have an owner of its own.",
-            plays![items_of_a_set_have_owners, finalizers_are_a_set],
-        ),
-        Promise::new(
-            "A list with keys is a dictionary: an item is found by its keys, wherever it stands.",
-            plays![a_list_with_keys_is_a_dictionary, containers_are_found_by_name],
-        ),
-        Promise::new(
-            "A list may have several keys, as the ports of a Service: number and protocol.",
-            plays![ports_have_two_keys],
-        ),
-        Promise::new(
-            "An item of a list with keys is owned by who applied it to the list.",
-            plays![an_item_is_owned_by_who_applied_it],
-        ),
-        Promise::new(
-            "Where the markers of strategic merge patches are all that a type has, they stand for the kind of list and its key.",
-            plays![no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch],
-        )
-        .but(
-            "No list that is served relies on them: each has markers of its own beside them, which decide where they differ.",
-        ),
-    ],
-};
-
-pub const MAPS: Section = Section {
-    document: super::DOCUMENT,
-    title: "API Topology: Maps and structs",
-    promises: &[
-        Promise::new(
-            "Items of a map are independent of each other, and may have different owners; this is the default.",
-            plays![items_of_a_map_are_independent, data_of_a_config_map_is_granular],
-        ),
-        Promise::new(
-            "Fields of a struct are independent of each other, and may have different owners; this is the default.",
-            plays![fields_of_a_struct_are_independent],
-        ),
-        Promise::new(
-            "Maps and structs can be said to be granular, by one and the same marker.",
-            plays![granular_is_said],
-        ),
-        Promise::new(
-            "A map can be said to be atomic, and is one value then.",
-            plays![an_atomic_map_is_one_value, a_node_selector_is_one_value],
-        ),
-        Promise::new(
-            "A struct can be said to be atomic by the same marker, and is one value then.",
-            plays![an_atomic_struct_is_one_value, a_label_selector_is_one_value],
-        ),
-    ],
-};
-
-const PATIENCE: Duration = Duration::from_mins(1);
+plays! {
+    the_openapi_tells_how_things_merge, a_built_in_list_without_a_word_is_atomic,
+    an_atomic_list_has_one_owner, a_list_is_said_to_be_atomic, a_set_of_maps_is_refused,
+    a_set_holds_an_item_once, finalizers_are_a_set, a_list_with_keys_is_a_dictionary,
+    containers_are_found_by_name, ports_have_two_keys, no_list_relies_on_older_markers,
+    the_keys_of_the_list_win_over_the_key_of_the_patch, fields_of_a_struct_are_independent,
+    granular_is_said, a_node_selector_is_one_value, a_label_selector_is_one_value,
+}
 
 /// A definition whose spec has one field, `it`.
 fn with_it(kind: &'static str, it: &str) -> Definition {
@@ -134,13 +53,6 @@ async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
     assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
 }
 
-async fn a_list_is_atomic_by_default(s: &mut Scene) {
-    s.define(with_it("KepDefaultList", "{type: array, items: {type: string}}")).await;
-    s.apply_as("alice", "spec: {it: [a, b]}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it"]);
-    s.apply_as("bob", "spec: {it: [c]}").conflicts_with("alice", ".spec.it").await;
-}
-
 async fn a_built_in_list_without_a_word_is_atomic(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("name: app", "name: app, command: [run, fast]")).await;
@@ -159,15 +71,6 @@ async fn an_atomic_list_has_one_owner(s: &mut Scene) {
     s.apply_as("alice", "spec: {it: [a]}").await;
     s.expect_owners(".spec.it", &["alice (Apply)", "bob (Apply)"]);
     s.apply_as("alice", "spec: {it: [b, a]}").conflicts_with("bob", ".spec.it").await;
-}
-
-async fn an_atomic_list_is_replaced_whole(s: &mut Scene) {
-    s.of(builtin::ROLE).await;
-    let rule = |verb: &str| format!("rules: [{{apiGroups: [''], resources: [pods], verbs: [{verb}]}}]");
-    s.apply_as("alice", &rule("get")).await;
-    s.apply_as("bob", &rule("list")).conflicts_with("alice", ".rules").await;
-    s.apply_as("bob", &rule("list")).by_force().await;
-    s.expect(".rules", "[{apiGroups: [''], resources: [pods], verbs: [list]}]");
 }
 
 async fn a_list_is_said_to_be_atomic(s: &mut Scene) {
@@ -223,17 +126,6 @@ async fn a_set_holds_an_item_once(s: &mut Scene) {
     s.expect(".spec.it", "[a, b]");
 }
 
-async fn items_of_a_set_have_owners(s: &mut Scene) {
-    s.define(with_it("KepSet", "{type: array, x-kubernetes-list-type: set, items: {type: string}}")).await;
-    s.apply_as("alice", "spec: {it: [a, b]}").await;
-    s.apply_as("bob", "spec: {it: [c, b]}").await;
-    s.expect_fields("alice (Apply)", &[r#".spec.it[="a"]"#, r#".spec.it[="b"]"#]);
-    s.expect_fields("bob (Apply)", &[r#".spec.it[="b"]"#, r#".spec.it[="c"]"#]);
-    s.apply_as("alice", "spec: {it: []}").await;
-    s.expect_absent(r#".spec.it[="a"]"#);
-    s.expect_owner(r#".spec.it[="b"]"#, "bob (Apply)");
-}
-
 async fn finalizers_are_a_set(s: &mut Scene) {
     s.apply_as("alice", "metadata: {finalizers: [example.com/alice]}").await;
     s.apply_as("bob", "metadata: {finalizers: [example.com/bob]}").await;
@@ -274,18 +166,6 @@ async fn ports_have_two_keys(s: &mut Scene) {
     s.expect(".spec.ports[1].targetPort", "5353");
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].targetPort"#, "bob (Apply)");
-}
-
-async fn an_item_is_owned_by_who_applied_it(s: &mut Scene) {
-    s.define(with_it("KepItems", KEYED)).await;
-    s.apply_as("alice", "spec: {it: [{name: one, a: 1}]}").await;
-    s.apply_as("bob", "spec: {it: [{name: two, a: 2}]}").await;
-    let (one, two) = (r#".spec.it[name="one"]"#, r#".spec.it[name="two"]"#);
-    s.expect_owner(one, "alice (Apply)");
-    s.expect_fields("bob (Apply)", &[two, &format!("{two}.name"), &format!("{two}.a")]);
-    s.apply_as("alice", "spec: {it: []}").await;
-    s.expect_absent(one);
-    s.expect(".spec.it", "[{name: two, a: 2}]");
 }
 
 async fn no_list_relies_on_older_markers(s: &mut Scene) {
@@ -349,24 +229,6 @@ async fn the_keys_of_the_list_win_over_the_key_of_the_patch(s: &mut Scene) {
     s.expect_owner(&item("ScheduleAnyway"), "bob (Apply)");
 }
 
-async fn items_of_a_map_are_independent(s: &mut Scene) {
-    s.define(with_it("KepMap", "{type: object, additionalProperties: {type: integer}}")).await;
-    s.apply_as("alice", "spec: {it: {a: 1}}").await;
-    s.apply_as("bob", "spec: {it: {b: 2}}").await;
-    s.expect_owner(".spec.it.a", "alice (Apply)");
-    s.expect_owner(".spec.it.b", "bob (Apply)");
-    s.apply_as("alice", "spec: {it: {}}").await;
-    s.expect(".spec.it", "{b: 2}");
-}
-
-async fn data_of_a_config_map_is_granular(s: &mut Scene) {
-    s.apply_as("alice", "data: {a: '1'}").await;
-    s.apply_as("bob", "data: {b: '2'}").await;
-    s.expect_owner(".data.a", "alice (Apply)");
-    s.expect_owner(".data.b", "bob (Apply)");
-    s.apply_as("bob", "data: {a: '2', b: '2'}").conflicts_with("alice", ".data.a").await;
-}
-
 async fn fields_of_a_struct_are_independent(s: &mut Scene) {
     let it = "{type: object, properties: {a: {type: integer}, b: {type: integer}}}";
     s.define(with_it("KepStruct", it)).await;
@@ -393,16 +255,6 @@ async fn granular_is_said(s: &mut Scene) {
     }
 }
 
-async fn an_atomic_map_is_one_value(s: &mut Scene) {
-    let it = "{type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: integer}}";
-    s.define(with_it("KepAtomicMap", it)).await;
-    s.apply_as("alice", "spec: {it: {a: 1}}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it"]);
-    s.apply_as("bob", "spec: {it: {a: 1, b: 2}}").conflicts_with("alice", ".spec.it").await;
-    s.apply_as("bob", "spec: {it: {b: 2}}").by_force().await;
-    s.expect(".spec.it", "{b: 2}");
-}
-
 async fn a_node_selector_is_one_value(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("containers:", "nodeSelector: {disk: ssd}, containers:")).await;
@@ -410,15 +262,6 @@ async fn a_node_selector_is_one_value(s: &mut Scene) {
     s.apply_as("bob", "spec: {template: {spec: {nodeSelector: {zone: a}}}}")
         .conflicts_with("alice", ".spec.template.spec.nodeSelector")
         .await;
-}
-
-async fn an_atomic_struct_is_one_value(s: &mut Scene) {
-    let it =
-        "{type: object, x-kubernetes-map-type: atomic, properties: {a: {type: integer}, b: {type: integer}}}";
-    s.define(with_it("KepAtomicStruct", it)).await;
-    s.apply_as("alice", "spec: {it: {a: 1}}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it"]);
-    s.apply_as("bob", "spec: {it: {b: 2}}").conflicts_with("alice", ".spec.it").await;
 }
 
 async fn a_label_selector_is_one_value(s: &mut Scene) {

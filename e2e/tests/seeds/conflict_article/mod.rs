@@ -5,13 +5,9 @@ mod apply;
 mod versions;
 mod writes;
 
-use baton_e2e::scenario::{Document, Scene, Section, builtin};
+use baton_e2e::scenario::{Play, Scene, builtin};
 
-const DOCUMENT: Document = Document { title: "Conflict Resolution" };
-
-pub fn sections() -> Vec<Section> {
-    vec![writes::STORAGE, writes::CREATES, writes::UPDATES, versions::SECTION, apply::SECTION]
-}
+pub const PLAYS: &[&[Play]] = &[apply::PLAYS, versions::PLAYS, writes::PLAYS];
 
 /// How many write at the same time.
 const CROWD: usize = 4;

@@ -1,62 +1,17 @@
 //! Writes that name the version of the object that they are meant for.
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
+use baton_e2e::{plays, scenario::Scene};
 
 use super::{CROWD, of_a_namespace, same_label};
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Enter resourceVersion",
-    promises: &[
-        Promise::new(
-            "Every object has a resourceVersion, which changes with every update of the object.",
-            plays![every_update_changes_the_resource_version],
-        ),
-        Promise::new(
-            "A request that names a resourceVersion other than the stored one is rejected.",
-            plays![a_stale_resource_version_is_refused],
-        ),
-        Promise::new(
-            "Of updates at the same time that name the resourceVersion exactly one succeeds, and the others are told that the \
-             object has changed.",
-            plays![one_of_many_updates_with_a_resource_version_wins],
-        ),
-        Promise::new(
-            "Of client-side applies of files that name the resourceVersion one succeeds, and the others are told the same.",
-            plays![
-                late_applies_with_a_resource_version_are_refused,
-                kubectl_leaves_out_a_resource_version_that_it_has_just_read,
-            ],
-        )
-        .but(
-            "This holds for who comes later. kubectl leaves a resourceVersion out of its patch that is the one that it has just \
-             read, so those that read at the same time all succeed.",
-        ),
-        Promise::new(
-            "An update has to hold the whole object, even where one field is meant: what it leaves out is gone.",
-            plays![an_update_says_everything],
-        ),
-        Promise::new(
-            "The usual way is to read, edit and write the object, and after a conflict to begin again.",
-            plays![after_a_conflict_it_is_read_again],
-        ),
-        Promise::new(
-            "A JSON patch or a strategic merge patch holds only the changes that are wanted.",
-            plays![a_patch_says_only_what_changes],
-        ),
-        Promise::new(
-            "Patches compete as updates do: the last one overwrites the others.",
-            plays![json_patches_overwrite_each_other, strategic_patches_overwrite_each_other],
-        ),
-        Promise::new(
-            "Patches need the optimistic lock, too, to notice each other: with the resourceVersion one of them succeeds.",
-            plays![one_of_many_locked_patches_wins],
-        ),
-    ],
-};
+plays! {
+    every_update_changes_the_resource_version, a_stale_resource_version_is_refused,
+    late_applies_with_a_resource_version_are_refused,
+    kubectl_leaves_out_a_resource_version_that_it_has_just_read,
+    one_of_many_updates_with_a_resource_version_wins, an_update_says_everything,
+    after_a_conflict_it_is_read_again, json_patches_overwrite_each_other,
+    strategic_patches_overwrite_each_other, one_of_many_locked_patches_wins,
+}
 
 async fn every_update_changes_the_resource_version(s: &mut Scene) {
     of_a_namespace(s).await;
@@ -141,17 +96,6 @@ async fn after_a_conflict_it_is_read_again(s: &mut Scene) {
     s.update_as("admin", "metadata: {labels: {label: edited}}").await;
     s.expect(".metadata.labels.label", "edited");
     s.expect(".metadata.annotations.by", "other");
-}
-
-async fn a_patch_says_only_what_changes(s: &mut Scene) {
-    of_a_namespace(s).await;
-    s.create_as("admin", "metadata: {labels: {label1: '1', label2: '2', label3: '3'}}").await;
-    s.strategic_patch_as("alice", "metadata: {labels: {label2: two}}").await;
-    s.json_patch_as("bob", "[{op: replace, path: /metadata/labels/label3, value: three}]").await;
-    s.expect_owner(".metadata.labels.label1", "admin (Update)");
-    s.expect(".metadata.labels.label1", "'1'");
-    s.expect(".metadata.labels.label2", "two");
-    s.expect(".metadata.labels.label3", "three");
 }
 
 async fn json_patches_overwrite_each_other(s: &mut Scene) {

@@ -2,68 +2,17 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin},
+    scenario::{Scene, builtin},
 };
 
 use super::{CROWD, of_a_namespace, own_label, same_label};
 
-pub const STORAGE: Section = Section {
-    document: super::DOCUMENT,
-    title: "Granular resource ownership in the Kubernetes API",
-    promises: &[
-        Promise::new(
-            "The API server validates a request and asks RBAC about it before anything is stored.",
-            plays![what_is_invalid_or_not_allowed_is_not_stored],
-        ),
-        Promise::new(
-            "Users say in the API what they want, and control loops report there what is.",
-            plays![a_control_loop_reports_beside_what_is_wanted],
-        ),
-        Promise::new(
-            "Writes to different objects at the same time don't disturb each other.",
-            plays![writes_to_different_objects_never_meet],
-        ),
-    ],
-};
-
-pub const CREATES: Section = Section {
-    document: super::DOCUMENT,
-    title: "Conflicting Creates",
-    promises: &[
-        Promise::new(
-            "Of several creations of one object at the same time exactly one succeeds; which one is open.",
-            plays![one_of_many_creations_wins],
-        ),
-        Promise::new(
-            "A second object of the same name can't be created: the server says that it exists already.",
-            plays![one_of_many_creations_wins, a_name_is_taken_once],
-        ),
-        Promise::new("What is read back is what the winner sent.", plays![one_of_many_creations_wins]),
-    ],
-};
-
-pub const UPDATES: Section = Section {
-    document: super::DOCUMENT,
-    title: "Concurrent Updates",
-    promises: &[
-        Promise::new(
-            "Client-side applies of different files at the same time all succeed, and the last one wins.",
-            plays![the_last_of_many_client_side_applies_wins],
-        ),
-        Promise::new(
-            "The next client-side apply overwrites what the one before it said, without a word.",
-            plays![a_client_side_apply_overwrites_the_one_before],
-        ),
-        Promise::new(
-            "Who updates one field at the same time as others can't know what it will be.",
-            plays![the_last_of_many_client_side_applies_wins, two_differences_from_one_object_mix],
-        ),
-        Promise::new(
-            "Clients that overwrite each other can go on like that for ever, each write an update of the object.",
-            plays![two_clients_can_fight_for_ever],
-        ),
-    ],
-};
+plays! {
+    what_is_invalid_or_not_allowed_is_not_stored, a_control_loop_reports_beside_what_is_wanted,
+    writes_to_different_objects_never_meet, one_of_many_creations_wins,
+    the_last_of_many_client_side_applies_wins, two_differences_from_one_object_mix,
+    two_clients_can_overwrite_each_other_without_end,
+}
 
 async fn what_is_invalid_or_not_allowed_is_not_stored(s: &mut Scene) {
     of_a_namespace(s).await;
@@ -115,14 +64,6 @@ async fn one_of_many_creations_wins(s: &mut Scene) {
     s.expect_managers(&["kubectl-create (Update)"]);
 }
 
-async fn a_name_is_taken_once(s: &mut Scene) {
-    of_a_namespace(s).await;
-    s.create_as("first", "metadata: {labels: {label1: '1'}}").creates().await;
-    s.create_as("second", "metadata: {labels: {label2: '2'}}").is_refused(409, "already exists").await;
-    s.expect_owner(".metadata.labels.label1", "first (Update)");
-    s.expect_absent(".metadata.labels.label2");
-}
-
 async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label: none}}").await;
@@ -131,14 +72,6 @@ async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
     s.at_once(rivals).await.all_win();
     let last = s.text(".metadata.labels.label").to_owned();
     assert!((0..CROWD).any(|i| last == i.to_string()), "{last} is of none of them");
-}
-
-async fn a_client_side_apply_overwrites_the_one_before(s: &mut Scene) {
-    of_a_namespace(s).await;
-    s.kubectl("apply -f -").reading("metadata: {labels: {label1: '1'}}").says("created").await;
-    s.kubectl("apply -f -").reading("metadata: {labels: {label2: '2'}}").says("configured").await;
-    s.expect(".metadata.labels.label2", "'2'");
-    s.expect_absent(".metadata.labels.label1");
 }
 
 /// What two kubectls send that both have seen label0: each takes it away, and adds its own.
@@ -157,7 +90,7 @@ async fn two_differences_from_one_object_mix(s: &mut Scene) {
     s.expect(".metadata.labels.label2", "'2'");
 }
 
-async fn two_clients_can_fight_for_ever(s: &mut Scene) {
+async fn two_clients_can_overwrite_each_other_without_end(s: &mut Scene) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     for _round in 0..3 {

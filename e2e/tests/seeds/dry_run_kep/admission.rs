@@ -1,12 +1,9 @@
 //! What admission plugins with side effects do about a dry run.
 
-use std::{io::Write as _, time::Duration};
+use std::io::Write as _;
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
-use baton_testbed::{ControlPlane, poll};
+use baton_e2e::{plays, scenario::Scene};
+use baton_testbed::{ControlPlane, PATIENCE, poll};
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, ResourceQuota};
 use kube::{
@@ -16,38 +13,10 @@ use kube::{
 };
 use serde_json::json;
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Admission controllers",
-    promises: &[
-        Promise::new(
-            "Admission plugins may have side effects that something puts right later, since a later check may still refuse the request.",
-            plays![a_quota_is_charged_for_what_is_refused_later],
-        ),
-        Promise::new("A quota changes with what a request asks for.", plays![a_dry_run_uses_up_no_quota]),
-        Promise::new(
-            "Admission plugins know whether a request is a dry run, and those that are built in then leave their side effects out.",
-            plays![
-                a_dry_run_uses_up_no_quota,
-                a_quota_is_charged_for_what_is_refused_later,
-                events_and_namespaces_are_left_alone,
-            ],
-        ),
-        Promise::new(
-            "ResourceQuota holds a dry run against the quota, and uses nothing of it up.",
-            plays![a_dry_run_uses_up_no_quota],
-        ),
-        Promise::new("EventRateLimit doesn't count dry runs.", plays![events_and_namespaces_are_left_alone]),
-        Promise::new(
-            "NamespaceAutoProvision makes no namespace for a dry run.",
-            plays![events_and_namespaces_are_left_alone],
-        )
-        .but("The dry run is then refused, since the namespace isn't there; the real request goes through."),
-    ],
-};
-
-/// Longer than a controller takes.
-const PATIENCE: Duration = Duration::from_mins(1);
+plays! {
+    a_dry_run_uses_up_no_quota, a_quota_is_charged_for_what_is_refused_later,
+    events_and_namespaces_are_left_alone,
+}
 
 /// How many events a namespace may have at once.
 const BURST: usize = 3;

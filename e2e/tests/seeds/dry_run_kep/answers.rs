@@ -3,48 +3,17 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Promise, Scene, Section,
+        Scene,
         builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
     },
 };
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Summary",
-    promises: &[
-        Promise::new(
-            "A request to any endpoint that modifies can be sent only to see whether it would succeed.",
-            plays![a_new_object_is_answered_as_for_real, a_change_is_answered_as_for_real],
-        ),
-        Promise::new(
-            "A dry run runs into the same merge conflicts as the real request.",
-            plays![a_conflict_is_told_by_a_dry_run],
-        ),
-        Promise::new(
-            "A dry run runs into the same validation as the real request.",
-            plays![what_is_invalid_is_told_by_a_dry_run],
-        ),
-        Promise::new(
-            "A dry run goes through the same admission chain as the real request.",
-            plays![what_admission_forbids_is_told_by_a_dry_run],
-        ),
-        Promise::new(
-            "A dry run tells what the write would have made of the object, without having made it.",
-            plays![a_dry_run_tells_what_would_come_of_it],
-        ),
-        Promise::new(
-            "The answer to a dry run is as close as possible to the one without: same code, same warnings, same body, same owners.",
-            plays![
-                a_new_object_is_answered_as_for_real,
-                a_change_is_answered_as_for_real,
-                a_deployment_is_answered_as_for_real,
-                a_deletion_is_answered_as_for_real,
-                a_warning_is_given_as_for_real,
-            ],
-        )
-        .but("What differs: uid, times and a generated name are other ones each time, and the answer has no new resourceVersion."),
-    ],
-};
+plays! {
+    a_new_object_is_answered_as_for_real, a_change_is_answered_as_for_real,
+    a_deployment_is_answered_as_for_real, a_deletion_is_answered_as_for_real,
+    a_warning_is_given_as_for_real, a_conflict_is_told_by_a_dry_run, what_is_invalid_is_told_by_a_dry_run,
+    what_admission_forbids_is_told_by_a_dry_run, a_dry_run_tells_what_would_come_of_it,
+}
 
 async fn a_new_object_is_answered_as_for_real(s: &mut Scene) {
     s.rehearse(|s| s.create_as("kubectl-create", "data: {key: some value}").creates()).await;
@@ -80,7 +49,9 @@ async fn a_deployment_is_answered_as_for_real(s: &mut Scene) {
 
 async fn a_deletion_is_answered_as_for_real(s: &mut Scene) {
     s.create_as("kubectl-create", "data: {key: some value}").await;
-    s.rehearse(Scene::delete).await;
+    let deleted = s.rehearse(Scene::delete).await.dry_run;
+    deleted.expect(".status", "Success");
+    deleted.expect(".details.name", "example");
     s.expect_absent("");
 }
 

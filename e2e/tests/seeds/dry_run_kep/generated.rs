@@ -2,65 +2,27 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Answered, Promise, Scene, Section},
+    scenario::{Scene, StepResponse},
 };
 use baton_testbed::Json;
 use jiff::{SignedDuration, Timestamp};
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Generated values",
-    promises: &[
-        Promise::new(
-            "Before an object is stored, the server makes up the name that generateName asks for, at random, and the uid.",
-            plays![names_and_uids_are_made_up],
-        ),
-        Promise::new(
-            "The server records in creationTimestamp and deletionTimestamp when an object was created and deleted.",
-            plays![times_are_recorded],
-        ),
-        Promise::new(
-            "The resourceVersion goes with what is stored of the object.",
-            plays![the_resource_version_goes_with_what_is_stored],
-        ),
-        Promise::new(
-            "The uid stays empty in a dry run, since the real one would be another.",
-            plays![a_dry_run_makes_up_a_uid_of_its_own],
-        )
-        .but("The answer has a uid, and the object that is then created has another."),
-        Promise::new(
-            "The generated name stays empty in a dry run, since the real one would be another.",
-            plays![a_dry_run_makes_up_a_name_of_its_own],
-        )
-        .but("The answer has a name, and the object that is then created has another."),
-        Promise::new(
-            "A dry run sets creationTimestamp as a real request does.",
-            plays![a_dry_run_sets_the_time_of_creation],
-        ),
-        Promise::new(
-            "A dry run sets deletionTimestamp as a real request does.",
-            plays![a_dry_run_sets_the_time_of_deletion],
-        ),
-        Promise::new(
-            "The resourceVersion stays empty in the dry run of a creation.",
-            plays![a_new_object_has_no_resource_version],
-        ),
-        Promise::new(
-            "The resourceVersion stays what it is in the dry run of an update.",
-            plays![a_change_keeps_the_resource_version],
-        ),
-    ],
-};
+plays! {
+    names_and_uids_are_made_up, times_are_recorded, the_resource_version_goes_with_what_is_stored,
+    a_dry_run_makes_up_a_uid_of_its_own, a_dry_run_makes_up_a_name_of_its_own,
+    a_dry_run_sets_the_time_of_creation, a_dry_run_sets_the_time_of_deletion,
+    a_new_object_has_no_resource_version, a_change_keeps_the_resource_version,
+}
 
 const GENERATE: &str = "{metadata: {generateName: web-}, data: {key: a}}";
 const HELD: &str = "{metadata: {finalizers: [example.com/hold]}, data: {key: a}}";
 
-fn text(answer: &Answered, path: &str) -> String {
+fn text(answer: &StepResponse, path: &str) -> String {
     answer.at(path).and_then(Json::as_str).unwrap_or_default().to_owned()
 }
 
 #[track_caller]
-fn expect_now(answer: &Answered, path: &str) {
+fn expect_now(answer: &StepResponse, path: &str) {
     let time: Timestamp = text(answer, path).parse().unwrap();
     let age = Timestamp::now().duration_since(time).abs();
     assert!(age < SignedDuration::from_secs(30), "{path} is {time}");

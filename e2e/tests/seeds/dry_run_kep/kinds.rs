@@ -1,134 +1,30 @@
 //! Dry runs of every kind that the API server stores.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
-
 use baton_e2e::{
     plays,
     scenario::{
-        Promise, Scene, Section,
+        Scene,
         builtin::{POD, SERVICE, SERVICE_ACCOUNT},
     },
 };
-use baton_testbed::poll;
-use k8s_openapi::{
-    ByteString,
-    api::core::v1::{Pod, ServiceAccount},
-};
+use baton_testbed::{PATIENCE, poll};
+use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, ResourceExt as _,
-    api::{
-        ApiResource, DeleteParams, DynamicObject, EvictParams, ListParams, Patch, PatchParams, PostParams,
-    },
-    discovery::{Discovery, Scope, verbs},
+    api::{DeleteParams, DynamicObject, EvictParams, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Test Plan",
-    promises: &[
-        Promise::new(
-            "Objects of every kind that the API server knows can be created for trial, and nothing of it is stored.",
-            plays![every_kind_is_created_for_trial],
-        ),
-        Promise::new(
-            "Objects of every kind can be patched, replaced and deleted for trial, one by one and all at once.",
-            plays![every_kind_in_a_namespace_is_changed_for_trial],
-        ),
-        Promise::new(
-            "Subresources through which something is done, such as an eviction, are wired for dry runs, too.",
-            plays![pods_are_bound_and_evicted_for_trial],
-        ),
-        Promise::new(
-            "The dry run of a Service takes neither an address nor a port.",
-            plays![a_service_takes_no_address_and_no_port_for_trial],
-        )
-        .but(
-            "The answer shows an address and a port that no Service ever gets, and an address that is taken isn't noticed: there the \
-             real request is refused, and the dry run isn't.",
-        ),
-        Promise::new(
-            "The OpenAPI documents say which operations can be tried, for clients to look there first.",
-            plays![every_operation_that_stores_has_the_parameter],
-        )
-        .but("For custom resources they don't say that all of them can be deleted for trial, which works all the same."),
-    ],
-};
+use crate::kinds::everything;
 
-/// Longer than a controller takes.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// A resource that can be created and listed, and the object of it that is tried.
-struct Tried {
-    resource: ApiResource,
-    namespaced: bool,
-    object: DynamicObject,
-}
-
-impl Tried {
-    fn api(&self, s: &Scene) -> Api<DynamicObject> {
-        let client = s.stage().client().clone();
-        if self.namespaced {
-            Api::namespaced_with(client, s.namespace(), &self.resource)
-        } else {
-            Api::all_with(client, &self.resource)
-        }
-    }
-
-    fn name(&self) -> &str {
-        self.object.metadata.name.as_deref().unwrap_or_default()
-    }
-
-    fn told(&self) -> String {
-        format!("{} {}", self.resource.api_version, self.resource.kind)
-    }
+plays! {
+    every_kind_is_created_for_trial, every_kind_in_a_namespace_is_changed_for_trial,
+    pods_are_bound_and_evicted_for_trial, a_service_takes_no_address_and_no_port_for_trial,
+    every_operation_that_stores_has_the_parameter,
 }
 
 fn done<T>(answer: kube::Result<T>, what: &str) -> T {
     answer.unwrap_or_else(|error| panic!("{what}: {error}"))
-}
-
-/// All that the server stores, but for what scenarios define.
-async fn everything(s: &Scene) -> Vec<Tried> {
-    // Without it there are no Pods.
-    let accounts: Api<ServiceAccount> = Api::namespaced(s.stage().client().clone(), s.namespace());
-    poll(PATIENCE, async || accounts.get("default").await).await.unwrap();
-    let request = rcgen::CertificateParams::default().serialize_request(&rcgen::KeyPair::generate().unwrap());
-    let request = ByteString(request.unwrap().pem().unwrap().into_bytes());
-    let bodies = include_str!("kinds.yaml")
-        .replace("$NAMESPACE", s.namespace())
-        .replace("$REQUEST", json!(request).as_str().unwrap());
-    let mut bodies: BTreeMap<String, Value> = serde_norway::from_str(&bodies).unwrap();
-    let discovery = Discovery::new(s.stage().client().clone()).exclude(&["example.com"]).run().await.unwrap();
-    let mut tried = Vec::new();
-    let mut known = BTreeSet::new();
-    for group in discovery.groups() {
-        for (resource, capabilities) in
-            group.versions().flat_map(|version| group.versioned_resources(version))
-        {
-            if ![verbs::CREATE, verbs::LIST].iter().all(|verb| capabilities.supports_operation(verb)) {
-                continue;
-            }
-            let key = [&resource.group, &resource.plural].map(String::as_str).join("/");
-            let key = key.trim_start_matches('/').to_owned();
-            let mut object = bodies.get(&key).unwrap_or_else(|| panic!("kinds.yaml has no {key}")).clone();
-            object["apiVersion"] = json!(resource.api_version);
-            object["kind"] = json!(resource.kind);
-            if object["metadata"].is_null() {
-                // What isn't in a namespace mustn't meet what other scenarios make.
-                object["metadata"] = json!({"name": format!("{}-tried", s.namespace())});
-            }
-            known.insert(key);
-            let namespaced = capabilities.scope == Scope::Namespaced;
-            tried.push(Tried { resource, namespaced, object: serde_json::from_value(object).unwrap() });
-        }
-    }
-    bodies.retain(|key, _| !known.contains(key));
-    assert!(bodies.is_empty(), "the server doesn't have {:?}", bodies.keys());
-    tried
 }
 
 async fn every_kind_is_created_for_trial(s: &mut Scene) {
@@ -136,7 +32,7 @@ async fn every_kind_is_created_for_trial(s: &mut Scene) {
     let everything = everything(s).await;
     assert!(everything.len() > 50, "there are more kinds than {}", everything.len());
     for tried in everything {
-        let (api, what) = (tried.api(s), tried.told());
+        let (api, what) = (tried.api(s), tried.text());
         let told = done(api.create(&options, &tried.object).await, &what);
         assert_eq!(
             (told.metadata.name.as_deref(), &told.metadata.resource_version),
@@ -152,7 +48,7 @@ async fn every_kind_in_a_namespace_is_changed_for_trial(s: &mut Scene) {
     assert!(tried.len() > 25, "there are more kinds in namespaces than {}", tried.len());
     let trial = PostParams { dry_run: true, ..PostParams::default() };
     for tried in tried {
-        let (api, what) = (tried.api(s), tried.told());
+        let (api, what) = (tried.api(s), tried.text());
         // The other versions of a kind find what is there already.
         if api.get_opt(tried.name()).await.unwrap().is_none() {
             done(api.create(&PostParams::default(), &tried.object).await, &what);
@@ -223,7 +119,12 @@ async fn every_operation_that_stores_has_the_parameter(s: &mut Scene) {
         let request = hyper::Request::get(path).body(Vec::new()).unwrap();
         s.stage().client().request::<Value>(request).await.unwrap()
     };
-    let documents = read("/openapi/v3").await["paths"].as_object().unwrap().clone();
+    // Baton's own is published a moment after it is served.
+    let documents = poll(PATIENCE, async || {
+        let documents = read("/openapi/v3").await["paths"].as_object().unwrap().clone();
+        if documents.contains_key("apis/baton.rs/v1alpha1") { Ok(documents) } else { Err(documents) }
+    });
+    let documents = documents.await.unwrap();
     let mut lacking = Vec::new();
     let mut count = 0;
     for document in documents.keys().filter(|document| !document.contains("example.com")) {

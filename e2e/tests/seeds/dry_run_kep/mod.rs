@@ -9,23 +9,18 @@ mod storage;
 mod trigger;
 pub mod webhooks;
 
-use baton_e2e::scenario::{Document, Section};
+use baton_e2e::scenario::Play;
 
-const DOCUMENT: Document = Document { title: "Dry-run" };
-
-pub fn sections() -> Vec<Section> {
-    vec![
-        answers::SECTION,
-        kinds::SECTION,
-        kubectl::GRADUATION,
-        trigger::SECTION,
-        admission::SECTION,
-        webhooks::SECTION,
-        generated::SECTION,
-        storage::SECTION,
-        kubectl::SECTION,
-    ]
-}
+pub const PLAYS: &[&[Play]] = &[
+    admission::PLAYS,
+    answers::PLAYS,
+    generated::PLAYS,
+    kinds::PLAYS,
+    kubectl::PLAYS,
+    storage::PLAYS,
+    trigger::PLAYS,
+    webhooks::PLAYS,
+];
 
 /// A Deployment with one container.
 const DEPLOYMENT: &str = "

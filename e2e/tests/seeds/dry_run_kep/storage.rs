@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+    scenario::{Scene, builtin::DEPLOYMENT},
 };
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -13,37 +13,11 @@ use kube::{
     api::{DeleteParams, ListParams, WatchEvent, WatchParams},
 };
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Storage",
-    promises: &[
-        Promise::new(
-            "The storage learns of a dry run from the options of a request, those of a deletion included.",
-            plays![options_in_a_body_count, a_collection_can_be_deleted_for_trial],
-        ),
-        Promise::new(
-            "A dry run stores nothing.",
-            plays![nobody_who_watches_sees_a_dry_run, a_collection_can_be_deleted_for_trial],
-        ),
-        Promise::new(
-            "The storage says that it has done it, and that success is what the user gets.",
-            plays![success_is_told],
-        ),
-        Promise::new(
-            "A dry run behaves as close as possible to a regular request.",
-            plays![what_is_refused_late_is_refused_in_a_dry_run, subresources_are_tried_as_for_real],
-        )
-        .but("A refusal by the storage names the object's key without /registry in a dry run."),
-        Promise::new(
-            "To create for trial what is already there is refused with AlreadyExists.",
-            plays![what_is_there_cannot_be_created_for_trial],
-        ),
-        Promise::new(
-            "To update for trial what isn't there is refused with NotFound.",
-            plays![what_is_not_there_cannot_be_changed_for_trial],
-        ),
-    ],
-};
+plays! {
+    a_collection_can_be_deleted_for_trial, nobody_who_watches_sees_a_dry_run,
+    what_is_refused_late_is_refused_in_a_dry_run, subresources_are_tried_as_for_real,
+    what_is_there_cannot_be_created_for_trial, what_is_not_there_cannot_be_changed_for_trial,
+}
 
 fn config_maps(s: &Scene) -> Api<ConfigMap> {
     Api::namespaced(s.stage().client().clone(), s.namespace())
@@ -51,15 +25,6 @@ fn config_maps(s: &Scene) -> Api<ConfigMap> {
 
 async fn names(s: &Scene) -> Vec<String> {
     config_maps(s).list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect()
-}
-
-async fn options_in_a_body_count(s: &mut Scene) {
-    s.create_as("me", "data: {key: a}").await;
-    s.delete().dry_run().spelled(r#"{"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}"#).await;
-    s.expect(".data.key", "a");
-    let options = DeleteParams { dry_run: true, ..DeleteParams::default() };
-    config_maps(s).delete(s.name(), &options).await.unwrap();
-    assert_eq!(names(s).await, ["example"]);
 }
 
 async fn a_collection_can_be_deleted_for_trial(s: &mut Scene) {
@@ -93,16 +58,6 @@ async fn nobody_who_watches_sees_a_dry_run(s: &mut Scene) {
         Some(Ok(WatchEvent::Added(object))) => assert_eq!(object.name_any(), "last"),
         other => panic!("the first that is seen should be the last write: {other:?}"),
     }
-}
-
-async fn success_is_told(s: &mut Scene) {
-    assert_eq!(s.create_as("me", "data: {key: a}").dry_run().await.code, 201);
-    s.create_as("me", "data: {key: a}").await;
-    assert_eq!(s.update_as("me", "data: {key: b}").dry_run().await.code, 200);
-    let deleted = s.delete().dry_run().await;
-    deleted.expect(".status", "Success");
-    deleted.expect(".details.name", "example");
-    s.expect(".data.key", "a");
 }
 
 async fn what_is_refused_late_is_refused_in_a_dry_run(s: &mut Scene) {

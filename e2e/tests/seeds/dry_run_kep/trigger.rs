@@ -3,55 +3,15 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Answered, Promise, Rehearsal, Scene, Section,
+        RehearsedStep, Scene, StepResponse,
         builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
     },
 };
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Specifying dry-run",
-    promises: &[
-        Promise::new(
-            "The query parameter dryRun asks for a dry run of a POST, a PUT, a PATCH and a DELETE.",
-            plays![every_modifying_verb_can_be_tried, a_delete_with_a_body_takes_its_options_from_there],
-        )
-        .but("A DELETE that has a body, even {}, takes its options from there alone: the parameter is passed over, and the object is deleted."),
-        Promise::new(
-            "With All, everything runs as normal but for the storage, which isn't modified.",
-            plays![every_modifying_verb_can_be_tried],
-        ),
-        Promise::new(
-            "With All, admission checks whether the request is valid.",
-            plays![admission_looks_at_what_is_tried],
-        ),
-        Promise::new(
-            "With All, what changes objects on their way in changes this one, too.",
-            plays![what_is_tried_is_defaulted_and_changed],
-        ),
-        Promise::new(
-            "With All, a PATCH is merged, whatever kind of patch it is.",
-            plays![every_kind_of_patch_is_merged],
-        ),
-        Promise::new(
-            "With All, the final object is returned, with the normal status code.",
-            plays![every_modifying_verb_can_be_tried, what_is_tried_is_answered_with_the_usual_code],
-        ),
-        Promise::new("Without the parameter, requests modify as ever.", plays![without_the_parameter_requests_modify]),
-        Promise::new("With an empty value, requests modify as ever.", plays![an_empty_value_is_refused])
-            .but("An empty value is refused with 422, as any other that isn't All; only an empty list in the body of a DELETE is none."),
-        Promise::new("No value but All is supported.", plays![no_other_value_is_supported]),
-    ],
-};
-
-async fn every_modifying_verb_can_be_tried(s: &mut Scene) {
-    s.create_as("me", "data: {key: a}").dry_run().await.expect(".data.key", "a");
-    s.expect_absent("");
-    s.create_as("me", "data: {key: a}").await;
-    s.update_as("me", "data: {key: b}").dry_run().await.expect(".data.key", "b");
-    s.merge_patch_as("me", "data: {key: c}").dry_run().await.expect(".data.key", "c");
-    s.delete().dry_run().await.expect(".status", "Success");
-    s.expect(".data.key", "a");
+plays! {
+    a_delete_with_a_body_takes_its_options_from_there, what_is_tried_is_defaulted_and_changed,
+    every_kind_of_patch_is_merged, what_is_tried_is_answered_with_the_usual_code,
+    an_empty_value_is_refused, no_other_value_is_supported,
 }
 
 async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
@@ -60,13 +20,6 @@ async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
     s.expect(".data.key", "a");
     s.delete().with("dryRun", "All").spelled("{}").await;
     s.expect_absent("");
-}
-
-async fn admission_looks_at_what_is_tried(s: &mut Scene) {
-    s.of(POD).await;
-    let pod = "spec: {serviceAccountName: nobody, containers: [{name: app, image: nginx}]}";
-    let message = "error looking up service account";
-    s.rehearse(|s| s.create_as("me", pod).is_refused(403, message)).await;
 }
 
 async fn what_is_tried_is_defaulted_and_changed(s: &mut Scene) {
@@ -86,7 +39,7 @@ async fn every_kind_of_patch_is_merged(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.create_as("me", super::DEPLOYMENT).await;
     let containers = "spec: {template: {spec: {containers: [{name: sidecar, image: httpd}]}}}";
-    let names = |answer: &Answered| {
+    let names = |answer: &StepResponse| {
         let items = answer.at(".spec.template.spec.containers").unwrap().items();
         items.iter().map(|item| item.get("name").unwrap().to_string()).collect::<Vec<_>>().join(" ")
     };
@@ -99,23 +52,13 @@ async fn every_kind_of_patch_is_merged(s: &mut Scene) {
 }
 
 async fn what_is_tried_is_answered_with_the_usual_code(s: &mut Scene) {
-    let code = |answers: Rehearsal| [answers.dry_run.code, answers.real.code];
+    let code = |answers: RehearsedStep| [answers.dry_run.code, answers.real.code];
     assert_eq!(code(s.rehearse(|s| s.create_as("me", "data: {key: a}")).await), [201; 2]);
     assert_eq!(code(s.rehearse(|s| s.update_as("me", "data: {key: b}")).await), [200; 2]);
     assert_eq!(code(s.rehearse(|s| s.merge_patch_as("me", "data: {key: c}")).await), [200; 2]);
     assert_eq!(code(s.rehearse(|s| s.apply_as("you", "data: {other: d}")).await), [200; 2]);
     assert_eq!(code(s.rehearse(Scene::delete).await), [200; 2]);
     assert_eq!(code(s.rehearse(|s| s.apply_as("you", "data: {other: d}")).await), [201; 2]);
-}
-
-async fn without_the_parameter_requests_modify(s: &mut Scene) {
-    s.create_as("me", "data: {key: a}").creates().await;
-    s.update_as("me", "data: {key: b}").await;
-    s.expect(".data.key", "b");
-    s.merge_patch_as("me", "data: {key: c}").await;
-    s.expect(".data.key", "c");
-    s.delete().await;
-    s.expect_absent("");
 }
 
 async fn an_empty_value_is_refused(s: &mut Scene) {

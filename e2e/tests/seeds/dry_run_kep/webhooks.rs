@@ -1,69 +1,21 @@
 //! What webhooks are asked about dry runs, and what they have to say first.
 
-use std::time::Duration;
-
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::SERVICE_ACCOUNT},
+    scenario::{Scene, builtin::SERVICE_ACCOUNT},
 };
-use baton_testbed::{AdmissionWebhook, Review, poll};
+use baton_testbed::{AdmissionWebhook, PATIENCE, Review, poll};
 use hyper::Request;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
-pub const SECTION: Section = Section {
-    document: super::DOCUMENT,
-    title: "Admission controllers: webhooks",
-    promises: &[
-        Promise::new(
-            "What a mutating webhook changes is in the answer to a dry run.",
-            plays![a_mutating_webhook_changes_what_is_tried],
-        )
-        .and_tests(&["e2e/testbed/tests/cluster/webhook.rs::a_mutation_is_seen_in_the_answer_to_a_dry_run_and_in_what_is_kept"]),
-        Promise::new(
-            "What a validating webhook denies is denied in a dry run.",
-            plays![a_validating_webhook_denies_what_is_tried],
-        )
-        .and_tests(&["e2e/testbed/tests/cluster/webhook.rs::a_denial_reaches_whoever_writes_with_the_reason_for_it"]),
-        Promise::new(
-            "A webhook declares in a field of its configuration whether dry runs are safe with it.",
-            plays![a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_let_dry_runs_through],
-        )
-        .but("The field is sideEffects, not dryRunnable; None and NoneOnDryRun say that they are."),
-        Promise::new(
-            "A dry run that a webhook without support for it would be asked about is refused as a whole, with 400 Bad Request.",
-            plays![a_webhook_with_side_effects_stops_dry_runs],
-        )
-        .but("v1 takes no webhook with side effects any more. Only those are left that an older release has stored."),
-        Promise::new(
-            "A webhook without support for dry runs isn't called for one.",
-            plays![a_webhook_with_side_effects_stops_dry_runs],
-        ),
-        Promise::new(
-            "In v1beta1, a webhook that declares nothing doesn't support dry runs.",
-            plays![a_webhook_has_to_declare_that_dry_runs_are_safe],
-        )
-        .but("v1beta1 is gone, and in v1 a webhook that declares nothing is refused."),
-        Promise::new(
-            "In v1 the declaration is true by default and deprecated, and from v2 on every webhook has to support dry runs.",
-            plays![a_webhook_has_to_declare_that_dry_runs_are_safe],
-        )
-        .but("v1 has no default: sideEffects is required, and only values that support dry runs are valid. There is no v2."),
-        Promise::new(
-            "A webhook is told in the AdmissionReview whether the request is a dry run; by default it is none.",
-            plays![a_webhook_is_told_which_requests_are_dry_runs],
-        )
-        .and_tests(&["e2e/testbed/tests/cluster/webhook.rs::a_webhook_is_told_which_of_its_questions_are_dry_runs"]),
-        Promise::new(
-            "That it is no dry run doesn't mean that it will be stored: a later step may still refuse it.",
-            plays![a_request_that_is_no_dry_run_may_be_refused_later],
-        ),
-    ],
-};
-
-/// Longer than an API server takes to notice a configuration.
-const PATIENCE: Duration = Duration::from_mins(1);
+plays! {
+    a_mutating_webhook_changes_what_is_tried, a_validating_webhook_denies_what_is_tried,
+    a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_let_dry_runs_through,
+    a_webhook_with_side_effects_stops_dry_runs, a_webhook_is_told_which_requests_are_dry_runs,
+    a_request_that_is_no_dry_run_may_be_refused_later,
+}
 
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 pub const MUTATING: &str = "MutatingWebhookConfiguration";

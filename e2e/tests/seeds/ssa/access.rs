@@ -3,54 +3,13 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Promise, Scene, Section,
+        Scene,
         builtin::{CONFIG_MAP, ROLE, ROLE_BINDING},
     },
 };
 
-use super::DOCUMENT;
-
-pub const IMPLEMENTATION: Section = Section {
-    document: DOCUMENT,
-    title: "API implementation",
-    promises: &[
-        Promise::new(
-            "The `PATCH` verb of a resource takes the content type `application/apply-patch+yaml`.",
-            plays![part_of_an_object_is_patched],
-        ),
-        Promise::new(
-            "Its body is a partly specified object, in YAML, sent to the URI of the resource.",
-            plays![part_of_an_object_is_patched],
-        ),
-        Promise::new(
-            "Include every field that matters for the outcome, each time.",
-            plays![part_of_an_object_is_patched],
-        ),
-    ],
-};
-
-pub const PERMISSIONS: Section = Section {
-    document: DOCUMENT,
-    title: "Access control and permissions",
-    promises: &[
-        Promise::new(
-            "An apply is a kind of PATCH: to change an object that exists, the verb `patch` is needed.",
-            plays![patch_is_needed_to_apply],
-        ),
-        Promise::new(
-            "To create an object by applying it, the verb `create` is needed, too.",
-            plays![create_is_needed_to_create],
-        )
-        .and_tests(&["e2e/tests/scenarios/permissions.rs::every_permission_is_used_and_none_is_missing"]),
-    ],
-};
-
-async fn part_of_an_object_is_patched(s: &mut Scene) {
-    let body =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\ndata:\n  key: value\n  other: value\n";
-    s.apply_as("kubectl", "data: {key: value, other: value}").spelled(body).creates().await;
-    s.apply_as("kubectl", "data: {key: value}").await;
-    s.expect(".data", "{key: value}");
+plays! {
+    patch_is_needed_to_apply, create_is_needed_to_create,
 }
 
 /// Lets the user `jane` do this to every `ConfigMap` of the namespace.

@@ -1,10 +1,17 @@
 //! What Baton makes of the documentation's advice to controllers.
 
-use baton_e2e::scenario::{
-    Scene,
-    builtin::{DEPLOYMENT, WORKLOAD},
+use baton_e2e::{
+    plays,
+    scenario::{
+        Scene,
+        builtin::{DEPLOYMENT, WORKLOAD},
+    },
 };
 use baton_testbed::ReplicaWatch;
+
+plays! {
+    baton_forces_its_own_fields_and_no_others, baton_hands_replicas_over_and_takes_them_back,
+}
 
 const TEMPLATE: &str = "template: {spec: {containers: [{name: app, image: 'nginx:1.14.2'}]}}";
 const BATON: &str = "baton (Apply)";

@@ -3,53 +3,15 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Promise, Scene, Section,
+        Scene,
         builtin::{AUTOSCALER, AUTOSCALER_V1},
     },
 };
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Comparison with Client-Side Apply",
-    promises: &[
-        Promise::new(
-            "Server-side apply can take the place of `kubectl apply`'s client side, and serves controllers as a simple mechanism.",
-            plays![a_stale_value_is_a_conflict, client_side_overwrites_in_silence],
-        ),
-        Promise::new(
-            "It tracks the managers of fields, where client-side apply kept what a user applied last in an annotation.",
-            plays![client_side_keeps_an_annotation],
-        ),
-        Promise::new(
-            "So who manages each field of an object becomes known.",
-            plays![client_side_keeps_an_annotation],
-        ),
-        Promise::new(
-            "Appliers always have the live values: who hasn't is told by a conflict at the next apply.",
-            plays![a_stale_value_is_a_conflict],
-        ),
-        Promise::new(
-            "Each way out of the conflict leaves an applied configuration that is a current subset of the object.",
-            plays![every_way_out_leaves_a_subset],
-        ),
-        Promise::new(
-            "Client-side, stale values stay in the applier's file, and nothing tells whether the next apply will overwrite somebody's \
-             change.",
-            plays![client_side_overwrites_in_silence],
-        ),
-        Promise::new(
-            "Server-side appliers may change the API version that they use.",
-            plays![the_api_version_may_change],
-        ),
-        Promise::new(
-            "Client-side appliers may not: what another version calls otherwise stays behind when they drop it.",
-            plays![what_another_version_calls_otherwise_stays_behind],
-        )
-        .but("It stays behind server-side, too, with nobody to own it; what both versions call alike goes either way."),
-    ],
-};
+plays! {
+    client_side_keeps_an_annotation, every_way_out_leaves_a_subset, client_side_overwrites_in_silence,
+    the_api_version_may_change, what_another_version_calls_otherwise_stays_behind,
+}
 
 async fn client_side_keeps_an_annotation(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {key: one}").await;
@@ -59,12 +21,6 @@ async fn client_side_keeps_an_annotation(s: &mut Scene) {
     s.apply_as("applier", "data: {key: one}").await;
     s.expect_absent(".metadata.annotations");
     s.expect_owner(".data.key", "applier (Apply)");
-}
-
-async fn a_stale_value_is_a_conflict(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: one}").await;
-    s.update_as("editor", "data: {key: two}").await;
-    s.apply_as("kubectl", "data: {key: one}").conflicts_with("editor", ".data.key").await;
 }
 
 async fn every_way_out_leaves_a_subset(s: &mut Scene) {

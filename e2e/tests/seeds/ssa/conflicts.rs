@@ -1,44 +1,11 @@
 //! Conflicts, and the three ways out of them.
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
+use baton_e2e::{plays, scenario::Scene};
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Conflicts",
-    promises: &[
-        Promise::new(
-            "It is a conflict when an apply changes a field that another manager also claims.",
-            plays![a_conflict_names_manager_and_field, a_new_or_equal_value_is_no_conflict],
-        ),
-        Promise::new(
-            "So no applier overwrites by accident what somebody else has set.",
-            plays![a_conflict_names_manager_and_field],
-        ),
-        Promise::new(
-            "Way out: overwrite, and be the only manager: with `force`, the value changes and the field goes from the records of \
-             all others.",
-            plays![overwrite_and_be_the_only_manager],
-        ),
-        Promise::new(
-            "For `kubectl apply` that is the flag `--force-conflicts`.",
-            plays![kubectl_forces_conflicts],
-        ),
-        Promise::new(
-            "Way out: don't overwrite, and give up the claim: applied without the field, its value stays, and the field goes from \
-             the applier's record.",
-            plays![give_up_the_claim],
-        ),
-        Promise::new(
-            "Way out: don't overwrite, and share: with the live value applied, the value stays, and the field has one more manager.",
-            plays![become_a_shared_manager],
-        ),
-    ],
-};
+plays! {
+    a_conflict_names_manager_and_field, overwrite_and_be_the_only_manager, give_up_the_claim,
+    become_a_shared_manager,
+}
 
 async fn a_conflict_names_manager_and_field(s: &mut Scene) {
     s.apply_as("kubectl", "data: {key: some value}").await;
@@ -52,12 +19,6 @@ async fn a_conflict_names_manager_and_field(s: &mut Scene) {
     s.expect(".data.key", "new value");
 }
 
-async fn a_new_or_equal_value_is_no_conflict(s: &mut Scene) {
-    s.apply_as("alice", "data: {key: value}").await;
-    s.apply_as("bob", "data: {key: value, other: value}").await;
-    s.expect_owner(".data.other", "bob (Apply)");
-}
-
 async fn overwrite_and_be_the_only_manager(s: &mut Scene) {
     s.apply_as("alice", "data: {key: one}").await;
     s.apply_as("bob", "data: {key: one}").await;
@@ -65,16 +26,6 @@ async fn overwrite_and_be_the_only_manager(s: &mut Scene) {
     s.expect(".data.key", "two");
     s.expect_owner(".data.key", "carol (Apply)");
     s.expect_managers(&["carol (Apply)"]);
-}
-
-async fn kubectl_forces_conflicts(s: &mut Scene) {
-    s.apply_as("alice", "data: {key: one}").await;
-    s.kubectl("apply --server-side -f -")
-        .reading("data: {key: two}")
-        .fails(r#"conflict with "alice": .data.key"#)
-        .await;
-    s.kubectl("apply --server-side --force-conflicts -f -").reading("data: {key: two}").await;
-    s.expect_owner(".data.key", "kubectl (Apply)");
 }
 
 async fn give_up_the_claim(s: &mut Scene) {

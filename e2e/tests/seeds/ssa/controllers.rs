@@ -2,35 +2,15 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+    scenario::{Scene, builtin::DEPLOYMENT},
 };
 
-use super::{DOCUMENT, NGINX, baton::baton_forces_its_own_fields_and_no_others};
+use super::NGINX;
 
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Using Server-Side Apply in a controller",
-    promises: &[
-        Promise::new(
-            "What a controller applies has to hold every field that it cares about: what it leaves out, it gives up.",
-            plays![a_controller_sends_all_that_it_cares_about],
-        )
-        .and_tests(&["e2e/tests/scenarios/ownership.rs::each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields"]),
-        Promise::new(
-            "It can't remove a field that was there before and that it never applied; for that it has to patch or update.",
-            plays![what_was_never_applied_can_only_be_patched_away],
-        ),
-        Promise::new(
-            "It needn't read the object before, and needs no `resourceVersion`.",
-            plays![a_controller_needs_no_read_and_no_version, a_version_in_an_intent_is_a_guard],
-        ),
-        Promise::new(
-            "It should always force: it has no other way out of a conflict.",
-            plays![a_controller_forces, baton_forces_its_own_fields_and_no_others],
-        )
-        .and_tests(&["e2e/tests/scenarios/drift.rs::a_foreign_change_of_a_field_that_baton_owns_is_put_back"]),
-    ],
-};
+plays! {
+    a_controller_sends_all_that_it_cares_about, what_was_never_applied_can_only_be_patched_away,
+    a_controller_needs_no_read_and_no_version, a_version_in_an_intent_is_a_guard, a_controller_forces,
+}
 
 async fn a_controller_sends_all_that_it_cares_about(s: &mut Scene) {
     s.apply_as("controller", "data: {one: '1', two: '2'}").await;
@@ -74,4 +54,5 @@ async fn a_controller_forces(s: &mut Scene) {
     s.apply_as("controller", "data: {key: wanted}").conflicts_with("kubectl-edit", ".data.key").await;
     s.apply_as("controller", "data: {key: wanted}").by_force().await;
     s.expect_owner(".data.key", "controller (Apply)");
+    s.apply_as("controller", "data: {key: wanted}").by_force().changes_nothing().await;
 }

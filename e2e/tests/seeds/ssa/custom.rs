@@ -2,25 +2,13 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section},
+    scenario::{Definition, Scene},
 };
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Custom resources and Server-Side Apply",
-    promises: &[
-        Promise::new(
-            "Without more, a custom resource is unstructured data: all keys are those of structs, and all lists are atomic.",
-            plays![without_markers_keys_are_fields_and_lists_atomic, without_a_schema_types_are_deduced],
-        ),
-        Promise::new(
-            "Markers in the schema of a CustomResourceDefinition are used when its objects are merged.",
-            plays![markers_of_a_definition_count],
-        ),
-    ],
-};
+plays! {
+    without_markers_keys_are_fields_and_lists_atomic, without_a_schema_types_are_deduced,
+    markers_of_a_definition_count,
+}
 
 const LISTS: &str = "
     spec:

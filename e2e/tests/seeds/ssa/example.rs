@@ -2,46 +2,13 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+    scenario::{Scene, builtin::DEPLOYMENT},
 };
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Example",
-    promises: &[
-        Promise::new(
-            "An object has one record of field management, in `.metadata.managedFields`, for each who manages some of it.",
-            plays![the_example],
-        ),
-        Promise::new(
-            "A record tells the manager, the operation, the version, the time, and the fields.",
-            plays![the_example],
-        ),
-        Promise::new(
-            "The operation is `Apply` where the manager's last change was an apply, and otherwise `Update`.",
-            plays![the_operation_is_recorded],
-        ),
-        Promise::new(
-            "An intent that doesn't give a valid object is refused, and nothing changes.",
-            plays![an_invalid_body_is_refused],
-        ),
-        Promise::new(
-            "`.metadata.managedFields` can be changed by an update, or a patch that isn't an apply.",
-            plays![managed_fields_can_be_written_by_an_update],
-        ),
-        Promise::new(
-            "To do so is discouraged, but a way out should the records ever be inconsistent: a record that nobody needs any more \
-             can be taken out.",
-            plays![managed_fields_can_be_written_by_an_update],
-        ),
-        Promise::new(
-            "The API server maintains `.metadata.managedFields`; what a client leaves alone is right.",
-            plays![the_operation_is_recorded],
-        ),
-    ],
-};
+plays! {
+    the_example, the_operation_is_recorded, an_invalid_body_is_refused,
+    managed_fields_can_be_written_by_an_update,
+}
 
 async fn the_example(s: &mut Scene) {
     s.named("test-cm").await;

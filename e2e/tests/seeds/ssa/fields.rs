@@ -2,123 +2,17 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT, nobody},
+    scenario::{Scene, builtin::DEPLOYMENT},
 };
 
-use super::{DOCUMENT, NGINX};
+use super::NGINX;
 
-pub const INTRODUCTION: Section = Section {
-    document: DOCUMENT,
-    title: "Introduction",
-    promises: &[
-        Promise::new(
-            "Several appliers can manage the fields of one object together.",
-            plays![two_appliers_share_an_object],
-        ),
-        Promise::new(
-            "The control plane keeps track of who controls which fields, for every kind of resource.",
-            plays![two_appliers_share_an_object, every_way_to_write_is_recorded],
-        ),
-        Promise::new(
-            "An intent holds only the fields and values that its author has an opinion on.",
-            plays![two_appliers_share_an_object],
-        ),
-        Promise::new(
-            "An intent can create an object; what it leaves out gets its default.",
-            plays![an_intent_creates_with_defaults],
-        ),
-        Promise::new(
-            "An intent is merged into an object that is there.",
-            plays![two_appliers_share_an_object],
-        ),
-    ],
-};
-
-pub const FIELD_MANAGEMENT: Section = Section {
-    document: DOCUMENT,
-    title: "Field management",
-    promises: &[
-        Promise::new(
-            "The API server tracks the managed fields of every object that is created, however that happens.",
-            plays![every_way_to_write_is_recorded, an_intent_creates_with_defaults],
-        ),
-        Promise::new(
-            "To apply another value to a field that another manager owns is a conflict: it may undo what somebody else did.",
-            plays![another_value_is_a_conflict],
-        ),
-        Promise::new(
-            "Forced, an apply overwrites the values that conflict, and ownership is transferred.",
-            plays![another_value_is_a_conflict],
-        ),
-        Promise::new(
-            "Whenever a value really changes, ownership moves from its manager to who changed it.",
-            plays![who_changes_a_value_owns_it, an_update_with_the_same_value_gains_nothing],
-        ),
-        Promise::new(
-            "The server checks whether anybody else owns a field that an applier no longer sends; if not, it gets its default, or \
-             goes.",
-            plays![a_dropped_field_goes_or_gets_its_default, a_dropped_field_stays_while_somebody_owns_it],
-        ),
-        Promise::new(
-            "That holds for lists, associative lists and maps, too.",
-            plays![dropped_items_of_lists_and_maps_go],
-        ),
-        Promise::new(
-            "To manage a field means to rely on its value not changing: who tries is told.",
-            plays![another_value_is_a_conflict],
-        ),
-        Promise::new(
-            "Who last made a statement about a value is recorded as its manager.",
-            plays![who_changes_a_value_owns_it],
-        ),
-        Promise::new(
-            "POST, PUT and PATCH make their sender the manager of what they change, without applying anything.",
-            plays![every_way_to_write_is_recorded, what_is_removed_is_nobodys],
-        ),
-        Promise::new(
-            "Applying a field with its value makes the applier its manager.",
-            plays![two_appliers_share_an_object, every_way_to_write_is_recorded],
-        ),
-        Promise::new("An apply has to say which field manager it is from.", plays![an_apply_needs_a_manager]),
-        Promise::new(
-            "An apply that would change a field of another manager is refused unless it is forced.",
-            plays![another_value_is_a_conflict],
-        ),
-        Promise::new(
-            "Appliers of the same value share the ownership of a field.",
-            plays![the_same_value_is_shared],
-        ),
-        Promise::new(
-            "Whoever then applies another value to the shared field meets a conflict.",
-            plays![the_same_value_is_shared],
-        ),
-        Promise::new("A sharer gives the field up by applying without it.", plays![a_sharer_gives_up]),
-        Promise::new(
-            "Who manages what is stored in `metadata.managedFields`.",
-            plays![every_way_to_write_is_recorded],
-        ),
-        Promise::new(
-            "A field that was removed from a manifest is removed from the live object when nobody else owns it, or reset to its \
-             default.",
-            plays![a_dropped_field_goes_or_gets_its_default],
-        ),
-        Promise::new(
-            "So are items of an associative list and keys of a map.",
-            plays![dropped_items_of_lists_and_maps_go],
-        ),
-        Promise::new(
-            "What is tracked is who manages a field, rather than what somebody applied last.",
-            plays![no_annotation_is_needed],
-        ),
-        Promise::new(
-            "So it can be read from an object which manager manages which field.",
-            plays![two_appliers_share_an_object],
-        )
-        .and_tests(&[
-            "e2e/tests/scenarios/takeover.rs::a_field_taken_back_is_told_in_status_event_and_metric",
-        ]),
-    ],
-};
+plays! {
+    two_appliers_share_an_object, every_way_to_write_is_recorded, another_value_is_a_conflict,
+    who_changes_a_value_owns_it, what_is_removed_is_nobodys, a_dropped_field_goes_or_gets_its_default,
+    dropped_items_of_lists_and_maps_go, the_same_value_is_shared, a_sharer_gives_up,
+    no_annotation_is_needed,
+}
 
 async fn two_appliers_share_an_object(s: &mut Scene) {
     s.apply_as("team-a", "data: {color: red}").creates().await;
@@ -126,14 +20,6 @@ async fn two_appliers_share_an_object(s: &mut Scene) {
     s.expect(".data", "{color: red, size: large}");
     s.expect_fields("team-a (Apply)", &[".data.color"]);
     s.expect_fields("team-b (Apply)", &[".data.size"]);
-}
-
-async fn an_intent_creates_with_defaults(s: &mut Scene) {
-    s.of(DEPLOYMENT).await;
-    s.apply_as("kubectl", NGINX).creates().await;
-    s.expect(".spec.strategy.type", "RollingUpdate");
-    s.expect_no_owner(".spec.strategy.type");
-    s.expect_owner(".spec.replicas", "kubectl (Apply)");
 }
 
 async fn every_way_to_write_is_recorded(s: &mut Scene) {
@@ -177,12 +63,6 @@ async fn what_is_removed_is_nobodys(s: &mut Scene) {
     s.expect_managers(&["owner (Update)"]);
 }
 
-async fn an_update_with_the_same_value_gains_nothing(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: one}").await;
-    s.update_as("editor", "data: {key: one}").changes_nothing().await;
-    s.expect_owner(".data.key", "kubectl (Apply)");
-}
-
 async fn a_dropped_field_goes_or_gets_its_default(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", NGINX).await;
@@ -190,15 +70,6 @@ async fn a_dropped_field_goes_or_gets_its_default(s: &mut Scene) {
     s.apply_as("kubectl", NGINX).await;
     s.expect(".spec.revisionHistoryLimit", "10");
     s.expect_absent(".spec.paused");
-}
-
-async fn a_dropped_field_stays_while_somebody_owns_it(s: &mut Scene) {
-    s.of(DEPLOYMENT).await;
-    s.apply_as("kubectl", &with_nginx("revisionHistoryLimit: 3")).await;
-    s.apply_as("other", "spec: {revisionHistoryLimit: 3}").await;
-    s.apply_as("kubectl", NGINX).await;
-    s.expect(".spec.revisionHistoryLimit", "3");
-    s.expect_owner(".spec.revisionHistoryLimit", "other (Apply)");
 }
 
 /// The example's Deployment with this on top of its spec.
@@ -223,13 +94,6 @@ async fn dropped_items_of_lists_and_maps_go(s: &mut Scene) {
     s.apply_as("finalizer", "metadata: {finalizers: [example.com/kept, example.com/own]}").await;
     s.apply_as("finalizer", "metadata: {finalizers: [example.com/kept]}").await;
     s.expect(".metadata.finalizers", "[example.com/kept]");
-}
-
-async fn an_apply_needs_a_manager(s: &mut Scene) {
-    s.apply_as(nobody(), "data: {key: one}")
-        .is_refused(422, "fieldManager: Required value: is required for apply patch")
-        .await;
-    s.expect_absent("");
 }
 
 async fn the_same_value_is_shared(s: &mut Scene) {

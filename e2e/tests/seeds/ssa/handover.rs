@@ -3,84 +3,17 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Promise, Scene, Section,
+        Scene,
         builtin::{AUTOSCALER, DEPLOYMENT},
     },
 };
 
-use super::{
-    DOCUMENT, NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS,
-    baton::baton_hands_replicas_over_and_takes_them_back,
-};
+use super::{NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS};
 
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Transferring ownership",
-    promises: &[
-        Promise::new(
-            "Besides conflicts there are ways for people and controllers to pass a field on together.",
-            plays![the_basic_handover, the_advanced_handover],
-        ),
-        Promise::new(
-            "A user creates a Deployment with replicas by `kubectl apply --server-side`, and owns the number.",
-            plays![the_basic_handover],
-        ),
-        Promise::new(
-            "An autoscaler may then be put on it, and both claim the number.",
-            plays![the_basic_handover],
-        ),
-        Promise::new(
-            "Removed from the manifest before the autoscaler has written, the number falls to the default, 1: pods are lost.",
-            plays![done_wrong_replicas_fall_to_one],
-        )
-        .and_tests(&["e2e/tests/scenarios/handover.rs::replicas_pass_to_the_autoscaler_and_come_back_without_falling"]),
-        Promise::new(
-            "Basic solution: leave replicas in the manifest; once the autoscaler has written, an apply is told so by a conflict, and it \
-             is safe to remove them.",
-            plays![the_basic_handover],
-        ),
-        Promise::new(
-            "Advanced solution, without waiting: apply a manifest of nothing but replicas under a manager of its own, \
-             `handover-to-hpa`.",
-            plays![the_advanced_handover],
-        ),
-        Promise::new(
-            "Such a manifest holds only what is to change; it needn't be a valid object.",
-            plays![the_advanced_handover],
-        ),
-        Promise::new(
-            "If that conflicts with the autoscaler, nothing is to be done: it owns the number already.",
-            plays![a_conflict_says_that_it_is_done],
-        ),
-        Promise::new(
-            "Then replicas can be removed from the manifest, and the number stays.",
-            plays![the_advanced_handover],
-        ),
-        Promise::new(
-            "When the autoscaler writes another number, the temporary manager owns nothing any more, and vanishes by itself.",
-            plays![the_advanced_handover, baton_hands_replicas_over_and_takes_them_back],
-        ),
-        Promise::new(
-            "Nothing is left to clean up.",
-            plays![the_advanced_handover, baton_hands_replicas_over_and_takes_them_back],
-        ),
-    ],
-};
-
-pub const BETWEEN_MANAGERS: Section = Section {
-    document: DOCUMENT,
-    title: "Transferring ownership between managers",
-    promises: &[
-        Promise::new(
-            "Managers pass a field on by setting it to the same value: for a while they share it.",
-            plays![a_field_is_passed_on_by_sharing],
-        ),
-        Promise::new(
-            "Any of them can then drop it from what it applies; the others keep it, and the value stays.",
-            plays![a_field_is_passed_on_by_sharing],
-        ),
-    ],
-};
+plays! {
+    done_wrong_replicas_fall_to_one, the_basic_handover, the_advanced_handover,
+    a_conflict_says_that_it_is_done,
+}
 
 const OF_THE_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
 
@@ -157,13 +90,4 @@ async fn a_conflict_says_that_it_is_done(s: &mut Scene) {
         .await;
     s.apply_as("kubectl", NGINX_WITHOUT_REPLICAS).await;
     s.expect(".spec.replicas", "5");
-}
-
-async fn a_field_is_passed_on_by_sharing(s: &mut Scene) {
-    s.apply_as("old", "data: {key: value, own: '1'}").await;
-    s.apply_as("new", "data: {key: value}").await;
-    s.expect_owners(".data.key", &["new (Apply)", "old (Apply)"]);
-    s.apply_as("old", "data: {own: '1'}").await;
-    s.expect(".data.key", "value");
-    s.expect_owner(".data.key", "new (Apply)");
 }

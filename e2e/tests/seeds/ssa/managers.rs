@@ -2,34 +2,13 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, nobody, user_agent},
+    scenario::{Scene, nobody, user_agent},
 };
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Managers",
-    promises: &[
-        Promise::new(
-            "A manager tells which workflow modifies an object; in a conflict that is what one wants to know.",
-            plays![a_manager_is_named_by_a_parameter],
-        ),
-        Promise::new(
-            "It is named by the query parameter `fieldManager`, in any request that modifies.",
-            plays![a_manager_is_named_by_a_parameter],
-        ),
-        Promise::new("In an apply the parameter is required.", plays![an_apply_is_never_inferred]),
-        Promise::new(
-            "In all others the server infers the manager from the `User-Agent` header, if there is one.",
-            plays![a_manager_is_inferred_from_the_user_agent],
-        ),
-        Promise::new(
-            "`kubectl` calls itself `kubectl` when it applies server-side.",
-            plays![kubectl_is_called_kubectl],
-        ),
-    ],
-};
+plays! {
+    a_manager_is_named_by_a_parameter, an_apply_is_never_inferred,
+    a_manager_is_inferred_from_the_user_agent, kubectl_is_called_kubectl,
+}
 
 async fn a_manager_is_named_by_a_parameter(s: &mut Scene) {
     s.create_as("importer", "data: {key: '1'}").await;
@@ -41,7 +20,7 @@ async fn a_manager_is_named_by_a_parameter(s: &mut Scene) {
 
 async fn an_apply_is_never_inferred(s: &mut Scene) {
     s.apply_as(user_agent("deployer/1.0"), "data: {key: '1'}")
-        .is_refused(422, "fieldManager: Required value")
+        .is_refused(422, "fieldManager: Required value: is required for apply patch")
         .await;
     s.apply_as(nobody(), "data: {key: '1'}").is_refused(422, "fieldManager: Required value").await;
 }

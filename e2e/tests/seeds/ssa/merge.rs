@@ -3,83 +3,20 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Definition, Promise, Scene, Section,
+        Definition, Scene,
         builtin::{CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE},
     },
 };
 
-use super::{DOCUMENT, NGINX};
+use super::NGINX;
 
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Merge strategy",
-    promises: &[
-        Promise::new(
-            "Fields are merged by who manages them, rather than overruled by value: several actors update an object and don't get \
-             in each other's way.",
-            plays![several_actors_update_one_object],
-        )
-        .and_tests(&[
-            "e2e/tests/scenarios/drift.rs::what_another_manager_applies_stays_through_ten_applies",
-            "e2e/tests/scenarios/teams.rs::two_managers_apply_different_containers_and_conflict_only_where_they_overlap",
-        ]),
-        Promise::new(
-            "An intent is merged with the live object, and where both have a value, the intent's wins.",
-            plays![the_intent_wins],
-        ),
-        Promise::new(
-            "What the applier's last intent had and this one lacks is removed, unless somebody else manages it.",
-            plays![what_is_missing_goes_unless_it_is_managed],
-        ),
-        Promise::new(
-            "Markers in a schema say how each field merges.",
-            plays![
-                an_atomic_list_has_one_manager,
-                items_of_a_set_have_managers,
-                items_of_a_map_list_have_managers
-            ],
-        ),
-        Promise::new(
-            "`x-kubernetes-list-type: atomic` is for any list: a merge replaces it whole, and one manager has it at a time.",
-            plays![an_atomic_list_has_one_manager],
-        ),
-        Promise::new(
-            "`x-kubernetes-list-type: set` is for lists of scalars, each of which may be there once; items can have different \
-             managers.",
-            plays![items_of_a_set_have_managers],
-        ),
-        Promise::new(
-            "`x-kubernetes-list-type: map` is for lists of objects, each key of which may be there once; items can have different \
-             managers.",
-            plays![items_of_a_map_list_have_managers],
-        ),
-        Promise::new(
-            "`x-kubernetes-list-map-keys` names the fields that together identify an item of such a list.",
-            plays![several_keys_identify_an_item, several_keys_of_a_service],
-        ),
-        Promise::new(
-            "Keys have to be scalars, and so have the items of a set.",
-            plays![markers_that_make_no_sense_are_refused],
-        )
-        .but("Atomic lists, maps and structs are taken as items of a set, too."),
-        Promise::new(
-            "`x-kubernetes-map-type: granular` lets the keys of a map have different managers, and `atomic` only replaces it whole.",
-            plays![maps_are_granular_or_atomic],
-        ),
-        Promise::new(
-            "For structs the same marker means the same.",
-            plays![structs_are_granular_or_atomic, the_selector_of_a_deployment_is_atomic],
-        ),
-        Promise::new(
-            "Where a list has no list type, the older patch strategy `merge` with its patch merge key stands for a map list with \
-             that key.",
-            plays![the_older_markers_stand_in],
-        )
-        .but("Every list of a built-in kind that has them has a list type as well, which says the same; a CustomResourceDefinition \
-              can't have them."),
-        Promise::new("An atomic list is atomic in all that is in it.", plays![atomic_is_recursive]),
-    ],
-};
+plays! {
+    several_actors_update_one_object, what_is_missing_goes_unless_it_is_managed,
+    an_atomic_list_has_one_manager, items_of_a_set_have_managers, items_of_a_map_list_have_managers,
+    several_keys_identify_an_item, markers_that_make_no_sense_are_refused, several_keys_of_a_service,
+    maps_are_granular_or_atomic, structs_are_granular_or_atomic, the_selector_of_a_deployment_is_atomic,
+    the_older_markers_stand_in, atomic_is_recursive,
+}
 
 async fn several_actors_update_one_object(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
@@ -91,12 +28,6 @@ async fn several_actors_update_one_object(s: &mut Scene) {
     s.expect(".spec.replicas", "7");
     s.expect(r#".spec.template.spec.containers[name="nginx"].image"#, "nginx:1.15");
     s.expect(r#".spec.template.spec.containers[name="proxy"].image"#, "envoy");
-}
-
-async fn the_intent_wins(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {both: old, live: kept}").await;
-    s.apply_as("kubectl", "data: {both: new, live: kept, more: '1'}").await;
-    s.expect(".data", "{both: new, live: kept, more: '1'}");
 }
 
 async fn what_is_missing_goes_unless_it_is_managed(s: &mut Scene) {
@@ -133,6 +64,7 @@ async fn items_of_a_set_have_managers(s: &mut Scene) {
     s.expect_owners(r#".spec.hosts[="b"]"#, &["alice (Apply)", "bob (Apply)"]);
     s.apply_as("alice", "spec: {hosts: []}").await;
     s.expect(".spec.hosts", "[b, c]");
+    s.expect_owner(r#".spec.hosts[="b"]"#, "bob (Apply)");
     s.apply_as("alice", "spec: {hosts: [d, d]}").is_refused(500, "duplicate entries").await;
 }
 
@@ -217,6 +149,7 @@ async fn several_keys_of_a_service(s: &mut Scene) {
     s.apply_as("bob", "spec: {ports: [{name: tcp, port: 53, protocol: TCP}]}").await;
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
     s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
+    s.expect(".spec.ports[1].name", "tcp");
 }
 
 async fn maps_are_granular_or_atomic(s: &mut Scene) {
@@ -233,7 +166,7 @@ async fn maps_are_granular_or_atomic(s: &mut Scene) {
     s.apply_as("bob", "spec: {granular: {b: '1'}}").await;
     s.expect(".spec.granular", "{a: '1', b: '1'}");
     s.expect_fields("alice (Apply)", &[".spec.granular.a", ".spec.atomic"]);
-    s.apply_as("bob", "spec: {atomic: {b: '1'}}").conflicts_with("alice", ".spec.atomic").await;
+    s.apply_as("bob", "spec: {atomic: {a: '1', b: '1'}}").conflicts_with("alice", ".spec.atomic").await;
     s.apply_as("bob", "spec: {atomic: {b: '1'}}").by_force().await;
     s.expect(".spec.atomic", "{b: '1'}");
 }

@@ -2,64 +2,18 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Promise, Scene, Section, builtin::DEPLOYMENT},
+    scenario::{Scene, builtin::DEPLOYMENT},
 };
 
 use crate::LAST_APPLIED;
 
-use super::{DOCUMENT, NGINX, NGINX_WITHOUT_REPLICAS};
+use super::{NGINX, NGINX_WITHOUT_REPLICAS};
 
-pub const UPGRADE: Section = Section {
-    document: DOCUMENT,
-    title: "Upgrading from client-side apply to server-side apply",
-    promises: &[
-        Promise::new(
-            "Who used `kubectl apply` can go on with `kubectl apply --server-side`.",
-            plays![an_upgrade_without_conflict],
-        ),
-        Promise::new(
-            "The management of fields moves along, without conflicts.",
-            plays![an_upgrade_without_conflict],
-        )
-        .and_tests(&["e2e/tests/scenarios/adoption.rs::what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving"]),
-        Promise::new(
-            "The annotation `last-applied-configuration` has to be up to date: from it the server infers what was managed \
-             client-side.",
-            plays![the_annotation_tells_what_was_managed, the_annotation_stays_up_to_date],
-        ),
-        Promise::new(
-            "Fields that weren't managed client-side conflict.",
-            plays![a_field_that_client_side_apply_did_not_know],
-        ),
-        Promise::new(
-            "Such as a number of replicas that `kubectl scale` has written since.",
-            plays![a_field_that_client_side_apply_did_not_know],
-        ),
-        Promise::new(
-            "All this is so for the field manager `kubectl`; another one given by `--field-manager` meets conflicts.",
-            plays![an_upgrade_under_another_name],
-        ),
-    ],
-};
-
-pub const DOWNGRADE: Section = Section {
-    document: DOCUMENT,
-    title: "Downgrading from server-side apply to client-side apply",
-    promises: &[
-        Promise::new(
-            "Who used `kubectl apply --server-side` can go back to `kubectl apply`.",
-            plays![a_downgrade],
-        ),
-        Promise::new(
-            "That works because server-side `kubectl` keeps the annotation `last-applied-configuration` up to date.",
-            plays![a_downgrade, the_annotation_stays_up_to_date],
-        ),
-        Promise::new(
-            "It works for the field manager `kubectl` and for no other: under another name the annotation isn't kept.",
-            plays![a_downgrade_from_another_name],
-        ),
-    ],
-};
+plays! {
+    an_upgrade_without_conflict, the_annotation_tells_what_was_managed,
+    a_field_that_client_side_apply_did_not_know, an_upgrade_under_another_name, a_downgrade,
+    a_downgrade_from_another_name,
+}
 
 /// What client-side apply's annotation says.
 fn last_applied(s: &Scene) -> String {
@@ -92,12 +46,6 @@ async fn the_annotation_tells_what_was_managed(s: &mut Scene) {
     )
     .await;
     s.apply_as("kubectl", "data: {key: two}").conflicts_with("kubectl-client-side-apply", ".data.key").await;
-}
-
-async fn the_annotation_stays_up_to_date(s: &mut Scene) {
-    s.kubectl("apply -f -").reading("data: {key: one}").await;
-    s.kubectl("apply --server-side -f -").reading("data: {key: two}").await;
-    assert!(last_applied(s).contains(r#""key":"two""#), "{}", last_applied(s));
 }
 
 async fn a_field_that_client_side_apply_did_not_know(s: &mut Scene) {

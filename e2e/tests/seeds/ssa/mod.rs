@@ -17,9 +17,7 @@ mod reset;
 mod serialization;
 mod topology;
 
-use baton_e2e::scenario::{Document, Section};
-
-const DOCUMENT: Document = Document { title: "Server-Side Apply" };
+use baton_e2e::scenario::Play;
 
 /// The Deployment that the documentation's examples are about.
 const NGINX: &str = "
@@ -47,26 +45,21 @@ const NGINX_WITHOUT_REPLICAS: &str = "
 /// Nothing but its number of replicas.
 const NGINX_REPLICAS_ONLY: &str = "spec: {replicas: 3}";
 
-pub fn sections() -> Vec<Section> {
-    vec![
-        fields::INTRODUCTION,
-        fields::FIELD_MANAGEMENT,
-        example::SECTION,
-        conflicts::SECTION,
-        managers::SECTION,
-        serialization::SECTION,
-        operations::SECTION,
-        merge::SECTION,
-        custom::SECTION,
-        topology::SECTION,
-        controllers::SECTION,
-        handover::SECTION,
-        handover::BETWEEN_MANAGERS,
-        client_side::SECTION,
-        migration::UPGRADE,
-        migration::DOWNGRADE,
-        access::IMPLEMENTATION,
-        access::PERMISSIONS,
-        reset::SECTION,
-    ]
-}
+pub const PLAYS: &[&[Play]] = &[
+    access::PLAYS,
+    baton::PLAYS,
+    client_side::PLAYS,
+    conflicts::PLAYS,
+    controllers::PLAYS,
+    custom::PLAYS,
+    example::PLAYS,
+    fields::PLAYS,
+    handover::PLAYS,
+    managers::PLAYS,
+    merge::PLAYS,
+    migration::PLAYS,
+    operations::PLAYS,
+    reset::PLAYS,
+    serialization::PLAYS,
+    topology::PLAYS,
+];

@@ -2,57 +2,17 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section, builtin::DEPLOYMENT},
+    scenario::{Definition, Scene, builtin::DEPLOYMENT},
 };
 
-use super::{DOCUMENT, NGINX};
+use super::NGINX;
 
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Clearing `managedFields`",
-    promises: &[
-        Promise::new(
-            "All `managedFields` can be stripped from an object by overwriting them: with a merge patch, a strategic merge patch, a \
-             JSON patch or an update, by everything but apply.",
-            plays![
-                a_merge_patch_clears,
-                a_strategic_patch_clears,
-                a_json_patch_clears,
-                an_update_clears,
-                an_apply_does_not_clear
-            ],
-        ),
-        Promise::new("They are overwritten with a list of one empty entry.", plays![a_merge_patch_clears]),
-        Promise::new(
-            "In a JSON patch the version of the object can be made a precondition.",
-            plays![a_json_patch_clears],
-        )
-        .but("The header `If-Match` of the example is ignored; a `test` of `/metadata/resourceVersion` is the precondition."),
-        Promise::new("The object then has no `managedFields` at all.", plays![a_merge_patch_clears]),
-        Promise::new(
-            "An empty list doesn't clear them, so that clients that know nothing of the field don't remove it.",
-            plays![an_empty_list_clears_no_custom_resource, an_empty_list_clears_what_is_built_in],
-        )
-        .but("That is so for custom resources only: of a built-in kind an empty list clears them."),
-        Promise::new(
-            "Where other fields are changed by the same request, the `managedFields` are reset first, and the changes are processed \
-             after that.",
-            plays![a_reset_with_other_changes],
-        ),
-        Promise::new(
-            "So the applier takes ownership of all fields that are changed in the same request.",
-            plays![a_reset_with_other_changes],
-        )
-        .but("Such an update isn't tracked at all, since the object has no `managedFields` then; the next apply makes the rest of \
-              the object `before-first-apply`'s."),
-        Promise::new(
-            "Where a subresource takes objects of another type, ownership isn't tracked rightly by server-side apply.",
-            plays![an_apply_of_a_scale_is_tracked, an_apply_of_a_custom_scale_is_refused],
-        )
-        .but("A Deployment's scale is tracked, in an entry of its own; that of a custom resource can't be applied when the number \
-              changes (status 500)."),
-    ],
-};
+plays! {
+    a_merge_patch_clears, a_strategic_patch_clears, a_json_patch_clears, an_update_clears,
+    an_apply_does_not_clear, an_empty_list_clears_no_custom_resource,
+    an_empty_list_clears_what_is_built_in, a_reset_with_other_changes, an_apply_of_a_scale_is_tracked,
+    an_apply_of_a_custom_scale_is_refused,
+}
 
 const CLEAR: &str = "metadata: {managedFields: [{}]}";
 

@@ -1,38 +1,11 @@
 //! How an intent is written down.
 
-use baton_e2e::{
-    plays,
-    scenario::{Promise, Scene, Section},
-};
+use baton_e2e::{plays, scenario::Scene};
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Serialization",
-    promises: &[
-        Promise::new(
-            "An intent is sent as YAML, with the media type `application/apply-patch+yaml`.",
-            plays![yaml_and_json_mean_the_same],
-        ),
-        Promise::new(
-            "The media type is the same whether YAML or JSON is sent.",
-            plays![yaml_and_json_mean_the_same, another_media_type_is_no_apply],
-        ),
-        Promise::new(
-            "All JSON is YAML, but the server's parser doesn't know all of YAML: some escapes of JSON may not be recognized.",
-            plays![escapes_of_json],
-        ),
-        Promise::new(
-            "An intent is written like the object, but needn't be complete.",
-            plays![an_intent_needs_not_be_complete],
-        ),
-        Promise::new(
-            "An intent with nothing but `apiVersion` and `kind` changes nothing.",
-            plays![an_empty_intent_changes_nothing],
-        ),
-    ],
-};
+plays! {
+    yaml_and_json_mean_the_same, another_media_type_is_no_apply, escapes_of_json,
+    an_empty_intent_changes_nothing,
+}
 
 async fn yaml_and_json_mean_the_same(s: &mut Scene) {
     let yaml =
@@ -61,13 +34,6 @@ async fn escapes_of_json(s: &mut Scene) {
     s.expect(".data.key", r#""a\tbé""#);
     // A surrogate pair is JSON's way to write one character; to YAML these are two, and no characters.
     s.apply_as("kubectl", r#"data: {key: "😀"}"#).spelled(&body(r"\ud83d\ude00")).is_refused(400, "").await;
-}
-
-async fn an_intent_needs_not_be_complete(s: &mut Scene) {
-    s.of(baton_e2e::scenario::builtin::DEPLOYMENT).await;
-    s.apply_as("kubectl", super::NGINX).await;
-    s.apply_as("annotator", "metadata: {annotations: {note: mine}}").await;
-    s.expect_fields("annotator (Apply)", &[".metadata.annotations.note"]);
 }
 
 async fn an_empty_intent_changes_nothing(s: &mut Scene) {

@@ -2,56 +2,13 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Promise, Scene, Section},
+    scenario::{Definition, Scene},
 };
 
-use super::DOCUMENT;
-
-pub const SECTION: Section = Section {
-    document: DOCUMENT,
-    title: "Compatibility across topology changes",
-    promises: &[
-        Promise::new(
-            "How a field merges may be changed without a new version of its API; objects that exist are treated by the new rule from \
-             then on.",
-            plays![from_granular_to_atomic, from_atomic_to_granular],
-        ),
-        Promise::new(
-            "From `map`, `set` or `granular` to `atomic`: who owned an element owns the whole list, map or struct.",
-            plays![from_granular_to_atomic, from_set_to_atomic, from_map_list_to_atomic],
-        ),
-        Promise::new(
-            "So further changes to such objects conflict.",
-            plays![from_granular_to_atomic, from_set_to_atomic, from_map_list_to_atomic],
-        ),
-        Promise::new(
-            "From `atomic` to `map`, `set` or `granular`: the new owners of the elements can't be inferred.",
-            plays![from_atomic_to_granular, from_atomic_to_set],
-        ),
-        Promise::new(
-            "So no conflict arises when the elements are changed; the change isn't recommended.",
-            plays![from_atomic_to_granular, from_atomic_to_set],
-        ),
-        Promise::new(
-            "In the example, while `spec.data` is atomic its owner owns it with all that is in it.",
-            plays![from_atomic_to_granular],
-        ),
-        Promise::new(
-            "Made granular, `spec.data` itself remains with its owner, so nobody else can remove it without a conflict.",
-            plays![from_atomic_to_granular],
-        )
-        .but("Who wants to remove it can't even ask: an apply without it leaves it where it is, and an update removes it without a \
-              conflict."),
-        Promise::new(
-            "The keys `key1` and `key2` are no longer its owner's.",
-            plays![from_atomic_to_granular],
-        ),
-        Promise::new(
-            "So another manager may change or remove the keys without a conflict.",
-            plays![from_atomic_to_granular],
-        ),
-    ],
-};
+plays! {
+    from_granular_to_atomic, from_set_to_atomic, from_map_list_to_atomic, from_atomic_to_granular,
+    from_atomic_to_set,
+}
 
 /// A Foo whose `spec.data` merges like this.
 fn foo(kind: &'static str, map_type: &str) -> Definition {

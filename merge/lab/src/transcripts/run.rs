@@ -7,7 +7,7 @@ use baton_merge_driver::Session;
 use baton_testbed::{
     Json, Random,
     prediction::{
-        Answered, Verdict, Write, question,
+        Accuracy, Answered, Write, question,
         response::{done, refused},
         time::{seconds, time_of},
         version_of,
@@ -76,18 +76,18 @@ impl Default for Report {
 impl Report {
     /// Asks the core about a step and takes the outcome into account.
     pub fn add(&mut self, step: Step, core: &mut Session) {
-        let (prediction, verdict) = step.predict(core);
-        let outcome = match verdict {
-            Verdict::Match => 0,
-            Verdict::ModuloDefaulting => 1,
-            Verdict::Unknown => 2,
-            Verdict::Refused => 3,
-            Verdict::Mismatch(_) => 4,
+        let (prediction, accuracy) = step.predict(core);
+        let outcome = match accuracy {
+            Accuracy::Match => 0,
+            Accuracy::ModuloDefaulting => 1,
+            Accuracy::Unknown => 2,
+            Accuracy::Refused => 3,
+            Accuracy::Mismatch(_) => 4,
         };
         let rows = [("kind", step.kind().to_owned()), ("write", step.write().to_owned())];
         let traits = traits(&step).into_iter().map(|name| ("of which", name.to_owned()));
         self.tally.add(outcome, rows.into_iter().chain(traits));
-        if let Verdict::Mismatch(difference) = verdict {
+        if let Accuracy::Mismatch(difference) = accuracy {
             self.failures.push(Failure { step: step.clone(), prediction, difference });
         }
         self.steps.push(step);

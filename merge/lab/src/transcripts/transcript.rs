@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 use baton_merge_driver::Session;
 use baton_testbed::{
     Json,
-    prediction::{Verdict, judge},
+    prediction::{Accuracy, judge},
     workspace,
 };
 
@@ -59,10 +59,10 @@ impl Step {
     }
 
     /// Asks the merge core, and judges what it predicts.
-    pub fn predict(&self, core: &mut Session) -> (Json, Verdict) {
+    pub fn predict(&self, core: &mut Session) -> (Json, Accuracy) {
         let prediction = core.answer(&self.request().to_string()).parse().unwrap_or(Json::Null);
-        let verdict = judge(self.request(), self.server(), &prediction);
-        (prediction, verdict)
+        let accuracy = judge(self.request(), self.server(), &prediction);
+        (prediction, accuracy)
     }
 
     /// The step as one line.

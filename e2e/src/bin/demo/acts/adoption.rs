@@ -10,8 +10,7 @@ use kube::{Api, ResourceExt, api::ListParams};
 use crate::{
     claims::Claims,
     manifests::{ADOPTING, BEFORE},
-    ownership::{self, owners},
-    print,
+    ownership, print,
     recorder::changes,
     replicas::ready,
     stage::Stage,
@@ -33,7 +32,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let mut recorder = stage.record(SHOP).await?;
     recorder.until("two pods to be ready", |live| ready(live) == 2).await?;
     let before = pods(stage).await?;
-    print::table(&format!("Deployment {SHOP}"), &ownership::table(&owners(&deployments.get(SHOP).await?)));
+    print::table(&format!("Deployment {SHOP}"), &ownership::table(&deployments.get(SHOP).await?));
 
     print::say(
         "Baton never overwrites what isn't its own. But this Workload asks it to adopt the Deployment. It doesn't say how many \
@@ -45,7 +44,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     recorder.until("the Deployment to have an owner", |live| !live.owner_references().is_empty()).await?;
     let seen = recorder.sightings().await?;
     let adopted = deployments.get(SHOP).await?;
-    print::table(&format!("Deployment {SHOP}"), &ownership::table(&owners(&adopted)));
+    print::table(&format!("Deployment {SHOP}"), &ownership::table(&adopted));
     print::say(
         "Nobody asks for a number of pods any more. So that it isn't reset, the stand-in of act 4 holds the one that is live.",
     );

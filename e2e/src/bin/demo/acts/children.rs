@@ -5,8 +5,7 @@ use baton_controller::{FIELD_MANAGER, decide::child::ChildKind};
 
 use crate::{
     claims::Claims,
-    ownership::{self, owners},
-    print,
+    ownership, print,
     stage::{NAME, Stage},
 };
 
@@ -19,7 +18,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     let children = stage.all_children().await?;
     for (kind, child) in &children {
-        print::table(&format!("{kind} {NAME}"), &ownership::table(&owners(child)));
+        print::table(&format!("{kind} {NAME}"), &ownership::table(child));
     }
     print::gap();
     let kinds: Vec<ChildKind> = children.iter().map(|(kind, _)| *kind).collect();
@@ -35,8 +34,8 @@ pub(crate) fn one_entry_each(
 ) -> anyhow::Result<()> {
     let mut seen = Vec::new();
     for (kind, child) in children {
-        let batons = owners(child).into_iter().filter(|owner| owner.manager == FIELD_MANAGER);
-        seen.push((*kind, batons.map(|owner| owner.how()).collect::<Vec<_>>()));
+        let batons = child.managed_fields().iter().filter(|entry| entry["manager"] == FIELD_MANAGER);
+        seen.push((*kind, batons.map(ownership::how).collect::<Vec<_>>()));
     }
     let expected: Vec<_> = children.iter().map(|(kind, _)| (*kind, vec!["Apply".to_owned()])).collect();
     let claim = format!("in all {} Baton has one entry, by Apply, and none by Update", children.len());

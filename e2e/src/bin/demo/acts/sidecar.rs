@@ -6,8 +6,7 @@ use crate::{
     claims::Claims,
     containers::{image_owners, names},
     manifests::SIDECAR,
-    ownership::{self, owners},
-    print,
+    ownership, print,
     recorder::changes,
     stage::{NAME, Stage},
 };
@@ -40,7 +39,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         recorder.until(&what, |live| history_limit(live) == Some(round)).await?;
     }
     let deployment = stage.deployment().await?;
-    print::table(&format!("Deployment {NAME}"), &ownership::table(&owners(&deployment)));
+    print::table(&format!("Deployment {NAME}"), &ownership::table(&deployment));
 
     print::gap();
     let seen = recorder.sightings().await?;

@@ -11,7 +11,7 @@ use super::{
 
 /// Something that should happen now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Deed {
+pub enum Occurrence {
     /// An autoscaler's write took the number from Baton's temporary manager.
     HandedOver,
     /// Baton took a number over that was scaled or on its way, as it was.
@@ -36,7 +36,7 @@ pub enum Deed {
     ResetByTheRogue,
 }
 
-impl Deed {
+impl Occurrence {
     /// All of them.
     pub const ALL: [Self; 11] = [
         Self::HandedOver,
@@ -52,8 +52,8 @@ impl Deed {
         Self::ResetByTheRogue,
     ];
 
-    /// In a few words.
-    pub fn words(self) -> &'static str {
+    /// A short text.
+    pub fn text(self) -> &'static str {
         match self {
             Self::HandedOver => "an autoscaler took the number from the temporary manager",
             Self::TakenBack => "Baton took the live number back",
@@ -70,25 +70,25 @@ impl Deed {
     }
 }
 
-/// How often each deed happened, on all ways together.
+/// How often each occurrence happened, on all ways together.
 #[derive(Clone, Debug, Default)]
-pub struct Deeds(BTreeMap<Deed, u64>);
+pub struct Occurrences(BTreeMap<Occurrence, u64>);
 
-impl Deeds {
-    /// How often a deed happened.
-    pub fn of(&self, deed: Deed) -> u64 {
-        self.0.get(&deed).copied().unwrap_or_default()
+impl Occurrences {
+    /// How often a occurrence happened.
+    pub fn of(&self, occurrence: Occurrence) -> u64 {
+        self.0.get(&occurrence).copied().unwrap_or_default()
     }
 
     /// Adds those of another exploration.
     pub fn add(&mut self, other: &Self) {
-        for (deed, times) in &other.0 {
-            *self.0.entry(*deed).or_default() += times;
+        for (occurrence, times) in &other.0 {
+            *self.0.entry(*occurrence).or_default() += times;
         }
     }
 
-    pub(super) fn note(&mut self, deed: Deed) {
-        *self.0.entry(deed).or_default() += 1;
+    pub(super) fn note(&mut self, occurrence: Occurrence) {
+        *self.0.entry(occurrence).or_default() += 1;
     }
 
     /// Notes what a write to the Deployment did with its number.
@@ -96,16 +96,18 @@ impl Deeds {
         let Some(before) = before else { return };
         let (was, is) = (&before.holders, &after.holders);
         let stays = before.count == after.count;
-        let deed = match by_baton {
+        let occurrence = match by_baton {
             false if was.temporary && !is.temporary && !is.scale.is_empty() && spec != Spec::HandsOff => {
-                Deed::HandedOver
+                Occurrence::HandedOver
             }
-            false if !stays && !is_held(after) => Deed::ResetByTheRogue,
-            true if stays && !was.baton && is.baton && is_on_its_way(before) => Deed::TakenBack,
-            true if stays && is.baton && is_on_its_way(before) && !is_on_its_way(after) => Deed::Released,
-            true if !stays && is.baton => Deed::Set,
+            false if !stays && !is_held(after) => Occurrence::ResetByTheRogue,
+            true if stays && !was.baton && is.baton && is_on_its_way(before) => Occurrence::TakenBack,
+            true if stays && is.baton && is_on_its_way(before) && !is_on_its_way(after) => {
+                Occurrence::Released
+            }
+            true if !stays && is.baton => Occurrence::Set,
             _ => return,
         };
-        self.note(deed);
+        self.note(occurrence);
     }
 }
