@@ -161,11 +161,17 @@ impl Drop for Running {
     }
 }
 
-/// The merge core, in this process: what is tested is asked without pipes or other processes between.
-#[derive(Default)]
+/// The merge core, in this process: what is tested is asked without pipes or other processes between, and held to what no
+/// response tells.
 pub struct CorePeer {
     session: Session,
     batch: Batch,
+}
+
+impl Default for CorePeer {
+    fn default() -> Self {
+        Self { session: Session::checked(), batch: Batch::default() }
+    }
 }
 
 impl Peer for CorePeer {
@@ -179,7 +185,7 @@ impl Peer for CorePeer {
         let Self { session, batch } = self;
         let respond = |line: &String| {
             panic::catch_unwind(AssertUnwindSafe(|| session.answer(line))).unwrap_or_else(|_| {
-                *session = Session::new();
+                *session = Session::checked();
                 "the core panicked".to_owned()
             })
         };

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use baton_merge::{
     Arena, Release,
-    fieldpath::FieldSet,
     predict::Apply,
     schema::kinds::GroupVersionKind,
-    server::{Certainty, Live, Operation, Refusal as Refused, Resource, Spelling, Stored, Write},
+    server::{Certainty, Live, Operation, Refusal as Refused, Spelling, Stored, Write},
     value::Value,
 };
 use jiff::Timestamp;
@@ -16,6 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     answer::{Answer, push_json},
+    laws::Laws,
     refusal::Refusal,
     request::{self, Members, Request},
     sources::Sources,
@@ -38,6 +38,7 @@ pub(crate) fn answer<'a>(
     release: Release,
     verb: request::Write,
     request: &'a Request<'a>,
+    checks: bool,
 ) -> Result<Answer, Refusal> {
     let Gvk { group, version, kind } = request.read("gvk")?;
     let gvk = GroupVersionKind::new(group, version, kind);
@@ -66,9 +67,15 @@ pub(crate) fn answer<'a>(
         object(arena, request, "object")?.ok_or_else(|| Refusal::bad_request("object: not an object"))?;
     let stored = match verb {
         request::Write::Apply => {
-            let stored = resource.apply(arena, live, object, write, force);
-            cross_check(resource, live, object, write, force, &stored)?;
-            stored
+            if checks {
+                let Write { manager, subresource, now, release } = write;
+                let apply = Apply { manager, force, subresource, now, release };
+                let (tree, intent) = (live.map(|live| live.object.to_json()), object.to_json());
+                let in_order = resource.is_custom() || live.is_none_or(|live| live.spelling.in_set_order);
+                let live = tree.as_ref();
+                Laws { resources, resource, live, in_order, intent: &intent, apply }.check();
+            }
+            resource.apply(arena, live, object, write, force)
         }
         request::Write::Update => resource.update(arena, live, object, write),
     };
@@ -97,39 +104,6 @@ pub(crate) fn answer<'a>(
         }
         Err(error) => Err(refused(&error)),
     }
-}
-
-/// Asks the no-op check the same: it may leave a no-op to the prediction, but must not see one where there is none.
-fn cross_check<'a>(
-    resource: Resource<'a>,
-    live: Option<Live<'a>>,
-    intent: Value<'a>,
-    write: Write<'a>,
-    force: bool,
-    stored: &Result<Stored<'a>, Refused<'a>>,
-) -> Result<(), Refusal> {
-    let Write { manager, subresource, now, release } = write;
-    let (Some(live), Ok(Stored { changed: true, .. })) = (live, stored) else { return Ok(()) };
-    let apply = Apply { manager, force, subresource, now, release };
-    // A tree doesn't tell in which order a server has stored field sets, and the check takes its own order for granted.
-    let in_order = resource.is_custom() || live.spelling.in_set_order;
-    let live = live.object.to_json();
-    if in_order && is_as_served(&live) && resource.is_noop(&live, &intent.to_json(), apply) {
-        return Err(Refusal::internal("the no-op check sees a no-op where something changes"));
-    }
-    Ok(())
-}
-
-/// Whether the field sets of an object are what a server writes, which the no-op check relies on.
-fn is_as_served(object: &serde_json::Value) -> bool {
-    let arena = Arena::new();
-    let is_written = |fields: &serde_json::Value| {
-        // The set lives as long as what it was read from.
-        FieldSet::from_value(&arena, Value::from_json(&arena, fields).unwrap_or(Value::Null))
-            .is_ok_and(|set| set.to_fields_v1() == *fields)
-    };
-    let entries = object["metadata"]["managedFields"].as_array();
-    entries.is_some_and(|entries| entries.iter().all(|entry| is_written(&entry["fieldsV1"])))
 }
 
 fn refused(error: &Refused<'_>) -> Refusal {

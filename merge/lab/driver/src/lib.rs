@@ -16,6 +16,7 @@
 mod answer;
 pub mod compare;
 pub mod corpus;
+mod laws;
 mod level1;
 mod level2;
 mod level3;
@@ -34,6 +35,7 @@ pub use compare::compare;
 pub struct Session {
     sources: Sources,
     arena: Arena,
+    checks: bool,
 }
 
 impl Session {
@@ -42,17 +44,22 @@ impl Session {
         Self::default()
     }
 
+    /// One in which the merge core is also held to what holds of every apply. Where it breaks a law, [`answer`](Self::answer)
+    /// panics.
+    pub fn checked() -> Self {
+        Self { checks: true, ..Self::default() }
+    }
+
     /// Answers a line, whatever it is, with a line.
     pub fn answer(&mut self, line: &str) -> String {
-        let Self { sources, arena } = self;
+        let Self { sources, arena, checks } = self;
         arena.reset();
         let line = surrogates::repaired(line);
         let request = Request::parse(&line);
-        let mut out =
-            match request.as_ref().map_err(Refusal::clone).and_then(|request| ask(sources, arena, request)) {
-                Ok(answer) => answer,
-                Err(refusal) => refusal.to_answer(),
-            };
+        let asked = request.as_ref().map_err(Refusal::clone);
+        let mut out = asked
+            .and_then(|request| ask(sources, arena, request, *checks))
+            .unwrap_or_else(|refusal| refusal.to_answer());
         if let Some(id) = request.ok().and_then(|request| request.raw("id")) {
             out.member("id").push_str(id);
         }
@@ -64,11 +71,12 @@ fn ask<'a>(
     sources: &'a mut Sources,
     arena: &'a Arena,
     request: &'a Request<'a>,
+    checks: bool,
 ) -> Result<answer::Answer, Refusal> {
     let release = request.release()?;
     match request.question()? {
         request::Question::Typed(question) => level1::answer(sources, arena, release, question, request),
         request::Question::Update(write) => level2::answer(sources, arena, release, write, request),
-        request::Question::Server(write) => level3::answer(sources, arena, release, write, request),
+        request::Question::Server(write) => level3::answer(sources, arena, release, write, request, checks),
     }
 }

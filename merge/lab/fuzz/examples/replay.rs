@@ -1,5 +1,4 @@
-//! Runs inputs through a target, without a fuzzer: `cargo run --example replay -- predict FILE…`. A case that fails is
-//! printed as JSON, which is an input of the target as well and can be cut down by hand.
+//! Runs inputs through a target, without a fuzzer: `cargo run --example replay -- crd FILE…`.
 
 use std::{env, fs, path, process::ExitCode};
 

@@ -29,11 +29,6 @@ impl<'d> Choices<'d> {
         usize::from(self.byte()) % limit.max(1)
     }
 
-    /// Whether something happens that does so once in `n` times.
-    pub(super) fn once_in(&mut self, n: usize) -> bool {
-        self.below(n) == n - 1
-    }
-
     /// One of these; there has to be one.
     pub(super) fn one<'s, T>(&mut self, of: &'s [T]) -> &'s T {
         &of[self.below(of.len())]

@@ -28,11 +28,11 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).expect("the document is JSON")
 }
 
-pub(super) static GADGET: LazyLock<Value> =
-    LazyLock::new(|| parsed(include_str!("../../../../tests/corpus/data/gadget.crd.json")));
-
 static CRDS: LazyLock<[Value; 2]> = LazyLock::new(|| {
-    [GADGET.clone(), parsed(include_str!("../../../../tests/data/schema/markers.crd.json"))]
+    [
+        parsed(include_str!("../../../../tests/corpus/data/gadget.crd.json")),
+        parsed(include_str!("../../../../tests/data/schema/markers.crd.json")),
+    ]
 });
 
 static OPENAPI: LazyLock<[Value; 3]> = LazyLock::new(|| {
@@ -117,26 +117,6 @@ pub fn crd(data: &[u8]) {
     let resources = Resources::from_crd(&document)
         .unwrap_or_else(|error| panic!("what was read has no kinds: {error}: {document}"));
     use_all(&resources, read.api.kinds.keys(), &mut choices);
-}
-
-/// What an input asks about a custom resource, as requests of the driver protocol: a creation and an apply in each version.
-pub fn crd_requests(data: &[u8]) -> Vec<Value> {
-    let Some((document, mut choices)) = document(data, CRDS.as_slice()) else { return Vec::new() };
-    let Ok(read) = definitions::parse(&document) else { return Vec::new() };
-    let mut requests = Vec::new();
-    for kind in read.api.kinds.keys().take(4) {
-        let (first, second) = (intent(kind, &mut choices), intent(kind, &mut choices));
-        let mut live = first.clone();
-        live["metadata"]["uid"] = json!("1");
-        for (live, object) in [(Value::Null, first), (live, second)] {
-            requests.push(json!({
-                "do": "apply", "crd": document, "live": live, "object": object, "manager": "one", "force": true,
-                "gvk": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-                "now": "2026-01-02T03:04:05Z", "profile": "1.36.3",
-            }));
-        }
-    }
-    requests
 }
 
 /// Reads a schema of structured-merge-diff and does everything there is with values of its types.

@@ -19,6 +19,7 @@ static REQUESTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         include_str!("../../../../tests/corpus/merges.jsonl"),
         include_str!("../../../../tests/corpus/sets.jsonl"),
         include_str!("../../../../tests/corpus/values.jsonl"),
+        include_str!("../../../../tests/corpus/fuzz.jsonl"),
     ];
     let lines = corpus.iter().flat_map(|corpus| corpus.lines());
     let request = |line| {
@@ -58,7 +59,7 @@ static FRAGMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 
 thread_local! {
     // One for all inputs of a process, as in a long conversation: compiled schemas are kept, and must not matter.
-    static SESSION: RefCell<Session> = RefCell::new(Session::new());
+    static SESSION: RefCell<Session> = RefCell::new(Session::checked());
 }
 
 /// Sends any text.
@@ -75,7 +76,7 @@ pub fn driver_request(data: &[u8]) {
 }
 
 /// A request of the corpus with changes.
-pub fn changed_request(data: &[u8]) -> Value {
+fn changed_request(data: &[u8]) -> Value {
     let requests = LazyLock::force(&REQUESTS);
     let mut choices = Choices::new(data);
     let (high, low) = (choices.below(256), choices.below(256));

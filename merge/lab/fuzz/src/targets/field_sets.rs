@@ -39,7 +39,7 @@ pub fn fields_v1(data: &[u8]) {
 ///
 /// A set that is read holds all its numbers as floats, as the server's does. Integers beyond 2^53 lose digits by that: they
 /// still equal what was read of them, but are written otherwise, and two of them may become one. Read once, it is stable.
-pub(super) fn check_wire_form(set: FieldSet<'_>) {
+fn check_wire_form(set: FieldSet<'_>) {
     let arena = Arena::new();
     let paths = set.paths(&arena);
     assert_eq!(FieldSet::of_paths(&arena, paths.clone()), set, "the set isn't in order:\n{set}");

@@ -113,7 +113,7 @@ fn node_mut(tree: &mut Value, at: usize) -> &mut Value {
 }
 
 /// Names that occur in objects, paths and requests, and some odd ones.
-pub(super) const NAMES: &[&str] = &[
+const NAMES: &[&str] = &[
     "a",
     "b",
     "name",
@@ -150,7 +150,7 @@ pub(super) fn any(choices: &mut Choices<'_>, depth: usize) -> Value {
 }
 
 /// Any scalar.
-pub(super) fn scalar(choices: &mut Choices<'_>) -> Value {
+fn scalar(choices: &mut Choices<'_>) -> Value {
     match choices.below(16) {
         0 => json!(choices.one(NAMES)),
         1 => json!(1),

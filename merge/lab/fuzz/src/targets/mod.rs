@@ -7,18 +7,13 @@ mod documents;
 mod driver;
 mod field_sets;
 mod json_trees;
-mod objects;
-mod predict;
 mod releases;
-mod typed;
 mod values;
 
-pub use documents::{crd, crd_requests, openapi, smd_schema};
-pub use driver::{changed_request, driver_line, driver_request};
+pub use documents::{crd, openapi, smd_schema};
+pub use driver::{driver_line, driver_request};
 pub use field_sets::{field_sets, fields_v1};
-pub use predict::{predict, predict_requests};
 pub use releases::release;
-pub use typed::typed;
 pub use values::values;
 
 /// A target: what it does with an input.
@@ -35,6 +30,4 @@ pub const ALL: &[(&str, Target)] = &[
     ("smd_schema", smd_schema),
     ("driver_line", driver_line),
     ("driver_request", driver_request),
-    ("typed", typed),
-    ("predict", predict),
 ];

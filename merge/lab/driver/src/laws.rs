@@ -1,0 +1,280 @@
+//! What holds of every apply, whatever is live and whoever owns it. A response doesn't tell it, so comparing responses doesn't
+//! show it: what a prediction says of everybody's losses, that the no-op check agrees with the prediction, and that trees and
+//! text lead to the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_merge::{
+    Arena,
+    fieldpath::FieldSet,
+    predict::{Apply, Prediction, Taken},
+    schema::kinds::GroupVersionKind,
+    server::{ManagerId, Operation, Resource, Resources},
+    typed::{Duplicates, Typed},
+    value::{Map, Value},
+};
+use jiff::Timestamp;
+use serde_json::Value as Json;
+
+/// An apply to an object as it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Laws<'s> {
+    pub(crate) resources: &'s Resources,
+    pub(crate) resource: Resource<'s>,
+    pub(crate) live: Option<&'s Json>,
+    /// Whether the field sets of the live object are in an order that a server stores.
+    pub(crate) in_order: bool,
+    pub(crate) intent: &'s Json,
+    pub(crate) apply: Apply<'s>,
+}
+
+impl<'s> Laws<'s> {
+    /// Panics where one is broken.
+    pub(crate) fn check(&self) {
+        self.check_noop();
+        let arena = Arena::new();
+        let Some(prediction) = self.predict(&arena, self.apply.force) else { return };
+        self.check_same_from_text(&prediction);
+        if prediction.conflicts.is_empty() {
+            return self.check_done(&arena, &prediction);
+        }
+        assert!(!self.apply.force, "a forced apply has conflicts: {}", prediction.conflicts);
+        self.check_conflicts(&arena, &prediction);
+        check_unchanged(&prediction);
+        if let Some(forced) = self.predict(&arena, true) {
+            self.check_forced(&arena, &prediction, &forced);
+            self.check_done(&arena, &forced);
+        }
+    }
+
+    fn predict<'a>(&self, arena: &'a Arena, force: bool) -> Option<Prediction<'a>>
+    where
+        's: 'a,
+    {
+        self.resource.predict(arena, self.live, self.intent, Apply { force, ..self.apply }).ok()
+    }
+
+    fn is_noop(&self, force: bool) -> bool {
+        self.live
+            .is_some_and(|live| self.resource.is_noop(live, self.intent, Apply { force, ..self.apply }))
+    }
+
+    /// Where the no-op check sees a no-op, there is one, forced or not.
+    fn check_noop(&self) {
+        let noop = self.is_noop(false);
+        assert_eq!(noop, self.is_noop(true), "a no-op only by force, or only without");
+        // A tree doesn't tell in which order a server has stored field sets, and the check takes its own order for granted.
+        if !noop || !self.in_order || !self.live.is_some_and(is_as_served) {
+            return;
+        }
+        for force in [false, true] {
+            let arena = Arena::new();
+            let prediction = self.predict(&arena, force);
+            let prediction = prediction.unwrap_or_else(|| panic!("a no-op, and refused (force: {force})"));
+            assert!(prediction.conflicts.is_empty(), "a no-op, and conflicting: {}", prediction.conflicts);
+            assert!(!prediction.changed, "a no-op, and changed to {}", prediction.stored.to_json());
+        }
+    }
+
+    /// The same question has one response, wherever the objects come from.
+    fn check_same_from_text(&self, prediction: &Prediction<'_>) {
+        let (live, intent) = (self.live.map(ToString::to_string), self.intent.to_string());
+        let arena = Arena::new();
+        let value = |text| Value::from_text(&arena, text).expect("what was written is read");
+        let live = live.as_deref().map(value);
+        let again = self.resource.predict_values(&arena, live, value(&intent), self.apply);
+        let again = again.expect("a prediction is made again");
+        assert_eq!(prediction.stored.to_json(), again.stored.to_json(), "predicted in two ways");
+        assert_eq!(prediction.conflicts.to_string(), again.conflicts.to_string(), "two sorts of conflicts");
+        assert_eq!(prediction.changed, again.changed, "changed once, and once not");
+        assert_eq!(prediction.certainty, again.certainty, "certain in two ways");
+    }
+
+    fn check_done<'a>(&self, arena: &'a Arena, prediction: &Prediction<'a>)
+    where
+        's: 'a,
+    {
+        // What is owned there is owned of another object.
+        if self.is_of_scale() {
+            return;
+        }
+        if !prediction.changed {
+            check_unchanged(prediction);
+        }
+        self.check_losses(arena, prediction);
+        self.check_comparison(arena, prediction);
+    }
+
+    /// The comparison is that of the object before and after.
+    fn check_comparison(&self, arena: &Arena, prediction: &Prediction<'_>) {
+        // No server has an object without metadata, which owners bring.
+        let Some(live) = self.live.filter(|live| live["metadata"].is_object()) else { return };
+        let without_owners = |mut object: Json| {
+            object["apiVersion"] = self.resource.api_version().into();
+            object["metadata"].as_object_mut().map(|metadata| metadata.remove("managedFields"));
+            object
+        };
+        let (old, new) = (without_owners(live.clone()), without_owners(prediction.stored.to_json()));
+        let (schema, id) = (self.resource.schema(), self.resource.type_id());
+        let typed = |json| {
+            let value = Value::from_json(arena, json).ok()?;
+            Typed::for_release(self.apply.release, arena, schema, id, value, Duplicates::Allowed).ok()
+        };
+        let (Some(old), Some(new)) = (typed(&old), typed(&new)) else { return };
+        let expected = old.compare(&new).expect("both are of one type");
+        assert_eq!(prediction.comparison.added, expected.added, "not what is added");
+        assert_eq!(prediction.comparison.modified, expected.modified, "not what is modified");
+        assert_eq!(prediction.comparison.removed, expected.removed, "not what is removed");
+    }
+
+    /// Each conflict is about something that another manager owned; none is reported twice. (Updaters of a scale are reported
+    /// with its version, while their entries have the parent's.)
+    fn check_conflicts<'a>(&self, arena: &'a Arena, refused: &Prediction<'a>)
+    where
+        's: 'a,
+    {
+        let (owners, mut seen) = (self.owners(arena), BTreeSet::new());
+        for conflict in &refused.conflicts {
+            let (manager, path) = (conflict.manager, conflict.path);
+            assert!(!self.is_applier(manager), "the applier conflicts with itself");
+            // An object that nobody owns is given to somebody first, who isn't there yet.
+            let is_owned = owners.is_empty()
+                || self.is_of_scale()
+                || owners.get(&manager).is_some_and(|owned| owned.contains(&path));
+            assert!(is_owned, "{manager} doesn't own {path}");
+            assert!(seen.insert((manager.to_string(), path)), "reported twice: {path}");
+        }
+    }
+
+    /// Forcing an apply takes what it would have conflicted about.
+    fn check_forced<'a>(&self, arena: &'a Arena, refused: &Prediction<'a>, forced: &Prediction<'a>)
+    where
+        's: 'a,
+    {
+        assert!(forced.conflicts.is_empty(), "a forced apply has conflicts: {}", forced.conflicts);
+        let own = self.owned_by_applier(forced);
+        let is_nobodys = self.owners(arena).is_empty();
+        for conflict in refused.conflicts.iter().filter(|_| !self.is_of_scale()) {
+            let (manager, path) = (conflict.manager, conflict.path);
+            assert!(!owned_by(forced, manager).contains(&path), "{manager} still owns {path}");
+            // What pruning empties, or what is never owned, isn't the applier's afterwards: it is dropped, not taken.
+            let reported = if own.contains(&path) { &forced.taken } else { &forced.dropped };
+            let is_reported = reported.iter().any(|taken| taken.path == path && taken.from == manager);
+            assert!(is_reported || is_nobodys, "{path} isn't reported as lost by {manager}");
+        }
+    }
+
+    /// What anybody has lost is reported, once, and nothing else: of the applier as released; of others as taken, where the
+    /// applier owns it now, else as dropped.
+    fn check_losses<'a>(&self, arena: &'a Arena, prediction: &Prediction<'a>)
+    where
+        's: 'a,
+    {
+        let own = self.owned_by_applier(prediction);
+        assert!(prediction.released.is_disjoint(own), "released, and still owned");
+        for (reported, is_own) in [(&prediction.taken, true), (&prediction.dropped, false)] {
+            for Taken { path, from } in reported {
+                assert!(!self.is_applier(*from), "the applier loses {path} to itself");
+                assert_eq!(own.contains(path), is_own, "{path} of {from} is reported as the other sort of loss");
+            }
+        }
+        for (id, before) in self.owners(arena) {
+            let lost = before.difference(arena, owned_by(prediction, id));
+            let all = prediction.taken.iter().chain(&prediction.dropped);
+            let reported: Vec<_> = all.filter(|one| one.from == id).map(|one| one.path).collect();
+            let set = FieldSet::of_paths(arena, reported.iter().copied());
+            assert_eq!(set.len(), reported.len(), "a loss of {id} is reported twice: {reported:?}");
+            let set = if self.is_applier(id) { prediction.released } else { set };
+            let expected = if prediction.changed { lost } else { FieldSet::default() };
+            assert_eq!(set, expected, "{id} loses something else than what is reported");
+        }
+    }
+
+    fn is_of_scale(&self) -> bool {
+        self.apply.subresource == "scale"
+    }
+
+    fn is_applier(&self, id: ManagerId<'_>) -> bool {
+        let manager = if self.apply.manager.is_empty() { "unknown" } else { self.apply.manager };
+        id.operation == Operation::Apply && id.manager == manager && id.subresource == self.apply.subresource
+    }
+
+    fn owned_by_applier<'a>(&self, prediction: &Prediction<'a>) -> FieldSet<'a> {
+        let own = prediction.stored.managed_fields.iter().find(|entry| self.is_applier(entry.id()));
+        own.map(|entry| entry.fields).unwrap_or_default()
+    }
+
+    /// The entries of the live object, read under the schema of their version; of two of one manager the last counts. None
+    /// where one of them is no entry.
+    fn owners<'a>(&self, arena: &'a Arena) -> BTreeMap<ManagerId<'a>, FieldSet<'a>>
+    where
+        's: 'a,
+    {
+        let entries = self.live.and_then(|live| live["metadata"].get("managedFields")?.as_array());
+        let text = |entry: &'a Json, name| entry.get(name).and_then(Json::as_str).unwrap_or_default();
+        let read = |entry: &'a Json| {
+            let is_apply = text(entry, "operation") == "Apply";
+            let operation = if is_apply { Operation::Apply } else { Operation::Update };
+            let version = text(entry, "apiVersion");
+            let api_version = if is_apply { "" } else { version };
+            let (manager, subresource) = (text(entry, "manager"), text(entry, "subresource"));
+            let set = FieldSet::from_fields_v1(arena, entry.get("fieldsV1").unwrap_or(&Json::Null)).ok()?;
+            let id = ManagerId { manager, operation, api_version, subresource };
+            Some((id, self.reconciled(arena, version, set)))
+        };
+        let are_entries = entries.is_some_and(|entries| entries.iter().all(is_entry));
+        entries.filter(|_| are_entries).into_iter().flatten().filter_map(read).collect()
+    }
+
+    /// A set as it is read under the schema of today.
+    fn reconciled<'a>(&self, arena: &'a Arena, api_version: &str, set: FieldSet<'a>) -> FieldSet<'a>
+    where
+        's: 'a,
+    {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let gvk = GroupVersionKind::new(group, version, self.resource.kind());
+        let Some(resource) = self.resources.get(&gvk) else { return set };
+        let (schema, id) = (self.resources.schema(), resource.type_id());
+        let empty = Value::Map(Map::default());
+        Typed::for_release(self.apply.release, arena, schema, id, empty, Duplicates::Forbidden)
+            .and_then(|typed| typed.reconcile(set))
+            .ok()
+            .flatten()
+            .unwrap_or(set)
+    }
+}
+
+fn check_unchanged(prediction: &Prediction<'_>) {
+    assert!(!prediction.changed, "conflicts, and something changes");
+    assert!(prediction.comparison.is_same(), "nothing changes, and something differs");
+    for (what, lost) in [("taken", &prediction.taken), ("dropped", &prediction.dropped)] {
+        assert!(lost.is_empty(), "nothing changes, and something is {what}: {lost:?}");
+    }
+    assert!(prediction.released.is_empty(), "nothing changes, and something is released");
+}
+
+fn owned_by<'a>(prediction: &Prediction<'a>, id: ManagerId<'_>) -> FieldSet<'a> {
+    let entry = prediction.stored.managed_fields.iter().find(|entry| entry.id() == id);
+    entry.map(|entry| entry.fields).unwrap_or_default()
+}
+
+/// Whether the field sets of an object are what a server writes, which the no-op check relies on.
+fn is_as_served(object: &Json) -> bool {
+    let arena = Arena::new();
+    let is_written =
+        |fields| FieldSet::from_fields_v1(&arena, fields).is_ok_and(|set| set.to_fields_v1() == *fields);
+    let entries = object["metadata"]["managedFields"].as_array();
+    entries.is_some_and(|entries| entries.iter().all(|entry| is_written(&entry["fieldsV1"])))
+}
+
+/// Whether the server's decoder takes this for an entry at all.
+fn is_entry(entry: &Json) -> bool {
+    let Some(members) = entry.as_object() else { return false };
+    ["manager", "operation", "apiVersion", "time", "fieldsType", "subresource"].iter().all(|name| {
+        match members.get(*name) {
+            None | Some(Json::Null) => true,
+            Some(Json::String(text)) => *name != "time" || text.parse::<Timestamp>().is_ok(),
+            Some(_) => false,
+        }
+    })
+}

@@ -1,4 +1,0 @@
-#![no_main]
-#![allow(missing_docs)]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| baton_merge_fuzz::targets::typed(data));
