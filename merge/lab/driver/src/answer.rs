@@ -1,6 +1,9 @@
 //! The line that is answered.
 
+use baton_merge::fieldpath::FieldSet;
 use serde::Serialize;
+
+use crate::refusal::Refusal;
 
 /// A JSON object that is written member by member.
 pub(crate) struct Answer(String);
@@ -27,10 +30,21 @@ impl Answer {
         self
     }
 
+    /// Writes a field set, if it can be.
+    pub(crate) fn with_set(mut self, name: &str, set: FieldSet<'_>) -> Result<Self, Refusal> {
+        set.write_fields_v1(writable(set).map(|()| self.member(name))?);
+        Ok(self)
+    }
+
     pub(crate) fn finish(mut self) -> String {
         self.0.push('}');
         self.0
     }
+}
+
+/// Whether a field set can be written.
+pub(crate) fn writable(set: FieldSet<'_>) -> Result<(), Refusal> {
+    if set.is_writable() { Ok(()) } else { Err(Refusal::internal("the set has an element without a name")) }
 }
 
 /// Appends a value as JSON.

@@ -55,8 +55,7 @@ impl<'s> Laws<'s> {
     }
 
     fn is_noop(&self, force: bool) -> bool {
-        self.live
-            .is_some_and(|live| self.resource.is_noop(live, self.intent, Apply { force, ..self.apply }))
+        self.live.is_some_and(|live| self.resource.is_noop(live, self.intent, Apply { force, ..self.apply }))
     }
 
     /// Where the no-op check sees a no-op, there is one, forced or not.
@@ -175,7 +174,11 @@ impl<'s> Laws<'s> {
         for (reported, is_own) in [(&prediction.taken, true), (&prediction.dropped, false)] {
             for Taken { path, from } in reported {
                 assert!(!self.is_applier(*from), "the applier loses {path} to itself");
-                assert_eq!(own.contains(path), is_own, "{path} of {from} is reported as the other sort of loss");
+                assert_eq!(
+                    own.contains(path),
+                    is_own,
+                    "{path} of {from} is reported as the other sort of loss"
+                );
             }
         }
         for (id, before) in self.owners(arena) {

@@ -2,7 +2,6 @@
 
 use baton_merge::{
     Arena, Release,
-    fieldpath::FieldSet,
     schema::{Schema, TypeId},
     typed::{Duplicates, Typed},
     value::Value,
@@ -65,9 +64,7 @@ pub(crate) fn answer<'a>(
         }
         request::Typed::ToSet => {
             let set = of.member(request, "value", allowed)?.to_set().map_err(Refusal::invalid)?;
-            let mut answer = Answer::new();
-            write_set(answer.member("set"), set)?;
-            Ok(answer)
+            Answer::new().with_set("set", set)
         }
         request::Typed::Merge => {
             let live = of.member(request, "live", allowed)?;
@@ -79,11 +76,10 @@ pub(crate) fn answer<'a>(
             let old = of.member(request, "old", allowed)?;
             let new = of.member(request, "new", allowed)?;
             let comparison = old.compare(&new).map_err(Refusal::invalid)?;
-            let mut answer = Answer::new();
-            write_set(answer.member("added"), comparison.added)?;
-            write_set(answer.member("modified"), comparison.modified)?;
-            write_set(answer.member("removed"), comparison.removed)?;
-            Ok(answer)
+            Answer::new()
+                .with_set("added", comparison.added)?
+                .with_set("modified", comparison.modified)?
+                .with_set("removed", comparison.removed)
         }
         request::Typed::Remove => {
             let value = of.member(request, "value", allowed)?;
@@ -98,26 +94,11 @@ pub(crate) fn answer<'a>(
         request::Typed::Reconcile => {
             let set = request.set(arena, "set")?;
             // Only the type is looked at; null is a value of any that can be resolved.
-            let typed = of.check("type", Value::Null, allowed);
-            let reconciled = match typed {
-                Ok(typed) => typed.reconcile(set).map_err(Refusal::invalid)?,
-                Err(refusal) => return Err(refusal),
-            };
-            let mut answer = Answer::new();
-            match reconciled {
-                Some(set) => write_set(answer.member("set"), set)?,
-                None => answer.member("set").push_str("null"),
+            let typed = of.check("type", Value::Null, allowed)?;
+            match typed.reconcile(set).map_err(Refusal::invalid)? {
+                Some(set) => Answer::new().with_set("set", set),
+                None => Ok(Answer::new().with("set", &())),
             }
-            Ok(answer)
         }
     }
-}
-
-/// Writes a field set, if it can be.
-pub(crate) fn write_set(out: &mut String, set: FieldSet<'_>) -> Result<(), Refusal> {
-    if !set.is_writable() {
-        return Err(Refusal::internal("the set has an element without a name"));
-    }
-    set.write_fields_v1(out);
-    Ok(())
 }

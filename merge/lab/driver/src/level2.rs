@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use baton_merge::{
     Arena, Release,
-    typed::Duplicates,
+    fieldpath::FieldSet,
+    typed::{Duplicates, Typed},
     updater::{Conflict, Filter, Managers, Outcome, SameVersion, UpdateError, Updater, VersionedSet},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, push_json},
-    level1::{Type, write_set},
+    answer::{Answer, writable},
+    level1::Type,
     refusal::Refusal,
     request::{Request, Write, field_set},
     sources::Sources,
@@ -26,6 +27,13 @@ struct Manager<'a> {
     #[serde(default)]
     version: String,
     #[serde(default)]
+    applied: bool,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    set: &'a FieldSet<'a>,
+    version: &'a str,
     applied: bool,
 }
 
@@ -88,27 +96,14 @@ fn ignored<'a>(arena: &'a Arena, request: &Request<'a>) -> Result<Vec<(&'a str, 
 }
 
 fn success(outcome: &Outcome<'_, String>) -> Result<Answer, Refusal> {
-    let mut answer = match &outcome.object {
-        Some(object) => Answer::new().with("object", &object.value()),
-        None => Answer::new().with("object", &()),
-    };
-    let out = answer.member("managers");
-    out.push('{');
-    for (position, (name, owned)) in outcome.managers.iter().enumerate() {
-        if position > 0 {
-            out.push(',');
-        }
-        push_json(out, name);
-        out.push_str(":{\"set\":");
-        write_set(out, owned.set)?;
-        out.push_str(",\"version\":");
-        push_json(out, owned.version);
-        out.push_str(",\"applied\":");
-        push_json(out, &owned.applied);
-        out.push('}');
-    }
-    out.push('}');
-    Ok(answer)
+    let managers = outcome.managers.iter().map(|(name, owned)| {
+        let VersionedSet { set, version, applied } = owned;
+        writable(*set)?;
+        Ok((name, Written { set, version, applied: *applied }))
+    });
+    let managers = managers.collect::<Result<BTreeMap<_, _>, Refusal>>()?;
+    let object = outcome.object.as_ref().map(Typed::value);
+    Ok(Answer::new().with("object", &object).with("managers", &managers))
 }
 
 fn refused(conflicts: &[Conflict<'_, String>]) -> Answer {

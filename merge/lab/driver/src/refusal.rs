@@ -2,18 +2,20 @@
 
 use std::fmt::Display;
 
+use serde::Serialize;
+
 use crate::answer::Answer;
 
 /// A question that has an error for an answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Refusal {
     reason: Reason,
     message: String,
 }
 
 /// What two implementations have to agree on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reason {
+#[derive(Clone, Copy, Debug, Serialize)]
+enum Reason {
     /// The question makes no sense.
     BadRequest,
     /// A schema refuses a value.
@@ -25,7 +27,7 @@ pub(crate) enum Reason {
 }
 
 impl Refusal {
-    pub(crate) fn new(reason: Reason, message: impl Display) -> Self {
+    fn new(reason: Reason, message: impl Display) -> Self {
         Self { reason, message: message.to_string() }
     }
 
@@ -46,19 +48,6 @@ impl Refusal {
     }
 
     pub(crate) fn to_answer(&self) -> Answer {
-        let reason = match self.reason {
-            Reason::BadRequest => "BadRequest",
-            Reason::Invalid => "Invalid",
-            Reason::NotFound => "NotFound",
-            Reason::Internal => "Internal",
-        };
-        let mut answer = Answer::new();
-        let out = answer.member("error");
-        out.push_str("{\"reason\":\"");
-        out.push_str(reason);
-        out.push_str("\",\"message\":");
-        crate::answer::push_json(out, &self.message);
-        out.push('}');
-        answer
+        Answer::new().with("error", self)
     }
 }
