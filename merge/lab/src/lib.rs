@@ -8,4 +8,5 @@ pub mod diff;
 pub mod oracle;
 pub mod peer;
 pub mod tally;
+mod traits;
 pub mod transcripts;

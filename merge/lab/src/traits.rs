@@ -3,7 +3,7 @@
 use baton_testbed::Json;
 
 /// The level and the operation of a request.
-pub(super) fn kind(request: &Json) -> String {
+pub(crate) fn kind(request: &Json) -> String {
     let operation = request.get("do").and_then(Json::as_str).unwrap_or("(none)");
     let level = match operation {
         "apply" | "update" if request.get("gvk").is_some() => 3,
@@ -18,7 +18,7 @@ pub(super) fn kind(request: &Json) -> String {
 }
 
 /// What tells a case that shows something from one that shows little.
-pub(super) fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
+pub(crate) fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
     if answer.get("error").is_some() {
         return Vec::new();
     }
@@ -51,17 +51,24 @@ pub(super) fn traits(request: &Json, answer: &Json) -> Vec<&'static str> {
             if request.get("live").is_none_or(|live| *live == Json::Null) {
                 traits.push("creates");
             }
-            let entries =
-                answer.at(&["object", "metadata", "managedFields"]).map(Json::items).unwrap_or_default();
+            let (before, after) = (entries(request.get("live")), entries(answer.get("object")));
             for name in ["ancient-changes", "before-first-apply"] {
-                if entries.iter().any(|entry| entry.get("manager").and_then(Json::as_str) == Some(name)) {
+                if after.iter().any(|entry| entry.get("manager").and_then(Json::as_str) == Some(name)) {
                     traits.push(name);
                 }
+            }
+            let version = request.at(&["live", "apiVersion"]);
+            if before.iter().any(|entry| entry.get("apiVersion") != version) {
+                traits.push("other versions");
             }
         }
         _ => {}
     }
     traits
+}
+
+fn entries(object: Option<&Json>) -> &[Json] {
+    object.and_then(|object| object.at(&["metadata", "managedFields"])).map(Json::items).unwrap_or_default()
 }
 
 /// Whether a comparison found nothing.

@@ -6,12 +6,9 @@ use std::{env, fs, process::Command};
 
 use baton_merge_driver::corpus::RECORDED;
 use baton_merge_lab::{
-    diff::{
-        generate::Level,
-        run::{self as diff, Sides},
-    },
+    diff::run::{self as diff, Sides},
     oracle::oracle,
-    peer::ProcessPeer,
+    peer,
     transcripts::{
         Server,
         run::{Options, run},
@@ -22,15 +19,8 @@ use baton_testbed::workspace;
 #[test]
 fn the_libraries_agree_with_themselves_and_a_run_asks_as_many_cases_as_it_was_told() {
     env::set_current_dir(workspace()).unwrap();
-    let options = diff::Options {
-        cases: 1003,
-        seed: 1,
-        first: 0,
-        levels: Level::ALL.to_vec(),
-        jobs: 2,
-        profile: Some(RECORDED.to_owned()),
-    };
-    let start = || ProcessPeer::boxed(vec![oracle(RECORDED)?.display().to_string()]);
+    let options = diff::Options { cases: 1003, seed: 1, profile: Some(RECORDED.to_owned()) };
+    let start = || peer::process(&[oracle(RECORDED)?.display().to_string()]);
     let report = diff::run(&options, Sides { left: &start, right: &start }).unwrap();
     assert_eq!(
         (report.matched(), report.answered(), report.abstained()),
@@ -57,8 +47,8 @@ fn the_zero_values_of_built_in_kinds_are_those_of_the_libraries() {
 async fn the_core_predicts_what_the_server_does_to_new_writes() {
     env::set_current_dir(workspace()).unwrap();
     let server = Server::start().await.unwrap();
-    let options = Options { writes: 500, seed: 7, first: 0, kinds: Vec::new(), jobs: 8 };
-    let report = run(&server, &options).await.unwrap();
+    let options = Options { writes: 500, seed: 7 };
+    let report = run(&server, options).await.unwrap();
     let failures: Vec<_> = report.failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{}\n{}", report.tally, failures.join("\n"));
     assert!(report.matched() > 400, "{}", report.tally);

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use kube::core::Status;
 
 use super::{
-    Accuracy, Answered, Method, Resource, Write, judge, question, response,
+    Accuracy, Method, Resource, Write, judge,
+    question::{Answered, question, version_of},
+    response,
     time::{seconds, time_of},
-    version_of,
 };
 use crate::Json;
 

@@ -11,12 +11,11 @@ mod judge;
 mod question;
 mod resource;
 pub mod response;
-pub mod time;
+mod time;
 mod write;
 
 pub use done::{Asked, Done};
 pub use judge::{Accuracy, judge};
-pub use question::{Answered, question, version_of};
 pub use resource::{Resource, Schema};
 pub use write::{Method, Owners, Write};
 

@@ -55,7 +55,7 @@ fn paths_of(paths: Paths, kind: &str) -> &'static [&'static [&'static str]] {
 }
 
 /// What changes with each write that is stored.
-pub fn version_of(object: &Json) -> Option<&Json> {
+pub(super) fn version_of(object: &Json) -> Option<&Json> {
     object.at(&["metadata", "resourceVersion"])
 }
 
@@ -69,20 +69,20 @@ enum Later {
 }
 
 /// What is known of a write once the server has answered it.
-pub struct Answered<'a> {
+pub(super) struct Answered<'a> {
     /// The object before, in the version of the write.
-    pub live: Option<&'a Json>,
+    pub(super) live: Option<&'a Json>,
     /// The object after; for a write of the scale its parent.
-    pub after: Option<&'a Json>,
+    pub(super) after: Option<&'a Json>,
     /// Whether anything is stored, or would be by a write that isn't tried only.
-    pub changed: bool,
+    pub(super) changed: bool,
     /// The server's time at the write, as RFC 3339.
-    pub now: &'a str,
+    pub(super) now: &'a str,
 }
 
 /// The question, or `None` where nothing can be asked: the object that an update leads to isn't known when the server
 /// refuses it.
-pub fn question(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Option<Json> {
+pub(super) fn question(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Option<Json> {
     let object = match (write.is_apply(), write.subresource) {
         (true, _) => write.body.clone(),
         (false, "scale") => scale(write, answered)?,

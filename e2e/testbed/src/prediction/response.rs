@@ -7,7 +7,7 @@ use crate::Json;
 ///
 /// `{"code":200,"changed":false}`, or with `changed` true the whole `object` after an apply and after a write of the
 /// scale, and only its `managedFields` after any other: there the object is part of the question.
-pub fn done(write: &Write, changed: bool, after: &Json) -> Json {
+pub(super) fn done(write: &Write, changed: bool, after: &Json) -> Json {
     let answer = Json::object().with("code", 200).with("changed", changed);
     match (changed, write.is_apply() || write.subresource == "scale") {
         (false, _) => answer,

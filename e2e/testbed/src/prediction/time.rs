@@ -6,7 +6,7 @@ use super::write::Write;
 use crate::Json;
 
 /// The time at which the server did a write: that of the writer's entry, where it is new.
-pub fn time_of(write: &Write, after: &Json, began: Timestamp) -> Option<String> {
+pub(super) fn time_of(write: &Write, after: &Json, began: Timestamp) -> Option<String> {
     let entries = after.at(&["metadata", "managedFields"])?.items();
     let text =
         |entry: &Json, name: &str| entry.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -22,6 +22,6 @@ pub fn time_of(write: &Write, after: &Json, began: Timestamp) -> Option<String> 
 }
 
 /// A time as `managedFields` have it.
-pub fn seconds(time: Timestamp) -> String {
+pub(super) fn seconds(time: Timestamp) -> String {
     Timestamp::from_second(time.as_second()).unwrap_or_default().to_string()
 }

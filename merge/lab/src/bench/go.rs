@@ -6,10 +6,10 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value as Json, json};
 
 use super::{Row, objects::Subject, sample::Sample};
-use crate::peer::{Peer as _, ProcessPeer};
+use crate::peer::{self, Peer};
 
 /// The oracle as `oracle bench`; see `bench.go` for what it is asked.
-pub struct Go(ProcessPeer);
+pub struct Go(Peer);
 
 impl Go {
     /// Starts it, with one thread for Go code and its garbage collector together: what is measured is the work that an
@@ -18,7 +18,7 @@ impl Go {
     pub fn start(oracle: &Path) -> Result<Self> {
         let oracle = oracle.display().to_string();
         let command = ["env", "-u", "GOGC", "-u", "GOMEMLIMIT", "GOMAXPROCS=1", &oracle, "bench"];
-        Ok(Self(ProcessPeer::start(command.map(str::to_owned).to_vec())?))
+        Ok(Self(peer::process(&command.map(str::to_owned))?))
     }
 
     /// Hands an object over.
@@ -53,7 +53,7 @@ impl Go {
     }
 
     fn ask(&mut self, request: &Json) -> Result<Json> {
-        let answer = self.0.ask(&[request.to_string()])?.concat();
+        let answer = (self.0)(&[request.to_string()])?.concat();
         serde_json::from_str(&answer).with_context(|| format!("the Go side: {answer}"))
     }
 }

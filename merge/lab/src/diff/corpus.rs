@@ -1,7 +1,6 @@
 //! The recorded corpus beside the libraries themselves: asked of both sides again, recorded anew, and added to.
 
 use std::{
-    fmt,
     fs::OpenOptions,
     io::Write as _,
     path::{Path, PathBuf},
@@ -13,7 +12,7 @@ use baton_testbed::workspace;
 
 use super::{
     compare::{Verdict, compare},
-    shrink::Small,
+    shrink::Difference,
 };
 use crate::peer::Peer;
 
@@ -32,41 +31,25 @@ fn asked<'a>(cases: impl IntoIterator<Item = &'a Case>, release: &str) -> (Vec<&
     cases.into_iter().filter_map(|case| Some((case, case.request(release)?))).unzip()
 }
 
-/// A case with two responses that differ.
-#[derive(Debug)]
-pub struct Difference {
-    case: String,
-    request: String,
-    at: String,
-    /// Whose the responses are, and what they are.
-    responses: [(&'static str, String); 2],
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { case, request, at, responses } = self;
-        write!(f, "{case}: {at}\n  request  {request}")?;
-        responses.iter().try_for_each(|(whose, response)| write!(f, "\n  {whose:<8} {response}"))
-    }
-}
-
-/// Asks both sides every case of a release, and tells how many there are. Shows those to which they respond in two ways,
+/// Asks both sides every case of a release, and returns how many there are. Describes those to which they respond in two ways,
 /// and those whose recorded response is no longer that of the right side.
 pub fn replay(
     cases: &[Case],
     release: &str,
-    left: &mut dyn Peer,
-    right: &mut dyn Peer,
-) -> Result<(usize, Vec<Difference>)> {
+    left: &mut Peer,
+    right: &mut Peer,
+) -> Result<(usize, Vec<String>)> {
     let (cases, requests) = asked(cases, release);
-    let responses = left.ask(&requests)?.into_iter().zip(right.ask(&requests)?);
+    let responses = left(&requests)?.into_iter().zip(right(&requests)?);
     let mut differences = Vec::new();
     for ((case, request), (left, right)) in cases.iter().zip(&requests).zip(responses) {
-        let recorded = case.response(release).unwrap_or("nothing: cargo merge-diff --record").to_owned();
-        for other in [("left", left), ("recorded", recorded)] {
-            if let Verdict::Differs { at, .. } = compare(&other.1, &right) {
-                let (case, request) = (format!("{}, {}", case.name(), release), request.clone());
-                differences.push(Difference { case, request, at, responses: [other, ("right", right)] });
+        let recorded = case.response(release).unwrap_or("nothing: cargo merge-diff --record");
+        for (whose, other) in [("left    ", left.as_str()), ("recorded", recorded)] {
+            if let Verdict::Differs { at, .. } = compare(other, &right) {
+                differences.push(format!(
+                    "{}, {release}: {at}\n  request  {request}\n  {whose} {other}\n  right    {right}",
+                    case.name()
+                ));
                 break;
             }
         }
@@ -75,11 +58,11 @@ pub fn replay(
 }
 
 /// Records what the libraries of every release respond to every case, and tells where.
-pub fn record(oracle: impl Fn(&str) -> Result<Box<dyn Peer>>) -> Result<PathBuf> {
+pub fn record(oracle: impl Fn(&str) -> Result<Peer>) -> Result<PathBuf> {
     let mut cases = read()?;
     for release in [RECORDED].into_iter().chain(RELEASES.into_iter().filter(|other| *other != RECORDED)) {
         let (_, requests) = asked(&cases, release);
-        let responses = oracle(release)?.ask(&requests)?;
+        let responses = oracle(release)?(&requests)?;
         let asked = cases.iter_mut().filter(|case| case.request(release).is_some());
         for (case, response) in asked.zip(responses) {
             case.record(release, &response)
@@ -91,7 +74,7 @@ pub fn record(oracle: impl Fn(&str) -> Result<Box<dyn Peer>>) -> Result<PathBuf>
 }
 
 /// Keeps a case that was found, and tells the file. Its responses are to be recorded.
-pub fn save(folder: &Path, name: &str, small: &Small) -> Result<PathBuf> {
+pub fn save(folder: &Path, name: &str, small: &Difference) -> Result<PathBuf> {
     let path = folder.join("found.jsonl");
     let mut request = small.request.clone();
     request.take("profile");
@@ -110,7 +93,7 @@ mod tests {
     fn what_is_saved_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let request = r#"{"do":"compare","b":1,"a":1.0,"profile":"1.34"}"#.parse().unwrap();
-        let small = Small { request, left: String::new(), right: String::new(), at: String::new() };
+        let small = Difference { request, left: String::new(), right: String::new(), at: String::new() };
         save(folder.path(), "one", &small).unwrap();
         save(folder.path(), "two", &small).unwrap();
         let cases = corpus::read(folder.path()).unwrap();

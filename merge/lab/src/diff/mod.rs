@@ -9,6 +9,5 @@ pub mod corpus;
 pub mod generate;
 pub mod run;
 pub mod shrink;
-mod traits;
 
 pub use baton_merge_driver::compare;

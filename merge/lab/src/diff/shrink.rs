@@ -12,78 +12,33 @@ const TRIES: usize = 20_000;
 /// How many are asked at a time.
 const BATCH: usize = 64;
 
-/// A case in which the sides differ, mostly made small.
+/// A case in which the sides differ.
 #[derive(Clone, Debug)]
-pub struct Small {
+pub struct Difference {
     /// The request.
     pub request: Json,
-    /// The left answer to it.
+    /// The left response to it.
     pub left: String,
-    /// The right answer to it.
+    /// The right response to it.
     pub right: String,
     /// In what they differ.
     pub at: String,
 }
 
-impl Small {
-    /// The request without what tells like cases apart: the names in it, and single values.
-    pub fn shape(&self) -> String {
-        let mut shape = String::new();
-        if let Some(operation) = self.request.get("do").and_then(Json::as_str) {
-            shape.push_str(operation);
-        }
-        trace(&self.request, &mut shape);
-        shape
-    }
-}
-
-/// Writes the structure of a value: members only as many as there are, in the order of their structure.
-fn trace(value: &Json, shape: &mut String) {
-    match value {
-        Json::Object(members) => {
-            let mut parts: Vec<String> = members
-                .iter()
-                .map(|(_, value)| {
-                    let mut part = String::new();
-                    trace(value, &mut part);
-                    part
-                })
-                .collect();
-            parts.sort();
-            shape.push('{');
-            shape.push_str(&parts.join(","));
-            shape.push('}');
-        }
-        Json::List(items) => {
-            shape.push('[');
-            for item in items {
-                trace(item, shape);
-            }
-            shape.push(']');
-        }
-        Json::Null => shape.push('0'),
-        _ => shape.push('.'),
-    }
-}
-
 /// Makes `request` as small as it gets; `None` where the sides don't differ on it by itself.
-pub fn shrink(left: &mut dyn Peer, right: &mut dyn Peer, request: &Json) -> Result<Option<Small>> {
+pub fn shrink(left: &mut Peer, right: &mut Peer, request: &Json) -> Result<Option<Difference>> {
     // What was written already becomes parts again.
     let request = request.to_string().parse().unwrap_or_else(|_| request.clone());
     let mut asked = ask(left, right, &[request])?;
     let Some((mut small, way)) = asked.pop().flatten() else { return Ok(None) };
     let mut tries = 0;
     'smaller: while tries < TRIES {
-        let candidates = candidates(&small.request);
-        for batch in candidates.chunks(BATCH) {
+        for batch in candidates(&small.request).chunks(BATCH) {
             tries += batch.len();
             let found = ask(left, right, batch)?.into_iter().flatten().find(|(_, other)| *other == way);
             if let Some((smaller, _)) = found {
                 small = smaller;
                 continue 'smaller;
-            }
-            if tries >= TRIES {
-                break;
             }
         }
         break;
@@ -92,113 +47,70 @@ pub fn shrink(left: &mut dyn Peer, right: &mut dyn Peer, request: &Json) -> Resu
 }
 
 /// Those of `requests` on which the sides differ, each at its place.
-fn ask(left: &mut dyn Peer, right: &mut dyn Peer, requests: &[Json]) -> Result<Vec<Option<(Small, Way)>>> {
+fn ask(left: &mut Peer, right: &mut Peer, requests: &[Json]) -> Result<Vec<Option<(Difference, Way)>>> {
     let lines: Vec<String> = requests.iter().map(Json::to_string).collect();
-    let answers = left.ask(&lines)?.into_iter().zip(right.ask(&lines)?);
-    let judged = requests.iter().zip(answers).map(|(request, (left, right))| match compare(&left, &right) {
-        Verdict::Differs { way, at } => Some((Small { request: request.clone(), left, right, at }, way)),
-        _ => None,
-    });
+    let responses = left(&lines)?.into_iter().zip(right(&lines)?);
+    let judged =
+        requests.iter().zip(responses).map(|(request, (left, right))| match compare(&left, &right) {
+            Verdict::Differs { way, at } => {
+                Some((Difference { request: request.clone(), left, right, at }, way))
+            }
+            _ => None,
+        });
     Ok(judged.collect())
 }
 
-/// Everything that is one step smaller, the largest steps first.
+/// Everything that is one step smaller, the largest steps first. Every step makes the text shorter, so that shrinking ends.
 fn candidates(request: &Json) -> Vec<Json> {
-    let mut found = Vec::new();
-    let mut path = Vec::new();
-    collect(request, request, &mut path, &mut found);
+    let size = |json: &Json| json.to_string().len();
+    let mut found = smaller(request);
     // Without a time each side looks at its own clock, and without a release at rules of its own: that alone makes a
     // difference.
     let has_time = |request: &Json| request.get("now").is_some();
-    found.retain(|(_, candidate)| has_time(candidate) || !has_time(request));
-    found.retain(|(_, candidate)| candidate.get("profile") == request.get("profile"));
-    found.sort_by_key(|(size, _)| *size);
-    found.into_iter().map(|(_, candidate)| candidate).collect()
+    found.retain(|candidate| {
+        size(candidate) < size(request)
+            && has_time(candidate) == has_time(request)
+            && candidate.get("profile") == request.get("profile")
+    });
+    found.sort_by_cached_key(size);
+    found
 }
 
-/// Adds what is smaller by a change of `value`, which lies at `path` in `request`.
-fn collect(request: &Json, value: &Json, path: &mut Vec<usize>, found: &mut Vec<(usize, Json)>) {
-    for smaller in simpler(value) {
-        let mut candidate = request.clone();
-        if let Some(place) = path.iter().try_fold(&mut candidate, |place, &i| child(place, i)) {
-            *place = smaller;
-        }
-        found.push((weight(&candidate), candidate));
-    }
-    let children: Vec<&Json> = match value {
-        Json::Object(members) => members.iter().map(|(_, value)| value).collect(),
-        Json::List(items) => items.iter().collect(),
-        _ => Vec::new(),
-    };
-    for (i, below) in children.into_iter().enumerate() {
-        path.push(i);
-        collect(request, below, path, found);
-        path.pop();
-    }
-}
-
-fn child(value: &mut Json, i: usize) -> Option<&mut Json> {
+/// What could stand in place of a value.
+fn smaller(value: &Json) -> Vec<Json> {
     match value {
-        Json::Object(members) => members.get_mut(i).map(|(_, value)| value),
-        Json::List(items) => items.get_mut(i),
-        _ => None,
-    }
-}
-
-/// How large a value is. It falls with every step, so that shrinking ends.
-fn weight(value: &Json) -> usize {
-    match value {
-        Json::Null => 1,
-        Json::Bool(_) => 2,
-        Json::Number(number) => 2 + number.to_string().len(),
-        Json::String(text) => 2 + text.len(),
-        Json::Text(text) => text.len(),
-        Json::List(items) => 2 + items.iter().map(weight).sum::<usize>(),
         Json::Object(members) => {
-            2 + members.iter().map(|(name, value)| 1 + name.len() + weight(value)).sum::<usize>()
+            let with = |(name, _): &(String, Json), value| (name.clone(), value);
+            fewer(members, Json::Object, |(_, value)| value, with)
         }
-    }
-}
-
-/// What could stand in place of a value, each of less weight than the value.
-fn simpler(value: &Json) -> Vec<Json> {
-    let mut simpler = match value {
-        Json::Object(members) => {
-            let mut simpler = without(members, Json::Object);
-            // A level less: a type that is a reference to another, an object in an object.
-            simpler.extend(members.iter().map(|(_, value)| value.clone()));
-            simpler
-        }
-        Json::List(items) => {
-            let mut simpler = without(items, Json::List);
-            simpler.extend(items.iter().cloned());
-            simpler
-        }
+        Json::List(items) => fewer(items, Json::List, |item| item, |_, item| item),
         Json::String(text) => {
             let half: String = text.chars().take(text.chars().count() / 2).collect();
             vec![Json::string(""), Json::string(half)]
         }
         Json::Number(_) => vec![Json::from(0), Json::from(1)],
-        Json::Bool(true) => vec![Json::Null],
-        Json::Bool(false) | Json::Null | Json::Text(_) => Vec::new(),
-    };
-    let limit = weight(value);
-    simpler.retain(|smaller| weight(smaller) < limit);
-    simpler
+        Json::Bool(_) | Json::Null | Json::Text(_) => Vec::new(),
+    }
 }
 
-/// A list with its halves and each of its parts left out.
-fn without<T: Clone>(parts: &[T], whole: impl Fn(Vec<T>) -> Json) -> Vec<Json> {
-    let mut found = Vec::new();
-    if parts.len() > 3 {
-        let half = parts.len() / 2;
-        found.push(whole(parts[half..].to_vec()));
-        found.push(whole(parts[..half].to_vec()));
-    }
-    for i in 0..parts.len() {
-        let mut fewer = parts.to_vec();
-        fewer.remove(i);
-        found.push(whole(fewer));
+/// One of the parts instead of all; half of them; all but one; all with one of them smaller.
+fn fewer<T: Clone>(
+    parts: &[T],
+    whole: fn(Vec<T>) -> Json,
+    value: fn(&T) -> &Json,
+    with: fn(&T, Json) -> T,
+) -> Vec<Json> {
+    let mut found: Vec<_> = parts.iter().map(|part| value(part).clone()).collect();
+    let (first, second) = parts.split_at(parts.len() / 2);
+    found.extend([whole(first.to_vec()), whole(second.to_vec())]);
+    for (i, part) in parts.iter().enumerate() {
+        let replaced = |by: Option<T>| {
+            let mut parts = parts.to_vec();
+            parts.splice(i..=i, by);
+            whole(parts)
+        };
+        found.push(replaced(None));
+        found.extend(smaller(value(part)).into_iter().map(|value| replaced(Some(with(part, value)))));
     }
     found
 }
@@ -206,28 +118,11 @@ fn without<T: Clone>(parts: &[T], whole: impl Fn(Vec<T>) -> Json) -> Vec<Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::Batch;
 
     /// Answers `{"ok":true}`, or what `odd` makes of a request.
-    struct Fake<F>(F, Batch);
-
-    impl<F: Fn(&str) -> Option<&'static str> + Send> Peer for Fake<F> {
-        fn start(&mut self, requests: Batch) -> Result<()> {
-            self.1 = requests;
-            Ok(())
-        }
-
-        fn finish(&mut self) -> Result<Vec<String>> {
-            Ok(self
-                .1
-                .iter()
-                .map(|request| (self.0)(request).unwrap_or(r#"{"ok":true}"#).to_owned())
-                .collect())
-        }
-    }
-
-    fn fake<F: Fn(&str) -> Option<&'static str> + Send>(odd: F) -> Fake<F> {
-        Fake(odd, Batch::from([]))
+    fn fake(odd: impl Fn(&str) -> Option<&'static str> + Send + 'static) -> Peer {
+        let respond = move |request: &String| odd(request).unwrap_or(r#"{"ok":true}"#).to_owned();
+        Box::new(move |requests| Ok(requests.iter().map(&respond).collect()))
     }
 
     #[test]

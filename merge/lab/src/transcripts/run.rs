@@ -1,4 +1,4 @@
-//! Sends sequences of writes to a server and keeps what it answers.
+//! Sends sequences of writes to a server, and judges what the merge core predicts of each.
 
 use std::{fmt, time::Duration};
 
@@ -6,53 +6,70 @@ use anyhow::{Error, Result};
 use baton_merge_driver::Session;
 use baton_testbed::{
     Json, Random,
-    prediction::{
-        Accuracy, Answered, Write, question,
-        response::{done, refused},
-        time::{seconds, time_of},
-        version_of,
-    },
+    prediction::{Accuracy, Asked, Done, Write},
 };
 use futures::future::try_join_all;
 use jiff::Timestamp;
 
-use super::{kinds::Kind, sequence::Sequence, server::Server, transcript::Step};
-use crate::tally::Tally;
+use super::{kinds::Kind, sequence::Sequence, server::Server};
+use crate::{tally::Tally, traits::traits};
 
+/// How many objects are written at the same time.
+const JOBS: u64 = 8;
 /// How often a creation is tried.
 const CREATIONS: usize = 4;
 /// Longer than a second, so that the next time stamp is another one.
 const PAUSE: Duration = Duration::from_millis(1100);
+/// The OpenAPI documents that are kept, relative to the workspace.
+const DOCUMENTS: &str = "merge/tests/data/openapi";
 
 /// What to write.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How many writes to send, about: the last sequences are ended by it.
     pub writes: usize,
     /// What all choices follow from.
     pub seed: u64,
-    /// Begin with this sequence.
-    pub first: u64,
-    /// Only objects of these kinds; of all where there are none.
-    pub kinds: Vec<String>,
-    /// How many objects are written at the same time.
-    pub jobs: usize,
+}
+
+/// One write: what the merge core is asked about it, and what the server made of it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The sequence that it belongs to.
+    sequence: String,
+    /// How it was written, and where to.
+    write: String,
+    asked: Asked,
+}
+
+impl Step {
+    /// The step as one line, with the workspace's own copy of the OpenAPI document in its request, in place of the server's.
+    pub fn line(&self) -> String {
+        let Asked { mut question, response } = self.asked.clone();
+        let text = |name| question.at(&["gvk", name]).and_then(Json::as_str).unwrap_or_default();
+        let (group, version) = (text("group"), text("version"));
+        let name = if group.is_empty() { version.to_owned() } else { format!("{group}__{version}") };
+        if question.get("openapi").is_some() {
+            question.set("openapi", Json::object().with("file", format!("{DOCUMENTS}/{name}.json")));
+        }
+        let step = Json::object().with("sequence", self.sequence.as_str()).with("write", self.write.as_str());
+        step.with("request", question).with("server", response).to_string()
+    }
 }
 
 /// A prediction that was wrong.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What was written, and what came of it.
-    pub step: Step,
-    /// What the merge core made of it.
-    pub prediction: Json,
-    /// In what they differ.
-    pub difference: String,
+    step: Step,
+    prediction: Json,
+    difference: String,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}: {}", self.step.sequence(), self.step.write(), self.difference)
+        let Self { step, prediction, difference } = self;
+        write!(f, "{}, {}: {difference}\n  step       {}", step.sequence, step.write, step.line())?;
+        write!(f, "\n  prediction {prediction}")
     }
 }
 
@@ -66,17 +83,17 @@ pub struct Report {
     pub failures: Vec<Failure>,
 }
 
-impl Default for Report {
-    fn default() -> Self {
+impl Report {
+    fn new() -> Self {
         let outcomes = &["matched", "modulo-defaulting", "unknown", "refused", "mismatch"];
         Self { tally: Tally::new(outcomes), steps: Vec::new(), failures: Vec::new() }
     }
-}
 
-impl Report {
     /// Asks the core about a step and takes the outcome into account.
-    pub fn add(&mut self, step: Step, core: &mut Session) {
-        let (prediction, accuracy) = step.predict(core);
+    fn add(&mut self, step: Step, kind: &str, core: &mut Session) {
+        let question = &step.asked.question;
+        let prediction = core.answer(&question.to_string()).parse().unwrap_or(Json::Null);
+        let accuracy = step.asked.judge(&prediction);
         let outcome = match accuracy {
             Accuracy::Match => 0,
             Accuracy::ModuloDefaulting => 1,
@@ -84,9 +101,8 @@ impl Report {
             Accuracy::Refused => 3,
             Accuracy::Mismatch(_) => 4,
         };
-        let rows = [("kind", step.kind().to_owned()), ("write", step.write().to_owned())];
-        let traits = traits(&step).into_iter().map(|name| ("of which", name.to_owned()));
-        self.tally.add(outcome, rows.into_iter().chain(traits));
+        let traits = traits(question, &prediction).into_iter().map(|name| format!("of which: {name}"));
+        self.tally.add(outcome, traits.chain([format!("kind: {kind}"), format!("write: {}", step.write)]));
         if let Accuracy::Mismatch(difference) = accuracy {
             self.failures.push(Failure { step: step.clone(), prediction, difference });
         }
@@ -110,56 +126,22 @@ impl Report {
     }
 }
 
-/// What tells a write that shows something from one that shows little.
-fn traits(step: &Step) -> Vec<&'static str> {
-    let (request, server) = (step.request(), step.server());
-    let mut traits = Vec::new();
-    if server.get("conflicts").is_some() {
-        traits.push("conflicts");
-    } else if server.get("code").is_some_and(|code| code.to_string() != "200") {
-        traits.push("refused");
-    }
-    if server.get("changed") == Some(&Json::Bool(false)) {
-        traits.push("no-op");
-    }
-    let entries = server.get("managedFields").or_else(|| server.at(&["object", "metadata", "managedFields"]));
-    let entries = entries.map(Json::items).unwrap_or_default();
-    let before = request.at(&["live", "metadata", "managedFields"]).map(Json::items).unwrap_or_default();
-    for name in ["ancient-changes", "before-first-apply"] {
-        let is_there = |entries: &[Json]| {
-            entries.iter().any(|entry| entry.get("manager").and_then(Json::as_str) == Some(name))
-        };
-        if is_there(entries) && !is_there(before) {
-            traits.push(name);
-        }
-    }
-    let version = |entry: &Json| entry.get("apiVersion").cloned();
-    if before.iter().any(|entry| version(entry) != request.get("live").and_then(version)) {
-        traits.push("entries of other versions");
-    }
-    traits
-}
-
 /// Sends about as many writes as are asked for, and predicts each.
-pub async fn run(server: &Server, options: &Options) -> Result<Report> {
-    let wanted = |kind: &&Kind| options.kinds.is_empty() || options.kinds.contains(&kind.kind);
-    let kinds: Vec<&'static Kind> = Kind::all().iter().filter(wanted).collect();
-    let jobs = options.jobs.max(1);
-    let each = options.writes.div_ceil(jobs);
-    let job = async |job: usize| {
-        let (mut report, mut core) = (Report::default(), Session::new());
-        let mut number = options.first + job as u64;
-        while report.steps.len() < each && !kinds.is_empty() {
-            let kind = kinds[usize::try_from(number).unwrap_or_default() % kinds.len()];
-            let random = Random::new(options.seed, number);
-            write_one(server, kind, random, &format!("{}-{number}", options.seed), &mut report, &mut core)
-                .await?;
-            number += jobs as u64;
+pub async fn run(server: &Server, options: Options) -> Result<Report> {
+    let Options { writes, seed } = options;
+    let job = async |job: u64| {
+        let (mut report, mut core) = (Report::new(), Session::checked());
+        let mut number = job;
+        while (report.steps.len() as u64) * JOBS < writes as u64 {
+            let kind = &Kind::all()[usize::try_from(number).unwrap_or_default() % Kind::all().len()];
+            let mut sequence = Sequence::new(kind, format!("web-{seed}-{number}"), Random::new(seed, number));
+            write_one(server, kind, &mut sequence, &mut report, &mut core).await?;
+            number += JOBS;
         }
         Ok::<_, Error>(report)
     };
-    let mut report = Report::default();
-    for one in try_join_all((0..jobs).map(job)).await? {
+    let mut report = Report::new();
+    for one in try_join_all((0..JOBS).map(job)).await? {
         report.merge(one);
     }
     Ok(report)
@@ -168,13 +150,11 @@ pub async fn run(server: &Server, options: &Options) -> Result<Report> {
 /// Sends the writes to one object.
 async fn write_one(
     server: &Server,
-    kind: &'static Kind,
-    random: Random,
-    number: &str,
+    kind: &Kind,
+    sequence: &mut Sequence,
     report: &mut Report,
     core: &mut Session,
 ) -> Result<()> {
-    let mut sequence = Sequence::new(kind, format!("web-{number}"), random);
     let mut live = None;
     let mut creations = 0;
     for _ in 0..sequence.length() {
@@ -183,12 +163,13 @@ async fn write_one(
         }
         let write = sequence.next(live.as_ref());
         creations += usize::from(live.is_none());
-        let (step, succeeded) = send(server, kind, &sequence, &write, number).await?;
+        let (asked, succeeded) = send(server, kind, sequence.name(), &write).await?;
         if succeeded {
             sequence.succeeded(&write);
         }
-        if let Some(step) = step {
-            report.add(step, core);
+        if let Some(asked) = asked {
+            let sequence = format!("{} {}", kind.kind, sequence.name());
+            report.add(Step { sequence, write: write.label(), asked }, &kind.kind, core);
         }
         live = server.read(&server.resource(kind, &kind.version), sequence.name()).await?;
         if live.is_none() && creations >= CREATIONS {
@@ -198,32 +179,19 @@ async fn write_one(
     Ok(())
 }
 
-/// Sends one write, and says whether the server did it. There is no step where nothing can be predicted.
-async fn send(
-    server: &Server,
-    kind: &Kind,
-    sequence: &Sequence,
-    write: &Write,
-    number: &str,
-) -> Result<(Option<Step>, bool)> {
-    let resource = server.resource(kind, &write.version);
-    let live = server.read(&resource, sequence.name()).await?;
+/// Sends one write, and says whether the server did it. Nothing is asked where nothing can be predicted.
+async fn send(server: &Server, kind: &Kind, name: &str, write: &Write) -> Result<(Option<Asked>, bool)> {
+    let resource = &server.resource(kind, &write.version);
+    let before = server.read(resource, name).await?;
     let began = Timestamp::now();
-    let answer = server.write(&resource, sequence.name(), write).await?;
-    let after = server.read(&resource, sequence.name()).await?;
-    let now = after.as_ref().and_then(|after| time_of(write, after, began)).unwrap_or_else(|| seconds(began));
-    let changed = live.as_ref().map(version_of) != after.as_ref().map(version_of);
-    let mut answered = Answered { live: live.as_ref(), after: None, changed, now: &now };
-    let (recorded, succeeded) = match (&answer, &after) {
-        (Ok(_), Some(after)) => {
-            answered.after = Some(after);
-            (done(write, changed, after), true)
-        }
-        (Err(status), _) => (refused(status), false),
+    let answer = server.write(resource, name, write).await?;
+    let after = server.read(resource, name).await?;
+    let outcome = match (&answer, &after) {
+        (Ok(_), Some(after)) => Ok(after),
+        (Err(status), _) => Err(&**status),
         // What is deleted by being written, such as the last finalizer taken off: nothing is left to compare with.
         (Ok(_), None) => return Ok((None, true)),
     };
-    let step = question(&resource, write, &answered)
-        .map(|question| Step::new(&format!("{} {number}", kind.kind), &write.label(), question, recorded));
-    Ok((step, succeeded))
+    let done = Done { resource, write, before: before.as_ref(), outcome, began, dry_run: false };
+    Ok((done.asked(), answer.is_ok()))
 }

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use baton_testbed::{
     ControlPlane, Json, definition,
     prediction::{Method, Resource, Schema, Write},
-    raw::{Answer, Request, openapi_document},
+    raw::{self, Answer, Request, openapi_document},
     workspace,
 };
 use kube::Client;
@@ -83,13 +83,7 @@ impl Server {
 
     /// The object of a name.
     pub(super) async fn read(&self, resource: &Resource, name: &str) -> Result<Option<Json>> {
-        let path = format!("{}/{name}", resource.path(&self.namespace));
-        let reply = Request::get(&path).send(&self.client).await?;
-        if reply.code == 404 {
-            return Ok(None);
-        }
-        let text = reply.success(&format!("read {path}"))?;
-        text.parse().map(Some).with_context(|| format!("what the server has at {path}"))
+        Ok(raw::read(&self.client, &format!("{}/{name}", resource.path(&self.namespace))).await?)
     }
 
     /// Sends a write. The inner result is the server's answer.

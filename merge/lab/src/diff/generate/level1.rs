@@ -137,6 +137,12 @@ impl Scenario for TypedValues {
     }
 }
 
+/// What may be asked, and what may not.
+const OPERATIONS: &str = "validate to_set merge compare remove extract reconcile apply update nothing";
+/// The members of requests, and others.
+const MEMBERS: &str = "value live applied old new set schema type profile id managers manager version object force gvk \
+    unknown duplicates ignored crd openapi";
+
 /// Requests that are no requests: what a driver must survive.
 pub struct Odd {
     random: Random,
@@ -152,43 +158,11 @@ impl Odd {
 impl Scenario for Odd {
     fn next(&mut self) -> Json {
         let random = &mut self.random;
-        let operations = [
-            "validate",
-            "to_set",
-            "merge",
-            "compare",
-            "remove",
-            "extract",
-            "reconcile",
-            "apply",
-            "update",
-            "nothing",
-        ];
+        let operations: Vec<_> = OPERATIONS.split(' ').collect();
+        let members: Vec<_> = MEMBERS.split(' ').collect();
         let mut request = Json::object().with("do", random.pick(&operations));
         for _ in 0..random.below(5) {
-            let name = random.pick(&[
-                "value",
-                "live",
-                "applied",
-                "old",
-                "new",
-                "set",
-                "schema",
-                "type",
-                "profile",
-                "id",
-                "managers",
-                "manager",
-                "version",
-                "object",
-                "force",
-                "gvk",
-                "unknown",
-                "duplicates",
-                "ignored",
-                "crd",
-                "openapi",
-            ]);
+            let name = random.pick(&members);
             let value = match random.below(4) {
                 0 => Json::string(random.pick(&["1.36", "t0", "v1", "", "nonsense"])),
                 1 => Json::Bool(random.one_in(2)),

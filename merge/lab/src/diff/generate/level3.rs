@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use baton_testbed::{Json, Random};
+use baton_testbed::{Json, Random, prediction::edit::overlaid};
 
 use super::{
     Scenario,
-    level2::{overlaid, part},
+    history::{History, part},
     openapi::Kind,
     set,
-    value::{Taste, Values},
+    value::Taste,
 };
 
 /// Who applies. One of them is kubectl, which the server treats in a way of its own.
@@ -24,16 +24,10 @@ const BEGIN: i64 = 1_767_323_045;
 
 /// Writes to one object.
 pub struct Writes {
-    random: Random,
+    history: History,
     kind: Option<Arc<Kind>>,
-    taste: Taste,
-    density: u32,
-    live: Json,
     /// Seconds since 1970.
     now: i64,
-    /// What each applier applied last, by its index in `APPLIERS`.
-    applied: [Option<Json>; 4],
-    writer: usize,
     /// Whether many different updaters come, more than a server keeps apart.
     crowd: bool,
     /// How often it was written.
@@ -47,76 +41,15 @@ impl Writes {
             [random.weighted(&[70, 22, 8])];
         let density = [30, 45, 65][random.below(3)];
         let crowd = random.one_in(7);
-        Self {
-            random,
-            kind,
-            taste,
-            density,
-            live: Json::Null,
-            now: BEGIN,
-            applied: [const { None }; 4],
-            writer: 0,
-            crowd,
-            version: 0,
-        }
+        Self { history: History::new(random, taste, density, 9), kind, now: BEGIN, crowd, version: 0 }
     }
 
-    fn values<'k>(&self, kind: &'k Kind) -> Values<'k> {
-        Values { schema: &kind.schema, taste: self.taste, density: self.density, depth: 9 }
-    }
-
-    /// Something to write, without what says which object it is.
-    fn fresh(&mut self, kind: &Kind) -> Json {
-        let values = self.values(kind);
-        values.root(&mut self.random)
-    }
-
-    fn mutated(&mut self, kind: &Kind, value: &Json) -> Json {
-        let values = self.values(kind);
-        let mut bare = value.clone();
-        if let Some(metadata) = bare.get_mut("metadata") {
-            // It is large, and comes back below.
-            metadata.take("managedFields");
-        }
-        let mut mutated = values.mutated(&mut self.random, &bare);
-        // Servers and clients don't let go of these.
-        for name in ["apiVersion", "kind"] {
-            if let Some(known) = value.get(name)
-                && !self.random.one_in(200)
-            {
-                mutated.set(name, known.clone());
-            }
-        }
-        if let Some(metadata @ Json::Object(_)) = value.get("metadata") {
-            let mine = mutated.entry("metadata");
-            if !matches!(mine, Json::Object(_)) {
-                *mine = Json::object();
-            }
-            for (name, known) in metadata.members() {
-                if !matches!(name.as_str(), "labels" | "annotations" | "finalizers" | "ownerReferences") {
-                    mine.set(name, known.clone());
-                }
-            }
-        }
-        mutated
-    }
-
-    /// What an applier applies: the same again, a little else, part of what is there, or something new.
+    /// What an applier applies.
     fn intent(&mut self, kind: &Kind) -> Json {
-        let last = self.applied[self.writer].clone();
-        let mut intent = match (self.random.weighted(&[3, 5, 3, 2, 1]), last) {
-            (0, Some(last)) => last,
-            (1, Some(last)) => self.mutated(kind, &last),
-            (2, Some(last)) => part(&mut self.random, &last),
-            (3, _) if self.live != Json::Null => {
-                let live = self.live.clone();
-                part(&mut self.random, &live)
-            }
-            _ => self.fresh(kind),
-        };
+        let mut intent = self.history.intent(&kind.schema);
         if let Some(metadata @ Json::Object(_)) = intent.get_mut("metadata") {
             for server in ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion"] {
-                if !self.random.one_in(100) {
+                if !self.history.random.one_in(100) {
                     metadata.take(server);
                 }
             }
@@ -126,9 +59,9 @@ impl Writes {
 
     /// Says which object it is.
     fn named(&mut self, mut object: Json, kind: &Kind, version: &str) -> Json {
-        let wrong = self.random.one_in(150);
+        let wrong = self.history.random.one_in(150);
         object.set("apiVersion", if wrong { "wrong/v1".to_owned() } else { kind.api_version(version) });
-        object.set("kind", if self.random.one_in(200) { "Wrong" } else { kind.kind.as_str() });
+        object.set("kind", if self.history.random.one_in(200) { "Wrong" } else { kind.kind.as_str() });
         let metadata = object.entry("metadata");
         if !matches!(metadata, Json::Object(_)) {
             *metadata = Json::object();
@@ -140,49 +73,34 @@ impl Writes {
 
     /// What an updater puts in place of the live object.
     fn replacement(&mut self, kind: &Kind) -> Json {
-        if self.live == Json::Null {
-            return self.fresh(kind);
+        let mut object = self.history.replacement(&kind.schema);
+        if self.history.live == Json::Null {
+            return object;
         }
-        let live = self.live.clone();
-        let mut object = match self.random.below(8) {
-            0 => live,
-            1 => {
-                let mut less = part(&mut self.random, &live);
-                if let (Some(less), Some(metadata)) = (less.get_mut("metadata"), live.get("metadata")) {
-                    *less = metadata.clone();
-                }
-                less
-            }
-            2 => {
-                let more = self.fresh(kind);
-                overlaid(&live, &more)
-            }
-            _ => self.mutated(kind, &live),
-        };
-        if self.random.one_in(10)
+        if self.history.random.one_in(10)
             && let Some(metadata @ Json::Object(_)) = object.get_mut("metadata")
         {
             // A PUT with an old or no list of managers, or with one that resets it.
-            match self.random.below(5) {
+            match self.history.random.below(5) {
                 0 => drop(metadata.take("managedFields")),
                 1 => metadata.set("managedFields", Json::Null),
                 2 => metadata.set("managedFields", Vec::new()),
                 3 => metadata.set("managedFields", vec![Json::object()]),
-                _ => meddle(&mut self.random, metadata, kind),
+                _ => meddle(&mut self.history.random, metadata, kind),
             }
         }
         let mut bare = object.clone();
         bare.take("metadata");
-        if self.random.one_in(12)
+        if self.history.random.one_in(12)
             && let Some(metadata @ Json::Object(_)) = object.get_mut("metadata")
         {
             let annotations = metadata.entry("annotations");
             if matches!(annotations, Json::Object(_)) {
                 let last = [r#"{"spec":{"replicas":1}}"#, "{}", "", "nonsense"];
-                let last = match self.random.below(8) {
+                let last = match self.history.random.below(8) {
                     odd @ 0..4 => last[odd].to_owned(),
                     // What kubectl writes: what is there, or part of it.
-                    _ => part(&mut self.random, &bare).to_string(),
+                    _ => part(&mut self.history.random, &bare).to_string(),
                 };
                 annotations.set(LAST_APPLIED, last);
             }
@@ -192,41 +110,41 @@ impl Writes {
 
     /// What happens to the live object without a write that anybody tracks.
     fn drift(&mut self, kind: &Kind) {
-        if self.live == Json::Null {
+        if self.history.live == Json::Null {
             return;
         }
-        if self.random.one_in(12) {
+        if self.history.random.one_in(12) {
             // Defaults and what controllers allocate.
-            let more = self.fresh(kind);
-            let mut drifted = overlaid(&more, &self.live);
-            drifted.set("metadata", self.live.get("metadata").cloned().unwrap_or_else(Json::object));
-            self.live = drifted;
+            let more = self.history.fresh(&kind.schema);
+            let mut drifted = overlaid(&more, &self.history.live);
+            drifted.set("metadata", self.history.live.get("metadata").cloned().unwrap_or_else(Json::object));
+            self.history.live = drifted;
         }
-        let mut live = std::mem::replace(&mut self.live, Json::Null);
+        let mut live = std::mem::replace(&mut self.history.live, Json::Null);
         if let Some(metadata @ Json::Object(_)) = live.get_mut("metadata") {
-            match self.random.below(30) {
+            match self.history.random.below(30) {
                 0 => drop(metadata.take("managedFields")),
-                1 => meddle(&mut self.random, metadata, kind),
-                2..8 if self.crowd => join(&mut self.random, metadata, kind),
+                1 => meddle(&mut self.history.random, metadata, kind),
+                2..8 if self.crowd => join(&mut self.history.random, metadata, kind),
                 _ => {}
             }
         }
-        self.live = live;
+        self.history.live = live;
     }
 
     fn scale(&mut self, kind: &Kind) -> Json {
-        let replicas = [0, 1, 2, 3, -1][self.random.weighted(&[1, 4, 4, 4, 1])];
+        let replicas = [0, 1, 2, 3, -1][self.history.random.weighted(&[1, 4, 4, 4, 1])];
         let mut scale = Json::object()
             .with("apiVersion", "autoscaling/v1")
             .with("kind", "Scale")
             .with("metadata", Json::object().with("name", "web").with("namespace", "default"));
-        if !self.random.one_in(20) {
+        if !self.history.random.one_in(20) {
             scale.set("spec", Json::object().with("replicas", replicas));
         }
-        if self.random.one_in(10) {
+        if self.history.random.one_in(10) {
             scale.set("status", Json::object().with("replicas", 1));
         }
-        if self.random.one_in(60) {
+        if self.history.random.one_in(60) {
             scale.set("kind", kind.kind.as_str());
         }
         scale
@@ -234,9 +152,9 @@ impl Writes {
 
     fn updater(&mut self) -> String {
         if self.crowd {
-            format!("updater-{}", self.random.below(16))
+            format!("updater-{}", self.history.random.below(16))
         } else {
-            self.random.pick(&UPDATERS).to_owned()
+            self.history.random.pick(&UPDATERS).to_owned()
         }
     }
 }
@@ -319,16 +237,16 @@ impl Scenario for Writes {
             return Json::object().with("do", "apply").with("gvk", Json::Null);
         };
         let kind = &*kind;
-        self.now += [0, 0, 1, 60, 3600][self.random.below(5)];
+        self.now += [0, 0, 1, 60, 3600][self.history.random.below(5)];
         self.drift(kind);
-        self.writer = self.random.below(APPLIERS.len());
-        let version = match self.random.choose(&kind.others) {
-            Some(other) if self.random.one_in(5) => other.as_str(),
+        let applier = self.history.choose_writer(&APPLIERS);
+        let version = match self.history.random.choose(&kind.others) {
+            Some(other) if self.history.random.one_in(5) => other.as_str(),
             _ => kind.version.as_str(),
         };
-        let exists = u32::from(self.live != Json::Null);
+        let exists = u32::from(self.history.live != Json::Null);
         let (status, scale) = (exists * u32::from(kind.status), exists * u32::from(kind.scale));
-        let (apply, subresource) = match self.random.weighted(&[
+        let (apply, subresource) = match self.history.random.weighted(&[
             if self.crowd { 10 } else { 55 },
             if self.crowd { 60 } else { 25 },
             status * 6,
@@ -343,9 +261,10 @@ impl Scenario for Writes {
             3 => (true, "status"),
             4 => (false, "scale"),
             5 => (true, "scale"),
-            _ => {
-                (self.random.one_in(2), self.random.pick(&["status", "scale", "exec", "ephemeralcontainers"]))
-            }
+            _ => (
+                self.history.random.one_in(2),
+                self.history.random.pick(&["status", "scale", "exec", "ephemeralcontainers"]),
+            ),
         };
         let object = match (apply, subresource) {
             (_, "scale") => self.scale(kind),
@@ -358,8 +277,8 @@ impl Scenario for Writes {
                 self.named(replacement, kind, version)
             }
         };
-        let manager = if apply { APPLIERS[self.writer].to_owned() } else { self.updater() };
-        let manager = if self.random.one_in(150) { String::new() } else { manager };
+        let manager = if apply { applier.to_owned() } else { self.updater() };
+        let manager = if self.history.random.one_in(150) { String::new() } else { manager };
         let gvk = Json::object()
             .with("group", kind.group.as_str())
             .with("version", version)
@@ -368,13 +287,13 @@ impl Scenario for Writes {
             .with("do", if apply { "apply" } else { "update" })
             .with("gvk", gvk)
             .with("subresource", subresource)
-            .with("live", self.live.clone())
+            .with("live", self.history.live.clone())
             .with("object", object)
             .with("manager", manager)
             .with("now", time(self.now))
             .with(kind.source, kind.document.clone());
-        if apply && !self.random.one_in(3) {
-            request.set("force", self.random.one_in(2));
+        if apply && !self.history.random.one_in(3) {
+            request.set("force", self.history.random.one_in(2));
         }
         request
     }
@@ -383,15 +302,15 @@ impl Scenario for Writes {
         let Some(object @ Json::Object(_)) = answer.get("object") else { return };
         let main = request.get("subresource").and_then(Json::as_str) == Some("");
         if request.get("do").and_then(Json::as_str) == Some("apply") && main {
-            self.applied[self.writer] = request.get("object").cloned();
+            self.history.has_applied(request.get("object"));
         }
-        let creates = self.live == Json::Null;
+        let creates = self.history.live == Json::Null;
         if answer.get("changed") != Some(&Json::Bool(true)) && !creates {
             return;
         }
-        self.live = object.clone();
+        self.history.live = object.clone();
         self.version += 1;
-        if let Some(metadata @ Json::Object(_)) = self.live.get_mut("metadata") {
+        if let Some(metadata @ Json::Object(_)) = self.history.live.get_mut("metadata") {
             metadata.set("resourceVersion", self.version.to_string());
             if creates {
                 metadata.set("uid", "0b7ab0a5-0b1a-4b1c-8d7a-7d3f6c1e2f10");

@@ -2,6 +2,7 @@
 //! question. Nothing here knows what the right answer is.
 
 pub mod definition;
+pub mod history;
 pub mod level1;
 pub mod level2;
 pub mod level3;
@@ -28,35 +29,8 @@ pub trait Scenario: Send {
     fn learn(&mut self, request: &Json, answer: &Json);
 }
 
-/// A level of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Typed values.
-    Values,
-    /// The updater.
-    Updater,
-    /// The field manager.
-    FieldManager,
-}
-
-impl Level {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Values, Self::Updater, Self::FieldManager];
-
-    /// How often it is asked about. The oracle takes the longer for a question the higher the level.
-    const fn weight(self) -> u32 {
-        match self {
-            Self::Values => 5,
-            Self::Updater => 3,
-            Self::FieldManager => 2,
-        }
-    }
-
-    /// The level of that number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
-    }
-}
+/// How often which level of the protocol is asked about. The oracle takes the longer for a question the higher the level.
+const LEVELS: [u32; 3] = [5, 3, 2];
 
 /// How many scenarios in a row have one schema, since a schema costs the oracle more than a question.
 const SHARED: u64 = 8;
@@ -64,7 +38,6 @@ const SHARED: u64 = 8;
 /// The scenarios of a run.
 pub struct Scenarios {
     seed: u64,
-    levels: Vec<Level>,
     /// The schema of the row that was made last.
     schema: Option<(u64, Arc<Releases>)>,
     /// The kind by chance of the row for which one was made last.
@@ -72,20 +45,18 @@ pub struct Scenarios {
 }
 
 impl Scenarios {
-    /// Those of a seed, on some levels.
-    pub fn new(seed: u64, levels: Vec<Level>) -> Self {
-        Self { seed, levels, schema: None, defined: None }
+    /// Those of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, schema: None, defined: None }
     }
 
-    /// The `number`-th scenario. It depends on the seed, the levels and the number only.
+    /// The `number`-th scenario. It depends on the seed and the number only.
     pub fn scenario(&mut self, number: u64) -> Box<dyn Scenario> {
         let mut random = Random::new(self.seed, number);
-        let weights: Vec<_> = self.levels.iter().map(|level| level.weight()).collect();
-        let level = self.levels.get(random.weighted(&weights)).copied();
-        match level {
+        match random.weighted(&LEVELS) {
             _ if random.one_in(200) => Box::new(Odd::new(random)),
-            Some(Level::Updater) => Box::new(Updates::new(random, self.schema(number))),
-            Some(Level::FieldManager) => {
+            1 => Box::new(Updates::new(random, self.schema(number))),
+            2 => {
                 let kind =
                     if random.one_in(5) { self.defined(number) } else { random.choose(kinds()).cloned() };
                 Box::new(Writes::new(random, kind))
@@ -128,7 +99,7 @@ mod tests {
 
     /// The requests of some scenarios whose answers lead nowhere.
     fn requests(seed: u64) -> Vec<String> {
-        let mut scenarios = Scenarios::new(seed, Level::ALL.to_vec());
+        let mut scenarios = Scenarios::new(seed);
         (0..300)
             .flat_map(|number| {
                 let mut scenario = scenarios.scenario(number);
@@ -145,10 +116,10 @@ mod tests {
 
     #[test]
     fn a_scenario_is_the_same_wherever_a_run_begins() {
-        let mut from_zero = Scenarios::new(3, Level::ALL.to_vec());
+        let mut from_zero = Scenarios::new(3);
         for number in 0..40 {
             let expected = from_zero.scenario(number).next().to_string();
-            let mut from_here = Scenarios::new(3, Level::ALL.to_vec());
+            let mut from_here = Scenarios::new(3);
             assert_eq!(from_here.scenario(number).next().to_string(), expected);
         }
     }

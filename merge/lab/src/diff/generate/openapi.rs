@@ -268,48 +268,10 @@ fn plain_metadata(atom: &mut Atom) {
 }
 
 /// Fields that people set often.
-const COMMON: [&str; 40] = [
-    "spec",
-    "metadata",
-    "labels",
-    "annotations",
-    "replicas",
-    "template",
-    "selector",
-    "matchLabels",
-    "containers",
-    "image",
-    "name",
-    "ports",
-    "containerPort",
-    "protocol",
-    "port",
-    "targetPort",
-    "env",
-    "value",
-    "resources",
-    "limits",
-    "requests",
-    "strategy",
-    "rollingUpdate",
-    "maxSurge",
-    "maxUnavailable",
-    "minReplicas",
-    "maxReplicas",
-    "metrics",
-    "behavior",
-    "type",
-    "rules",
-    "data",
-    "endpoints",
-    "addresses",
-    "conditions",
-    "volumes",
-    "volumeMounts",
-    "mountPath",
-    "args",
-    "tolerations",
-];
+const COMMON: &str = "spec metadata labels annotations replicas template selector matchLabels containers image name \
+    ports containerPort protocol port targetPort env value resources limits requests strategy \
+    rollingUpdate maxSurge maxUnavailable minReplicas maxReplicas metrics behavior type rules data \
+    endpoints addresses conditions volumes volumeMounts mountPath args tolerations";
 
 /// A type as a document describes it; `name` is that of the field.
 fn reference(json: &Json, name: &str) -> TypeRef {
@@ -358,7 +320,7 @@ fn reference(json: &Json, name: &str) -> TypeRef {
                     .get("default")
                     .filter(|default| !matches!(default, Json::Object(_)))
                     .cloned(),
-                common: COMMON.contains(&name.as_str()),
+                common: COMMON.split(' ').any(|common| common == name),
             });
             let element = match json.get("additionalProperties") {
                 Some(Json::Bool(allowed)) => allowed.then(anything),

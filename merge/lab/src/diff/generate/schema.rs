@@ -2,6 +2,8 @@
 //! implementation of schemas: nothing is checked, and odd ones are made on purpose.
 
 use baton_testbed::{Json, Random};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{
     definition,
@@ -16,20 +18,25 @@ pub struct Schema {
 }
 
 /// What a value of a type may be.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Atom {
     /// A single value.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scalar: Option<Scalar>,
     /// A list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<Box<List>>,
     /// A map or struct.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<Box<Map>>,
-    /// Values that are worth trying. Schemas on the wire don't tell them.
+    /// Values that are worth trying. Schemas on the wire don't have them.
+    #[serde(skip)]
     pub samples: Vec<Json>,
 }
 
 /// The kinds of single values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scalar {
     /// A number.
     Numeric,
@@ -44,60 +51,63 @@ pub enum Scalar {
 impl Scalar {
     /// All of them.
     const ALL: [Self; 4] = [Self::Numeric, Self::String, Self::Boolean, Self::Untyped];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Numeric => "numeric",
-            Self::String => "string",
-            Self::Boolean => "boolean",
-            Self::Untyped => "untyped",
-        }
-    }
 }
 
 /// A list type.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct List {
     /// The type of its items.
+    #[serde(rename = "elementType")]
     pub element: TypeRef,
     /// How the items relate: `associative`, `atomic` or something odd.
+    #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<&'static str>,
     /// The fields that name an item.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
 }
 
 /// A map or struct type.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Map {
     /// The named fields.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
     /// The type of all other members, if there may be any.
+    #[serde(rename = "elementType", skip_serializing_if = "Option::is_none")]
     pub element: Option<TypeRef>,
     /// How the members relate: `separable`, `atomic` or something odd.
+    #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<&'static str>,
 }
 
 /// A field of a struct.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Field {
     /// Its name.
     pub name: String,
     /// Its type.
+    #[serde(rename = "type")]
     pub of: TypeRef,
     /// The value of an absent one, where it is a key.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Json>,
     /// Whether people set it often.
+    #[serde(skip)]
     pub common: bool,
 }
 
 /// A type by name or in place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TypeRef {
     /// The name.
+    #[serde(rename = "namedType", skip_serializing_if = "Option::is_none")]
     pub named: Option<String>,
-    /// The type itself.
+    /// The type itself; of none where there is a name.
+    #[serde(flatten)]
     pub inlined: Atom,
     /// Overrides how the items or members relate.
+    #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<&'static str>,
 }
 
@@ -110,17 +120,6 @@ impl TypeRef {
     /// A type in place.
     pub fn inlined(inlined: Atom) -> Self {
         Self { inlined, ..Self::default() }
-    }
-
-    fn json(&self) -> Json {
-        let mut json = match &self.named {
-            Some(name) => Json::object().with("namedType", name.as_str()),
-            None => self.inlined.json(),
-        };
-        if let Some(relationship) = self.relationship {
-            json.set("elementRelationship", relationship);
-        }
-        json
     }
 }
 
@@ -139,61 +138,19 @@ impl Atom {
     pub fn map(map: Map) -> Self {
         Self { map: Some(Box::new(map)), ..Self::default() }
     }
-
-    fn json(&self) -> Json {
-        let mut json = Json::object();
-        if let Some(scalar) = self.scalar {
-            json.set("scalar", scalar.name());
-        }
-        if let Some(list) = &self.list {
-            let mut inner = Json::object().with("elementType", list.element.json());
-            if let Some(relationship) = list.relationship {
-                inner.set("elementRelationship", relationship);
-            }
-            if !list.keys.is_empty() {
-                inner.set(
-                    "keys",
-                    Json::List(list.keys.iter().map(|key| Json::string(key.as_str())).collect()),
-                );
-            }
-            json.set("list", inner);
-        }
-        if let Some(map) = &self.map {
-            let mut inner = Json::object();
-            if !map.fields.is_empty() {
-                inner.set("fields", Json::List(map.fields.iter().map(Field::json).collect()));
-            }
-            if let Some(element) = &map.element {
-                inner.set("elementType", element.json());
-            }
-            if let Some(relationship) = map.relationship {
-                inner.set("elementRelationship", relationship);
-            }
-            json.set("map", inner);
-        }
-        json
-    }
-}
-
-impl Field {
-    fn json(&self) -> Json {
-        let mut json = Json::object().with("name", self.name.as_str()).with("type", self.of.json());
-        if let Some(default) = &self.default {
-            json.set("default", default.clone());
-        }
-        json
-    }
 }
 
 impl Schema {
     /// As structured-merge-diff writes it.
-    pub fn json(&self) -> Json {
-        let types = self.types.iter().map(|(name, atom)| {
-            let Json::Object(mut members) = atom.json() else { return Json::Null };
-            members.insert(0, ("name".to_owned(), Json::string(name.as_str())));
-            Json::Object(members)
-        });
-        Json::object().with("types", types.collect::<Vec<_>>())
+    pub fn text(&self) -> String {
+        #[derive(Serialize)]
+        struct Named<'a> {
+            name: &'a str,
+            #[serde(flatten)]
+            atom: &'a Atom,
+        }
+        let types: Vec<_> = self.types.iter().map(|(name, atom)| Named { name, atom }).collect();
+        json!({"types": types}).to_string()
     }
 
     /// The type that requests are about.
@@ -474,7 +431,7 @@ impl Releases {
     fn of(random: &mut Random, schema: Schema, deduced: bool) -> Self {
         let changed = [changed(random, &schema), changed(random, &schema)];
         let named = [&schema, &changed[0], &changed[1]].map(|schema| {
-            let text = Json::Text(schema.json().to_string().into());
+            let text = Json::Text(schema.text().into());
             Json::object().with("schema", text).with("type", "t0")
         });
         Self { schema, deduced, changed, named }
