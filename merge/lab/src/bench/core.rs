@@ -289,7 +289,7 @@ impl<'s> Core<'s> {
 }
 
 /// The release whose libraries the Go side is made of.
-pub(super) const RELEASE: Release = Release::new(36, 3);
+const RELEASE: Release = Release::new(36, 3);
 
 /// The nanoseconds that an op took, repeated for about so long after it warmed up.
 fn time(duration: Duration, mut repeat: impl FnMut(usize, &mut Meter<'_>) -> Result<()>) -> Result<f64> {

@@ -1,9 +1,9 @@
 //! What is measured.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 /// A row of the table, for each object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// An apply that creates the object.
     Create,
@@ -46,7 +46,7 @@ impl Row {
         Self::PredictNoop,
     ];
 
-    /// Its name, the same on the command line, in the table and in what the Go side is asked.
+    /// Its name, the same in the table and in what the Go side is asked.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -67,19 +67,5 @@ impl Row {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Row {
-    type Err = String;
-
-    /// Reads a name; dashes stand for spaces as well.
-    fn from_str(name: &str) -> Result<Self, String> {
-        let dashed = |row: &Self| row.name().replace(' ', "-");
-        let names = Self::ALL.each_ref().map(dashed);
-        Self::ALL
-            .into_iter()
-            .find(|row| row.name() == name || dashed(row) == name)
-            .ok_or_else(|| format!("there is no row {name:?}; there are {}", names.join(", ")))
     }
 }

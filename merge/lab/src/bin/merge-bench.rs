@@ -14,7 +14,7 @@ use baton_merge_lab::{
         Row,
         core::Core,
         go::Go,
-        objects::{self, Subject},
+        objects,
         run::{Effort, Figures, run},
         table,
     },
@@ -26,12 +26,6 @@ use clap::Parser;
 /// Measure the merge core beside the libraries that a kube-apiserver is made of.
 #[derive(Parser)]
 struct Cli {
-    /// Only these rows, separated by commas; `field-set-read` is `field set read`.
-    #[arg(long, value_delimiter = ',')]
-    rows: Vec<Row>,
-    /// Only objects whose names contain one of these, separated by commas; case doesn't matter.
-    #[arg(long, value_delimiter = ',')]
-    objects: Vec<String>,
     /// How many samples each side has of each row.
     #[arg(long, default_value_t = 7)]
     samples: usize,
@@ -42,8 +36,7 @@ struct Cli {
 
 fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    let rows = if cli.rows.is_empty() { Row::ALL.to_vec() } else { cli.rows.clone() };
-    let subjects: Vec<_> = objects::all()?.into_iter().filter(|subject| cli.wants(subject)).collect();
+    let subjects = objects::all()?;
     let oracle = oracle(RECORDED)?;
     let mut go = Go::start(&oracle)?;
     let effort = Effort { samples: cli.samples, duration: Duration::from_millis(cli.millis) };
@@ -56,14 +49,17 @@ fn main() -> anyhow::Result<()> {
         cores.push(Core::new(subject, resources, arena)?);
         go.load(subject)?;
     }
-    describe(&subjects, &cores);
+    for (subject, core) in subjects.iter().zip(&cores) {
+        println!("{:<22}{}", subject.name, core.describe());
+    }
+    println!();
 
     println!("{}", table::head());
     let mut all: Vec<Figures> = Vec::new();
-    for row in &rows {
+    for row in Row::ALL {
         for (subject, core) in subjects.iter().zip(&cores) {
             eprint!("{row} of {}…\x1b[K\r", subject.name);
-            let figures = run(*row, subject, core, &mut go, effort, count)?;
+            let figures = run(row, subject, core, &mut go, effort, count)?;
             println!("{}", table::line(&figures));
             all.push(figures);
         }
@@ -76,33 +72,15 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Cli {
-    fn wants(&self, subject: &Subject) -> bool {
-        let name = subject.name.to_lowercase();
-        self.objects.is_empty() || self.objects.iter().any(|wanted| name.contains(&wanted.to_lowercase()))
-    }
-}
-
 fn count(work: &mut dyn FnMut()) -> (u64, u64) {
     let info = measure(work);
     (info.count_total, info.bytes_total)
 }
 
-fn describe(subjects: &[Subject], cores: &[Core<'_>]) {
-    for (subject, core) in subjects.iter().zip(cores) {
-        println!("{:<22}{}", subject.name, core.describe());
-    }
-    println!();
-}
-
 /// What a no-op check has to be cheaper than.
 fn show_parsing(all: &[Figures]) {
-    let checks: Vec<_> = all.iter().filter_map(|figures| Some((figures, figures.parsing?))).collect();
-    if checks.is_empty() {
-        return;
-    }
     println!("{:<38}{:>10}{:>15}{:>8}", "parse the object's JSON", "parse", "predict no-op", "ratio");
-    for (figures, parsing) in checks {
+    for (figures, parsing) in all.iter().filter_map(|figures| Some((figures, figures.parsing?))) {
         let noop = figures.core.nanoseconds;
         let ratio = format!("{:.1}", parsing / noop);
         println!("{:<38}{:>10}{:>15}{ratio:>8}", figures.object, units::time(parsing), units::time(noop));

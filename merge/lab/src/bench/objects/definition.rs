@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{
-    Types, document,
+    Types, condition, document,
     story::{Other, Story},
     workload_definition,
 };
@@ -39,7 +39,6 @@ pub(super) fn story() -> Result<Story> {
 }
 
 fn status(object: &mut Value) {
-    let condition = |kind: &str, reason: &str, message: &str| json!({"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": "2026-01-05T08:01:01Z"});
     object["status"] = json!({
         "acceptedNames": object["spec"]["names"].clone(),
         "storedVersions": ["v1alpha1"],

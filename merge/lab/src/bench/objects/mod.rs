@@ -16,7 +16,7 @@ use std::{fs, path::PathBuf};
 use anyhow::{Context as _, Result};
 use baton_merge::{schema::kinds::GroupVersionKind, server::Resources};
 use baton_testbed::workspace;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::story::Story;
 
@@ -104,6 +104,14 @@ fn workload_definition() -> PathBuf {
 fn document(path: &PathBuf) -> Result<Value> {
     let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
     serde_norway::from_str(&text).with_context(|| path.display().to_string())
+}
+
+/// A condition in a status.
+fn condition(kind: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": kind, "status": "True", "reason": reason, "message": message,
+        "lastTransitionTime": "2026-01-05T08:01:06Z",
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Types,
+    Types, condition,
     story::{Other, Story},
 };
 
@@ -85,8 +85,8 @@ pub(super) fn default_template(spec: &mut Value) {
         container["imagePullPolicy"] = json!("IfNotPresent");
         container["terminationMessagePath"] = json!("/dev/termination-log");
         container["terminationMessagePolicy"] = json!("File");
-        for probe in ["livenessProbe", "readinessProbe"] {
-            let probe = &mut container[probe];
+        for name in ["livenessProbe", "readinessProbe"] {
+            let Some(probe) = container.get_mut(name) else { continue };
             probe["failureThreshold"] = json!(3);
             probe["successThreshold"] = json!(1);
             probe["timeoutSeconds"] = json!(1);
@@ -116,8 +116,8 @@ fn status(object: &mut Value) {
             "state": {"running": {"startedAt": "2026-01-05T08:01:05Z"}},
         })
     };
-    let condition = |kind: &str| json!({"type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": "2026-01-05T08:01:06Z"});
-    let conditions = ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(condition);
+    let conditions =
+        ["Initialized", "Ready", "ContainersReady", "PodScheduled"].map(|kind| condition(kind, "", ""));
     object["status"] = json!({
         "phase": "Running", "hostIP": "10.0.3.4", "podIP": "10.244.3.17", "podIPs": [{"ip": "10.244.3.17"}],
         "startTime": "2026-01-05T08:01:01Z", "qosClass": "Burstable",

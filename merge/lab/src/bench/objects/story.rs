@@ -1,17 +1,12 @@
 //! How an object came to be what it is.
 
-use anyhow::{Context as _, Result, anyhow};
-use baton_merge::{
-    Arena,
-    schema::kinds::GroupVersionKind,
-    server::{Live, Resource, Spelling, Write},
-    value::Value as View,
-};
+use anyhow::{Result, ensure};
+use baton_merge::schema::kinds::GroupVersionKind;
+use baton_merge_driver::{Session, corpus::RECORDED};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Subject, Types};
-use crate::bench::core::RELEASE;
 
 /// Something that happens to an object.
 pub(super) type Change = fn(&mut Value);
@@ -44,21 +39,30 @@ impl Story {
     /// Plays it on the merge core.
     pub(super) fn played(self) -> Result<Subject> {
         let gvk = GroupVersionKind::of(&self.intent).unwrap_or_default();
-        let resources = self.types.resources()?;
-        let resource = resources
-            .get(&gvk)
-            .with_context(|| format!("{}: there is no {gvk} in {:?}", self.name, self.types))?;
-        let mut server = Server { name: self.name, resource, now: BEGIN };
-        let mut live = server.apply(None, &self.intent, self.applier)?;
-        server.identify(&mut live);
+        let (source, path) = self.types.source();
+        let (mut session, mut now) = (Session::new(), BEGIN);
+        // The next write, a minute after the last.
+        let mut write = |verb: &str, live: &Value, object: &Value, manager: &str, subresource: &str| {
+            now += SignedDuration::from_mins(1);
+            let request = json!({
+                "do": verb, "gvk": {"group": gvk.group, "version": gvk.version, "kind": gvk.kind},
+                "subresource": subresource, "live": live, "object": object, "manager": manager, "force": true,
+                "now": now, "profile": RECORDED, source: {"file": path},
+            });
+            let mut response: Value = serde_json::from_str(&session.answer(&request.to_string()))?;
+            ensure!(response["object"].is_object(), "{}: {response}", self.name);
+            Ok(response["object"].take())
+        };
+        let mut live = write("apply", &Value::Null, &self.intent, self.applier, "")?;
+        identify(&mut live);
         (self.defaults)(&mut live);
         for other in &self.others {
             live = match other {
-                Other::Applies { manager, intent } => server.apply(Some(&live), intent, manager)?,
+                Other::Applies { manager, intent } => write("apply", &live, intent, manager, "")?,
                 Other::Updates { manager, subresource, change } => {
                     let mut object = live.clone();
                     change(&mut object);
-                    server.update(&live, &object, manager, subresource)?
+                    write("update", &live, &object, manager, subresource)?
                 }
             };
         }
@@ -81,6 +85,15 @@ impl Story {
     }
 }
 
+/// Sets what a server sets when it creates an object.
+fn identify(object: &mut Value) {
+    let metadata = &mut object["metadata"];
+    metadata["uid"] = json!("7c9e6679-7425-40de-944b-e07fc1f90ae7");
+    metadata["resourceVersion"] = json!("48151623");
+    metadata["generation"] = json!(1);
+    metadata["creationTimestamp"] = json!(BEGIN);
+}
+
 fn bare(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -91,50 +104,3 @@ fn bare(object: &Value) -> Value {
 
 /// 2026-01-05, a Monday morning.
 const BEGIN: Timestamp = Timestamp::constant(1_767_600_000, 0);
-
-/// As much of an API server as the story needs.
-struct Server<'s> {
-    name: &'static str,
-    resource: Resource<'s>,
-    now: Timestamp,
-}
-
-impl Server<'_> {
-    fn apply(&mut self, live: Option<&Value>, intent: &Value, manager: &str) -> Result<Value> {
-        let (arena, write) = (Arena::new(), self.write(manager, ""));
-        let live = live.map(|live| self.live(&arena, live)).transpose()?;
-        let intent = self.view(&arena, intent)?;
-        let stored = self.resource.apply(&arena, live, intent, write, true);
-        Ok(stored.map_err(|error| anyhow!("{}: {error}", self.name))?.to_json())
-    }
-
-    fn update(&mut self, live: &Value, object: &Value, manager: &str, subresource: &str) -> Result<Value> {
-        let (arena, write) = (Arena::new(), self.write(manager, subresource));
-        let (live, object) = (self.live(&arena, live)?, self.view(&arena, object)?);
-        let stored = self.resource.update(&arena, Some(live), object, write);
-        Ok(stored.map_err(|error| anyhow!("{}: {error}", self.name))?.to_json())
-    }
-
-    /// Sets what a server sets when it creates an object.
-    fn identify(&self, object: &mut Value) {
-        let metadata = &mut object["metadata"];
-        metadata["uid"] = json!("7c9e6679-7425-40de-944b-e07fc1f90ae7");
-        metadata["resourceVersion"] = json!("48151623");
-        metadata["generation"] = json!(1);
-        metadata["creationTimestamp"] = json!(self.now.to_string());
-    }
-
-    fn live<'a>(&self, arena: &'a Arena, object: &'a Value) -> Result<Live<'a>> {
-        Ok(Live { object: self.view(arena, object)?, spelling: Spelling::UNKNOWN })
-    }
-
-    fn view<'a>(&self, arena: &'a Arena, object: &'a Value) -> Result<View<'a>> {
-        View::from_json(arena, object).map_err(|error| anyhow!("{}: {error}", self.name))
-    }
-
-    /// The next write, a minute after the last.
-    fn write<'a>(&mut self, manager: &'a str, subresource: &'a str) -> Write<'a> {
-        self.now += SignedDuration::from_mins(1);
-        Write { manager, subresource, now: self.now, release: RELEASE }
-    }
-}

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Types, pod,
+    Types, condition, pod,
     story::{Other, Story},
     workload_definition,
 };
@@ -75,12 +75,6 @@ fn platform() -> Value {
 }
 
 fn status(object: &mut Value) {
-    let condition = |kind: &str| {
-        json!({
-            "type": kind, "status": "True", "reason": "AsPlanned", "message": "All children are as planned.",
-            "lastTransitionTime": "2026-01-05T08:01:06Z", "observedGeneration": 1,
-        })
-    };
     let child = |(version, kind): (&str, &str)| json!({"apiVersion": version, "kind": kind, "name": "mesh", "state": "Current"});
     let takeover = |at: usize| {
         json!({
@@ -90,7 +84,8 @@ fn status(object: &mut Value) {
             "oldValue": "registry.example/hot-fix:1", "newValue": format!("registry.example/part-{at}:1.0.0"),
         })
     };
-    let conditions = ["Ready", "Progressing", "Applied", "HandedOver"].map(condition);
+    let conditions = ["Ready", "Progressing", "Applied", "HandedOver"]
+        .map(|kind| condition(kind, "AsPlanned", "All children are as planned."));
     let children = [
         ("apps/v1", "Deployment"),
         ("v1", "Service"),
