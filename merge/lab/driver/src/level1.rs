@@ -7,12 +7,7 @@ use baton_merge::{
     value::Value,
 };
 
-use crate::{
-    answer::Answer,
-    refusal::Refusal,
-    request::{self, Request},
-    sources::Sources,
-};
+use crate::{answer::Answer, refusal::Refusal, request::Request, sources::Sources};
 
 /// A type of a schema, and the rules to read values by.
 #[derive(Clone, Copy)]
@@ -50,29 +45,29 @@ pub(crate) fn answer<'a>(
     sources: &'a mut Sources,
     arena: &'a Arena,
     release: Release,
-    question: request::Typed,
+    question: &str,
     request: &'a Request<'a>,
 ) -> Result<Answer, Refusal> {
     let (schema, id) = sources.type_of(request)?;
     let of = Type { arena, release, schema, id };
     let allowed = Duplicates::Allowed;
     match question {
-        request::Typed::Validate => {
+        "validate" => {
             let duplicates = if request.flag("duplicates")? { allowed } else { Duplicates::Forbidden };
             of.member(request, "value", duplicates)?;
             Ok(Answer::new().with("ok", &true))
         }
-        request::Typed::ToSet => {
+        "to_set" => {
             let set = of.member(request, "value", allowed)?.to_set().map_err(Refusal::invalid)?;
             Answer::new().with_set("set", set)
         }
-        request::Typed::Merge => {
+        "merge" => {
             let live = of.member(request, "live", allowed)?;
             let applied = of.member(request, "applied", Duplicates::Forbidden)?;
             let merged = live.merge(&applied).map_err(Refusal::invalid)?;
             Ok(Answer::new().with("value", &merged.value()))
         }
-        request::Typed::Compare => {
+        "compare" => {
             let old = of.member(request, "old", allowed)?;
             let new = of.member(request, "new", allowed)?;
             let comparison = old.compare(&new).map_err(Refusal::invalid)?;
@@ -81,17 +76,14 @@ pub(crate) fn answer<'a>(
                 .with_set("modified", comparison.modified)?
                 .with_set("removed", comparison.removed)
         }
-        request::Typed::Remove => {
+        "remove" | "extract" => {
             let value = of.member(request, "value", allowed)?;
             let set = request.set(arena, "set")?;
-            Ok(Answer::new().with("value", &value.remove(set).value()))
+            let rest = if question == "remove" { value.remove(set) } else { value.extract(set) };
+            Ok(Answer::new().with("value", &rest.value()))
         }
-        request::Typed::Extract => {
-            let value = of.member(request, "value", allowed)?;
-            let set = request.set(arena, "set")?;
-            Ok(Answer::new().with("value", &value.extract(set).value()))
-        }
-        request::Typed::Reconcile => {
+        // To reconcile.
+        _ => {
             let set = request.set(arena, "set")?;
             // Only the type is looked at; null is a value of any that can be resolved.
             let typed = of.check("type", Value::Null, allowed)?;

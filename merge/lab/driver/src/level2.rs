@@ -15,7 +15,7 @@ use crate::{
     answer::{Answer, writable},
     level1::Type,
     refusal::Refusal,
-    request::{Request, Write, field_set},
+    request::{Request, field_set},
     sources::Sources,
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn answer<'a>(
     sources: &'a mut Sources,
     arena: &'a Arena,
     release: Release,
-    write: Write,
+    is_apply: bool,
     request: &'a Request<'a>,
 ) -> Result<Answer, Refusal> {
     let (schema, id) = sources.type_of(request)?;
@@ -52,15 +52,12 @@ pub(crate) fn answer<'a>(
     let updater = Updater::new(arena, &SameVersion).with_filters(ignored(arena, request)?);
     let manager = request.text("manager")?;
     let force = request.flag("force")?;
-    let outcome = match write {
-        Write::Apply => {
-            let object = of.member(request, "object", Duplicates::Forbidden)?;
-            updater.apply(live, object, version, managers, &manager, force)
-        }
-        Write::Update => {
-            let object = of.member(request, "object", Duplicates::Allowed)?;
-            updater.update(live, object, version, managers, &manager)
-        }
+    let outcome = if is_apply {
+        let object = of.member(request, "object", Duplicates::Forbidden)?;
+        updater.apply(live, object, version, managers, &manager, force)
+    } else {
+        let object = of.member(request, "object", Duplicates::Allowed)?;
+        updater.update(live, object, version, managers, &manager)
     };
     match outcome {
         Ok(outcome) => success(&outcome),

@@ -17,7 +17,7 @@ use crate::{
     answer::{Answer, push_json},
     laws::Laws,
     refusal::Refusal,
-    request::{self, Members, Request},
+    request::{Members, Request},
     sources::Sources,
 };
 
@@ -36,7 +36,7 @@ pub(crate) fn answer<'a>(
     sources: &'a mut Sources,
     arena: &'a Arena,
     release: Release,
-    verb: request::Write,
+    is_apply: bool,
     request: &'a Request<'a>,
     checks: bool,
 ) -> Result<Answer, Refusal> {
@@ -65,19 +65,17 @@ pub(crate) fn answer<'a>(
     };
     let object =
         object(arena, request, "object")?.ok_or_else(|| Refusal::bad_request("object: not an object"))?;
-    let stored = match verb {
-        request::Write::Apply => {
-            if checks {
-                let Write { manager, subresource, now, release } = write;
-                let apply = Apply { manager, force, subresource, now, release };
-                let (tree, intent) = (live.map(|live| live.object.to_json()), object.to_json());
-                let in_order = resource.is_custom() || live.is_none_or(|live| live.spelling.in_set_order);
-                let live = tree.as_ref();
-                Laws { resources, resource, live, in_order, intent: &intent, apply }.check();
-            }
-            resource.apply(arena, live, object, write, force)
-        }
-        request::Write::Update => resource.update(arena, live, object, write),
+    if checks && is_apply {
+        let Write { manager, subresource, now, release } = write;
+        let apply = Apply { manager, force, subresource, now, release };
+        let (tree, intent) = (live.map(|live| live.object.to_json()), object.to_json());
+        let in_order = resource.is_custom() || live.is_none_or(|live| live.spelling.in_set_order);
+        Laws { resources, resource, live: tree.as_ref(), in_order, intent: &intent, apply }.check();
+    }
+    let stored = if is_apply {
+        resource.apply(arena, live, object, write, force)
+    } else {
+        resource.update(arena, live, object, write)
     };
     match stored {
         Ok(stored) => success(&stored, resource.api_version(), request),

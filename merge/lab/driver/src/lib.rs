@@ -74,9 +74,11 @@ fn ask<'a>(
     checks: bool,
 ) -> Result<answer::Answer, Refusal> {
     let release = request.release()?;
-    match request.question()? {
-        request::Question::Typed(question) => level1::answer(sources, arena, release, question, request),
-        request::Question::Update(write) => level2::answer(sources, arena, release, write, request),
-        request::Question::Server(write) => level3::answer(sources, arena, release, write, request, checks),
+    match &*request.question()? {
+        verb @ ("apply" | "update") if request.has("gvk") => {
+            level3::answer(sources, arena, release, verb == "apply", request, checks)
+        }
+        verb @ ("apply" | "update") => level2::answer(sources, arena, release, verb == "apply", request),
+        question => level1::answer(sources, arena, release, question, request),
     }
 }

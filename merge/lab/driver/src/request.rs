@@ -12,34 +12,6 @@ pub(crate) struct Request<'a> {
     members: Vec<(String, &'a RawValue)>,
 }
 
-/// What is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
-    /// Something about typed values.
-    Typed(Typed),
-    /// One step of the updater.
-    Update(Write),
-    /// What an API server does to one write.
-    Server(Write),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Typed {
-    Validate,
-    ToSet,
-    Merge,
-    Compare,
-    Remove,
-    Extract,
-    Reconcile,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
-    Apply,
-    Update,
-}
-
 const EVERYWHERE: &[&str] = &["id", "do", "profile"];
 const TYPE: &[&str] = &["schema", "openapi", "crd", "type"];
 const UPDATE: &[&str] = &["live", "managers", "object", "version", "manager", "force", "ignored"];
@@ -54,20 +26,17 @@ impl<'a> Request<'a> {
     }
 
     /// What is asked, where only members that belong to it are there.
-    pub(crate) fn question(&self) -> Result<Question, Refusal> {
+    pub(crate) fn question(&self) -> Result<String, Refusal> {
         let question = self.text("do")?;
-        let (question, own): (Question, &[&[&str]]) = match (&*question, self.has("gvk")) {
-            ("validate", _) => (Question::Typed(Typed::Validate), &[TYPE, &["value", "duplicates"]]),
-            ("to_set", _) => (Question::Typed(Typed::ToSet), &[TYPE, &["value"]]),
-            ("merge", _) => (Question::Typed(Typed::Merge), &[TYPE, &["live", "applied"]]),
-            ("compare", _) => (Question::Typed(Typed::Compare), &[TYPE, &["old", "new"]]),
-            ("remove", _) => (Question::Typed(Typed::Remove), &[TYPE, &["value", "set"]]),
-            ("extract", _) => (Question::Typed(Typed::Extract), &[TYPE, &["value", "set"]]),
-            ("reconcile", _) => (Question::Typed(Typed::Reconcile), &[TYPE, &["set"]]),
-            ("apply", false) => (Question::Update(Write::Apply), &[TYPE, UPDATE]),
-            ("update", false) => (Question::Update(Write::Update), &[TYPE, UPDATE]),
-            ("apply", true) => (Question::Server(Write::Apply), &[SERVER]),
-            ("update", true) => (Question::Server(Write::Update), &[SERVER]),
+        let own: &[&[&str]] = match (&*question, self.has("gvk")) {
+            ("validate", _) => &[TYPE, &["value", "duplicates"]],
+            ("to_set", _) => &[TYPE, &["value"]],
+            ("merge", _) => &[TYPE, &["live", "applied"]],
+            ("compare", _) => &[TYPE, &["old", "new"]],
+            ("remove" | "extract", _) => &[TYPE, &["value", "set"]],
+            ("reconcile", _) => &[TYPE, &["set"]],
+            ("apply" | "update", false) => &[TYPE, UPDATE],
+            ("apply" | "update", true) => &[SERVER],
             (other, _) => return Err(Refusal::bad_request(format!("do: there is no {other:?}"))),
         };
         for (name, _) in &self.members {
