@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context as _, Result};
 use serde_json::{Value as Json, json};
 
-use super::{Row, objects::Subject, sample::Sample};
+use super::{Row, objects::Subject, run::Sample};
 use crate::peer::{self, Peer};
 
 /// The oracle as `oracle bench`; see `bench.go` for what it is asked.

@@ -1,7 +1,7 @@
 //! Measures the merge core beside the Go libraries that a kube-apiserver is made of, over the same objects, in turns.
 //!
 //! [`objects`] makes the objects, [`row`] names what is measured, [`core`] does it in Rust and [`go`] has it done by the
-//! oracle in Go, [`run`](mod@run) takes turns, [`table`] shows what came out. A row is measured only after both sides have made the same
+//! oracle in Go, [`run`](mod@run) takes turns and shows what came out. A row is measured only after both sides have made the same
 //! of the same object. Nothing here judges: no test hangs on a time.
 //!
 //! What counts is the same on both sides, as far as the libraries let it be:
@@ -20,7 +20,5 @@ pub mod go;
 pub mod objects;
 pub mod row;
 pub mod run;
-pub mod sample;
-pub mod table;
 
 pub use row::Row;

@@ -1,9 +1,11 @@
 //! One row of one object after the other: first whether both sides make the same of it, then who takes how long, in
 //! turns, so that whatever else the machine does meanwhile meets both.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use anyhow::{Result, bail};
+use baton_testbed::units::{bytes, time};
+use serde::Deserialize;
 use serde_json::Value as Json;
 
 use super::{
@@ -11,7 +13,6 @@ use super::{
     core::{Core, CountAllocations},
     go::Go,
     objects::Subject,
-    sample::{Sample, median},
 };
 
 /// How long to measure.
@@ -23,11 +24,21 @@ pub struct Effort {
     pub duration: Duration,
 }
 
-/// One row of one object.
+/// What one op took, on average over one run.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Sample {
+    /// Time.
+    pub nanoseconds: f64,
+    /// How often memory was asked for.
+    pub allocations: f64,
+    /// How much memory was asked for.
+    pub bytes: f64,
+}
+
+/// One row of one object; shown as a line of the table.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// The row.
-    pub row: Row,
+    row: Row,
     /// The name of the object.
     pub object: &'static str,
     /// The merge core.
@@ -44,6 +55,30 @@ impl Figures {
     pub fn ratio(&self) -> f64 {
         self.go.nanoseconds / self.core.nanoseconds
     }
+}
+
+/// The columns of the table.
+pub fn head() -> String {
+    format!(
+        "{:<16}{:<22}{:>10}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}",
+        "row", "object", "Rust", "Go", "ratio", "allocs", "Go", "bytes", "Go"
+    )
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { row, object, core, go, .. } = self;
+        let (rust, by_go) = (time(core.nanoseconds), time(go.nanoseconds));
+        write!(f, "{row:<16}{object:<22}{rust:>10}{by_go:>10}{:>8.1}", self.ratio())?;
+        write!(f, "{:>10.0}{:>10.0}", core.allocations, go.allocations)?;
+        write!(f, "{:>10}{:>10}", bytes(core.bytes), bytes(go.bytes))
+    }
+}
+
+/// The last line.
+pub fn summary(all: &[Figures]) -> String {
+    let lowest = all.iter().map(Figures::ratio).fold(f64::INFINITY, f64::min);
+    format!("median ratio {:.2}, lowest {lowest:.2}", median(all.iter().map(Figures::ratio)))
 }
 
 /// Measures a row of an object that both sides know.
@@ -70,8 +105,14 @@ pub fn run(
     }
     #[expect(clippy::cast_precision_loss, reason = "they are shown with three digits")]
     let core = Sample { nanoseconds: median(times), allocations: allocations as f64, bytes: bytes as f64 };
+    let of = |figure: fn(&Sample) -> f64| median(samples.iter().map(figure));
+    let go = Sample {
+        nanoseconds: of(|sample| sample.nanoseconds),
+        allocations: of(|sample| sample.allocations),
+        bytes: of(|sample| sample.bytes),
+    };
     let parsing = (row == Row::PredictNoop).then(|| median(parsing));
-    Ok(Figures { row, object: subject.name, core, go: Sample::median(&samples), parsing })
+    Ok(Figures { row, object: subject.name, core, go, parsing })
 }
 
 /// An object without the times of its entries: each side has its own clock.
@@ -82,4 +123,28 @@ fn timeless(mut result: Json) -> Json {
         }
     }
     result
+}
+
+/// The median; of an even number of figures the mean of the two in the middle, of none zero.
+fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+    let mut figures: Vec<_> = figures.into_iter().collect();
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    match (figures.len() % 2, figures.get(middle)) {
+        (0, Some(upper)) => f64::midpoint(figures[middle - 1], *upper),
+        (_, Some(figure)) => *figure,
+        (_, None) => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert!((median([3.0, 100.0, 1.0]) - 3.0).abs() < f64::EPSILON);
+        assert!((median([4.0, 1.0, 2.0, 100.0]) - 3.0).abs() < f64::EPSILON);
+        assert!(median([]).abs() < f64::EPSILON);
+    }
 }

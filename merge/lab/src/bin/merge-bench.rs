@@ -15,8 +15,7 @@ use baton_merge_lab::{
         core::Core,
         go::Go,
         objects,
-        run::{Effort, Figures, run},
-        table,
+        run::{Effort, Figures, head, run, summary},
     },
     oracle::oracle,
 };
@@ -54,13 +53,13 @@ fn main() -> anyhow::Result<()> {
     }
     println!();
 
-    println!("{}", table::head());
+    println!("{}", head());
     let mut all: Vec<Figures> = Vec::new();
     for row in Row::ALL {
         for (subject, core) in subjects.iter().zip(&cores) {
             eprint!("{row} of {}…\x1b[K\r", subject.name);
             let figures = run(row, subject, core, &mut go, effort, count)?;
-            println!("{}", table::line(&figures));
+            println!("{figures}");
             all.push(figures);
         }
     }
@@ -68,7 +67,7 @@ fn main() -> anyhow::Result<()> {
     println!();
     show_parsing(&all);
     println!("both sides made the same of every row");
-    println!("{}", table::summary(&all));
+    println!("{}", summary(&all));
     Ok(())
 }
 

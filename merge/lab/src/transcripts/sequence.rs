@@ -15,17 +15,12 @@ use super::{
     edit::{places, pointer, reorder},
     kinds::Kind,
 };
+use crate::diff::generate::level3::{APPLIERS, LAST_APPLIED, SERVERS_METADATA, UPDATERS};
 
-/// Who applies. `kubectl` is treated by the server in a way of its own.
-const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
-/// Who updates. One of them has the name of an applier, which makes it no less another manager.
-const UPDATERS: [&str; 4] = ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
 /// How many writes an object gets, at least and at most.
 const LENGTH: (usize, usize) = (10, 30);
 /// More updaters than a server keeps apart.
 const CROWD: usize = 18;
-/// The annotation in which client-side `kubectl apply` keeps what it applied.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// A time that no write of this program happens at.
 const LONG_AGO: &str = "2020-01-02T03:04:05Z";
 
@@ -170,8 +165,8 @@ impl Sequence {
         };
         match self.random.below(20) {
             0..3 => reorder(&mut self.random, &mut intent),
-            3 => self.replace_one(&mut intent, &Json::Null),
-            4 => self.replace_one_by_empty(&mut intent),
+            3 => self.nullify(&mut intent),
+            4 => self.empty(&mut intent),
             5 => {
                 if let Some(Json::Object(_)) = intent.get("metadata") {
                     intent.entry("metadata").entry("labels");
@@ -195,9 +190,7 @@ impl Sequence {
         let mut own = live.clone();
         own.take("status");
         if let Some(metadata) = own.get_mut("metadata") {
-            for name in
-                ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion", "namespace"]
-            {
+            for name in SERVERS_METADATA.into_iter().chain(["namespace"]) {
                 metadata.take(name);
             }
         }
@@ -216,48 +209,45 @@ impl Sequence {
         value
     }
 
-    fn replace_one(&mut self, value: &mut Json, with: &Json) {
+    /// One of the places that may change and that `wanted` says yes to.
+    fn place<'j>(&mut self, value: &'j mut Json, wanted: fn(&[&str], &Json) -> bool) -> Option<&'j mut Json> {
         let kind = self.kind;
-        let found = places(value, &|path, _| {
-            kind.may_change(path) && path.last().is_some_and(|name| name.parse::<usize>().is_err())
-        });
-        if let Some(place) = self.random.choose(&found)
-            && let Some(old) = at_mut(value, place)
-        {
-            *old = with.clone();
+        let found = places(value, &|path, value| kind.may_change(path) && wanted(path, value));
+        at_mut(value, self.random.choose(&found)?)
+    }
+
+    /// Puts null in place of a member.
+    fn nullify(&mut self, value: &mut Json) {
+        let is_member =
+            |path: &[&str], _: &Json| path.last().is_some_and(|name| name.parse::<usize>().is_err());
+        if let Some(old) = self.place(value, is_member) {
+            *old = Json::Null;
         }
     }
 
-    fn replace_one_by_empty(&mut self, value: &mut Json) {
-        let kind = self.kind;
-        let found = places(value, &|path, value| {
-            kind.may_change(path) && matches!(value, Json::Object(_) | Json::List(_))
-        });
-        if let Some(place) = self.random.choose(&found)
-            && let Some(old) = at_mut(value, place)
-        {
-            *old = if matches!(old, Json::List(_)) { Vec::new().into() } else { Json::object() };
+    /// Empties an object or a list.
+    fn empty(&mut self, value: &mut Json) {
+        match self.place(value, |_, value| matches!(value, Json::Object(_) | Json::List(_))) {
+            Some(Json::List(items)) => items.clear(),
+            Some(Json::Object(members)) => members.clear(),
+            _ => {}
         }
     }
 
     /// The live object with something else, as somebody has it who read it and changes it.
     fn changed(&mut self, live: &Json, version: &str) -> Json {
-        let changed = match self.random.below(7) {
-            0 => live.clone(),
-            1 => {
-                let mut changed = live.clone();
-                let metadata = changed.take("metadata").unwrap_or_else(Json::object);
-                reorder(&mut self.random, &mut changed);
-                changed.with("metadata", metadata)
+        let mut changed = live.clone();
+        let metadata = changed.take("metadata").unwrap_or_else(Json::object);
+        match self.random.below(7) {
+            0 => {}
+            1 => reorder(&mut self.random, &mut changed),
+            2 | 3 => changed = self.thinned(changed, 2),
+            _ => {
+                let part = self.kind.part(&mut self.random);
+                return self.named(overlaid(live, &part), version);
             }
-            2 | 3 => {
-                let mut changed = live.clone();
-                let metadata = changed.take("metadata").unwrap_or_else(Json::object);
-                self.thinned(changed, 2).with("metadata", metadata)
-            }
-            _ => overlaid(live, &self.kind.part(&mut self.random)),
-        };
-        self.named(changed, version)
+        }
+        self.named(changed.with("metadata", metadata), version)
     }
 
     fn replace(&mut self, live: &Json, version: &'static str) -> Write {
@@ -293,7 +283,7 @@ impl Sequence {
             body.entry("metadata").entry("annotations").set(&format!("turn-{turn}"), "x");
         }
         if self.random.one_in(3) {
-            self.replace_one(&mut body, &Json::Null);
+            self.nullify(&mut body);
         }
         let strategic = !self.kind.is_custom() && self.random.one_in(2);
         let method = if strategic { Method::StrategicPatch } else { Method::MergePatch };

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Types, condition,
-    pod::default_template,
+    Types,
     story::{Other, Story},
 };
 
@@ -74,10 +73,30 @@ fn defaults(object: &mut Value) {
     let spec = &mut object["spec"];
     spec["progressDeadlineSeconds"] = json!(600);
     spec["revisionHistoryLimit"] = json!(10);
-    default_template(&mut spec["template"]["spec"]);
+    let pod = &mut spec["template"]["spec"];
+    pod["dnsPolicy"] = json!("ClusterFirst");
+    pod["restartPolicy"] = json!("Always");
+    pod["schedulerName"] = json!("default-scheduler");
+    pod["securityContext"] = json!({});
+    pod["terminationGracePeriodSeconds"] = json!(30);
+    let container = &mut pod["containers"][0];
+    container["imagePullPolicy"] = json!("IfNotPresent");
+    container["terminationMessagePath"] = json!("/dev/termination-log");
+    container["terminationMessagePolicy"] = json!("File");
+    let probe = &mut container["readinessProbe"];
+    probe["failureThreshold"] = json!(3);
+    probe["successThreshold"] = json!(1);
+    probe["timeoutSeconds"] = json!(1);
+    probe["httpGet"]["scheme"] = json!("HTTP");
 }
 
 fn status(object: &mut Value) {
+    let condition = |kind: &str, reason: &str, message: &str| {
+        json!({
+            "type": kind, "status": "True", "reason": reason, "message": message,
+            "lastTransitionTime": "2026-01-05T08:01:07Z", "lastUpdateTime": "2026-01-05T08:01:09Z",
+        })
+    };
     object["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = json!("1");
     object["status"] = json!({
         "observedGeneration": 1, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3, "availableReplicas": 3,

@@ -28,20 +28,14 @@ impl TypedValues {
         let taste = Taste::any(&mut random);
         let density = [45, 65, 85][random.below(3)];
         let mut scenario = Self { random, schema, taste, density, value: Json::Null, known: Vec::new() };
-        scenario.value = scenario.fresh();
+        scenario.value = scenario.related();
         scenario
     }
 
-    fn fresh(&mut self) -> Json {
-        let values =
-            Values { schema: &self.schema.schema, taste: self.taste, density: self.density, depth: 6 };
-        values.root(&mut self.random)
-    }
-
     fn related(&mut self) -> Json {
-        let values =
-            Values { schema: &self.schema.schema, taste: self.taste, density: self.density, depth: 6 };
-        if self.random.one_in(10) {
+        let Self { schema, taste, density, .. } = self;
+        let values = Values { schema: &schema.schema, taste: *taste, density: *density, depth: 6 };
+        if self.value == Json::Null || self.random.one_in(10) {
             values.root(&mut self.random)
         } else {
             values.mutated(&mut self.random, &self.value)

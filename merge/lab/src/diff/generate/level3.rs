@@ -14,11 +14,15 @@ use super::{
 };
 
 /// Who applies. One of them is kubectl, which the server treats in a way of its own.
-const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
-/// Who updates.
-const UPDATERS: [&str; 4] = ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
+pub const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
+/// Who updates. One of them has the name of an applier, which makes it no less another manager.
+pub const UPDATERS: [&str; 4] =
+    ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
 /// The annotation in which `kubectl apply` keeps what it applied.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// What a server sets in metadata by itself.
+pub const SERVERS_METADATA: [&str; 5] =
+    ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion"];
 /// The first second of a scenario: 2026-01-02T03:04:05Z.
 const BEGIN: i64 = 1_767_323_045;
 
@@ -48,7 +52,7 @@ impl Writes {
     fn intent(&mut self, kind: &Kind) -> Json {
         let mut intent = self.history.intent(&kind.schema);
         if let Some(metadata @ Json::Object(_)) = intent.get_mut("metadata") {
-            for server in ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion"] {
+            for server in SERVERS_METADATA {
                 if !self.history.random.one_in(100) {
                     metadata.take(server);
                 }
