@@ -9,8 +9,8 @@ pub struct Tally {
     rows: BTreeMap<String, Vec<u64>>,
 }
 
-/// The last row.
-const ALL: &str = "~ all";
+/// The row of all, which sorts last.
+const ALL: &str = "~all";
 
 impl Tally {
     /// Nothing was counted yet. Outcomes are given by their position.
@@ -47,7 +47,7 @@ impl fmt::Display for Tally {
         write!(f, "{:<32}{:>9}", "", "cases")?;
         self.outcomes.iter().try_for_each(|outcome| write!(f, "{outcome:>19}"))?;
         for (row, counts) in &self.rows {
-            write!(f, "\n{row:<32}{:>9}", counts.iter().sum::<u64>())?;
+            write!(f, "\n{:<32}{:>9}", row.trim_start_matches('~'), counts.iter().sum::<u64>())?;
             counts.iter().try_for_each(|count| write!(f, "{count:>19}"))?;
         }
         writeln!(f)
@@ -70,7 +70,7 @@ mod tests {
         let rows: Vec<Vec<_>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(
             rows[1..],
-            [vec!["a", "2", "2", "0"], vec!["odd", "1", "1", "0"], vec!["~", "all", "3", "2", "1"]]
+            [vec!["a", "2", "2", "0"], vec!["odd", "1", "1", "0"], vec!["all", "3", "2", "1"]]
         );
     }
 }
