@@ -12,17 +12,14 @@ pub(super) fn mutate(choices: &mut Choices<'_>, tree: &mut Value, fragments: &[V
         if kind == 0 && choices.are_over() {
             return;
         }
-        let places = places(tree);
-        let target = &places[number(choices, places.len())];
-        let source = tree.pointer(&places[number(choices, places.len())]).cloned().unwrap_or_default();
+        let target = number(choices, count(tree));
+        let source = node(tree, number(choices, count(tree))).clone();
         let put = match choices.below(4) {
             0 => any(choices, 3),
             1 if !fragments.is_empty() => choices.one(fragments).clone(),
             _ => source,
         };
-        if let Some(target) = tree.pointer_mut(target) {
-            change(choices, kind, target, put);
-        }
+        change(choices, kind, node_mut(tree, target), put);
     }
 }
 
@@ -68,23 +65,51 @@ fn number(choices: &mut Choices<'_>, limit: usize) -> usize {
     (high << 8 | choices.below(256)) % limit.max(1)
 }
 
-/// The places of a tree as JSON pointers, each before what is below it.
-fn places(tree: &Value) -> Vec<String> {
-    let below = |name: String, child| {
-        let name = name.replace('~', "~0").replace('/', "~1");
-        places(child).into_iter().map(move |place| format!("/{name}{place}"))
-    };
-    let mut found = vec![String::new()];
+fn children(tree: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     match tree {
-        Value::Array(items) => {
-            found.extend(items.iter().enumerate().flat_map(|(i, child)| below(i.to_string(), child)));
-        }
-        Value::Object(members) => {
-            found.extend(members.iter().flat_map(|(name, child)| below(name.clone(), child)));
-        }
-        _ => {}
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(members) => Box::new(members.values()),
+        _ => Box::new(std::iter::empty()),
     }
-    found
+}
+
+fn count(tree: &Value) -> usize {
+    1 + children(tree).map(count).sum::<usize>()
+}
+
+fn node(tree: &Value, mut at: usize) -> &Value {
+    if at == 0 {
+        return tree;
+    }
+    at -= 1;
+    for child in children(tree) {
+        let size = count(child);
+        if at < size {
+            return node(child, at);
+        }
+        at -= size;
+    }
+    tree
+}
+
+fn node_mut(tree: &mut Value, at: usize) -> &mut Value {
+    let Some(mut below) = at.checked_sub(1) else { return tree };
+    let mut position = 0;
+    for child in children(tree) {
+        let size = count(child);
+        if below < size {
+            break;
+        }
+        below -= size;
+        position += 1;
+    }
+    match tree {
+        Value::Array(items) => node_mut(&mut items[position], below),
+        Value::Object(members) => {
+            node_mut(members.values_mut().nth(position).expect("the position was counted"), below)
+        }
+        _ => unreachable!("a scalar has no children"),
+    }
 }
 
 /// Names that occur in objects, paths and requests, and some odd ones.
