@@ -32,3 +32,47 @@ pub const FIELD_MANAGER: &str = "baton";
 /// The temporary field manager that carries `spec.replicas` from Baton to an autoscaler. The Kubernetes documentation
 /// of server-side apply uses the same name.
 pub const HANDOVER_MANAGER: &str = "handover-to-hpa";
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    /// Each room with those that it may know. `process` stands around the loop and may know all.
+    const ROOMS: [(&str, &[&str]); 5] = [
+        ("decide", &[]),
+        ("observe", &["decide"]),
+        ("report", &["decide"]),
+        ("metrics", &["decide"]),
+        ("act", &["decide", "metrics", "observe", "report"]),
+    ];
+
+    /// The room's sources, one after the other and without spaces.
+    fn sources(folder: &Path) -> String {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let text = |path| fs::read_to_string(path).unwrap().split_whitespace().collect();
+        entries.map(|path| if path.is_dir() { sources(&path) } else { text(path) }).collect()
+    }
+
+    /// Whether something of the room is named, by itself or in a group of imports.
+    fn names(source: &str, room: &str) -> bool {
+        let groups = source.split("usecrate::{").skip(1).filter_map(|rest| rest.split(';').next());
+        let mut grouped = groups.flat_map(|group| group.split([',', '{', '}']));
+        source.contains(&format!("crate::{room}"))
+            || grouped.any(|name| name.split("::").next() == Some(room))
+    }
+
+    #[test]
+    fn each_room_knows_those_below_it_alone() {
+        for (room, may_know) in ROOMS {
+            let source = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room));
+            for other in ["act", "decide", "metrics", "observe", "process", "report"] {
+                let is_allowed = other == room || may_know.contains(&other);
+                assert!(is_allowed || !names(&source, other), "{room} may not know {other}");
+                assert!(
+                    !may_know.contains(&other) || names(&source, other),
+                    "{room} doesn't know {other} any more"
+                );
+            }
+        }
+    }
+}
