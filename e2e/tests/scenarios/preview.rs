@@ -9,7 +9,7 @@ use baton_merge::{
     fieldpath::{FieldSet, Path},
     value::Value as Tree,
 };
-use baton_testbed::AuditEntry;
+use baton_testbed::{AuditEntry, eventually};
 use kube::{
     api::{Patch, PatchParams, PostParams},
     core::DynamicObject,
@@ -125,6 +125,18 @@ fn owned_by<'a>(manager: &str, arena: &'a Arena, object: &'a Value) -> FieldSet<
 
 async fn plan(scene: &Scene) -> Vec<PlannedChild> {
     scene.workload().await.status.unwrap_or_default().plan
+}
+
+/// Changes the Deployment, and waits until the plan says that the change is taken back.
+async fn drifted(scene: &Scene, change: impl Future<Output = ()>) {
+    change.await;
+    eventually("an update of the Deployment in the plan", async || {
+        let plan = plan(scene).await;
+        let is_update =
+            |child: &PlannedChild| child.kind == "Deployment" && child.action == PlannedAction::Update;
+        if plan.iter().any(is_update) { Ok(()) } else { Err(plan) }
+    })
+    .await;
 }
 
 /// Applies the spec in a mode that writes nothing, and returns what it tells once all is quiet. `meanwhile` something else
@@ -282,7 +294,7 @@ async fn a_field_that_somebody_changed_is_planned_to_be_taken() {
     let spec = json!({"replicas": 1});
     scene.apply(&spec).await;
     scene.condition("Ready", "True").await;
-    let plan = planned(&scene, "Preview", &spec, async || edit_image(&scene).await).await;
+    let plan = planned(&scene, "Preview", &spec, async || drifted(&scene, edit_image(&scene)).await).await;
     let takes = &child(&plan, "Deployment").takes;
     assert_eq!(takes.iter().map(|take| &*take.manager).collect::<Vec<_>>(), ["intruder"]);
     does_as_planned(&scene, &spec, &plan).await;
@@ -294,7 +306,7 @@ async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enfo
     let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
     scene.apply(&spec).await;
     scene.condition("Ready", "True").await;
-    let plan = planned(&scene, "Paused", &spec, async || edit_image(&scene).await).await;
+    let plan = planned(&scene, "Paused", &spec, async || drifted(&scene, edit_image(&scene)).await).await;
     assert_eq!(actions(&plan), [("Deployment", PlannedAction::Update), ("Service", PlannedAction::Nothing)]);
     let deployment = child(&plan, "Deployment");
     assert_eq!(deployment.sets, [r#".spec.template.spec.containers[name="app"].image"#]);
@@ -316,7 +328,8 @@ async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken
     let spec = json!({"replicas": 2});
     scene.apply(&spec).await;
     scene.condition("Ready", "True").await;
-    let plan = planned(&scene, "Paused", &spec, async || scene.scale_as("somebody", 3).await).await;
+    let plan =
+        planned(&scene, "Paused", &spec, async || drifted(&scene, scene.scale_as("somebody", 3)).await).await;
     let ownership = scene.workload().await.status.unwrap().replica_ownership.unwrap();
     assert_eq!((ownership.phase, &*ownership.holder), (HandoverPhase::Fixed, "somebody (scale)"));
     assert_eq!(ownership.waiting_for.as_deref(), Some("spec.mode to be Enforce"));
