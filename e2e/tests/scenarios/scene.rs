@@ -16,7 +16,7 @@ use kube::{
 use serde_json::{Value, json};
 
 /// What comes of a write comes sooner: an operator that does nothing for as long has nothing to do.
-const MOMENT: Duration = Duration::from_millis(500);
+const MOMENT: Duration = Duration::from_millis(300);
 
 /// A place with its operator.
 pub struct Scene {
