@@ -4,8 +4,6 @@
 //! the API server's `OpenAPI` document, the other the finished CRD. The descriptions must be equal as a whole, so that a
 //! path, marker, key or default that is missing on either side shows.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 
 use baton_crd::builtin::{BEHAVIOR, METRIC, POD_TEMPLATE, STRATEGY};

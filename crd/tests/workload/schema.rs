@@ -1,7 +1,5 @@
 //! Laws that hold for every path of the finished CRD, ours and built-in.
 
-#![allow(clippy::unwrap_used)]
-
 use serde_json::Value;
 
 /// Every schema in the CRD with its path, `[]` for a list's item and `[*]` for a map's value.

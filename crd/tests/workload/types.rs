@@ -1,7 +1,5 @@
 //! What the Rust types write is what the schema wants: no nulls, nothing that nobody set.
 
-#![allow(clippy::unwrap_used)]
-
 use baton_crd::{
     Adoption, Autoscaling, ChildState, ChildStatus, DisruptionBudget, ExternalAutoscaler, HandoverPhase,
     Mode, PlannedAction, PlannedChild, Protocol, ReplicaOwnership, Rollout, ServicePort, ServiceSpec,

@@ -1,7 +1,5 @@
 //! The files in `manifests/` are what this crate says they are.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
