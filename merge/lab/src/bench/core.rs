@@ -193,7 +193,7 @@ impl<'s> Core<'s> {
             Row::Update => {
                 let live = Some(self.live(row, arena, &subject.live)?);
                 let object = self.value(row, arena, &subject.updated)?;
-                let stored = self.resource.update(arena, live, object, self.write(subject.updater));
+                let stored = self.resource.update(arena, live, object, self.write(&subject.updater));
                 self.written(row, stored, out)?
             }
             Row::Compare | Row::ToSet => self.typed_op(row, &self.typed_pair(arena)?)?,
@@ -234,7 +234,7 @@ impl<'s> Core<'s> {
     ) -> Result<Outcome<'a>> {
         let live = live.map(|live| self.live(row, arena, live)).transpose()?;
         let intent = self.value(row, arena, intent)?;
-        let stored = self.resource.apply(arena, live, intent, self.write(self.subject.applier), false);
+        let stored = self.resource.apply(arena, live, intent, self.write(&self.subject.applier), false);
         self.written(row, stored, out)
     }
 
@@ -252,7 +252,7 @@ impl<'s> Core<'s> {
     }
 
     fn is_noop(&self, intent: &Json) -> bool {
-        let (manager, now) = (self.subject.applier, self.now);
+        let (manager, now) = (&self.subject.applier, self.now);
         let apply = Apply { manager, force: false, subresource: "", now, release: RELEASE };
         self.resource.is_noop(&self.subject.live, intent, apply)
     }

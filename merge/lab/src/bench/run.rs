@@ -40,7 +40,7 @@ pub struct Sample {
 pub struct Figures {
     row: Row,
     /// The name of the object.
-    pub object: &'static str,
+    pub object: String,
     /// The merge core.
     pub core: Sample,
     /// The Go libraries.
@@ -112,7 +112,7 @@ pub fn run(
         bytes: of(|sample| sample.bytes),
     };
     let parsing = (row == Row::PredictNoop).then(|| median(parsing));
-    Ok(Figures { row, object: subject.name, core, go, parsing })
+    Ok(Figures { row, object: subject.name.clone(), core, go, parsing })
 }
 
 /// An object without the times of its entries: each side has its own clock.
