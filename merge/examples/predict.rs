@@ -1,4 +1,5 @@
-//! Predicts an apply: is it refused, and if it is forced, what becomes of each field and of its owners?
+//! Predicts an apply before it is sent: is it refused? If it is forced, what becomes of each field and of its owners? And does
+//! it change anything at all, or can a controller that reconciles again and again skip it?
 //!
 //! ```text
 //! cargo run -p baton-merge --example predict
@@ -38,6 +39,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("Applied with force:\n");
     let forced = shops.predict(&arena, Some(&live), &intent, Apply { force: true, ..apply })?;
     show(&arena, Value::from_json(&arena, &live)?, &forced);
+
+    // Costs much less than a prediction. Where it is false, predict, or just apply.
+    let is_noop = |live| shops.is_noop(live, &intent, Apply { force: true, ..apply });
+    println!("\nChanges nothing, so that it can be skipped? Now: {}.", is_noop(&live));
+    println!("Once it is applied: {}.", is_noop(&forced.stored.to_json()));
     Ok(())
 }
 
