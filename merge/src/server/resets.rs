@@ -4,31 +4,26 @@
 //! of apiextensions and the aggregator), the same for every served version of a kind; for custom resources what
 //! apiextensions' strategies answer.
 
-/// A kind by group, as `Kind.group` or `Kind`, is in one of these lists.
+/// What the writes to some kinds reset. A kind stands in one of these rules, as `Kind.group` or `Kind`.
 struct Rule {
-    subresource: &'static str,
-    fields: &'static [&'static [&'static str]],
     kinds: &'static [&'static str],
+    /// The fields by subresource; the object itself is the empty one.
+    resets: &'static [(&'static str, &'static [ResetPath])],
 }
 
-const STATUS: &[&[&str]] = &[&["status"]];
-const SPEC: &[&[&str]] = &[&["spec"]];
-const SPEC_AND_METADATA: &[&[&str]] = &[&["metadata"], &["spec"]];
+const STATUS: &[ResetPath] = &[&["status"]];
+const SPEC: &[ResetPath] = &[&["spec"]];
+const SPEC_AND_METADATA: &[ResetPath] = &[&["metadata"], &["spec"]];
 
 const RULES: &[Rule] = &[
     Rule {
-        subresource: "",
-        fields: STATUS,
         kinds: &[
-            "Pod",
             "Service",
             "Node",
-            "Namespace",
             "PersistentVolume",
             "PersistentVolumeClaim",
             "ReplicationController",
             "ResourceQuota",
-            "Deployment.apps",
             "DaemonSet.apps",
             "ReplicaSet.apps",
             "StatefulSet.apps",
@@ -38,6 +33,11 @@ const RULES: &[Rule] = &[
             "PodDisruptionBudget.policy",
             "Ingress.networking.k8s.io",
             "Ingress.extensions",
+        ],
+        resets: &[("", STATUS), ("status", SPEC)],
+    },
+    Rule {
+        kinds: &[
             "ServiceCIDR.networking.k8s.io",
             "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
             "StorageVersion.internal.apiserver.k8s.io",
@@ -52,75 +52,29 @@ const RULES: &[Rule] = &[
             "CustomResourceDefinition.apiextensions.k8s.io",
             "APIService.apiregistration.k8s.io",
         ],
+        resets: &[("", STATUS), ("status", SPEC_AND_METADATA)],
     },
+    Rule { kinds: &["Namespace"], resets: &[("", STATUS), ("status", SPEC), ("finalize", STATUS)] },
     Rule {
-        subresource: "",
-        fields: &[&["spec"], &["status"]],
-        kinds: &["CertificateSigningRequest.certificates.k8s.io"],
-    },
-    Rule {
-        subresource: "status",
-        fields: SPEC,
-        kinds: &[
-            "Service",
-            "Node",
-            "Namespace",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "ReplicationController",
-            "ResourceQuota",
-            "DaemonSet.apps",
-            "ReplicaSet.apps",
-            "StatefulSet.apps",
-            "HorizontalPodAutoscaler.autoscaling",
-            "CronJob.batch",
-            "Job.batch",
-            "PodDisruptionBudget.policy",
-            "Ingress.networking.k8s.io",
-            "Ingress.extensions",
-            "PodCertificateRequest.certificates.k8s.io",
-        ],
-    },
-    Rule {
-        subresource: "status",
-        fields: &[&["metadata", "labels"], &["spec"]],
         kinds: &["Deployment.apps"],
+        resets: &[("", STATUS), ("status", &[&["metadata", "labels"], &["spec"]])],
     },
     Rule {
-        subresource: "status",
-        fields: &[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"], &["spec"]],
         kinds: &["Pod"],
-    },
-    Rule {
-        subresource: "status",
-        fields: &[&["spec"], &["status", "conditions"]],
-        kinds: &["CertificateSigningRequest.certificates.k8s.io"],
-    },
-    Rule {
-        subresource: "status",
-        fields: SPEC_AND_METADATA,
-        kinds: &[
-            "ServiceCIDR.networking.k8s.io",
-            "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
-            "StorageVersion.internal.apiserver.k8s.io",
-            "FlowSchema.flowcontrol.apiserver.k8s.io",
-            "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io",
-            "DeviceTaintRule.resource.k8s.io",
-            "ResourceClaim.resource.k8s.io",
-            "ResourcePoolStatusRequest.resource.k8s.io",
-            "PodGroup.scheduling.k8s.io",
-            "VolumeAttachment.storage.k8s.io",
-            "StorageVersionMigration.storagemigration.k8s.io",
-            "CustomResourceDefinition.apiextensions.k8s.io",
-            "APIService.apiregistration.k8s.io",
+        resets: &[
+            ("", STATUS),
+            ("status", &[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"], &["spec"]]),
         ],
     },
     Rule {
-        subresource: "approval",
-        fields: &[&["spec"], &["status", "certificate"]],
         kinds: &["CertificateSigningRequest.certificates.k8s.io"],
+        resets: &[
+            ("", &[&["spec"], &["status"]]),
+            ("status", &[&["spec"], &["status", "conditions"]]),
+            ("approval", &[&["spec"], &["status", "certificate"]]),
+        ],
     },
-    Rule { subresource: "finalize", fields: STATUS, kinds: &["Namespace"] },
+    Rule { kinds: &["PodCertificateRequest.certificates.k8s.io"], resets: &[("status", SPEC)] },
 ];
 
 /// A path of plain fields that is reset.
@@ -133,9 +87,10 @@ pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<&
         None => group.is_empty() && *name == kind,
         Some((own, of)) => own == kind && of == group,
     };
-    let rule = RULES.iter().find(|rule| rule.subresource == subresource && rule.kinds.iter().any(is_named));
-    match rule {
-        Some(rule) => Some(rule.fields),
+    let resets =
+        RULES.iter().find(|rule| rule.kinds.iter().any(is_named)).map_or(&[][..], |rule| rule.resets);
+    match resets.iter().find(|(own, _)| *own == subresource) {
+        Some((_, fields)) => Some(fields),
         None => subresource.is_empty().then_some(&[]),
     }
 }
