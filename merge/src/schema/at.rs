@@ -78,6 +78,16 @@ impl<'a> At<'a> {
     pub(super) fn refuse<T>(&self, expected: &'static str, found: &Value) -> Result<T, SchemaError> {
         Err(self.wrong_type(expected, found))
     }
+
+    /// Refuses a word for having no meaning.
+    pub(super) fn refuse_word<T>(
+        &self,
+        what: &'static str,
+        found: &Value,
+        known: &'static [&'static str],
+    ) -> Result<T, SchemaError> {
+        Err(self.error(Problem::UnknownWord { what, found: found.to_string(), known }))
+    }
 }
 
 /// A member that is there and isn't null: Go decodes null as absent nearly everywhere.

@@ -3,10 +3,11 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::definition::{
-    AtomDefinition, ListDefinition, MapDefinition, Relationship, Scalar, SchemaDefinition, TypeDefinition,
-    TypeReference, UNTYPED_ATOMIC, UNTYPED_DEDUCED,
+    AtomDefinition, ListDefinition, MapDefinition, Relationship, Scalar, SchemaDefinition, TypeReference,
+    UNTYPED_DEDUCED,
 };
 use super::fields::{Field, Fields};
+use super::openapi::convert::common_types;
 
 /// A compiled schema. Made once, then shared between threads and predictions.
 ///
@@ -118,7 +119,8 @@ impl Schema {
 
     /// The schema of values about which nothing is known: maps are granular, lists and scalars atomic.
     pub fn deduced() -> &'static Self {
-        static DEDUCED: LazyLock<Schema> = LazyLock::new(|| Schema::compile(&deduced_definition()));
+        static DEDUCED: LazyLock<Schema> =
+            LazyLock::new(|| Schema::compile(&SchemaDefinition { types: common_types().into() }));
         &DEDUCED
     }
 
@@ -142,33 +144,6 @@ impl Schema {
     /// What a value of the type may be; none where the type's name is unknown.
     pub(crate) fn atom(&self, id: TypeId) -> Option<&Atom> {
         self.types[id.0 as usize].as_ref()
-    }
-}
-
-/// The two types that every schema ends up with: atomic whatever it is, and deduced from the value.
-fn deduced_definition() -> SchemaDefinition {
-    let reference = |name: &str| TypeReference { named: Some(name.to_owned()), ..TypeReference::default() };
-    let untyped = |name: &str, relationship| TypeDefinition {
-        name: name.to_owned(),
-        atom: AtomDefinition {
-            scalar: Some(Scalar::Untyped),
-            list: Some(ListDefinition {
-                element_type: reference(UNTYPED_ATOMIC),
-                relationship: Some(Relationship::Atomic),
-                keys: Vec::new(),
-            }),
-            map: Some(MapDefinition {
-                fields: None,
-                element_type: reference(name),
-                relationship: Some(relationship),
-            }),
-        },
-    };
-    SchemaDefinition {
-        types: vec![
-            untyped(UNTYPED_ATOMIC, Relationship::Atomic),
-            untyped(UNTYPED_DEDUCED, Relationship::Separable),
-        ],
     }
 }
 
@@ -308,6 +283,8 @@ fn is_untyped(reference: &TypeReference) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -323,29 +300,14 @@ mod tests {
 
     #[test]
     fn a_reference_overrides_the_relationship_where_it_stands_and_nowhere_else() {
-        let map = MapDefinition { relationship: Some(Relationship::Separable), ..MapDefinition::default() };
-        let reference =
-            |relationship| TypeReference { named: Some("inner".into()), inlined: None, relationship };
-        let field = |name: &str, relationship| super::super::definition::FieldDefinition {
-            name: name.into(),
-            type_reference: reference(relationship),
-            default: None,
-        };
-        let fields = vec![field("plain", None), field("atomic", Some(Relationship::Atomic))];
-        let types = vec![
-            TypeDefinition {
-                name: "outer".into(),
-                atom: AtomDefinition {
-                    map: Some(MapDefinition { fields: Some(fields), ..MapDefinition::default() }),
-                    ..AtomDefinition::default()
-                },
-            },
-            TypeDefinition {
-                name: "inner".into(),
-                atom: AtomDefinition { map: Some(map), ..AtomDefinition::default() },
-            },
-        ];
-        let schema = Schema::compile(&SchemaDefinition { types });
+        let definition = SchemaDefinition::from_json(&json!({"types": [
+            {"name": "outer", "map": {"fields": [
+                {"name": "plain", "type": {"namedType": "inner"}},
+                {"name": "atomic", "type": {"namedType": "inner", "elementRelationship": "atomic"}},
+            ]}},
+            {"name": "inner", "map": {"elementRelationship": "separable"}},
+        ]}));
+        let schema = Schema::compile(&definition.unwrap());
         let outer = schema.atom(schema.type_named("outer").unwrap()).unwrap().map.clone().unwrap();
         let is_atomic = |name| schema.atom(outer.member(name)).unwrap().map.as_ref().unwrap().is_atomic;
         assert!(!is_atomic("plain"));

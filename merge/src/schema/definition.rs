@@ -5,37 +5,43 @@
 
 mod json;
 
+use serde::Serialize;
 use serde_json::Value;
 
 /// A list of named types.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SchemaDefinition {
     /// The types. Of two with one name the last counts.
     pub types: Vec<TypeDefinition>,
 }
 
 /// A type and its name.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TypeDefinition {
     /// What references call it.
     pub name: String,
     /// What it may be.
+    #[serde(flatten)]
     pub atom: AtomDefinition,
 }
 
 /// What a value of a type may be: any of those that are there.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AtomDefinition {
     /// A single value.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scalar: Option<Scalar>,
     /// A list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<ListDefinition>,
     /// A map or struct.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<MapDefinition>,
 }
 
 /// The kinds of single values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Scalar {
     /// An integer or float.
     Numeric,
@@ -48,7 +54,8 @@ pub enum Scalar {
 }
 
 /// How the items of a list or the members of a map relate to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Relationship {
     /// The items of a list are owned one by one, named by their keys or (without keys) by their value.
     Associative,
@@ -59,47 +66,66 @@ pub enum Relationship {
 }
 
 /// A list.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ListDefinition {
     /// The type of the items.
+    #[serde(skip_serializing_if = "TypeReference::is_empty")]
     pub element_type: TypeReference,
     /// How the items relate. Anything but [`Relationship::Associative`] and [`Relationship::Atomic`] is odd but legal.
+    #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<Relationship>,
     /// The fields that name an item of an associative list; none for a set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
 }
 
 /// A map or struct.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MapDefinition {
     /// The fields that the schema names; `None` where it names none, which is not the same as an empty list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldDefinition>>,
     /// The type of all other members; the empty reference where there may be none.
+    #[serde(skip_serializing_if = "TypeReference::is_empty")]
     pub element_type: TypeReference,
     /// How the members relate; `None` is separable.
+    #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<Relationship>,
 }
 
 /// A named field of a struct.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FieldDefinition {
     /// The field's name.
     pub name: String,
     /// The field's type.
+    #[serde(rename = "type", skip_serializing_if = "TypeReference::is_empty")]
     pub type_reference: TypeReference,
     /// The value of an absent field, where the schema tells one. Counts for the keys of list items only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }
 
 /// A reference to a named type, or a type in place. Both absent: the empty reference.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TypeReference {
     /// The name of the type.
+    #[serde(rename = "namedType", skip_serializing_if = "Option::is_none")]
     pub named: Option<String>,
     /// The type itself, where there is no name.
+    #[serde(flatten)]
     pub inlined: Option<Box<AtomDefinition>>,
     /// Overrides the relationship of the map or list that is referred to.
+    #[serde(rename = "elementRelationship", skip_serializing_if = "Option::is_none")]
     pub relationship: Option<Relationship>,
+}
+
+impl TypeReference {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The name of the type of values that are atomic wherever they are lists or maps.

@@ -196,7 +196,7 @@ fn read_scope(spec: &Object, at: &At<'_>) -> Result<Scope> {
     match text(spec, "scope", at)?.as_str() {
         "Namespaced" => Ok(Scope::Namespaced),
         "Cluster" => Ok(Scope::Cluster),
-        other => Err(unknown_word(&at.member("scope"), "scope", other, &["Namespaced", "Cluster"])),
+        other => at.member("scope").refuse_word("scope", &other.into(), &["Namespaced", "Cluster"]),
     }
 }
 
@@ -208,13 +208,9 @@ fn read_conversion(spec: &Object, at: &At<'_>) -> Result<Conversion> {
         "None" => Ok(Conversion::None),
         "Webhook" => Ok(Conversion::Webhook),
         other => {
-            Err(unknown_word(&at.member("strategy"), "conversion strategy", other, &["None", "Webhook"]))
+            at.member("strategy").refuse_word("conversion strategy", &other.into(), &["None", "Webhook"])
         }
     }
-}
-
-fn unknown_word(at: &At<'_>, what: &'static str, found: &str, known: &'static [&'static str]) -> SchemaError {
-    at.error(Problem::UnknownWord { what, found: Value::from(found).to_string(), known })
 }
 
 fn read_versions<'a>(

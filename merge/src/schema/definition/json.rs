@@ -4,7 +4,7 @@
 //! or fields of one name. On top, words without a meaning (a scalar or a relationship) are refused here, where
 //! upstream fails when it meets a value. `untyped` and `unions` are let through and mean nothing, as upstream.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     AtomDefinition, FieldDefinition, ListDefinition, MapDefinition, Relationship, Scalar, SchemaDefinition,
@@ -50,7 +50,7 @@ impl SchemaDefinition {
 
     /// Writes the definition as [`from_json`](Self::from_json) reads it; what is empty is left out.
     pub fn to_json(&self) -> Value {
-        json!({"types": self.types.iter().map(write_type).collect::<Vec<_>>()})
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
 
@@ -123,7 +123,7 @@ fn read_scalar(value: &Value, at: &At<'_>) -> Result<Scalar> {
         "string" => Scalar::String,
         "boolean" => Scalar::Boolean,
         "untyped" => Scalar::Untyped,
-        _ => return Err(unknown_word(at, "scalar", value, SCALARS)),
+        _ => return at.refuse_word("scalar", value, SCALARS),
     })
 }
 
@@ -136,17 +136,8 @@ fn read_relationship(object: &Object, at: &At<'_>) -> Result<Option<Relationship
         "associative" => Some(Relationship::Associative),
         "atomic" => Some(Relationship::Atomic),
         "separable" => Some(Relationship::Separable),
-        _ => return Err(unknown_word(&at, "relationship", value, RELATIONSHIPS)),
+        _ => return at.refuse_word("relationship", value, RELATIONSHIPS),
     })
-}
-
-fn unknown_word(
-    at: &At<'_>,
-    what: &'static str,
-    found: &Value,
-    known: &'static [&'static str],
-) -> SchemaError {
-    at.error(Problem::UnknownWord { what, found: found.to_string(), known })
 }
 
 fn read_reference(object: &Object, member: &str, at: &At<'_>) -> Result<TypeReference> {
@@ -227,87 +218,12 @@ fn read_field(value: &Value, at: &At<'_>) -> Result<FieldDefinition> {
     })
 }
 
-fn write_type(each: &TypeDefinition) -> Value {
-    let mut object = Object::new();
-    object.insert("name".to_owned(), each.name.clone().into());
-    write_atom(&each.atom, &mut object);
-    Value::Object(object)
-}
-
-fn write_atom(atom: &AtomDefinition, into: &mut Object) {
-    if let Some(scalar) = atom.scalar {
-        let word = match scalar {
-            Scalar::Numeric => "numeric",
-            Scalar::String => "string",
-            Scalar::Boolean => "boolean",
-            Scalar::Untyped => "untyped",
-        };
-        into.insert("scalar".to_owned(), word.into());
-    }
-    if let Some(list) = &atom.list {
-        let mut object = Object::new();
-        write_element_type(&list.element_type, &mut object);
-        write_relationship(list.relationship, &mut object);
-        if !list.keys.is_empty() {
-            object.insert("keys".to_owned(), json!(list.keys));
-        }
-        into.insert("list".to_owned(), Value::Object(object));
-    }
-    if let Some(map) = &atom.map {
-        let mut object = Object::new();
-        if let Some(fields) = &map.fields {
-            object.insert("fields".to_owned(), fields.iter().map(write_field).collect());
-        }
-        write_element_type(&map.element_type, &mut object);
-        write_relationship(map.relationship, &mut object);
-        into.insert("map".to_owned(), Value::Object(object));
-    }
-}
-
-fn write_field(field: &FieldDefinition) -> Value {
-    let mut object = Object::new();
-    object.insert("name".to_owned(), field.name.clone().into());
-    if field.type_reference != TypeReference::default() {
-        object.insert("type".to_owned(), write_reference(&field.type_reference));
-    }
-    if let Some(default) = &field.default {
-        object.insert("default".to_owned(), default.clone());
-    }
-    Value::Object(object)
-}
-
-fn write_element_type(reference: &TypeReference, into: &mut Object) {
-    if *reference != TypeReference::default() {
-        into.insert("elementType".to_owned(), write_reference(reference));
-    }
-}
-
-fn write_reference(reference: &TypeReference) -> Value {
-    let mut object = Object::new();
-    if let Some(name) = &reference.named {
-        object.insert("namedType".to_owned(), name.clone().into());
-    }
-    if let Some(atom) = &reference.inlined {
-        write_atom(atom, &mut object);
-    }
-    write_relationship(reference.relationship, &mut object);
-    Value::Object(object)
-}
-
-fn write_relationship(relationship: Option<Relationship>, into: &mut Object) {
-    let word = match relationship {
-        None => return,
-        Some(Relationship::Associative) => "associative",
-        Some(Relationship::Atomic) => "atomic",
-        Some(Relationship::Separable) => "separable",
-    };
-    into.insert("elementRelationship".to_owned(), word.into());
-}
-
 #[cfg(test)]
 // Tests hand over what `json!` makes, without an `&` before each.
 #[allow(clippy::needless_pass_by_value)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::schema::at::nested;
 

@@ -92,11 +92,8 @@ fn atom(schema: &Schema<'_>, preserve: bool, at: &At<'_>) -> Result<AtomDefiniti
         "string" if matches!(schema.format, "" | "byte") => atom.scalar = Some(Scalar::String),
         "string" => atom.scalar = Some(Scalar::Untyped),
         other => {
-            return Err(at.member("type").error(Problem::UnknownWord {
-                what: "type",
-                found: Value::from(other).to_string(),
-                known: &["object", "array", "string", "integer", "number", "boolean"],
-            }));
+            let known = &["object", "array", "string", "integer", "number", "boolean"];
+            return at.member("type").refuse_word("type", &other.into(), known);
         }
     }
     Ok(atom)
@@ -154,14 +151,14 @@ fn list_relationship(extensions: &Extensions<'_>, at: &At<'_>) -> Result<(Relati
             Some("atomic") => Ok((Relationship::Atomic, Vec::new())),
             Some("set") => Ok((Relationship::Associative, Vec::new())),
             Some("map") => Ok((Relationship::Associative, map_keys(extensions, at)?)),
-            _ => Err(unknown_word(at, "list type", list_type, &["atomic", "set", "map"])),
+            _ => at.refuse_word("list type", list_type, &["atomic", "set", "map"]),
         };
     }
     let Some(strategy) = extensions.patch_strategy else { return Ok((Relationship::Atomic, Vec::new())) };
     match strategy.as_str() {
         Some("merge" | "merge,retainKeys") => Ok((Relationship::Associative, merge_key(extensions, at)?)),
         Some("retainKeys") => Ok((Relationship::Atomic, Vec::new())),
-        _ => Err(unknown_word(at, "patch strategy", strategy, &["merge", "merge,retainKeys", "retainKeys"])),
+        _ => at.refuse_word("patch strategy", strategy, &["merge", "merge,retainKeys", "retainKeys"]),
     }
 }
 
@@ -196,17 +193,8 @@ fn map_relationship(extensions: &Extensions<'_>, at: &At<'_>) -> Result<Option<R
     match map_type.as_str() {
         Some("atomic") => Ok(Some(Relationship::Atomic)),
         Some("granular") => Ok(Some(Relationship::Separable)),
-        _ => Err(unknown_word(at, "map type", map_type, &["atomic", "granular"])),
+        _ => at.refuse_word("map type", map_type, &["atomic", "granular"]),
     }
-}
-
-fn unknown_word(
-    at: &At<'_>,
-    what: &'static str,
-    found: &Value,
-    known: &'static [&'static str],
-) -> SchemaError {
-    at.error(Problem::UnknownWord { what, found: found.to_string(), known })
 }
 
 #[cfg(test)]
