@@ -12,8 +12,7 @@ use super::{
 };
 use crate::{
     fieldpath::{FieldSet, Path, PathElement},
-    typed::Typed,
-    updater::{ConversionError, Converter, SameVersion, VersionedSet},
+    updater::{SameVersion, VersionedSet},
     value::{Map, Value},
 };
 
@@ -33,7 +32,7 @@ impl<'a> Request<'a> {
         let before = self.scale_of(scale, live.object)?;
         let chain = Chain {
             context: self.context(),
-            converter: &SameScale,
+            converter: &SameVersion,
             api_version: SCALE_VERSION,
             kind: SCALE_KIND,
             type_id: scale_type,
@@ -261,13 +260,4 @@ fn integer(number: f64) -> i64 {
 #[expect(clippy::cast_possible_truncation, reason = "the server cuts it, too")]
 fn truncated(number: i64) -> i32 {
     number as i32
-}
-
-/// A scale has one version.
-struct SameScale;
-
-impl<'a> Converter<'a> for SameScale {
-    fn convert(&self, object: Typed<'a>, version: &str) -> Result<Typed<'a>, ConversionError> {
-        SameVersion.convert(object, version)
-    }
 }

@@ -196,11 +196,7 @@ impl<'u, 'a> Updater<'u, 'a> {
     ) -> Result<Managers<'a, M>, UpdateError<'a, M>> {
         let mut reconciled = Managers::default();
         for (manager, owned) in managers {
-            let live = match self.converter.convert(live, owned.version) {
-                Ok(live) => live,
-                Err(ConversionError::UnknownVersion(_)) => continue,
-                Err(error) => return Err(error.into()),
-            };
+            let Some(live) = known(self.converter.convert(live, owned.version))? else { continue };
             let set = live.reconcile(owned.set)?.unwrap_or(owned.set);
             reconciled.insert(manager, VersionedSet { set, ..owned });
         }
@@ -252,22 +248,27 @@ impl<'u, 'a> Updater<'u, 'a> {
         version: &'a str,
         old: Typed<'a>,
         new: Typed<'a>,
-        known: &mut Vec<(&'a str, Comparison<'a>)>,
+        compared: &mut Vec<(&'a str, Comparison<'a>)>,
     ) -> Result<Option<Comparison<'a>>, UpdateError<'a, M>> {
-        if let Some((_, comparison)) = known.iter().find(|(own, _)| *own == version) {
+        if let Some((_, comparison)) = compared.iter().find(|(own, _)| *own == version) {
             return Ok(Some(*comparison));
         }
         let converted = self
             .converter
             .convert(old, version)
             .and_then(|old| self.converter.convert(new, version).map(|new| (old, new)));
-        let (old, new) = match converted {
-            Ok(both) => both,
-            Err(ConversionError::UnknownVersion(_)) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let Some((old, new)) = known(converted)? else { return Ok(None) };
         let comparison = self.filtered(version, old.compare(&new)?);
-        known.push((version, comparison));
+        compared.push((version, comparison));
         Ok(Some(comparison))
+    }
+}
+
+/// What was converted; none where the version is gone.
+fn known<'a, T, M>(converted: Result<T, ConversionError>) -> Result<Option<T>, UpdateError<'a, M>> {
+    match converted {
+        Ok(converted) => Ok(Some(converted)),
+        Err(ConversionError::UnknownVersion(_)) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

@@ -3,7 +3,7 @@
 //! Three passes, as in the original: everything that the applier last held goes; what anybody (the applier's new intent
 //! included) owns comes back, with the fields of structs above it; and what the applier never held comes back too.
 
-use super::{ConversionError, Managers, UpdateError, Updater, VersionedSet};
+use super::{Managers, UpdateError, Updater, VersionedSet, known};
 use crate::{
     fieldpath::FieldSet,
     typed::Typed,
@@ -115,14 +115,5 @@ fn is_empty(value: &Value<'_>) -> bool {
         Value::Map(map) => map.is_empty(),
         Value::List(items) => items.is_empty(),
         _ => false,
-    }
-}
-
-/// What was converted; none where the version is gone.
-fn known<M>(converted: Result<Typed<'_>, ConversionError>) -> Result<Option<Typed<'_>>, UpdateError<'_, M>> {
-    match converted {
-        Ok(object) => Ok(Some(object)),
-        Err(ConversionError::UnknownVersion(_)) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
