@@ -89,7 +89,7 @@ impl<'a> FieldSet<'a> {
 }
 
 /// Writes a node and what `below` writes after it; takes it back where it is no member and nothing came.
-fn branch<'a>(out: &mut Nodes<'a>, node: Node<'a>, below: impl FnOnce(&mut Nodes<'a>)) {
+pub(super) fn branch<'a>(out: &mut Nodes<'a>, node: Node<'a>, below: impl FnOnce(&mut Nodes<'a>)) {
     let at = out.len();
     out.push(node);
     below(out);

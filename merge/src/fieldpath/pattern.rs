@@ -1,6 +1,6 @@
 //! Patterns that paths match, for the fields that a manager may own at all.
 
-use super::{FieldSet, Node, PathElement, builder::position};
+use super::{FieldSet, Node, PathElement, algebra::branch};
 use crate::{Arena, arena::ArenaVec};
 
 /// A tree of elements, some of them wildcards. A set [filtered](FieldSet::filter) by it keeps the paths along its
@@ -82,19 +82,13 @@ impl<'a> FieldSet<'a> {
 fn filter<'a>(set: FieldSet<'a>, pattern: &Pattern<'_>, out: &mut ArenaVec<'a, Node<'a>>) {
     for (node, below) in set.siblings() {
         let Some(pattern) = pattern.find(&node.element) else { continue };
-        let at = out.len();
-        out.push(*node);
-        if pattern.everything {
-            out.extend_from_slice_copy(below.nodes());
-        } else {
-            filter(below, pattern, out);
-        }
-        let length = out.len() - at - 1;
-        if length == 0 && !node.member {
-            out.pop();
-        } else {
-            out[at].below = position(length);
-        }
+        branch(out, *node, |out| {
+            if pattern.everything {
+                out.extend_from_slice_copy(below.nodes());
+            } else {
+                filter(below, pattern, out);
+            }
+        });
     }
 }
 

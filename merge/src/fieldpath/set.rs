@@ -104,45 +104,26 @@ impl<'a> FieldSet<'a> {
     /// All paths, each with the elements that lead to it, in the order of structured-merge-diff's `Set.Iterate`: at
     /// every level first the members, then what is below each element.
     pub fn for_each_path(&self, mut visit: impl FnMut(Path<'_>)) {
-        let mut above = Vec::new();
-        walk(*self, &mut above, &mut visit);
+        walk(*self, &mut Vec::new(), &mut |elements| visit(Path::new(elements)));
     }
 
     /// All paths, in the order of [`for_each_path`](Self::for_each_path).
     pub fn paths(&self, arena: &'a Arena) -> Vec<Path<'a>> {
         let mut paths = Vec::new();
-        collect(*self, arena, &mut Vec::new(), &mut paths);
+        walk(*self, &mut Vec::new(), &mut |elements| paths.push(Path::new(arena.slice(elements))));
         paths
     }
 }
 
-fn walk<'a>(set: FieldSet<'a>, above: &mut Vec<PathElement<'a>>, visit: &mut dyn FnMut(Path<'_>)) {
+fn walk<'a>(set: FieldSet<'a>, above: &mut Vec<PathElement<'a>>, visit: &mut dyn FnMut(&[PathElement<'a>])) {
     for (node, _) in set.siblings().filter(|(node, _)| node.member) {
         above.push(node.element);
-        visit(Path::new(above));
+        visit(above);
         above.pop();
     }
     for (node, below) in set.siblings().filter(|(_, below)| !below.is_empty()) {
         above.push(node.element);
         walk(below, above, visit);
-        above.pop();
-    }
-}
-
-fn collect<'a>(
-    set: FieldSet<'a>,
-    arena: &'a Arena,
-    above: &mut Vec<PathElement<'a>>,
-    paths: &mut Vec<Path<'a>>,
-) {
-    for (node, _) in set.siblings().filter(|(node, _)| node.member) {
-        above.push(node.element);
-        paths.push(Path::new(arena.slice(above)));
-        above.pop();
-    }
-    for (node, below) in set.siblings().filter(|(_, below)| !below.is_empty()) {
-        above.push(node.element);
-        collect(below, arena, above, paths);
         above.pop();
     }
 }

@@ -342,27 +342,15 @@ mod tests {
 
     use crate::{
         Arena,
-        schema::{
-            Schema,
-            definition::{
-                AtomDefinition, ListDefinition, Relationship, Scalar, SchemaDefinition, TypeDefinition,
-                TypeReference,
-            },
-        },
+        schema::{Schema, definition::SchemaDefinition},
         typed::{Duplicates, Typed},
         value::Value,
     };
 
     fn merged_sets(live: &Json, applied: &Json) -> Json {
-        let scalar = AtomDefinition { scalar: Some(Scalar::Untyped), ..AtomDefinition::default() };
-        let list = ListDefinition {
-            element_type: TypeReference { inlined: Some(Box::new(scalar)), ..TypeReference::default() },
-            relationship: Some(Relationship::Associative),
-            keys: Vec::new(),
-        };
-        let atom = AtomDefinition { list: Some(list), ..AtomDefinition::default() };
-        let schema =
-            Schema::compile(&SchemaDefinition { types: vec![TypeDefinition { name: "set".into(), atom }] });
+        let set = json!({"elementType": {"scalar": "untyped"}, "elementRelationship": "associative"});
+        let definition = SchemaDefinition::from_json(&json!({"types": [{"name": "set", "list": set}]}));
+        let schema = Schema::compile(&definition.unwrap());
         let arena = Arena::new();
         let typed = |json, duplicates| {
             let value = Value::from_json(&arena, json).unwrap();

@@ -116,18 +116,7 @@ impl<'de: 'a, 'a> Visitor<'de> for ValueSeed<'a> {
             last = name;
             map.push((name, members.next_value_seed(below)?));
         }
-        if !sorted {
-            map.sort_by_key(|(name, _)| *name);
-            // Of two members with one name the last wins.
-            map.dedup_by(|later, earlier| {
-                let same = later.0 == earlier.0;
-                if same {
-                    earlier.1 = later.1;
-                }
-                same
-            });
-        }
-        Ok(Value::Map(Map::of_sorted(map.into_bump_slice())))
+        Ok(Value::Map(if sorted { Map::of_sorted(map.into_bump_slice()) } else { Map::of_unsorted(map) }))
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) use text::{
     Dialect, escape_json, go_json, is_plain, is_plain_in_html, plain_length, write_plain_json_string,
 };
 
+use crate::arena::ArenaVec;
+
 /// A JSON value. Absent is not [`Null`](Self::Null): what may be absent is an `Option<Value>`.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
@@ -174,6 +176,20 @@ impl<'a> Map<'a> {
     pub(crate) fn of_sorted(members: &'a [Member<'a>]) -> Self {
         debug_assert!(members.is_sorted_by(|left, right| left.0 < right.0), "members aren't sorted");
         Self(members)
+    }
+
+    /// The map of these members in any order. Of two with one name the last counts, as in a JSON text.
+    fn of_unsorted(mut members: ArenaVec<'a, Member<'a>>) -> Self {
+        // Stable, so that the last stays the last.
+        members.sort_by_key(|(name, _)| *name);
+        members.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                earlier.1 = later.1;
+            }
+            same
+        });
+        Self::of_sorted(members.into_bump_slice())
     }
 
     /// The member of this name.

@@ -64,6 +64,15 @@ impl ser::Error for ValueError {
     }
 }
 
+/// The integers that always fit.
+macro_rules! integers {
+    ($($serialize:ident($integer:ty))*) => {$(
+        fn $serialize(self, value: $integer) -> Result<Value<'a>, ValueError> {
+            Ok(Value::Int(value.into()))
+        }
+    )*};
+}
+
 impl<'a> ser::Serializer for Builder<'a> {
     type Ok = Value<'a>;
     type Error = ValueError;
@@ -79,32 +88,9 @@ impl<'a> ser::Serializer for Builder<'a> {
         Ok(Value::Bool(value))
     }
 
-    fn serialize_i8(self, value: i8) -> Result<Value<'a>, ValueError> {
-        Ok(Value::Int(value.into()))
-    }
-
-    fn serialize_i16(self, value: i16) -> Result<Value<'a>, ValueError> {
-        Ok(Value::Int(value.into()))
-    }
-
-    fn serialize_i32(self, value: i32) -> Result<Value<'a>, ValueError> {
-        Ok(Value::Int(value.into()))
-    }
-
-    fn serialize_i64(self, value: i64) -> Result<Value<'a>, ValueError> {
-        Ok(Value::Int(value))
-    }
-
-    fn serialize_u8(self, value: u8) -> Result<Value<'a>, ValueError> {
-        Ok(Value::Int(value.into()))
-    }
-
-    fn serialize_u16(self, value: u16) -> Result<Value<'a>, ValueError> {
-        Ok(Value::Int(value.into()))
-    }
-
-    fn serialize_u32(self, value: u32) -> Result<Value<'a>, ValueError> {
-        Ok(Value::Int(value.into()))
+    integers! {
+        serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64)
+        serialize_u8(u8) serialize_u16(u16) serialize_u32(u32)
     }
 
     fn serialize_u64(self, value: u64) -> Result<Value<'a>, ValueError> {
@@ -225,68 +211,31 @@ struct ListBuilder<'a> {
     variant: Option<&'static str>,
 }
 
-impl<'a> ListBuilder<'a> {
-    fn push<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ValueError> {
-        self.items.push(item.serialize(self.below)?);
-        Ok(())
-    }
+/// To serde the items of a list and the elements and fields of a tuple are different things.
+macro_rules! items {
+    ($($of:ident::$serialize:ident)*) => {$(
+        impl<'a> ser::$of for ListBuilder<'a> {
+            type Ok = Value<'a>;
+            type Error = ValueError;
 
-    fn finish(self) -> Value<'a> {
-        let list = Value::List(self.items.into_bump_slice());
-        self.variant.map_or(list, |variant| self.below.tagged(variant, list))
-    }
+            fn $serialize<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ValueError> {
+                self.items.push(item.serialize(self.below)?);
+                Ok(())
+            }
+
+            fn end(self) -> Result<Value<'a>, ValueError> {
+                let list = Value::List(self.items.into_bump_slice());
+                Ok(self.variant.map_or(list, |variant| self.below.tagged(variant, list)))
+            }
+        }
+    )*};
 }
 
-impl<'a> ser::SerializeSeq for ListBuilder<'a> {
-    type Ok = Value<'a>;
-    type Error = ValueError;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ValueError> {
-        self.push(item)
-    }
-
-    fn end(self) -> Result<Value<'a>, ValueError> {
-        Ok(self.finish())
-    }
-}
-
-impl<'a> ser::SerializeTuple for ListBuilder<'a> {
-    type Ok = Value<'a>;
-    type Error = ValueError;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ValueError> {
-        self.push(item)
-    }
-
-    fn end(self) -> Result<Value<'a>, ValueError> {
-        Ok(self.finish())
-    }
-}
-
-impl<'a> ser::SerializeTupleStruct for ListBuilder<'a> {
-    type Ok = Value<'a>;
-    type Error = ValueError;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ValueError> {
-        self.push(item)
-    }
-
-    fn end(self) -> Result<Value<'a>, ValueError> {
-        Ok(self.finish())
-    }
-}
-
-impl<'a> ser::SerializeTupleVariant for ListBuilder<'a> {
-    type Ok = Value<'a>;
-    type Error = ValueError;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, item: &T) -> Result<(), ValueError> {
-        self.push(item)
-    }
-
-    fn end(self) -> Result<Value<'a>, ValueError> {
-        Ok(self.finish())
-    }
+items! {
+    SerializeSeq::serialize_element
+    SerializeTuple::serialize_element
+    SerializeTupleStruct::serialize_field
+    SerializeTupleVariant::serialize_field
 }
 
 struct MapBuilder<'a> {
@@ -297,17 +246,8 @@ struct MapBuilder<'a> {
 }
 
 impl<'a> MapBuilder<'a> {
-    fn finish(mut self) -> Value<'a> {
-        // Stable, so that of two members with one name the last can win, as in a JSON text.
-        self.members.sort_by_key(|(name, _)| *name);
-        self.members.dedup_by(|later, earlier| {
-            let same = later.0 == earlier.0;
-            if same {
-                earlier.1 = later.1;
-            }
-            same
-        });
-        let map = Value::Map(Map::of_sorted(self.members.into_bump_slice()));
+    fn finish(self) -> Value<'a> {
+        let map = Value::Map(Map::of_unsorted(self.members));
         self.variant.map_or(map, |variant| self.below.tagged(variant, map))
     }
 }
@@ -340,41 +280,30 @@ impl<'a> ser::SerializeMap for MapBuilder<'a> {
     }
 }
 
-impl<'a> ser::SerializeStruct for MapBuilder<'a> {
-    type Ok = Value<'a>;
-    type Error = ValueError;
+/// So are the fields of a struct and of a variant.
+macro_rules! fields {
+    ($($of:ident)*) => {$(
+        impl<'a> ser::$of for MapBuilder<'a> {
+            type Ok = Value<'a>;
+            type Error = ValueError;
 
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), ValueError> {
-        self.members.push((name, value.serialize(self.below)?));
-        Ok(())
-    }
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                name: &'static str,
+                value: &T,
+            ) -> Result<(), ValueError> {
+                self.members.push((name, value.serialize(self.below)?));
+                Ok(())
+            }
 
-    fn end(self) -> Result<Value<'a>, ValueError> {
-        Ok(self.finish())
-    }
+            fn end(self) -> Result<Value<'a>, ValueError> {
+                Ok(self.finish())
+            }
+        }
+    )*};
 }
 
-impl<'a> ser::SerializeStructVariant for MapBuilder<'a> {
-    type Ok = Value<'a>;
-    type Error = ValueError;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), ValueError> {
-        self.members.push((name, value.serialize(self.below)?));
-        Ok(())
-    }
-
-    fn end(self) -> Result<Value<'a>, ValueError> {
-        Ok(self.finish())
-    }
-}
+fields! { SerializeStruct SerializeStructVariant }
 
 #[cfg(test)]
 mod tests {
