@@ -9,33 +9,16 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response, StatusCode};
-use tower::{Layer, Service};
+use tower::Service;
 
 use super::{Metrics, labels::Code, request::RequestKind};
 
-/// Puts [`CountedService`] around the client's own stack, so that a request that the stack itself can't send counts too.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestLayer(Metrics);
-
-impl RequestLayer {
-    pub(super) fn new(metrics: Metrics) -> Self {
-        Self(metrics)
-    }
-}
-
-impl<S> Layer<S> for RequestLayer {
-    type Service = CountedService<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        CountedService { inner, metrics: self.0.clone() }
-    }
-}
-
-/// A service whose requests are counted.
+/// A service whose requests are counted: around the client's own stack, so that a request that the stack itself can't send
+/// counts too.
 #[derive(Clone, Debug)]
 pub(crate) struct CountedService<S> {
-    inner: S,
-    metrics: Metrics,
+    pub(super) inner: S,
+    pub(super) metrics: Metrics,
 }
 
 impl<S, B, Answer> Service<Request<B>> for CountedService<S>
@@ -94,6 +77,8 @@ impl Drop for Pending {
 #[cfg(test)]
 mod tests {
     use std::{io, time::Duration};
+
+    use tower::Layer;
 
     use super::*;
 

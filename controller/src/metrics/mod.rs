@@ -24,12 +24,13 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
     registry::{Registry, Unit},
 };
+use tower::{Layer, layer::layer_fn};
 
 pub use labels::{ApplyOutcome, PredictionOutcome, ReconcileOutcome, RefreshOutcome};
-pub(crate) use layer::RequestLayer;
 
 use self::{
     labels::{ByKindAndManager, ByKindAndOutcome, ByOutcome, ByRequestAndCode, Code},
+    layer::CountedService,
     managers::ManagerLabels,
     request::{RequestKind, Verb},
 };
@@ -111,8 +112,8 @@ impl Metrics {
     }
 
     /// The layer that counts the requests of a Kubernetes client.
-    pub(crate) fn request_layer(&self) -> RequestLayer {
-        RequestLayer::new(self.clone())
+    pub(crate) fn request_layer<S>(&self) -> impl Layer<S, Service = CountedService<S>> {
+        layer_fn(|inner| CountedService { inner, metrics: self.clone() })
     }
 
     fn requested(&self, request: &RequestKind, code: Code, took: Duration) {

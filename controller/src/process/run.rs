@@ -30,7 +30,7 @@ use tracing::{info, warn};
 use super::{
     admin::{self, Shown},
     cli::{CheckArgs, ElectionArgs, RunArgs},
-    election::{Candidacy, Election, FenceLayer, Leadership, Lost, TimingError},
+    election::{Candidacy, Election, Leadership, Lost, TimingError, fence_layer},
     readiness::{Gate, Readiness},
     selfcheck::{Finding, LeaseName, SelfCheck},
     signals::{Shutdown, sighups},
@@ -83,7 +83,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let leadership = args.lease.leader_elect.then(|| Leadership::new(timing));
     let client = ClientBuilder::try_from(config.clone())?
         .with_layer(&metrics.request_layer())
-        .with_layer(&FenceLayer::new(leadership.clone()))
+        .with_layer(&fence_layer(leadership.clone()))
         .build();
 
     let limit = args.request_timeout.0;

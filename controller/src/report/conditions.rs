@@ -124,22 +124,16 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
         (ChildState::Rejected, "Rejected"),
         (ChildState::Refused, "NotOwned"),
         (ChildState::Contested, "Contested"),
+        (ChildState::Pending, "Pending"),
     ];
     for (state, reason) in reasons {
         if in_state(state).next().is_some() {
             return ConditionDraft::new(condition::APPLIED, false, reason, told(state));
         }
     }
-    if in_state(ChildState::Pending).next().is_some() {
-        return ConditionDraft::new(condition::APPLIED, false, "Pending", told(ChildState::Pending));
-    }
     let kinds: Vec<&str> = in_state(ChildState::Applied).map(|child| child.kind.as_str()).collect();
-    ConditionDraft::new(
-        condition::APPLIED,
-        true,
-        "Applied",
-        format!("as the spec says: {}", kinds.join(", ")),
-    )
+    let message = format!("as the spec says: {}", kinds.join(", "));
+    ConditionDraft::new(condition::APPLIED, true, "Applied", message)
 }
 
 /// How far the Deployment's rollout is.
@@ -191,65 +185,42 @@ fn deployment_condition(live: &LiveObject, type_: &str, status: &str) -> Option<
 }
 
 fn ready(rollout: &Rollout, applied: bool) -> ConditionDraft {
-    let type_ = condition::READY;
-    if !applied {
-        return ConditionDraft::new(
-            type_,
-            false,
-            "NotApplied",
-            "the Deployment isn't as the spec says; see Applied",
-        );
-    }
-    match rollout {
-        Rollout::Missing | Rollout::Unseen => ConditionDraft::new(
-            type_,
-            false,
-            "RollingOut",
-            "the Deployment controller has not seen the latest spec yet",
-        ),
-        Rollout::Stuck(message) => ConditionDraft::new(type_, false, "Stuck", message.clone()),
+    let (status, reason, message) = match rollout {
+        _ if !applied => {
+            (false, "NotApplied", "the Deployment isn't as the spec says; see Applied".to_owned())
+        }
+        Rollout::Missing | Rollout::Unseen => {
+            (false, "RollingOut", "the Deployment controller has not seen the latest spec yet".to_owned())
+        }
+        Rollout::Stuck(message) => (false, "Stuck", message.clone()),
         Rollout::Complete { available, enough: true } => {
-            ConditionDraft::new(type_, true, "Available", format!("all {available} pods are available"))
+            (true, "Available", format!("all {available} pods are available"))
         }
-        Rollout::Underway { wanted, available, enough: true, .. } => ConditionDraft::new(
-            type_,
-            true,
-            "Available",
-            format!("{available} of {wanted} pods are available, enough"),
-        ),
+        Rollout::Underway { wanted, available, enough: true, .. } => {
+            (true, "Available", format!("{available} of {wanted} pods are available, enough"))
+        }
         Rollout::Complete { available: wanted, .. } | Rollout::Underway { wanted, .. } => {
-            ConditionDraft::new(
-                type_,
-                false,
-                "RollingOut",
-                format!("not enough of the {wanted} pods are available yet"),
-            )
+            (false, "RollingOut", format!("not enough of the {wanted} pods are available yet"))
         }
-    }
+    };
+    ConditionDraft::new(condition::READY, status, reason, message)
 }
 
 fn progressing(rollout: &Rollout) -> ConditionDraft {
-    let type_ = condition::PROGRESSING;
-    match rollout {
-        Rollout::Missing => ConditionDraft::new(type_, false, "NoDeployment", "there is no Deployment"),
-        Rollout::Unseen => ConditionDraft::new(
-            type_,
-            true,
-            "RollingOut",
-            "the Deployment controller has the spec to look at",
-        ),
-        Rollout::Stuck(message) => ConditionDraft::new(type_, false, "Stuck", message.clone()),
-        Rollout::Underway { updated, wanted, available, .. } => {
-            let message = format!("{updated} of {wanted} pods are updated, {available} are available");
-            ConditionDraft::new(type_, true, "RollingOut", message)
+    let (status, reason, message) = match rollout {
+        Rollout::Missing => (false, "NoDeployment", "there is no Deployment".to_owned()),
+        Rollout::Unseen => {
+            (true, "RollingOut", "the Deployment controller has the spec to look at".to_owned())
         }
-        Rollout::Complete { available, .. } => ConditionDraft::new(
-            type_,
-            false,
-            "Complete",
-            format!("all {available} pods are updated and available"),
-        ),
-    }
+        Rollout::Stuck(message) => (false, "Stuck", message.clone()),
+        Rollout::Underway { updated, wanted, available, .. } => {
+            (true, "RollingOut", format!("{updated} of {wanted} pods are updated, {available} are available"))
+        }
+        Rollout::Complete { available, .. } => {
+            (false, "Complete", format!("all {available} pods are updated and available"))
+        }
+    };
+    ConditionDraft::new(condition::PROGRESSING, status, reason, message)
 }
 
 /// Who fights Baton about which field; nothing in peace.

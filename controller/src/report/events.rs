@@ -139,45 +139,39 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
         return None;
     }
     let (holder, value) = (&after.holder, after.value);
-    match after.phase {
-        HandoverPhase::HandoverPending => Some(normal(
-            "HandoverPending",
-            "HandOver",
-            format!("{holder} holds {value} replicas until the autoscaler writes"),
-        )),
-        HandoverPhase::HandedOver => Some(normal(
-            "HandedOver",
-            "HandOver",
-            format!("the autoscaler decides: {holder} holds {value} replicas"),
-        )),
-        HandoverPhase::OwnedByOther => Some(warning(
+    let normal = |reason, note| normal(reason, "HandOver", note);
+    let warning = |reason, note| warning(reason, "HandOver", note);
+    Some(match after.phase {
+        HandoverPhase::HandoverPending => {
+            normal("HandoverPending", format!("{holder} holds {value} replicas until the autoscaler writes"))
+        }
+        HandoverPhase::HandedOver => {
+            normal("HandedOver", format!("the autoscaler decides: {holder} holds {value} replicas"))
+        }
+        HandoverPhase::OwnedByOther => warning(
             "OwnedByOther",
-            "HandOver",
             format!(
                 "{holder} holds {value} replicas and isn't an autoscaler: the handover waits for it to let go"
             ),
-        )),
-        HandoverPhase::AutoscalerMissing => Some(warning(
+        ),
+        HandoverPhase::AutoscalerMissing => warning(
             "AutoscalerMissing",
-            "HandOver",
             format!("the autoscaler is gone; {value} replicas stay, held by {holder}"),
-        )),
-        HandoverPhase::AutoscalerDisabled => Some(warning(
+        ),
+        HandoverPhase::AutoscalerDisabled => warning(
             "AutoscalerDisabled",
-            "HandOver",
             format!(
                 "the autoscaler does nothing while there are 0 replicas, held by {holder}: {}",
                 waiting(after)
             ),
-        )),
-        HandoverPhase::AutoscalerConflict => Some(warning("AutoscalerConflict", "HandOver", waiting(after))),
-        HandoverPhase::Fixed | HandoverPhase::Unmanaged if was_autoscaled(before) => Some(normal(
-            "TakenBack",
-            "TakeBack",
-            format!("nobody autoscales any more: {holder} holds {value} replicas"),
-        )),
-        HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::TakingBack => None,
-    }
+        ),
+        HandoverPhase::AutoscalerConflict => warning("AutoscalerConflict", waiting(after)),
+        HandoverPhase::Fixed | HandoverPhase::Unmanaged if was_autoscaled(before) => {
+            let note = format!("nobody autoscales any more: {holder} holds {value} replicas");
+            event(EventType::Normal, "TakenBack", "TakeBack", note)
+        }
+        HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::TakingBack => return None,
+    })
 }
 
 fn waiting(ownership: &ReplicaOwnership) -> String {

@@ -38,16 +38,20 @@ fn refusal(code: u16) -> ApiError {
 }
 
 /// The first step that is sent, where the Deployment is like this on the server, or can't be read; none where nothing is.
-fn first_step(workload: &Workload, course: &mut Course, on_the_server: Option<&LiveObject>) -> Option<Step> {
+fn first_step(
+    workload: &Workload,
+    course: &mut Course,
+    on_the_server: Result<Option<&LiveObject>, &ApiError>,
+) -> Option<Step> {
     loop {
         match (course.next(schemas(), earlier()), on_the_server) {
             (Next::Read(Read::Workload), _) => course.read_workload(Some(workload)),
             (Next::Read(Read::Autoscalers), _) => course.read_autoscalers(Vec::new()),
-            (Next::Read(Read::Child(ChildKind::Deployment)), Some(live)) => {
-                course.read_child(ChildKind::Deployment, Some(live.clone()));
+            (Next::Read(Read::Child(ChildKind::Deployment)), Ok(live)) => {
+                course.read_child(ChildKind::Deployment, live.cloned());
             }
-            (Next::Read(read @ Read::Child(ChildKind::Deployment)), None) => {
-                course.unreadable(read, &unanswered());
+            (Next::Read(read @ Read::Child(ChildKind::Deployment)), Err(error)) => {
+                course.unreadable(read, error);
             }
             (Next::Read(Read::Child(child)), _) => course.read_child(child, None),
             (Next::Plan, _) => course.planned(plan(course.seen(), course.held_back()).unwrap()),
@@ -60,7 +64,7 @@ fn first_step(workload: &Workload, course: &mut Course, on_the_server: Option<&L
 #[test]
 fn an_autoscaler_is_not_created_on_the_word_of_a_cache_that_does_not_show_baton_as_the_holder_yet() {
     let (workload, mut course) = autoscaled("s");
-    let step = first_step(&workload, &mut course, Some(&deployment("b")));
+    let step = first_step(&workload, &mut course, Ok(Some(&deployment("b"))));
     assert!(matches!(step, Some(Step::HandOver(_))), "{step:?}");
 }
 
@@ -68,7 +72,7 @@ fn an_autoscaler_is_not_created_on_the_word_of_a_cache_that_does_not_show_baton_
 fn without_reading_the_deployment_neither_the_replica_count_is_moved_nor_the_autoscaler_created() {
     for managers in ["s", "b"] {
         let (workload, mut course) = autoscaled(managers);
-        assert_eq!(first_step(&workload, &mut course, None), None, "held by {managers}");
+        assert_eq!(first_step(&workload, &mut course, Err(&unanswered())), None, "held by {managers}");
     }
 }
 
@@ -100,7 +104,7 @@ fn contested() -> Snapshot {
 fn ended(course: &mut Course, response: Result<Option<LiveObject>, ApiError>) -> Ended {
     let workload = course.seen().workload.clone();
     let live = course.seen().child(ChildKind::Deployment).cloned();
-    first_step(&workload, course, live.as_ref()).expect("something is sent");
+    first_step(&workload, course, Ok(live.as_ref())).expect("something is sent");
     course.responded(schemas(), response).unwrap()
 }
 
@@ -118,7 +122,7 @@ fn a_field_that_was_taken_back_is_a_correction_with_its_manager() {
     let mut course = Course::new(contested(), BTreeSet::new(), false);
     let workload = course.seen().workload.clone();
     let live = course.seen().child(ChildKind::Deployment).cloned();
-    let step = first_step(&workload, &mut course, live.as_ref()).unwrap();
+    let step = first_step(&workload, &mut course, Ok(live.as_ref())).unwrap();
     let request = step.request(&workload).unwrap();
     let after = response(&request, course.seen().child(ChildKind::Service), earlier());
     let Ended { corrections, takes, .. } = course.responded(schemas(), Ok(Some(after))).unwrap();
@@ -131,25 +135,12 @@ fn a_field_that_was_taken_back_is_a_correction_with_its_manager() {
 fn an_object_that_is_made_is_one_correction_whatever_is_in_it() {
     let workload = workload(&json!({"replicas": 3}));
     let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
-    first_step_of_a_creation(&workload, &mut course);
-    let request = course.step_under_way().unwrap().request(&workload).unwrap();
+    let step = first_step(&workload, &mut course, Ok(None)).unwrap();
+    let request = step.request(&workload).unwrap();
     let made = response(&request, None, earlier());
     let Ended { corrections, result, .. } = course.responded(schemas(), Ok(Some(made))).unwrap();
     let paths: Vec<&str> = corrections.iter().map(|correction| correction.path.as_str()).collect();
     assert_eq!((paths, result), (vec!["the object itself"], Some(ChildResult::Created)));
-}
-
-fn first_step_of_a_creation(workload: &Workload, course: &mut Course) {
-    loop {
-        match course.next(schemas(), earlier()) {
-            Next::Read(Read::Child(child)) => course.read_child(child, None),
-            Next::Read(Read::Workload) => course.read_workload(Some(workload)),
-            Next::Read(Read::Autoscalers) => course.read_autoscalers(Vec::new()),
-            Next::Plan => course.planned(plan(course.seen(), course.held_back()).unwrap()),
-            Next::Send(_) => return,
-            Next::Done => panic!("nothing is sent"),
-        }
-    }
 }
 
 #[test]
@@ -172,7 +163,7 @@ fn a_rejected_child_and_one_without_a_response_are_left_alone_from_then_on() {
         assert!(course.held_back().contains(&ChildKind::Service));
         let workload = course.seen().workload.clone();
         let live = course.seen().child(ChildKind::Deployment).cloned();
-        assert_eq!(first_step(&workload, &mut course, live.as_ref()), None);
+        assert_eq!(first_step(&workload, &mut course, Ok(live.as_ref())), None);
         assert_eq!(course.finish().results[&ChildKind::Service], expected);
     }
 }

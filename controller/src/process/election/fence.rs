@@ -17,7 +17,7 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use http::{Method, Request};
-use tower::{BoxError, Layer, Service};
+use tower::{BoxError, Layer, Service, layer::layer_fn};
 
 use super::{clock::Moment, leadership::Leadership};
 
@@ -35,23 +35,9 @@ pub enum Fenced {
     GivenUp,
 }
 
-/// Puts a [`Fence`] around a client's stack.
-#[derive(Clone, Debug)]
-pub(crate) struct FenceLayer(Option<Leadership>);
-
-impl FenceLayer {
-    /// A fence that is open during this leadership; always, where there is no election.
-    pub(crate) fn new(leadership: Option<Leadership>) -> Self {
-        Self(leadership)
-    }
-}
-
-impl<S> Layer<S> for FenceLayer {
-    type Service = Fence<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Fence { inner, leadership: self.0.clone() }
-    }
+/// A fence around a client's stack that is open during this leadership; always, where there is no election.
+pub(crate) fn fence_layer<S>(leadership: Option<Leadership>) -> impl Layer<S, Service = Fence<S>> {
+    layer_fn(move |inner| Fence { inner, leadership: leadership.clone() })
 }
 
 /// A service that writes only while this process leads.
@@ -184,7 +170,7 @@ mod tests {
         after: Duration,
     ) -> (Result<(), Fenced>, usize) {
         let asked = Arc::new(AtomicUsize::new(0));
-        let mut service = FenceLayer::new(Some(leadership.clone())).layer(Server(after, asked.clone()));
+        let mut service = fence_layer(Some(leadership.clone())).layer(Server(after, asked.clone()));
         let answer = service.call(request).await.map_err(|error| *error.downcast::<Fenced>().unwrap());
         (answer, asked.load(Ordering::Relaxed))
     }
@@ -238,7 +224,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_an_election_there_is_no_fence() {
-        let mut service = FenceLayer::new(None).layer(Server(AT_ONCE, Arc::default()));
+        let mut service = fence_layer(None).layer(Server(AT_ONCE, Arc::default()));
         service.call(write()).await.unwrap();
     }
 }

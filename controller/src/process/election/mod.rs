@@ -44,7 +44,7 @@ use self::{
     clock::Moment,
     record::{Draft, ElectionRecord},
 };
-pub(crate) use self::{fence::FenceLayer, leadership::Leadership};
+pub(crate) use self::{fence::fence_layer, leadership::Leadership};
 use crate::{FIELD_MANAGER, causes::with_causes, metrics::Metrics};
 
 /// How long a release of the lease may take: the process is about to end.
