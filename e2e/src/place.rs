@@ -23,9 +23,6 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// A fresh namespace, whose name begins with `name`.
-    ///
-    /// # Errors
-    /// When it can't be created.
     pub async fn new(cluster: &'a ControlPlane, name: &str) -> Result<Self, Error> {
         let client = cluster.admin().await?;
         let namespace = cluster.namespace(name).await?;
@@ -47,9 +44,6 @@ impl<'a> Place<'a> {
 
     /// Applies a Workload as this manager, not forced.
     ///
-    /// # Errors
-    /// When the API server rejects it, or isn't there.
-    ///
     /// # Panics
     /// When the Workload has no name.
     pub async fn apply_as(&self, manager: &str, workload: &Value) -> kube::Result<Workload> {
@@ -58,9 +52,6 @@ impl<'a> Place<'a> {
     }
 
     /// Runs kubectl in the namespace with these objects as its input, and returns what it printed.
-    ///
-    /// # Errors
-    /// When it can't be run or fails.
     pub async fn kubectl(&self, line: &str, objects: &[Value]) -> Result<String, Error> {
         let args = line.split(' ').chain(["--namespace", self.ns()]);
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
@@ -68,9 +59,6 @@ impl<'a> Place<'a> {
     }
 
     /// Starts an operator for this namespace alone. Unless the options name it, it is the same user each time.
-    ///
-    /// # Errors
-    /// As [`Operator::start`].
     pub async fn operator(&self, options: OperatorOptions) -> Result<Operator, Error> {
         let options = OperatorOptions {
             namespace: Some(self.ns().to_owned()),

@@ -64,9 +64,6 @@ pub struct Outcome {
 }
 
 /// Measures both sides. `say` gets a line whenever something takes a while.
-///
-/// # Errors
-/// When a process can't be started or ends, or when something takes far longer than it should.
 pub async fn run(effort: Effort, say: impl Fn(&str)) -> Result<[Outcome; 2], Error> {
     say("starting a control plane");
     let cluster = ControlPlane::options()

@@ -90,9 +90,6 @@ pub struct GoProgram<'a> {
 
 impl GoProgram<'_> {
     /// The binary, from the cache or built now. A build takes minutes, says so on standard error, and blocks the thread.
-    ///
-    /// # Errors
-    /// When it can't be built.
     pub fn binary(&self) -> Result<PathBuf, Error> {
         build::program(self, &cache_dir()?)
     }
