@@ -26,7 +26,7 @@ use baton_crd::{Workload, condition};
 
 pub use image::image;
 pub use operator::{Operator, OperatorOptions, install_manifests};
-pub use place::{Place, web};
+pub use place::{Place, autoscaler, autoscaling, web, workload};
 
 /// Whether a Workload has the condition Ready for its latest spec.
 pub fn is_ready(workload: &Workload) -> bool {

@@ -108,9 +108,7 @@ async fn record(
     phase: &str,
 ) -> anyhow::Result<Value> {
     let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
-    let workload = json!({
-        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": name}, "spec": spec,
-    });
+    let workload = baton_e2e::workload(name, spec);
     workloads.patch(name, &PatchParams::apply("user"), &Patch::Apply(&workload)).await?;
     let (mut last, mut since) = (Value::Null, Instant::now());
     wait_for(&format!("{name} settling as {phase}"), PATIENCE, async || {

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Scene},
+    scenario::{BuiltIn, Scene},
 };
 use serde_json::json;
 
