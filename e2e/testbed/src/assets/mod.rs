@@ -8,7 +8,7 @@ mod key;
 
 use std::{env, path::PathBuf};
 
-pub(crate) use self::build::lock;
+pub(crate) use self::{build::lock, key::of as key};
 use crate::{Error, workspace};
 
 /// A program of the test cluster.
@@ -155,11 +155,6 @@ pub(crate) fn metrics_server() -> Result<PathBuf, Error> {
 /// A folder with the sources of a program.
 fn folder(name: &str) -> PathBuf {
     workspace().join("e2e").join(name)
-}
-
-/// A key of 16 hexadecimal digits over these parts in their order, as a name in the cache.
-pub(crate) fn key<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
-    key::of(parts)
 }
 
 /// The programs, found or built.

@@ -12,8 +12,7 @@ use super::{WEB, wire};
 plays! {
     the_openapi_tells_how_things_merge, a_built_in_list_without_a_word_is_atomic,
     an_atomic_list_has_one_owner, a_set_of_maps_is_refused, a_set_holds_an_item_once, finalizers_are_a_set,
-    containers_are_found_by_name, ports_have_two_keys, no_list_relies_on_older_markers,
-    the_keys_of_the_list_win_over_the_key_of_the_patch, a_node_selector_is_one_value,
+    ports_have_two_keys, no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch,
 }
 
 /// A definition whose spec has one field, `it`.
@@ -72,7 +71,7 @@ async fn an_atomic_list_has_one_owner(s: &mut Scene) {
 }
 
 async fn a_set_of_maps_is_refused(s: &mut Scene) {
-    let definition = |items: &Value| {
+    let definition = |list: &Value| {
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "kepmapsets.example.com"},
@@ -81,18 +80,28 @@ async fn a_set_of_maps_is_refused(s: &mut Scene) {
                 "names": {"kind": "KepMapSet", "plural": "kepmapsets", "singular": "kepmapset"},
                 "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
                     "type": "object",
-                    "properties": {"it": {"type": "array", "x-kubernetes-list-type": "set", "items": items}},
+                    "properties": {"it": list},
                 }}}],
             },
         })
         .to_string()
     };
     let uri = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
-    let post = async |items: Value| wire::send(s, "POST", uri, "application/json", &definition(&items)).await;
-    let (code, message) = post(json!({"type": "object"})).await.unwrap_err();
-    assert!(code == 422 && message.contains("x-kubernetes-list-type=set"), "{code}: {message}");
-    post(json!({"type": "string"})).await.unwrap();
-    post(json!({"type": "object", "x-kubernetes-map-type": "atomic"})).await.unwrap();
+    let post = async |list: Value| wire::send(s, "POST", uri, "application/json", &definition(&list)).await;
+    let set = |items: Value| json!({"type": "array", "x-kubernetes-list-type": "set", "items": items});
+    let keyed = json!({
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "object"}}},
+    });
+    for (list, told) in [
+        (set(json!({"type": "object"})), "must be atomic as item of a list with x-kubernetes-list-type=set"),
+        (keyed, "must be a scalar type"),
+    ] {
+        let (code, message) = post(list).await.unwrap_err();
+        assert!(code == 422 && message.contains(told), "{code}: {message}");
+    }
+    post(set(json!({"type": "string"}))).await.unwrap();
+    post(set(json!({"type": "object", "x-kubernetes-map-type": "atomic"}))).await.unwrap();
 }
 
 async fn a_set_holds_an_item_once(s: &mut Scene) {
@@ -111,18 +120,6 @@ async fn finalizers_are_a_set(s: &mut Scene) {
     s.expect_owner(r#".metadata.finalizers[="example.com/alice"]"#, "alice (Apply)");
     s.apply_as("alice", "{}").await;
     s.expect(".metadata.finalizers", "[example.com/bob]");
-}
-
-async fn containers_are_found_by_name(s: &mut Scene) {
-    s.of(builtin::POD).await;
-    s.apply_as("alice", "spec: {automountServiceAccountToken: false, schedulerName: none, containers: [{name: app, image: nginx:1}, {name: side, image: busybox:1}]}")
-        .await;
-    s.apply_as("bob", "spec: {containers: [{name: side, image: busybox:2}]}")
-        .conflicts_with("alice", r#".spec.containers[name="side"].image"#)
-        .await;
-    s.apply_as("bob", "spec: {containers: [{name: side, image: busybox:2}]}").by_force().await;
-    s.expect(".spec.containers[0].image", "nginx:1");
-    s.expect(".spec.containers[1].image", "busybox:2");
 }
 
 async fn ports_have_two_keys(s: &mut Scene) {
@@ -196,13 +193,4 @@ async fn the_keys_of_the_list_win_over_the_key_of_the_patch(s: &mut Scene) {
     };
     s.expect_owner(&item("DoNotSchedule"), "alice (Apply)");
     s.expect_owner(&item("ScheduleAnyway"), "bob (Apply)");
-}
-
-async fn a_node_selector_is_one_value(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("alice", &WEB.replace("containers:", "nodeSelector: {disk: ssd}, containers:")).await;
-    s.expect_owner(".spec.template.spec.nodeSelector", "alice (Apply)");
-    s.apply_as("bob", "spec: {template: {spec: {nodeSelector: {zone: a}}}}")
-        .conflicts_with("alice", ".spec.template.spec.nodeSelector")
-        .await;
 }

@@ -6,15 +6,7 @@ use baton_e2e::{
 };
 
 plays! {
-    a_manager_is_named_by_a_parameter, an_apply_is_never_inferred, a_manager_is_inferred_from_the_user_agent,
-}
-
-async fn a_manager_is_named_by_a_parameter(s: &mut Scene) {
-    s.create_as("importer", "data: {key: '1'}").await;
-    s.merge_patch_as("tuner", "data: {tuned: '1'}").await;
-    s.apply_as("deployer", "data: {deployed: '1'}").await;
-    s.expect_managers(&["deployer (Apply)", "importer (Update)", "tuner (Update)"]);
-    s.apply_as("other", "data: {tuned: '2'}").conflicts_with("tuner", ".data.tuned").await;
+    an_apply_is_never_inferred, a_manager_is_inferred_from_the_user_agent,
 }
 
 async fn an_apply_is_never_inferred(s: &mut Scene) {

@@ -4,7 +4,7 @@ use baton_e2e::{
     plays,
     scenario::{
         Definition, Scene,
-        builtin::{CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE},
+        builtin::{DEPLOYMENT, SERVICE},
     },
 };
 
@@ -13,8 +13,8 @@ use super::NGINX;
 plays! {
     several_actors_update_one_object, what_is_missing_goes_unless_it_is_managed,
     an_atomic_list_has_one_manager, items_of_a_set_have_managers, several_keys_identify_an_item,
-    markers_that_make_no_sense_are_refused, several_keys_of_a_service, maps_are_granular_or_atomic,
-    structs_are_granular_or_atomic, the_selector_of_a_deployment_is_atomic, atomic_is_recursive,
+    several_keys_of_a_service, maps_are_granular_or_atomic, structs_are_granular_or_atomic,
+    the_selector_of_a_deployment_is_atomic, atomic_is_recursive,
 }
 
 async fn several_actors_update_one_object(s: &mut Scene) {
@@ -87,36 +87,6 @@ async fn several_keys_identify_an_item(s: &mut Scene) {
     s.apply_as("bob", "spec: {ports: [{port: 53, name: dns-tcp}]}").await;
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
     s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
-}
-
-async fn markers_that_make_no_sense_are_refused(s: &mut Scene) {
-    s.of(CUSTOM_RESOURCE_DEFINITION).await;
-    s.named("senseless.example.com").await;
-    let definition = |list: &str| {
-        format!(
-            "spec:
-              group: example.com
-              names: {{kind: Senseless, plural: senseless}}
-              scope: Namespaced
-              versions:
-              - name: v1
-                served: true
-                storage: true
-                schema:
-                  openAPIV3Schema:
-                    type: object
-                    properties: {{list: {{type: array, {list}}}}}"
-        )
-    };
-    let of_objects = definition("x-kubernetes-list-type: set, items: {type: object}");
-    s.create_as("author", &of_objects)
-        .is_refused(422, "must be atomic as item of a list with x-kubernetes-list-type=set")
-        .await;
-    let with_object_key = definition(
-        "x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], \
-         items: {type: object, required: [name], properties: {name: {type: object}}}",
-    );
-    s.create_as("author", &with_object_key).is_refused(422, "must be a scalar type").await;
 }
 
 async fn several_keys_of_a_service(s: &mut Scene) {
