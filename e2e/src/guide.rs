@@ -62,9 +62,6 @@ pub async fn run(kubeconfig: &Path, commands: &str) -> Result<String, Error> {
 }
 
 /// As [`run`], in another folder: that of another version of this repository.
-///
-/// # Errors
-/// As [`run`].
 pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<String, Error> {
     let path = blocking(path).await?;
     let output = Command::new("/bin/sh")

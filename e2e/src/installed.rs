@@ -12,9 +12,6 @@ pub const USER: &str = "system:serviceaccount:baton-system:baton";
 const LIMIT: &str = "--timeout=120s";
 
 /// Waits until all of Baton's pods that are wanted are there and ready.
-///
-/// # Errors
-/// When they aren't in time.
 pub async fn is_ready(node: &Node) -> Result<(), Error> {
     let args = ["rollout", "status", "deployment/baton", "--namespace", HOME, LIMIT];
     node.control_plane().kubectl(args).await?.success()?;

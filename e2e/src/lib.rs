@@ -21,12 +21,14 @@ mod place;
 pub mod resync_bench;
 pub mod scenario;
 pub mod soak;
+mod table;
 
 use baton_crd::{Workload, condition};
 
 pub use image::image;
 pub use operator::{Operator, OperatorOptions, install_manifests};
-pub use place::{Place, web};
+pub use place::{Place, autoscaler, autoscaling, web, workload};
+pub use table::Table;
 
 /// Whether a Workload has the condition Ready for its latest spec.
 pub fn is_ready(workload: &Workload) -> bool {

@@ -76,9 +76,6 @@ impl Permission {
 }
 
 /// The permissions that a role of the manifests grants: [`WORKLOADS`] or [`ELECTION`].
-///
-/// # Errors
-/// When the file can't be read, or isn't a role.
 pub fn granted(manifest: &str) -> Result<Vec<Permission>, Error> {
     let path = workspace().join("manifests").join(manifest);
     let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
@@ -122,9 +119,6 @@ impl Usage {
     }
 
     /// Adds what the operators did by the audit log at `path`: each ServiceAccount whose name begins with `baton`.
-    ///
-    /// # Errors
-    /// When the file can't be read, or isn't an audit log.
     pub fn add_log(&mut self, path: &Path) -> Result<(), Error> {
         let file = File::open(path).map_err(Error::file("read", path))?;
         for line in BufReader::new(file).lines() {

@@ -1,7 +1,7 @@
 //! Where a test takes place: a namespace of its own, what users do there, and an operator for it alone.
 
 use baton_crd::Workload;
-use baton_testbed::{ControlPlane, Error, Namespace};
+use baton_testbed::{ControlPlane, Error, Namespace, ReplicaWatch};
 use kube::{
     Api, Client, Resource,
     api::{Patch, PatchParams},
@@ -23,9 +23,6 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// A fresh namespace, whose name begins with `name`.
-    ///
-    /// # Errors
-    /// When it can't be created.
     pub async fn new(cluster: &'a ControlPlane, name: &str) -> Result<Self, Error> {
         let client = cluster.admin().await?;
         let namespace = cluster.namespace(name).await?;
@@ -47,9 +44,6 @@ impl<'a> Place<'a> {
 
     /// Applies a Workload as this manager, not forced.
     ///
-    /// # Errors
-    /// When the API server rejects it, or isn't there.
-    ///
     /// # Panics
     /// When the Workload has no name.
     pub async fn apply_as(&self, manager: &str, workload: &Value) -> kube::Result<Workload> {
@@ -57,10 +51,12 @@ impl<'a> Place<'a> {
         self.api::<Workload>().patch(name, &PatchParams::apply(manager), &Patch::Apply(workload)).await
     }
 
+    /// Watches the number of the Deployment `web` from now on.
+    pub async fn watch(&self) -> Result<ReplicaWatch, Error> {
+        ReplicaWatch::start(self.cluster, self.ns(), "web").await
+    }
+
     /// Runs kubectl in the namespace with these objects as its input, and returns what it printed.
-    ///
-    /// # Errors
-    /// When it can't be run or fails.
     pub async fn kubectl(&self, line: &str, objects: &[Value]) -> Result<String, Error> {
         let args = line.split(' ').chain(["--namespace", self.ns()]);
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
@@ -68,9 +64,6 @@ impl<'a> Place<'a> {
     }
 
     /// Starts an operator for this namespace alone. Unless the options name it, it is the same user each time.
-    ///
-    /// # Errors
-    /// As [`Operator::start`].
     pub async fn operator(&self, options: OperatorOptions) -> Result<Operator, Error> {
         let options = OperatorOptions {
             namespace: Some(self.ns().to_owned()),
@@ -86,14 +79,48 @@ impl<'a> Place<'a> {
 /// # Panics
 /// When `spec` is no object.
 pub fn web(spec: &Value) -> Value {
+    workload("web", spec)
+}
+
+/// As [`web`], with this name.
+///
+/// # Panics
+/// When `spec` is no object.
+pub fn workload(name: &str, spec: &Value) -> Value {
     let mut workload = json!({
         "apiVersion": "baton.rs/v1alpha1",
         "kind": "Workload",
-        "metadata": {"name": "web"},
+        "metadata": {"name": name},
         "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
     });
     for (field, value) in spec.as_object().expect("a spec is an object") {
         workload["spec"][field] = value.clone();
     }
     workload
+}
+
+/// Somebody's own HorizontalPodAutoscaler of this name for a Deployment, with the rest of its spec.
+pub fn autoscaler(name: &str, deployment: &str, mut spec: Value) -> Value {
+    spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment});
+    json!({
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+/// What a HorizontalPodAutoscaler and `spec.autoscaling` have in common: limits, the wanted use of the processor, and steps as
+/// fast as they can be, so that nobody waits for the API server's default of one in 15 s.
+pub fn autoscaling(min: i32, max: i32, target: &Value) -> Value {
+    let at_once = json!({
+        "stabilizationWindowSeconds": 0,
+        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}],
+    });
+    json!({
+        "minReplicas": min,
+        "maxReplicas": max,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+        "behavior": {"scaleUp": at_once, "scaleDown": at_once},
+    })
 }

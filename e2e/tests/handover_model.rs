@@ -30,7 +30,7 @@ fn every_promise_is_kept_in_every_order_of_events() {
     }
     // Each write of the temporary manager is guarded, so none gets as far as a conflict.
     let silent = |occurrence: &Occurrence| occurrences.of(*occurrence) == 0;
-    let never: Vec<Occurrence> = Occurrence::ALL.into_iter().filter(silent).collect();
+    let never: Vec<Occurrence> = Occurrence::all().iter().copied().filter(silent).collect();
     assert_eq!(never, [Occurrence::Conflict], "what never happens isn't tried");
 }
 

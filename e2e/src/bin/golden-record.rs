@@ -11,13 +11,9 @@ use std::{
 use anyhow::Context as _;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, Namespace, PATIENCE, wait_for, workspace};
-use kube::{
-    Api, Client,
-    api::{Patch, PatchParams},
-    core::DynamicObject,
-};
+use baton_e2e::{OperatorOptions, Place, workload};
+use baton_testbed::{ControlPlane, PATIENCE, wait_for, workspace};
+use kube::{Api, core::DynamicObject};
 use serde_json::{Value, json};
 
 /// What nothing changes for this long after has settled.
@@ -26,15 +22,12 @@ const QUIET: Duration = Duration::from_secs(3);
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let control_plane = ControlPlane::options().start().await?;
-    let client = control_plane.admin().await?;
-    let namespace = control_plane.namespace("golden").await?;
-    let options =
-        OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
-    let _operator = Operator::start(&control_plane, options).await?;
+    let place = Place::new(&control_plane, "golden").await?;
+    let _operator = place.operator(OperatorOptions::default()).await?;
     let folder = workspace().join("controller/tests/golden").join(env!("CARGO_PKG_VERSION"));
     fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
     for (name, spec, phase) in cases() {
-        let recorded = record(&client, &namespace, name, &spec, phase).await?;
+        let recorded = record(&place, name, &spec, phase).await?;
         let path = folder.join(format!("{name}.json"));
         let text = serde_json::to_string_pretty(&recorded)? + "\n";
         fs::write(&path, text).with_context(|| format!("can't write {}", path.display()))?;
@@ -100,21 +93,11 @@ fn cases() -> [(&'static str, Value, &'static str); 5] {
 }
 
 /// Has the operator make it, and reads what came of it when nothing changes any more.
-async fn record(
-    client: &Client,
-    namespace: &Namespace,
-    name: &str,
-    spec: &Value,
-    phase: &str,
-) -> anyhow::Result<Value> {
-    let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
-    let workload = json!({
-        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": name}, "spec": spec,
-    });
-    workloads.patch(name, &PatchParams::apply("user"), &Patch::Apply(&workload)).await?;
+async fn record(place: &Place<'_>, name: &str, spec: &Value, phase: &str) -> anyhow::Result<Value> {
+    place.apply_as("user", &workload(name, spec)).await?;
     let (mut last, mut since) = (Value::Null, Instant::now());
     wait_for(&format!("{name} settling as {phase}"), PATIENCE, async || {
-        let now = read(client, namespace, name).await?;
+        let now = read(place, name).await?;
         let status = &now["workload"]["status"];
         let is_there = status["replicaOwnership"]["phase"] == phase;
         let state = format!("{status:#}");
@@ -128,13 +111,12 @@ async fn record(
     .await
 }
 
-async fn read(client: &Client, namespace: &Namespace, name: &str) -> anyhow::Result<Value> {
-    let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
+async fn read(place: &Place<'_>, name: &str) -> anyhow::Result<Value> {
     let mut children = Vec::new();
     for kind in ChildKind::ALL {
         let api: Api<DynamicObject> =
-            Api::namespaced_with(client.clone(), namespace.name(), &kind.api_resource());
+            Api::namespaced_with(place.client.clone(), place.ns(), &kind.api_resource());
         children.extend(api.get_opt(name).await?);
     }
-    Ok(json!({"workload": workloads.get(name).await?, "children": children}))
+    Ok(json!({"workload": place.api::<Workload>().get(name).await?, "children": children}))
 }

@@ -56,8 +56,8 @@ fn main() -> ExitCode {
         println!("{row}");
     }
     println!();
-    for occurrence in Occurrence::ALL {
-        println!("{:>9}  {}", occurrences.of(occurrence), occurrence.text());
+    for occurrence in Occurrence::all() {
+        println!("{:>9}  {}", occurrences.of(*occurrence), occurrence.text());
     }
     if found_broken == cli.fault.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

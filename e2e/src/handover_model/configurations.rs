@@ -57,20 +57,10 @@ impl Start {
 
 const THREE: Spec = Spec::Number(3);
 const NINE: Spec = Spec::Number(9);
-const NONE: Budgets = Budgets {
-    edits: 0,
-    scalings: 0,
-    by_hand: 0,
-    rogue: 0,
-    others: 0,
-    losses: 0,
-    crashes: 0,
-    late: 0,
-    resyncs: 0,
-};
 
 /// What is explored, to this extent.
 pub fn configurations(extent: Extent) -> Vec<Configuration> {
+    let none = Budgets::default();
     let there_and_back = || vec![Start::at_rest(THREE), Start::scaled(Spec::Own)];
     let of = |name, starts, specs: &[Spec], quick, thorough| Configuration {
         name,
@@ -86,50 +76,50 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             "to the autoscaler and back",
             there_and_back(),
             &[THREE, Spec::Own],
-            Budgets { edits: 2, scalings: 2, ..NONE },
-            Budgets { edits: 4, scalings: 3, losses: 1, crashes: 1, resyncs: 1, ..NONE },
+            Budgets { edits: 2, scalings: 2, ..none },
+            Budgets { edits: 4, scalings: 3, losses: 1, crashes: 1, resyncs: 1, ..none },
         ),
         of(
             "created",
             vec![Start::nothing(Spec::Own), Start::nothing(THREE), Start::nothing(Spec::External)],
             &[THREE, Spec::Own, Spec::HandsOff],
-            Budgets { edits: 1, scalings: 1, crashes: 1, ..NONE },
-            Budgets { edits: 3, scalings: 2, losses: 1, crashes: 1, late: 1, ..NONE },
+            Budgets { edits: 1, scalings: 1, crashes: 1, ..none },
+            Budgets { edits: 3, scalings: 2, losses: 1, crashes: 1, late: 1, ..none },
         ),
         of(
             "crashes and late writes",
             there_and_back(),
             &[THREE, Spec::Own],
-            Budgets { edits: 2, scalings: 1, crashes: 1, late: 1, ..NONE },
-            Budgets { edits: 3, scalings: 3, losses: 1, crashes: 2, late: 2, ..NONE },
+            Budgets { edits: 2, scalings: 1, crashes: 1, late: 1, ..none },
+            Budgets { edits: 3, scalings: 3, losses: 1, crashes: 2, late: 2, ..none },
         ),
         of(
             "lost requests and responses",
             there_and_back(),
             &[THREE, Spec::Own],
-            Budgets { edits: 1, scalings: 1, losses: 2, late: 1, ..NONE },
-            Budgets { edits: 3, scalings: 2, losses: 3, late: 2, ..NONE },
+            Budgets { edits: 1, scalings: 1, losses: 2, late: 1, ..none },
+            Budgets { edits: 3, scalings: 2, losses: 3, late: 2, ..none },
         ),
         of(
             "an autoscaler of somebody else's",
             vec![Start::scaled(Spec::External).with_theirs(), Start::at_rest(NINE)],
             &[NINE, Spec::External, Spec::Own],
-            Budgets { edits: 2, scalings: 1, others: 1, ..NONE },
-            Budgets { edits: 3, scalings: 2, by_hand: 1, others: 2, crashes: 1, ..NONE },
+            Budgets { edits: 2, scalings: 1, others: 1, ..none },
+            Budgets { edits: 3, scalings: 2, by_hand: 1, others: 2, crashes: 1, ..none },
         ),
         of(
             "kubectl scale",
             there_and_back(),
             &[THREE, NINE, Spec::Own, Spec::HandsOff],
-            Budgets { edits: 1, scalings: 1, by_hand: 1, ..NONE },
-            Budgets { edits: 3, scalings: 2, by_hand: 2, ..NONE },
+            Budgets { edits: 1, scalings: 1, by_hand: 1, ..none },
+            Budgets { edits: 3, scalings: 2, by_hand: 2, ..none },
         ),
         of(
             "a rogue",
             there_and_back(),
             &[THREE, Spec::Own],
-            Budgets { edits: 1, scalings: 1, rogue: 1, ..NONE },
-            Budgets { edits: 2, scalings: 2, by_hand: 1, rogue: 1, crashes: 1, late: 1, ..NONE },
+            Budgets { edits: 1, scalings: 1, rogue: 1, ..none },
+            Budgets { edits: 2, scalings: 2, by_hand: 1, rogue: 1, crashes: 1, late: 1, ..none },
         ),
     ]
 }

@@ -75,7 +75,7 @@ fn search(
     const PAUSE: Duration = Duration::from_secs(5);
     let began = Instant::now();
     // That the operator wouldn't come to rest is worth a trace only if nothing worse happens.
-    let worse = Promise::ALL.into_iter().filter(|promise| *promise != Promise::Rest);
+    let worse = Promise::all().iter().copied().filter(|promise| *promise != Promise::Rest);
     let worse: BTreeSet<&str> = worse.map(Promise::name).collect();
     let mut builder = model.clone().checker().finish_when(HasDiscoveries::AnyOf(worse.clone()));
     if let Some(depth) = shorter_than.and_then(NonZeroUsize::new) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_controller::decide::replicas::Replicas;
+use clap::ValueEnum;
 
 use super::{
     cluster::Spec,
@@ -10,7 +11,7 @@ use super::{
 };
 
 /// Something that should happen now and then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Occurrence {
     /// An autoscaler's write took the number from Baton's temporary manager.
     HandedOver,
@@ -38,19 +39,9 @@ pub enum Occurrence {
 
 impl Occurrence {
     /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::HandedOver,
-        Self::TakenBack,
-        Self::Released,
-        Self::Set,
-        Self::Conflict,
-        Self::RefusedByGuard,
-        Self::LateWriteRefused,
-        Self::LateWriteCounted,
-        Self::SawANewerSpec,
-        Self::ScaledAfterItsDeletion,
-        Self::ResetByTheRogue,
-    ];
+    pub fn all() -> &'static [Self] {
+        Self::value_variants()
+    }
 
     /// A short text.
     pub fn text(self) -> &'static str {

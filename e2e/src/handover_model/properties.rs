@@ -4,6 +4,7 @@
 //! after it, whatever the operator believed. The rest is about states.
 
 use baton_controller::decide::replicas::Replicas;
+use clap::ValueEnum;
 
 use super::{
     cluster::{RESET, START, Spec},
@@ -13,7 +14,7 @@ use super::{
 };
 
 /// A promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub enum Promise {
     /// Nobody ever sees a number that nobody asked for: what the server resets it to. Only the rogue, letting go of a number
     /// that it alone holds, brings that about.
@@ -36,15 +37,9 @@ pub enum Promise {
 
 impl Promise {
     /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::NoReset,
-        Self::OnlyToTheSpec,
-        Self::OnlyFromWhatWasRead,
-        Self::NotWhileOthersHold,
-        Self::NeverLetGoAlone,
-        Self::OneAtATime,
-        Self::Rest,
-    ];
+    pub fn all() -> &'static [Self] {
+        Self::value_variants()
+    }
 
     /// A short text.
     pub fn name(self) -> &'static str {

@@ -5,6 +5,8 @@ use std::fmt;
 use baton_apply::Change;
 use baton_controller::decide::{child::ChildKind, course::Read};
 
+use crate::Table;
+
 use super::{
     cluster::{BY_HAND, Cluster, Part, ROGUES, Scaler, Spec},
     model::{Handover, Machinery},
@@ -22,15 +24,8 @@ pub struct Trace {
     pub broken: Vec<Promise>,
 }
 
-/// One thing that happened, and the Deployment after it.
-#[derive(Clone, Debug)]
-struct Line {
-    who: &'static str,
-    what: String,
-    number: String,
-    holders: String,
-    autoscalers: String,
-}
+/// One thing that happened, and the Deployment after it: who did what; the number, its holders and the autoscalers.
+type Line = [String; 5];
 
 impl Trace {
     pub(super) fn new(model: &Handover, path: &[(State, Option<Action>)]) -> Self {
@@ -42,11 +37,12 @@ impl Trace {
                 None => ("", format!("the Workload asks for {}", asks(state.cluster.spec))),
                 Some((before, action)) => describe(&machinery, &before, action, state),
             };
-            trace.lines.push(Line::new(&machinery, who, what, &state.cluster));
+            trace.lines.push(line(&machinery, who, what, &state.cluster));
             last = action.map(|action| (*state, action));
         }
         if let Some((end, _)) = path.last() {
-            trace.broken = Promise::ALL.into_iter().filter(|promise| end.broken.has(*promise)).collect();
+            trace.broken =
+                Promise::all().iter().copied().filter(|promise| end.broken.has(*promise)).collect();
             if !end.broken.has_happened() {
                 trace.leave_alone(&mut machinery, *end);
             }
@@ -76,7 +72,7 @@ impl Trace {
                 return;
             }
             let (who, what) = describe(machinery, &before, action, &state);
-            self.lines.push(Line::new(machinery, who, what, &state.cluster));
+            self.lines.push(line(machinery, who, what, &state.cluster));
         }
     }
 
@@ -87,17 +83,15 @@ impl Trace {
     }
 }
 
-impl Line {
-    fn new(machinery: &Machinery, who: &'static str, what: String, cluster: &Cluster) -> Self {
-        let (number, holders) = shown(machinery, cluster);
-        let autoscalers = match (cluster.own.is_some(), cluster.theirs) {
-            (false, false) => "-",
-            (true, false) => "Baton's",
-            (false, true) => "theirs",
-            (true, true) => "Baton's, theirs",
-        };
-        Self { who, what, number, holders, autoscalers: autoscalers.to_owned() }
-    }
+fn line(machinery: &Machinery, who: &str, what: String, cluster: &Cluster) -> Line {
+    let (number, holders) = shown(machinery, cluster);
+    let autoscalers = match (cluster.own.is_some(), cluster.theirs) {
+        (false, false) => "-",
+        (true, false) => "Baton's",
+        (false, true) => "theirs",
+        (true, true) => "Baton's, theirs",
+    };
+    [who.to_owned(), what, number, holders, autoscalers.to_owned()]
 }
 
 /// The Deployment's number, and who holds it.
@@ -203,21 +197,13 @@ fn effect(before: &State, after: &State) -> &'static str {
 
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let head = Line {
-            who: "who",
-            what: "what".to_owned(),
-            number: "number".to_owned(),
-            holders: "held by".to_owned(),
-            autoscalers: "autoscalers".to_owned(),
-        };
-        let lines = || [&head].into_iter().chain(&self.lines);
-        let width = |cell: fn(&Line) -> &str| lines().map(|line| cell(line).len()).max().unwrap_or_default();
-        let (who, what) = (width(|line| line.who), width(|line| &line.what));
-        let (number, holders) = (width(|line| &line.number), width(|line| &line.holders));
-        for (step, line) in lines().enumerate() {
-            let step = step.checked_sub(1).map(|step| step.to_string()).unwrap_or_default();
-            write!(f, "{step:>4}  {:who$}  {:what$}  ", line.who, line.what)?;
-            writeln!(f, "{:>number$}  {:holders$}  {}", line.number, line.holders, line.autoscalers)?;
+        let mut table = Table::new(["", "who", "what", "number", "held by", "autoscalers"]);
+        for (step, [who, what, number, holders, autoscalers]) in self.lines.iter().cloned().enumerate() {
+            table.row([format!("{step:>4}"), who, what, format!("{number:>6}"), holders, autoscalers]);
+        }
+        let (head, rows) = table.lines();
+        for line in [head].iter().chain(&rows) {
+            writeln!(f, "{line}")?;
         }
         for promise in &self.broken {
             writeln!(f, "      broken: {}", promise.name())?;

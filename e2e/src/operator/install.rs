@@ -52,9 +52,6 @@ pub(super) async fn install(control_plane: &ControlPlane, namespace: &str, name:
 }
 
 /// Makes sure that the Workload's definition and Baton's role are in the cluster, and that the definition is served.
-///
-/// # Errors
-/// When they can't be applied.
 pub async fn install_manifests(control_plane: &ControlPlane) -> Result<(), Error> {
     // Once for each cluster: the definition is big, and a test binary may start an operator for every test.
     static INSTALLED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);

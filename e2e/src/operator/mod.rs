@@ -130,17 +130,11 @@ impl Operator {
     }
 
     /// What it has counted up to now.
-    ///
-    /// # Errors
-    /// When it doesn't answer, or with something else than metrics.
     pub async fn metrics(&self) -> Result<Metrics, Error> {
         Metrics::parse(&self.metrics_text().await?).map_err(Error::parse(self.what_metrics()))
     }
 
     /// As [`metrics`](Self::metrics), in the form in which it tells them.
-    ///
-    /// # Errors
-    /// When it doesn't answer.
     pub async fn metrics_text(&self) -> Result<String, Error> {
         let address = self.health;
         let what = Error::parse(self.what_metrics());

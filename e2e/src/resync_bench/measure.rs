@@ -91,9 +91,6 @@ impl<'a> Meter<'a> {
 
     /// Waits until the operator has looked at this many Workloads since it was started, and then does nothing for a
     /// while.
-    ///
-    /// # Errors
-    /// When that takes too long, or the operator doesn't answer.
     pub async fn settled(&self, workloads: u32) -> Result<(), Error> {
         let (mut last, mut since) = (0, Instant::now());
         self.poll_until("the operator being done", |passes| {
@@ -106,9 +103,6 @@ impl<'a> Meter<'a> {
     }
 
     /// What is used each second in which nothing happens.
-    ///
-    /// # Errors
-    /// When the processes can't be asked.
     pub async fn idle(&self, span: Duration) -> Result<Cpu, Error> {
         let (before, began) = (self.cpu()?, Instant::now());
         self.poll_for(span).await?;
@@ -118,9 +112,6 @@ impl<'a> Meter<'a> {
     }
 
     /// Has the operator look at all Workloads once.
-    ///
-    /// # Errors
-    /// When that takes too long, or the processes can't be asked.
     pub async fn resync(&self, workloads: u32, idle: Cpu) -> Result<Figures, Error> {
         let audit = self.cluster.audit()?;
         let mark = audit.mark()?;

@@ -10,7 +10,7 @@ use super::{
     measure::{Cpu, Effort, Figures, Meter},
     workloads,
 };
-use crate::{Operator, OperatorOptions};
+use crate::{Operator, OperatorOptions, Place};
 
 /// The controllers without which a cluster isn't of use, and those that make a Deployment available. Nobody scales,
 /// evicts or collects anything here.
@@ -64,9 +64,6 @@ pub struct Outcome {
 }
 
 /// Measures both sides. `say` gets a line whenever something takes a while.
-///
-/// # Errors
-/// When a process can't be started or ends, or when something takes far longer than it should.
 pub async fn run(effort: Effort, say: impl Fn(&str)) -> Result<[Outcome; 2], Error> {
     say("starting a control plane");
     let cluster = ControlPlane::options()
@@ -74,18 +71,13 @@ pub async fn run(effort: Effort, say: impl Fn(&str)) -> Result<[Outcome; 2], Err
         .api_server_arg(format!("--audit-policy-file={AUDIT_POLICY}"))
         .start()
         .await?;
-    let namespace = cluster.namespace("resync").await?;
-    let workloads: Api<Workload> = Api::namespaced(cluster.admin().await?, namespace.name());
+    let place = Place::new(&cluster, "resync").await?;
+    let workloads = place.api::<Workload>();
     let start = async |side: Side| {
         say(&format!("{}: starting the operator, from a build if need be", side.name()));
-        let options = OperatorOptions {
-            namespace: Some(namespace.name().to_owned()),
-            // The audit policy knows it by this name.
-            name: Some("baton".to_owned()),
-            args: side.args(),
-            ..OperatorOptions::default()
-        };
-        Operator::start(&cluster, options).await
+        // The audit policy knows it by this name.
+        let name = Some("baton".to_owned());
+        place.operator(OperatorOptions { name, args: side.args(), ..OperatorOptions::default() }).await
     };
 
     let operator = start(Side::Predicting).await?;

@@ -19,9 +19,6 @@ pub const CHILDREN: usize = 3;
 const AT_ONCE: usize = 16;
 
 /// Creates so many.
-///
-/// # Errors
-/// When the API server refuses one.
 pub async fn create(workloads: &Api<Workload>, count: u32) -> Result<(), Error> {
     let create = async |number: u32| {
         let created = workloads.create(&PostParams::default(), &workload(number)?).await;
@@ -31,9 +28,6 @@ pub async fn create(workloads: &Api<Workload>, count: u32) -> Result<(), Error> 
 }
 
 /// How many are ready as their latest spec says.
-///
-/// # Errors
-/// When they can't be listed.
 pub async fn ready(workloads: &Api<Workload>) -> Result<usize, Error> {
     let all = workloads.list(&ListParams::default()).await.map_err(Error::api("list the Workloads"))?;
     Ok(all.iter().filter(|workload| is_ready(workload)).count())

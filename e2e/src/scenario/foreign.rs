@@ -31,12 +31,6 @@ struct Sent<'a> {
 }
 
 impl Scene {
-    /// Takes note of what somebody else has written to the subject since it was last seen, such as a client that the scenario
-    /// itself plays, and holds each write against its prediction.
-    pub async fn somebody_wrote(&mut self, by: &str) {
-        self.take_note_of_others(Some(by)).await;
-    }
-
     /// Takes note of an apply that a client of the scenario's own has sent since the subject was last seen, and that the server
     /// did. Of a body that is YAML and no JSON there is no line in the audit log: what it says has to be told here.
     pub async fn somebody_applied(&mut self, by: &str, manager: &str, intent: &str) {

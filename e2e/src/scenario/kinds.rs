@@ -74,8 +74,6 @@ pub mod builtin {
     pub const POD: BuiltIn = BuiltIn::new("", "v1", "Pod", "pods");
     /// `v1 ServiceAccount`
     pub const SERVICE_ACCOUNT: BuiltIn = BuiltIn::new("", "v1", "ServiceAccount", "serviceaccounts");
-    /// `v1 ResourceQuota`
-    pub const RESOURCE_QUOTA: BuiltIn = BuiltIn::new("", "v1", "ResourceQuota", "resourcequotas");
     /// `v1 Namespace`
     pub const NAMESPACE: BuiltIn = BuiltIn::new("", "v1", "Namespace", "namespaces").of_the_cluster();
     /// `apps/v1 Deployment`
@@ -85,9 +83,6 @@ pub mod builtin {
         BuiltIn::new("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
     /// `autoscaling/v1 HorizontalPodAutoscaler`
     pub const AUTOSCALER_V1: BuiltIn = BuiltIn { version: "v1", ..AUTOSCALER };
-    /// `networking.k8s.io/v1 NetworkPolicy`
-    pub const NETWORK_POLICY: BuiltIn =
-        BuiltIn::new("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies");
     /// `rbac.authorization.k8s.io/v1 Role`
     pub const ROLE: BuiltIn = BuiltIn::new("rbac.authorization.k8s.io", "v1", "Role", "roles");
     /// `rbac.authorization.k8s.io/v1 RoleBinding`

@@ -40,9 +40,6 @@ pub struct Scene {
 
 impl Scene {
     /// Opens one: a fresh namespace, with a `ConfigMap` for its subject, which isn't there yet.
-    ///
-    /// # Errors
-    /// When there is no namespace to be had.
     pub async fn open(stage: &Arc<Stage>, title: &str) -> Result<Self, Error> {
         let opened = stage.control_plane().audit()?.mark()?;
         let namespace = stage.control_plane().namespace("scene").await?;

@@ -43,9 +43,6 @@ pub struct Stage {
 
 impl Stage {
     /// Starts one.
-    ///
-    /// # Errors
-    /// When the control plane can't be started.
     pub async fn start() -> Result<Self, Error> {
         let control_plane = ControlPlane::options()
             .controller_manager_arg(CONTROLLERS)

@@ -25,7 +25,8 @@ pub struct ScenarioStep<'s> {
     pub(super) scene: &'s mut Scene,
     pub(super) resource: Resource,
     pub(super) name: String,
-    pub(super) kind_of_write: KindOfWrite,
+    /// How it writes; absent for a deletion, which the merge core knows nothing of.
+    pub(super) method: Option<Method>,
     pub(super) manager: Manager,
     pub(super) subresource: &'static str,
     /// What the scenario wrote down.
@@ -42,23 +43,14 @@ pub struct ScenarioStep<'s> {
     added: Vec<Vec<String>>,
 }
 
-/// Which request a step makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KindOfWrite {
-    /// One that the merge core knows.
-    Merge(Method),
-    /// A deletion.
-    Delete,
-}
-
 impl<'s> ScenarioStep<'s> {
-    pub(super) fn new(scene: &'s mut Scene, write: KindOfWrite, manager: Manager, body: Json) -> Self {
+    pub(super) fn new(scene: &'s mut Scene, method: Option<Method>, manager: Manager, body: Json) -> Self {
         let (resource, name) = scene.subject();
         Self {
             resource,
             name,
             scene,
-            kind_of_write: write,
+            method,
             manager,
             subresource: "",
             told: Some(body.clone()),
@@ -74,7 +66,7 @@ impl<'s> ScenarioStep<'s> {
 
     /// Overrules conflicts.
     pub fn by_force(mut self) -> Self {
-        self.kind_of_write = KindOfWrite::Merge(Method::Apply { force: true });
+        self.method = Some(Method::Apply { force: true });
         self
     }
 
@@ -151,10 +143,8 @@ impl<'s> ScenarioStep<'s> {
 
     /// The step as a sentence.
     fn sentence(&self) -> String {
-        let mut sentence = match self.kind_of_write {
-            KindOfWrite::Merge(method) => told(method, &self.manager, self.subresource),
-            KindOfWrite::Delete => "delete".to_owned(),
-        };
+        let written = self.method.map(|method| told(method, &self.manager, self.subresource));
+        let mut sentence = written.unwrap_or_else(|| "delete".to_owned());
         for (name, value) in &self.query {
             sentence = format!("{sentence}, {name}={value}");
         }
@@ -165,7 +155,7 @@ impl<'s> ScenarioStep<'s> {
     }
 
     pub(super) fn write(&self, live: Option<&Json>) -> Option<Write> {
-        let KindOfWrite::Merge(method) = self.kind_of_write else { return None };
+        let method = self.method?;
         Some(Write {
             method,
             subresource: self.subresource,
@@ -191,7 +181,7 @@ impl<'s> ScenarioStep<'s> {
         if let Manager::Named(name) = &self.manager {
             parameters.insert(0, ("fieldManager", query::escape(name)));
         }
-        if self.kind_of_write == KindOfWrite::Merge(Method::Apply { force: true }) {
+        if self.method == Some(Method::Apply { force: true }) {
             parameters.push(("force", "true".to_owned()));
         }
         let parameters: Vec<_> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -5,7 +5,7 @@ use baton_testbed::{
     prediction::{Method, edit::overlaid},
 };
 
-use super::{Manager, ScenarioStep, Scene, body, nobody, step::KindOfWrite};
+use super::{Manager, ScenarioStep, Scene, body, nobody};
 
 impl Scene {
     /// Server-side apply.
@@ -62,7 +62,7 @@ impl Scene {
 
     /// A deletion.
     pub fn delete(&mut self) -> ScenarioStep<'_> {
-        let mut step = ScenarioStep::new(self, KindOfWrite::Delete, nobody(), Json::object());
+        let mut step = ScenarioStep::new(self, None, nobody(), Json::object());
         step.told = None;
         step
     }
@@ -76,6 +76,6 @@ impl Scene {
     }
 
     fn step(&mut self, method: Method, manager: impl Into<Manager>, body: Json) -> ScenarioStep<'_> {
-        ScenarioStep::new(self, KindOfWrite::Merge(method), manager.into(), body)
+        ScenarioStep::new(self, Some(method), manager.into(), body)
     }
 }

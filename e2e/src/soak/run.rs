@@ -13,7 +13,7 @@ use super::{
     seen, story,
     user::{Diary, User},
 };
-use crate::{Operator, OperatorOptions};
+use crate::{OperatorOptions, Place};
 
 /// How often the judge looks, and something is said.
 const LOOK: Duration = Duration::from_secs(5);
@@ -60,25 +60,22 @@ pub async fn run(
     effort: Effort,
     say: impl Fn(&str),
 ) -> Result<Outcome, Error> {
-    let namespace = cluster.namespace("soak").await?;
+    let place = Place::new(cluster, "soak").await?;
     let mark = cluster.audit()?.mark()?;
-    let options =
-        OperatorOptions { namespace: Some(namespace.name().to_owned()), ..OperatorOptions::default() };
-    let operator = Operator::start(cluster, options).await?;
-    let client = cluster.admin().await?;
+    let operator = place.operator(OperatorOptions::default()).await?;
     let kinds = [
         ApiResource::erase::<Workload>(&()),
         ApiResource::erase::<Deployment>(&()),
         ApiResource::erase::<HorizontalPodAutoscaler>(&()),
     ];
-    let recorder = Recorder::start(cluster, namespace.name(), &kinds, None).await?;
+    let recorder = Recorder::start(cluster, place.ns(), &kinds, None).await?;
     let began = recorder.began();
     let diary = Diary::new(began);
 
     let live = async |number: u32| {
         let switches =
             effort.switches / effort.workloads + u32::from(number < effort.switches % effort.workloads);
-        let user = User::new(name(number), namespace.name(), client.clone(), metrics, &diary);
+        let user = User::new(name(number), place.ns(), place.client.clone(), metrics, &diary);
         live(user, Random::new(effort.seed, number.into()), switches).await
     };
     let mut users = pin!(futures::future::try_join_all((0..effort.workloads).map(live)));
@@ -105,7 +102,7 @@ pub async fn run(
     judgement.violations.extend(unrest);
     let story = match judgement.violations.first() {
         Some(violation) => {
-            let requests = cluster.audit()?.since(mark)?.namespace(namespace.name());
+            let requests = cluster.audit()?.since(mark)?.namespace(place.ns());
             Some(story::tell(violation, &sightings, &diary.entries(), &requests, &operator.logs()))
         }
         None => None,

@@ -107,9 +107,6 @@ impl Wish {
 }
 
 /// What a recording of Workloads, Deployments and autoscalers shows.
-///
-/// # Errors
-/// When an object isn't of its kind.
 pub(super) fn sightings(events: &[Arc<Event>]) -> Result<Vec<Sighting>, Error> {
     let odd = |event: &Event| Error::parse("a recorded object")(format!("{:?}", event.object));
     events.iter().map(|event| sighting(event).ok_or_else(|| odd(event))).collect()

@@ -20,6 +20,7 @@ use super::{
     choice::{Choice, Kind, PER_POD},
     seen::{Limits, Scaling, Wish},
 };
+use crate::{autoscaler, autoscaling, workload};
 
 /// The field manager of the users.
 const MANAGER: &str = "user";
@@ -99,7 +100,7 @@ impl<'a> User<'a> {
         let what = kind.map_or_else(|| wish.to_string(), |kind| format!("{kind}: {wish}"));
         self.diary.write(&self.name, kind, what);
         let workloads: Api<Workload> = Api::namespaced(self.client.clone(), self.namespace);
-        let (params, body) = (PatchParams::apply(MANAGER), workload(&self.name, wish));
+        let (params, body) = (PatchParams::apply(MANAGER), workload(&self.name, &spec(wish)));
         let applied = workloads.patch(&self.name, &params, &Patch::Apply(body)).await;
         applied.map(|_| ()).map_err(Error::api(format!("apply the Workload {}", self.name)))
     }
@@ -137,7 +138,8 @@ impl<'a> User<'a> {
         let autoscalers: Api<HorizontalPodAutoscaler> = Api::namespaced(self.client.clone(), self.namespace);
         if let Some(limits) = limits {
             self.diary.write(&self.name, None, format!("an autoscaler of their own, from {limits}"));
-            let (params, body) = (PatchParams::apply(MANAGER), autoscaler(&name, &self.name, limits));
+            let (params, body) =
+                (PatchParams::apply(MANAGER), autoscaler(&name, &self.name, scaling(limits)));
             let applied = autoscalers.patch(&name, &params, &Patch::Apply(body)).await;
             applied.map_err(Error::api(format!("apply the autoscaler {name}")))?;
         } else {
@@ -150,48 +152,20 @@ impl<'a> User<'a> {
     }
 }
 
-fn workload(name: &str, wish: &Wish) -> Value {
-    let mut workload = json!({
-        "apiVersion": "baton.rs/v1alpha1",
-        "kind": "Workload",
-        "metadata": {"name": name},
-        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}},
-    });
+fn spec(wish: &Wish) -> Value {
+    let mut spec = json!({});
     if let Some(number) = wish.replicas {
-        workload["spec"]["replicas"] = number.into();
+        spec["replicas"] = number.into();
     }
     match wish.scaling {
         Scaling::Nobody => {}
-        Scaling::Own(limits) => workload["spec"]["autoscaling"] = scaling(limits),
-        Scaling::External => workload["spec"]["autoscaling"] = json!({"external": {}}),
+        Scaling::Own(limits) => spec["autoscaling"] = scaling(limits),
+        Scaling::External => spec["autoscaling"] = json!({"external": {}}),
     }
-    workload
+    spec
 }
 
-fn autoscaler(name: &str, target: &str, limits: Limits) -> Value {
-    let mut spec = scaling(limits);
-    spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": target});
-    json!({
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": name},
-        "spec": spec,
-    })
-}
-
-/// Up and down as fast as it can be.
 fn scaling(limits: Limits) -> Value {
-    let at_once = json!({
-        "stabilizationWindowSeconds": 0,
-        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}],
-    });
-    json!({
-        "minReplicas": limits.min,
-        "maxReplicas": limits.max,
-        "metrics": [{
-            "type": "Resource",
-            "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": format!("{PER_POD}m")}},
-        }],
-        "behavior": {"scaleUp": at_once, "scaleDown": at_once},
-    })
+    let target = json!({"type": "AverageValue", "averageValue": format!("{PER_POD}m")});
+    autoscaling(limits.min, limits.max, &target)
 }

@@ -82,9 +82,6 @@ impl Request {
 }
 
 /// The object at a path.
-///
-/// # Errors
-/// When it can't be read.
 pub async fn read(client: &Client, path: &str) -> Result<Option<Json>, Error> {
     let reply = Request::get(path).send(client).await?;
     if reply.code == 404 {

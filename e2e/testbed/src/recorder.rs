@@ -60,9 +60,6 @@ struct Record {
 impl Recorder {
     /// Records the objects of these kinds in a namespace, or only those of this name, which needn't be there yet. As they are
     /// now they come first.
-    ///
-    /// # Errors
-    /// When the API server doesn't respond.
     pub async fn start(
         control_plane: &ControlPlane,
         namespace: &str,

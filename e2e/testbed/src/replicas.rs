@@ -27,18 +27,12 @@ pub struct ReplicaWatch(Recorder);
 
 impl ReplicaWatch {
     /// Watches from this moment on; the Deployment as it is now, if it is there, comes first.
-    ///
-    /// # Errors
-    /// When the API server doesn't respond.
     pub async fn start(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<Self, Error> {
         let kinds = [ApiResource::erase::<Deployment>(&())];
         Recorder::start(control_plane, namespace, &kinds, Some(name)).await.map(Self)
     }
 
     /// All that was stored since the start, up to now.
-    ///
-    /// # Errors
-    /// As of [`Recorder::events`].
     pub async fn history(&self) -> Result<ReplicaHistory, Error> {
         self.0.events().await.map(|events| ReplicaHistory::of(&events))
     }

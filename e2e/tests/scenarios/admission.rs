@@ -33,12 +33,7 @@ async fn workloads() -> Api<DynamicObject> {
 
 /// The least valid Workload, with its spec overlaid by `spec`.
 fn workload(name: &str, spec: Value) -> DynamicObject {
-    let mut object = json!({
-        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": name},
-        "spec": {"template": {"spec": {"containers": [{"name": "app", "image": "nginx:1.29"}]}}}
-    });
-    object["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
-    serde_json::from_value(object).unwrap()
+    serde_json::from_value(baton_e2e::workload(name, &spec)).unwrap()
 }
 
 /// Asks the API server to create a Workload without keeping it.

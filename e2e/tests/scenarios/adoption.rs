@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::{ReplicaWatch, eventually};
+use baton_testbed::eventually;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
@@ -105,10 +105,6 @@ impl Scene {
     }
 }
 
-async fn watch(scene: &Scene) -> ReplicaWatch {
-    ReplicaWatch::start(scene.cluster, scene.ns(), "web").await.unwrap()
-}
-
 /// The managers that have an entry of their own for the main resource.
 fn managers(live: &LiveObject) -> Vec<String> {
     let main = live.managed_fields().iter().filter(|entry| entry.get("subresource").is_none());
@@ -120,7 +116,7 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
     let scene = Scene::start("adopt-client-side").await;
     scene.kubectl("apply -f -", &manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
 
     scene.apply(&everything(&json!({"mode": "Preview"}))).await;
     let applied = scene.condition("Applied", "Unknown").await;
@@ -173,7 +169,7 @@ async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired() {
     let scene = Scene::start("adopt-server-side").await;
     scene.kubectl("apply --server-side -f -", &manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
 
     scene.apply(&everything(&json!({}))).await;
     for kind in ChildKind::ALL {
@@ -222,7 +218,7 @@ async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired() {
     })
     .await;
     let pods = scene.settled_pods(4).await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
 
     scene.apply(&everything(&json!({"adoption": "Refuse"}))).await;
     let refused = scene.condition("Applied", "False").await;
@@ -280,7 +276,7 @@ async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption() {
     let autoscalers = scene.children(ChildKind::Autoscaler);
     autoscalers.patch("web", &PatchParams::default(), &Patch::Merge(scaled)).await.unwrap();
     scene.child_where("six replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 6).await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
 
     scene.apply(&everything(&json!({"autoscaling": {"minReplicas": 6, "maxReplicas": 9}}))).await;
     scene.adopted(ChildKind::Autoscaler).await;
@@ -295,7 +291,7 @@ async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_th
     scene.adopted(ChildKind::Autoscaler).await;
     scene.condition("Ready", "True").await;
     let pods = scene.settled_pods(4).await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
 
     scene.kubectl("delete wl/web --cascade=orphan --wait=true", &[]).await.unwrap();
     for kind in ChildKind::ALL {

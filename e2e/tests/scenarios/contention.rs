@@ -13,7 +13,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::scene::Scene;
+use crate::scene::{Scene, image};
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 /// How often Baton takes a field back before it begins to pause.
@@ -50,10 +50,6 @@ impl Rogue {
 fn most_writes(lasts: Duration) -> u32 {
     let pauses_that_end = (lasts.as_secs() + 1).ilog2();
     FREE + pauses_that_end
-}
-
-fn image(deployment: &DynamicObject) -> &Value {
-    &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
 }
 
 fn summary(writes: &AuditEntries) -> String {

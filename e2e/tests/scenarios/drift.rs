@@ -1,17 +1,10 @@
 //! What others do to a child: a field of Baton's is put back, a field of theirs stays.
 
 use baton_controller::decide::child::ChildKind;
-use kube::{
-    api::{DeleteParams, Patch, PatchParams},
-    core::DynamicObject,
-};
-use serde_json::{Value, json};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
 
-use crate::scene::{Scene, entries_of};
-
-fn image(deployment: &DynamicObject) -> &Value {
-    &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
-}
+use crate::scene::{Scene, entries_of, image, replicas};
 
 #[tokio::test]
 async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back() {
@@ -20,19 +13,17 @@ async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back() {
     scene.condition("Applied", "True").await;
 
     let edit = json!({"spec": {"replicas": 7, "template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
-    let params = PatchParams { field_manager: Some("intruder".into()), ..PatchParams::default() };
-    let edited =
-        scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Strategic(edit)).await.unwrap();
+    let edited = scene.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
     assert_eq!(image(&edited), "evil:1");
     let mended = scene
         .child_where("the image and the number to be put back", ChildKind::Deployment, |deployment| {
-            image(deployment) == "app:1" && crate::scene::replicas(deployment) == 1
+            image(deployment) == "app:1" && replicas(deployment) == 1
         })
         .await;
     assert_eq!(entries_of(&mended, "intruder"), [], "the intruder owns nothing any more");
 
     let edit = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "intruder"}}, "spec": {"selector": null}});
-    scene.children(ChildKind::Service).patch("web", &params, &Patch::Merge(edit)).await.unwrap();
+    scene.edit_as("intruder", ChildKind::Service, &Patch::Merge(edit)).await;
     scene
         .child_where("label and selector of the Service to be put back", ChildKind::Service, |service| {
             service.metadata.labels.as_ref().unwrap()["app.kubernetes.io/managed-by"] == "baton"

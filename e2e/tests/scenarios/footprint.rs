@@ -22,22 +22,19 @@ const IDLE: Duration = Duration::from_secs(20);
 const EACH: u64 = 400_000;
 
 fn workload(number: usize) -> Value {
-    json!({
-        "apiVersion": "baton.rs/v1alpha1",
-        "kind": "Workload",
-        "metadata": {"name": format!("web-{number}")},
-        "spec": {
-            "template": {"spec": {"containers": [{
-                "name": "app", "image": format!("app:{number}"), "ports": [{"containerPort": 8080}],
-                "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
-                "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-                "readinessProbe": {"httpGet": {"port": 8080}},
-            }]}},
-            "replicas": 0,
-            "service": {"ports": [{"port": 80, "targetPort": 8080}]},
-            "disruptionBudget": {"maxUnavailable": 1},
-        },
-    })
+    let container = json!({
+        "name": "app", "image": format!("app:{number}"), "ports": [{"containerPort": 8080}],
+        "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+        "readinessProbe": {"httpGet": {"port": 8080}},
+    });
+    let spec = json!({
+        "template": {"spec": {"containers": [container]}},
+        "replicas": 0,
+        "service": {"ports": [{"port": 80, "targetPort": 8080}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    });
+    baton_e2e::workload(&format!("web-{number}"), &spec)
 }
 
 /// A figure in `/proc/<pid>/status`, in bytes.

@@ -6,10 +6,6 @@ use serde_json::json;
 
 use crate::scene::{Scene, entries_of, replicas};
 
-async fn watch(scene: &Scene) -> ReplicaWatch {
-    ReplicaWatch::start(scene.cluster, scene.ns(), "web").await.unwrap()
-}
-
 async fn values(watch: &ReplicaWatch) -> Vec<i32> {
     watch.history().await.unwrap().values()
 }
@@ -23,7 +19,7 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
     let scene = Scene::start("handover").await;
     scene.apply(&json!({"replicas": 3})).await;
     scene.condition("Ready", "True").await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
 
     // Asking for more than there is makes the autoscaler write, without any metric.
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 8}})).await;
@@ -58,11 +54,7 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
 
     // Events are written after the status.
     for reason in ["HandedOver", "TakenBack"] {
-        eventually(&format!("the Event {reason}"), async || {
-            let events = scene.events().await;
-            if events.iter().any(|event| event.contains(reason)) { Ok(()) } else { Err(events) }
-        })
-        .await;
+        scene.event(&[reason]).await;
     }
 }
 
@@ -74,9 +66,7 @@ async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas()
     let pending = scene.condition("HandoverPending", "True").await;
     assert!(pending.message.contains("handover-to-hpa holds 2 replicas"), "{}", pending.message);
     scene.child_where("the autoscaler", ChildKind::Autoscaler, |_| true).await;
-    for _ in 0..3 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(3).await;
     let deployment = scene.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(replicas(&deployment), 2);
     assert_eq!(entries_of(&deployment, "handover-to-hpa").len(), 1);
@@ -87,12 +77,10 @@ async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left
     let scene = Scene::start_sending("keep").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
     scene.condition("HandedOver", "True").await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
     scene.apply(&json!({})).await;
     scene.gone(ChildKind::Autoscaler).await;
-    for _ in 0..3 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [4]);
 }
 
@@ -101,16 +89,14 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
     let scene = Scene::start_sending("dropped-number").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
     scene.apply(&json!({})).await;
     eventually("the temporary manager to hold the number", async || {
         let deployment = scene.child(ChildKind::Deployment).await.unwrap();
         if entries_of(&deployment, "handover-to-hpa").len() == 1 { Ok(()) } else { Err(deployment.metadata) }
     })
     .await;
-    for _ in 0..3 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [4]);
 }
 
@@ -119,13 +105,11 @@ async fn an_external_autoscaler_gets_the_number_and_baton_makes_none() {
     let scene = Scene::start_sending("external").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.condition("HandoverPending", "True").await;
-    let watch = watch(&scene).await;
+    let watch = scene.watch().await.unwrap();
     scene.scale_as("keda", 7).await;
     let handed_over = scene.condition("HandedOver", "True").await;
     assert!(handed_over.message.contains("keda (scale)"), "{}", handed_over.message);
-    for _ in 0..3 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [3, 7]);
     assert!(scene.child(ChildKind::Autoscaler).await.is_none());
 }

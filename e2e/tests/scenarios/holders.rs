@@ -3,7 +3,7 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::HandoverPhase;
-use baton_testbed::{ReplicaWatch, eventually};
+use baton_testbed::eventually;
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams},
@@ -14,15 +14,7 @@ use crate::scene::{Scene, replicas};
 
 /// A HorizontalPodAutoscaler of somebody else's that scales the Deployment `web`.
 fn autoscaler(name: &str, min: i32, max: i32) -> Value {
-    json!({
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": name},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "minReplicas": min, "maxReplicas": max,
-        },
-    })
+    baton_e2e::autoscaler(name, "web", json!({"minReplicas": min, "maxReplicas": max}))
 }
 
 impl Scene {
@@ -47,10 +39,6 @@ impl Scene {
         })
         .await
     }
-
-    async fn watch_replicas(&self) -> ReplicaWatch {
-        ReplicaWatch::start(self.cluster, self.ns(), "web").await.unwrap()
-    }
 }
 
 #[tokio::test]
@@ -59,7 +47,7 @@ async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_wh
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     let pending = scene.phase(HandoverPhase::HandoverPending, 3).await;
     assert_eq!(pending.autoscalers, Vec::<String>::new());
-    let watch = scene.watch_replicas().await;
+    let watch = scene.watch().await.unwrap();
 
     scene.make_autoscaler(&autoscaler("by-another-name", 5, 9)).await;
     let handed_over = scene.phase(HandoverPhase::HandedOver, 5).await;
@@ -88,7 +76,7 @@ async fn a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_
     let scene = Scene::start("untold").await;
     scene.apply(&json!({"replicas": 3})).await;
     scene.phase(HandoverPhase::Fixed, 3).await;
-    let watch = scene.watch_replicas().await;
+    let watch = scene.watch().await.unwrap();
     scene.make_autoscaler(&autoscaler("surprise", 5, 9)).await;
     let told = scene.phase(HandoverPhase::AutoscalerConflict, 5).await;
     assert!(told.waiting_for.unwrap().contains("surprise"));
@@ -96,9 +84,7 @@ async fn a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_
     assert!(condition.message.contains("spec.autoscaling.external"), "{}", condition.message);
 
     // There is no fight about it, whichever way it goes on.
-    for _ in 0..3 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(3).await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.phase(HandoverPhase::HandedOver, 5).await;
     scene.apply(&json!({"replicas": 3})).await;
@@ -114,7 +100,7 @@ async fn a_second_autoscaler_is_refused_until_the_other_one_is_gone() {
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.make_autoscaler(&autoscaler("theirs", 5, 9)).await;
     scene.phase(HandoverPhase::HandedOver, 5).await;
-    let watch = scene.watch_replicas().await;
+    let watch = scene.watch().await.unwrap();
 
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 6, "maxReplicas": 9}})).await;
     let told = scene.phase(HandoverPhase::AutoscalerConflict, 5).await;
@@ -140,7 +126,7 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler() {
     let scene = Scene::start("keda").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.phase(HandoverPhase::HandoverPending, 3).await;
-    let watch = scene.watch_replicas().await;
+    let watch = scene.watch().await.unwrap();
     // What KEDA makes of a ScaledObject; any object with a uid will do for one.
     let owner = scene.workload().await;
     let mut kedas = autoscaler("keda-hpa-web", 2, 9);
@@ -185,7 +171,7 @@ async fn a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler() 
     let scene = Scene::start("zero-before").await;
     scene.apply(&json!({"replicas": 0})).await;
     scene.phase(HandoverPhase::Fixed, 0).await;
-    let watch = scene.watch_replicas().await;
+    let watch = scene.watch().await.unwrap();
     scene.apply(&json!({"autoscaling": {"minReplicas": 3, "maxReplicas": 9}})).await;
     scene.phase(HandoverPhase::HandoverPending, 3).await;
     assert_eq!(watch.history().await.unwrap().values(), [0, 3]);
@@ -196,13 +182,11 @@ async fn from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays() {
     let scene = Scene::start("switched").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 9}})).await;
     scene.phase(HandoverPhase::HandedOver, 5).await;
-    let watch = scene.watch_replicas().await;
+    let watch = scene.watch().await.unwrap();
 
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.gone(ChildKind::Autoscaler).await;
-    for _ in 0..2 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(2).await;
     scene.make_autoscaler(&autoscaler("theirs", 6, 9)).await;
     scene.phase(HandoverPhase::HandedOver, 6).await;
     scene.delete_autoscaler("theirs").await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::scene::{Scene, replicas};
 
 #[tokio::test]
-async fn kubectl_gets_explains_waits_for_and_scales_a_workload() {
+async fn kubectl_gets_waits_for_and_scales_a_workload() {
     let scene = Scene::start("kubectl").await;
     scene.apply(&json!({"replicas": 2})).await;
     let kubectl = async |line: &str| {
@@ -17,19 +17,12 @@ async fn kubectl_gets_explains_waits_for_and_scales_a_workload() {
     kubectl("wait --for=condition=Ready wl/web --timeout=60s").await;
     kubectl("wait --for=jsonpath={.status.readyReplicas}=2 wl/web --timeout=60s").await;
     let table = kubectl("get wl").await;
-    let (head, row) = table.split_once('\n').unwrap();
-    for column in ["NAME", "READY", "REPLICAS", "AGE"] {
-        assert!(head.contains(column), "{table}");
-    }
+    let (_, row) = table.split_once('\n').unwrap();
     assert!(row.starts_with("web") && row.contains("baton"), "{table}");
     assert!(kubectl("get baton").await.contains("web"), "the category lists Workloads");
-    assert!(kubectl("explain workload.spec").await.contains("autoscaling"));
-    assert!(kubectl("explain workload.spec.template.spec.containers.image").await.contains("image"));
 
     kubectl("scale wl/web --replicas=3").await;
-    let deployment =
-        scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
-    assert_eq!(replicas(&deployment), 3);
+    scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }
 
 #[tokio::test]

@@ -1,10 +1,6 @@
 //! From the first apply to the deletion: what the spec no longer says goes, and no more.
 
-use std::sync::{Arc, Mutex};
-
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::OperatorOptions;
-use baton_testbed::{Action, ControlPlane, Proxy};
 use kube::api::DeleteParams;
 use serde_json::json;
 
@@ -80,26 +76,4 @@ async fn sigterm_ends_the_operator_cleanly() {
     let status = scene.operator.stop().await.unwrap();
     assert!(status.success(), "{status}\n{}", scene.operator.logs());
     assert!(scene.operator.logs().contains("stopped"), "{}", scene.operator.logs());
-}
-
-#[tokio::test]
-async fn an_operator_behind_a_proxy_does_its_work_and_each_of_its_writes_has_a_number() {
-    let writes = Arc::new(Mutex::new(Vec::new()));
-    let seen = writes.clone();
-    let proxy = Proxy::start(ControlPlane::shared().await, move |request| {
-        if let Some(number) = request.write {
-            seen.lock().unwrap().push((number, request.path.clone()));
-        }
-        Action::Forward
-    })
-    .await
-    .unwrap();
-    let options = OperatorOptions { api_server: Some(proxy.url().to_owned()), ..OperatorOptions::default() };
-    let scene = Scene::start_with("proxied", options).await;
-    scene.apply(&json!({})).await;
-    scene.condition("Ready", "True").await;
-
-    let writes = writes.lock().unwrap();
-    assert!(writes.iter().any(|(_, path)| path.ends_with("/deployments/web")), "{writes:#?}");
-    assert_eq!(writes.iter().map(|(number, _)| *number).max(), Some(writes.len()), "{writes:#?}");
 }

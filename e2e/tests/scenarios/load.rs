@@ -3,7 +3,7 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::labels;
-use baton_e2e::OperatorOptions;
+use baton_e2e::{OperatorOptions, autoscaler};
 use baton_testbed::{MetricsApi, ReplicaWatch, eventually};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::{
@@ -33,7 +33,7 @@ impl Stage {
     async fn with(name: &str, number: i32, load: u32) -> Self {
         let scene = Scene::start_with(name, OperatorOptions::default()).await;
         let metrics = MetricsApi::shared().await;
-        let watch = ReplicaWatch::start(scene.cluster, scene.ns(), "web").await.unwrap();
+        let watch = scene.watch().await.unwrap();
         let stage = Self { scene, metrics, watch };
         stage.load(load);
         stage.apply(json!({"replicas": number})).await;
@@ -77,14 +77,7 @@ impl Stage {
 
     /// Somebody's own autoscaler for the Workload's Deployment.
     async fn own_autoscaler(&self, name: &str, min: i32, max: i32) {
-        let mut spec = autoscaling(min, max);
-        spec["scaleTargetRef"] = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
-        let autoscaler = json!({
-            "apiVersion": "autoscaling/v2",
-            "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": name},
-            "spec": spec,
-        });
+        let autoscaler = autoscaler(name, "web", autoscaling(min, max));
         self.autoscalers().patch(name, &PatchParams::apply("user"), &Patch::Apply(autoscaler)).await.unwrap();
     }
 
@@ -107,21 +100,8 @@ impl Stage {
     }
 }
 
-/// As fast as it can be, so that a test needn't wait for the API server's default of a step each 15 s.
 fn autoscaling(min: i32, max: i32) -> Value {
-    let at_once = json!({
-        "stabilizationWindowSeconds": 0,
-        "policies": [{"type": "Pods", "value": 100, "periodSeconds": 1}],
-    });
-    json!({
-        "minReplicas": min,
-        "maxReplicas": max,
-        "metrics": [{
-            "type": "Resource",
-            "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 100}},
-        }],
-        "behavior": {"scaleUp": at_once, "scaleDown": at_once},
-    })
+    baton_e2e::autoscaling(min, max, &json!({"type": "Utilization", "averageUtilization": 100}))
 }
 
 #[tokio::test]
@@ -169,9 +149,7 @@ async fn switched_off_without_a_number_what_the_load_asked_for_last_stays() {
     stage.apply(json!({})).await;
     stage.scene.gone(ChildKind::Autoscaler).await;
     stage.load(2);
-    for _ in 0..3 {
-        stage.scene.reconcile().await;
-    }
+    stage.scene.reconcile_times(3).await;
     assert_eq!(stage.numbers().await, [3, 7]);
 
     // Switched on again, the autoscaler goes on from there.
@@ -212,9 +190,7 @@ async fn an_autoscaler_does_nothing_at_zero_until_somebody_scales_up() {
     stage.scaling_active("web", "ScalingDisabled").await;
     stage.scene.condition("AutoscalerDisabled", "True").await;
     stage.load(6);
-    for _ in 0..3 {
-        stage.scene.reconcile().await;
-    }
+    stage.scene.reconcile_times(3).await;
     assert_eq!(stage.numbers().await, [3, 4, 0], "a zero that somebody wanted stays");
 
     // From one on the autoscaler is back at work: first up to its limit, then by the load.
@@ -241,9 +217,7 @@ async fn two_autoscalers_of_one_deployment_stop_each_other_and_the_number_stays(
     stage.scaling_active("two", "AmbiguousSelector").await;
     stage.scene.condition("AutoscalerConflict", "True").await;
     stage.load(8);
-    for _ in 0..3 {
-        stage.scene.reconcile().await;
-    }
+    stage.scene.reconcile_times(3).await;
     assert_eq!(stage.numbers().await, [3, 5], "nobody scales");
 
     stage.no_autoscaler("two").await;

@@ -80,8 +80,6 @@ async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_ch
     // Whatever was still under way is in the audit log once a later pass has ended.
     scene.reconcile().await;
     let written = scene.writes("workloads").len();
-    for _ in 0..3 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(3).await;
     assert_eq!(scene.writes("workloads").len(), written, "status writes after passes that changed nothing");
 }

@@ -205,8 +205,7 @@ async fn nothing() {}
 /// Changes the image as somebody with `kubectl edit` does.
 async fn edit_image(scene: &Scene) {
     let edit = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
-    let params = PatchParams { field_manager: Some("intruder".into()), ..PatchParams::default() };
-    scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Strategic(edit)).await.unwrap();
+    scene.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
 }
 
 #[tokio::test]

@@ -98,6 +98,12 @@ impl Scene {
         self.children(ChildKind::Deployment).patch_scale("web", &params, &scale).await.unwrap();
     }
 
+    /// Changes a child as this manager does it by hand.
+    pub async fn edit_as(&self, manager: &str, kind: ChildKind, patch: &Patch<Value>) -> DynamicObject {
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        self.children(kind).patch("web", &params, patch).await.unwrap()
+    }
+
     /// Waits for the child to be there and to look like this.
     pub async fn child_where(
         &self,
@@ -144,6 +150,16 @@ impl Scene {
             .collect()
     }
 
+    /// Waits for an Event about the Workload with all of these texts in it.
+    pub async fn event(&self, texts: &[&str]) {
+        eventually(&format!("an Event with {texts:?}"), async || {
+            let events = self.events().await;
+            let is_there = events.iter().any(|event| texts.iter().all(|text| event.contains(text)));
+            if is_there { Ok(()) } else { Err(events) }
+        })
+        .await;
+    }
+
     /// The Events about the Workload with this reason, from the first to the last.
     pub async fn event_objects(&self, reason: &str) -> Vec<Event> {
         let mut events = self.all_events().await;
@@ -167,6 +183,13 @@ impl Scene {
         let touched = json!({"metadata": {"annotations": {"touched": before.to_string()}}});
         self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(touched)).await.unwrap();
         self.passes_to_end(before + 1).await;
+    }
+
+    /// As [`reconcile`](Self::reconcile), so often.
+    pub async fn reconcile_times(&self, times: usize) {
+        for _ in 0..times {
+            self.reconcile().await;
+        }
     }
 
     /// Makes the operator look at every Workload of its again, of which there are so many, and waits until it has.
@@ -240,4 +263,8 @@ pub fn entries_of(object: &DynamicObject, manager: &str) -> Vec<(String, Option<
 
 pub fn replicas(deployment: &DynamicObject) -> i64 {
     deployment.data["spec"]["replicas"].as_i64().unwrap()
+}
+
+pub fn image(deployment: &DynamicObject) -> &Value {
+    &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
 }

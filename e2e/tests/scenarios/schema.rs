@@ -94,9 +94,7 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm() {
     });
     let deployments = scene.children(ChildKind::Deployment);
     deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&theirs)).await.unwrap();
-    for _ in 0..5 {
-        scene.reconcile().await;
-    }
+    scene.reconcile_times(5).await;
     scene.apply(&spec("app:2")).await;
     scene
         .child_where("the new image beside the sidecar", ChildKind::Deployment, |deployment| {

@@ -6,6 +6,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{Api, api::DeleteParams};
 use serde_json::{Value, json};
 
+use crate::skew::a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other;
+
 const DEFINITION: &str = "workloads.baton.rs";
 
 /// A cluster of its own, since the definition and the permissions are the whole cluster's.
@@ -63,10 +65,15 @@ async fn says(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
     .await;
 }
 
+/// One after the other, and the one that leaves another definition behind comes last.
 #[tokio::test]
-async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended() {
+async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said() {
     let scene = Scene::start().await;
+    what_keeps_the_operator_from_working_is_said_until_it_is_mended(&scene).await;
+    a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
+}
 
+async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended(scene: &Scene) {
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let older = json!([{"op": "remove", "path": format!("{fields}/rollout")}]);
     scene.patch(&format!("crd/{DEFINITION}"), older).await;

@@ -51,7 +51,7 @@ fn oddly_spelled(image: &str) -> Value {
 /// Of each kind of Workload a part.
 fn workload(number: u64) -> Value {
     let template = oddly_spelled(&format!("app:{number}"));
-    let spec = match number % 5 {
+    let mut spec = match number % 5 {
         0 => json!({
             "replicas": 0,
             "rollout": {"strategy": {"rollingUpdate": {"maxSurge": "50%"}}, "minReadySeconds": 0},
@@ -69,14 +69,8 @@ fn workload(number: u64) -> Value {
             "disruptionBudget": {"minAvailable": "50%"},
         }),
     };
-    let mut workload = json!({
-        "apiVersion": "baton.rs/v1alpha1",
-        "kind": "Workload",
-        "metadata": {"name": format!("web-{number}")},
-        "spec": spec,
-    });
-    workload["spec"]["template"] = template;
-    workload
+    spec["template"] = template;
+    baton_e2e::workload(&format!("web-{number}"), &spec)
 }
 
 /// Whether nothing more is going to happen to it, but by somebody's hand.

@@ -20,21 +20,20 @@ use kube::{
 };
 use serde_json::json;
 
-/// In a cluster of its own, since the definition is the whole cluster's.
-#[tokio::test]
-async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other() {
-    let control_plane = ControlPlane::start().await.unwrap();
+pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(
+    control_plane: &ControlPlane,
+) {
     let client = control_plane.admin().await.unwrap();
     // It is told even if that doesn't succeed at once.
     let was_refused = Arc::new(AtomicBool::new(false));
     let is_refused = was_refused.clone();
-    let proxy = Proxy::start(&control_plane, move |request| {
+    let proxy = Proxy::start(control_plane, move |request| {
         let is_first = request.path.ends_with("/newer/status") && !is_refused.swap(true, Ordering::Relaxed);
         if is_first { Action::fail(503, "ServiceUnavailable", "not today") } else { Action::Forward }
     });
     let proxy = proxy.await.unwrap();
     let options = OperatorOptions { api_server: Some(proxy.url().to_owned()), ..OperatorOptions::default() };
-    let _operator = Operator::start(&control_plane, options).await.unwrap();
+    let _operator = Operator::start(control_plane, options).await.unwrap();
 
     let mode = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/mode/enum";
     let open: json_patch::Patch = serde_json::from_value(json!([{"op": "remove", "path": mode}])).unwrap();

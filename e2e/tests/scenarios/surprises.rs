@@ -4,7 +4,6 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::web;
-use baton_testbed::eventually;
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams, PostParams},
@@ -12,11 +11,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, entries_of};
-
-fn image(deployment: &DynamicObject) -> &Value {
-    &deployment.data["spec"]["template"]["spec"]["containers"][0]["image"]
-}
+use crate::scene::{Scene, entries_of, image};
 
 fn with_image(image: &str) -> Value {
     json!({"template": {"spec": {"containers": [{"name": "app", "image": image}]}}})
@@ -30,12 +25,6 @@ fn revision(deployment: &DynamicObject) -> Option<&String> {
 impl Scene {
     async fn deployment(&self) -> DynamicObject {
         self.child(ChildKind::Deployment).await.unwrap()
-    }
-
-    /// A write of the Deployment as somebody makes it by hand.
-    async fn edit_as(&self, manager: &str, change: &Value) {
-        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
-        self.children(ChildKind::Deployment).patch("web", &params, &Patch::Merge(change)).await.unwrap();
     }
 
     /// Waits for the rollout to be counted, and checks that it is still the first.
@@ -86,18 +75,18 @@ async fn a_deployment_that_is_edited_between_two_applies() {
     scene.apply(&with_image("app:1")).await;
     scene.image_is("app:1").await;
 
-    scene.edit_as("kubectl-edit", &json!({"spec": {"minReadySeconds": 3}})).await;
+    scene
+        .edit_as(
+            "kubectl-edit",
+            ChildKind::Deployment,
+            &Patch::Merge(json!({"spec": {"minReadySeconds": 3}})),
+        )
+        .await;
     let container =
         json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "mine:1"}]);
-    let params = PatchParams { field_manager: Some("kubectl-edit".to_owned()), ..PatchParams::default() };
-    let patch = Patch::Json::<()>(serde_json::from_value(container).unwrap());
-    scene.children(ChildKind::Deployment).patch("web", &params, &patch).await.unwrap();
-    eventually("the takeover to be told", async || {
-        let events = scene.events().await;
-        let told = |event: &String| event.contains("TookOver") && event.contains("kubectl-edit");
-        if events.iter().any(told) { Ok(()) } else { Err(events) }
-    })
-    .await;
+    let patch = Patch::Json(serde_json::from_value(container).unwrap());
+    scene.edit_as("kubectl-edit", ChildKind::Deployment, &patch).await;
+    scene.event(&["TookOver", "kubectl-edit"]).await;
     scene.image_is("app:1").await;
 
     scene.apply(&with_image("app:2")).await;
@@ -151,7 +140,7 @@ async fn annotations_that_were_tweaked_before_an_apply() {
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
     let tweak = json!({"metadata": {"annotations": {"team.example/on-call": "ana"}}});
-    scene.edit_as("kubectl-annotate", &tweak).await;
+    scene.edit_as("kubectl-annotate", ChildKind::Deployment, &Patch::Merge(tweak.clone())).await;
     scene.workloads().patch("web", &PatchParams::default(), &Patch::Merge(&tweak)).await.unwrap();
 
     scene.apply(&json!({"replicas": 3})).await;
@@ -170,7 +159,6 @@ async fn annotations_that_were_tweaked_before_an_apply() {
 #[tokio::test]
 async fn alice_applies_something_and_bob_applies_something() {
     let scene = Scene::start("surprise-two").await;
-    let part = |spec: Value| json!({"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "web"}, "spec": spec});
     let container = |fields: Value| {
         let mut container = json!({"name": "app"});
         for (name, value) in fields.as_object().unwrap() {
@@ -180,10 +168,10 @@ async fn alice_applies_something_and_bob_applies_something() {
     };
     let mut alices = container(json!({"image": "app:1", "env": [{"name": "BY", "value": "alice"}]}));
     alices["replicas"] = json!(2);
-    scene.apply_as("alice", &part(alices)).await.unwrap();
+    scene.apply_as("alice", &web(&alices)).await.unwrap();
     let limits =
         json!({"resources": {"limits": {"memory": "64Mi"}}, "env": [{"name": "ALSO", "value": "bob"}]});
-    scene.apply_as("bob", &part(container(limits.clone()))).await.unwrap();
+    scene.apply_as("bob", &web(&container(limits.clone()))).await.unwrap();
 
     let app = |live: &DynamicObject| live.data["spec"]["template"]["spec"]["containers"][0].clone();
     let both = |live: &DynamicObject| {
@@ -196,12 +184,12 @@ async fn alice_applies_something_and_bob_applies_something() {
 
     let mut hers = limits.clone();
     hers["image"] = json!("bobs:1");
-    let conflict = scene.apply_as("bob", &part(container(hers))).await.unwrap_err().to_string();
+    let conflict = scene.apply_as("bob", &web(&container(hers))).await.unwrap_err().to_string();
     assert!(conflict.contains("\"alice\"") && conflict.contains(".image"), "{conflict}");
 
     let mut less = container(json!({"image": "app:1"}));
     less["replicas"] = json!(2);
-    scene.apply_as("alice", &part(less)).await.unwrap();
+    scene.apply_as("alice", &web(&less)).await.unwrap();
     let deployment = scene
         .child_where("Alice's variable to go", ChildKind::Deployment, |live| {
             app(live)["env"] == json!([{"name": "ALSO", "value": "bob"}])

@@ -4,19 +4,12 @@ use baton_controller::decide::child::ChildKind;
 use baton_crd::Takeover;
 use baton_e2e::OperatorOptions;
 use baton_testbed::eventually;
-use kube::{
-    api::{Patch, PatchParams},
-    core::DynamicObject,
-};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, replicas};
+use crate::scene::{Scene, image, replicas};
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
-
-fn has_image(image: &str) -> impl Fn(&DynamicObject) -> bool {
-    move |deployment| deployment.data["spec"]["template"]["spec"]["containers"][0]["image"] == image
-}
 
 fn container(fields: &Value) -> Value {
     let mut container = json!({"name": "app"});
@@ -28,9 +21,7 @@ fn container(fields: &Value) -> Value {
 
 /// Changes the Deployment's container as `kubectl edit` does.
 async fn edit_as(scene: &Scene, manager: &str, fields: &Value) {
-    let params = PatchParams { field_manager: Some(manager.into()), ..PatchParams::default() };
-    let edit = Patch::Strategic(container(fields));
-    scene.children(ChildKind::Deployment).patch("web", &params, &edit).await.unwrap();
+    scene.edit_as(manager, ChildKind::Deployment, &Patch::Strategic(container(fields))).await;
 }
 
 /// Takes fields of the Deployment's container by a forced apply.
@@ -73,7 +64,7 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric() {
         (Some(r#""evil:1""#), Some(r#""app:1""#))
     );
     assert_eq!(first.first_time, first.last_time);
-    assert!(has_image("app:1")(&scene.child(ChildKind::Deployment).await.unwrap()));
+    assert_eq!(image(&scene.child(ChildKind::Deployment).await.unwrap()), "app:1");
 
     // Again, and from another manager, which takes it by force.
     scene.at_rest().await;

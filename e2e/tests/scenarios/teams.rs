@@ -1,17 +1,13 @@
 //! Several teams apply parts of one Workload, each under a manager of its own.
 
 use baton_controller::decide::child::ChildKind;
+use baton_e2e::web;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
 fn part(containers: &Value) -> Value {
-    json!({
-        "apiVersion": "baton.rs/v1alpha1",
-        "kind": "Workload",
-        "metadata": {"name": "web"},
-        "spec": {"template": {"spec": {"containers": containers}}},
-    })
+    web(&json!({"template": {"spec": {"containers": containers}}}))
 }
 
 #[tokio::test]

@@ -172,14 +172,6 @@ async fn a_workload_reaches_nothing_outside_its_namespace() {
     assert_eq!(namespaces, BTreeSet::from([scene.ns()]), "{writes}");
 }
 
-/// Gives the Deployment this list of managers; the server takes whatever it is told.
-async fn forge(scene: &Scene, managers: &Value) {
-    let deployments = scene.children(ChildKind::Deployment);
-    let forged = json!({"metadata": {"managedFields": managers}});
-    let params = PatchParams { field_manager: Some("forger".to_owned()), ..PatchParams::default() };
-    deployments.patch("web", &params, &Patch::Merge(forged)).await.unwrap();
-}
-
 #[tokio::test]
 async fn forged_ownership_costs_no_replica_and_is_mended() {
     let scene = Scene::start("forged").await;
@@ -195,7 +187,9 @@ async fn forged_ownership_costs_no_replica_and_is_mended() {
     let forgeries =
         [json!([{}]), json!([owns_replicas(HANDOVER_MANAGER)]), json!([owns_replicas("somebody")])];
     for forgery in &forgeries {
-        forge(&scene, forgery).await;
+        // The server takes whatever it is told.
+        let forged = Patch::Merge(json!({"metadata": {"managedFields": forgery}}));
+        scene.edit_as("forger", ChildKind::Deployment, &forged).await;
         let mended = scene
             .child_where("Baton to own the number again", ChildKind::Deployment, |child| {
                 let owners = crate::scene::entries_of(child, "baton");

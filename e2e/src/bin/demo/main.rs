@@ -13,7 +13,6 @@ mod print;
 mod recorder;
 mod replicas;
 mod stage;
-mod table;
 
 use std::{process::ExitCode, time::Instant};
 

@@ -7,7 +7,7 @@ use baton_merge::{
 };
 use serde_json::Value;
 
-use crate::table::Table;
+use baton_e2e::Table;
 
 /// What people look for first, by the end of the path, in the order in which it is shown.
 const WORTH_SHOWING: [&str; 9] = [

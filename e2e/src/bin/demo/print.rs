@@ -8,7 +8,7 @@ use std::time::Duration;
 use anstream::println;
 use anstyle::{AnsiColor, Style};
 
-use crate::table::Table;
+use baton_e2e::Table;
 
 const WIDTH: usize = 100;
 const INDENT: &str = "   ";

@@ -3,23 +3,14 @@
 
 use baton_apply::LiveObject;
 use baton_controller::decide::replicas::{ReplicaHolders, Replicas};
+use baton_e2e::Table;
 
-use crate::{
-    recorder::{Sighting, changes},
-    table::Table,
-};
+use crate::recorder::{Sighting, changes};
 
-/// A number that fell from one write to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fall {
-    from: i32,
-    to: i32,
-}
-
-/// The first time that a number is smaller than the one before it.
-pub(crate) fn first_fall(numbers: impl IntoIterator<Item = i32>) -> Option<Fall> {
+/// The first time that a number is smaller than the one before it, with that one first.
+pub(crate) fn first_fall(numbers: impl IntoIterator<Item = i32>) -> Option<(i32, i32)> {
     let numbers: Vec<i32> = numbers.into_iter().collect();
-    numbers.windows(2).find(|pair| pair[1] < pair[0]).map(|pair| Fall { from: pair[0], to: pair[1] })
+    numbers.windows(2).find(|pair| pair[1] < pair[0]).map(|pair| (pair[0], pair[1]))
 }
 
 /// How many pods are ready.
@@ -97,7 +88,7 @@ mod tests {
     fn a_fall_is_found_wherever_it_is_and_a_rise_is_none() {
         assert_eq!(first_fall([]), None);
         assert_eq!(first_fall([3, 3, 5]), None);
-        assert_eq!(first_fall([3, 5, 1, 5]), Some(Fall { from: 5, to: 1 }));
+        assert_eq!(first_fall([3, 5, 1, 5]), Some((5, 1)));
     }
 
     #[test]

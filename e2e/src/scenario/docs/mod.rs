@@ -42,9 +42,6 @@ impl File {
     }
 
     /// What it says now; nothing where it isn't there yet.
-    ///
-    /// # Errors
-    /// When it is there and can't be read.
     pub fn read(&self) -> Result<String, Error> {
         match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -53,9 +50,6 @@ impl File {
     }
 
     /// In what it differs from this, if it does; with [`WRITE_DOCS`] set, it is written instead.
-    ///
-    /// # Errors
-    /// When it can't be read or written.
     pub fn outdated(&self, wanted: &str) -> Result<Option<String>, Error> {
         let found = self.read()?;
         if found == wanted {

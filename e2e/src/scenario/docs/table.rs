@@ -54,9 +54,6 @@ pub fn rows(document: &str) -> Result<Vec<Row<'_>>, Unmade> {
 }
 
 /// The document, with figures, links and release brought up to date.
-///
-/// # Errors
-/// When it names a scenario that there isn't.
 pub fn render(document: &str, plays: &[Play], release: &str) -> Result<String, Unmade> {
     let rows = rows(document)?;
     let files: BTreeMap<_, _> = plays.iter().map(|play| (play.title(), play.file)).collect();

@@ -20,9 +20,6 @@ const ITS_OWN: [&str; 7] =
     ["uid", "resourceVersion", "creationTimestamp", "generation", "time", "fieldsType", "lastTransitionTime"];
 
 /// The document, with what it asks for brought up to date.
-///
-/// # Errors
-/// When it asks for what there isn't.
 pub fn render(document: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, Unmade> {
     let mut text = String::new();
     let mut rest = document;

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     GoProgram, Program,
-    go::{Build, Go, required},
+    go::{Build, Go, directive},
     key::key,
 };
 use crate::Error;
@@ -22,7 +22,7 @@ const MULTI_CALL: &str = "controlplane";
 
 /// The folder with a build of the control plane at `source` in the cache at `cache`, made now if it isn't there.
 pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Error> {
-    let release = required(source, "k8s.io/kubernetes")?;
+    let release = directive(source, "k8s.io/kubernetes")?;
     let builds = [
         Build {
             title: "etcd and Kubernetes",
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_programs_are_told_the_release_that_the_module_requires() {
-        let flags = version_flags(&required(&super::super::source(), "k8s.io/kubernetes").unwrap());
+        let flags = version_flags(&directive(&super::super::source(), "k8s.io/kubernetes").unwrap());
         for expected in ["component-base/version.gitVersion=v1.", "component-base/version.gitMajor=1 "] {
             assert!(flags.contains(expected), "{flags}");
         }

@@ -164,13 +164,8 @@ fn watch(build: &Build<'_>, stderr: impl std::io::Read + Send + 'static, began: 
     }
 }
 
-/// The release of `module` that the go.mod in the folder `source` requires.
-pub(super) fn required(source: &Path, module: &str) -> Result<String, Error> {
-    directive(source, module)
-}
-
 /// The second word of the first line in go.mod whose first word is `word`.
-fn directive(source: &Path, word: &str) -> Result<String, Error> {
+pub(super) fn directive(source: &Path, word: &str) -> Result<String, Error> {
     let path = source.join("go.mod");
     let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
     let found = text.lines().find_map(|line| {
@@ -207,8 +202,8 @@ mod tests {
             "module x\n\ngo 1.30.0\n\nrequire (\n\tk8s.io/kubernetes v1.2.3\n)\n",
         )
         .unwrap();
-        assert_eq!(required(folder.path(), "k8s.io/kubernetes").unwrap(), "v1.2.3");
-        assert!(required(folder.path(), "absent").unwrap_err().report().contains("absent"));
+        assert_eq!(directive(folder.path(), "k8s.io/kubernetes").unwrap(), "v1.2.3");
+        assert!(directive(folder.path(), "absent").unwrap_err().report().contains("absent"));
         if let Err(error) = Go::find(folder.path()) {
             assert!(error.to_string().contains("1.30.0"), "{error}");
         }

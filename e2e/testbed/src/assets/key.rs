@@ -25,7 +25,7 @@ pub(super) fn key(source: &Path, recipe: &[&str]) -> Result<String, Error> {
 }
 
 /// A key of 16 hexadecimal digits over these parts in their order.
-pub(super) fn of<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
+pub(crate) fn of<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         // Each part is preceded by its length, so that no two different lists of parts read the same.

@@ -8,7 +8,7 @@ mod key;
 
 use std::{env, path::PathBuf};
 
-pub(crate) use self::build::lock;
+pub(crate) use self::{build::lock, key::of as key};
 use crate::{Error, workspace};
 
 /// A program of the test cluster.
@@ -90,9 +90,6 @@ pub struct GoProgram<'a> {
 
 impl GoProgram<'_> {
     /// The binary, from the cache or built now. A build takes minutes, says so on standard error, and blocks the thread.
-    ///
-    /// # Errors
-    /// When it can't be built.
     pub fn binary(&self) -> Result<PathBuf, Error> {
         build::program(self, &cache_dir()?)
     }
@@ -158,11 +155,6 @@ pub(crate) fn metrics_server() -> Result<PathBuf, Error> {
 /// A folder with the sources of a program.
 fn folder(name: &str) -> PathBuf {
     workspace().join("e2e").join(name)
-}
-
-/// A key of 16 hexadecimal digits over these parts in their order, as a name in the cache.
-pub(crate) fn key<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
-    key::of(parts)
 }
 
 /// The programs, found or built.

@@ -128,9 +128,6 @@ impl From<Event<Value>> for AuditEntry {
 
 impl AuditEntry {
     /// Reads a line of the log without the bodies, which are most of it: the logs of a whole run of tests are large.
-    ///
-    /// # Errors
-    /// When it isn't an entry.
     pub fn without_bodies(line: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<Event<IgnoredAny>>(line).map(|event| event.entry(|_| None))
     }

@@ -183,9 +183,6 @@ impl AuditLog {
     }
 
     /// Waits until `select` leaves at least one request, and returns what it leaves.
-    ///
-    /// # Errors
-    /// When there is none within `limit`.
     pub async fn wait_for(
         &self,
         limit: Duration,

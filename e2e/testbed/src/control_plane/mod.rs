@@ -151,9 +151,6 @@ impl ControlPlane {
     }
 
     /// The cluster of a kubeconfig's current context. Nothing is started, and dropping it stops nothing.
-    ///
-    /// # Errors
-    /// When the kubeconfig can't be used.
     pub fn given(path: &Path) -> Result<Self, Error> {
         let path = fs::canonicalize(path).map_err(Error::file("find", path))?;
         let url = crate::kubeconfig::current_cluster(&path)?.server.unwrap_or_default();

@@ -14,9 +14,6 @@ const LIMIT: Duration = Duration::from_mins(2);
 
 impl Node {
     /// Installs metrics-server, as a pod, and waits until it has figures. Its first build takes minutes.
-    ///
-    /// # Errors
-    /// When it can't be built, or has no figures in time.
     pub async fn install_metrics_server(&self) -> Result<(), Error> {
         self.load(&blocking(|| Image::metrics_server(IMAGE)).await?).await?;
         let cluster = self.control_plane();

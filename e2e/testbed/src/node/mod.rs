@@ -110,9 +110,6 @@ impl Node {
 
     /// Switches the node off and on again, as when a machine loses its power: all its processes are gone at once, the
     /// containers' too, and so is what lay in memory. The control plane goes on. Returns when the node is Ready.
-    ///
-    /// # Errors
-    /// When something ends or isn't ready in time.
     pub async fn reboot(&mut self) -> Result<(), Error> {
         self.running = None;
         self.cgroups.clear().await?;
@@ -120,9 +117,6 @@ impl Node {
     }
 
     /// Makes an image known to the node, so that pods can name it.
-    ///
-    /// # Errors
-    /// When containerd doesn't take it.
     pub async fn load(&self, image: &Image) -> Result<(), Error> {
         let running = self.running.as_ref().ok_or(Error::NodeOff)?;
         load(&running.machine, image).await
@@ -143,9 +137,6 @@ impl Node {
 
     /// Sends a signal such as `KILL` to a container's processes, past the kubelet, which starts a container again that ends.
     /// `id` is that of the pod's status, such as `containerd://0123…`.
-    ///
-    /// # Errors
-    /// When there is no such container.
     pub fn signal(&self, id: &str, signal: &str) -> Result<(), Error> {
         let processes = self.cgroups.processes_of(id.trim_start_matches("containerd://"))?;
         Command::new("kill")
@@ -157,9 +148,6 @@ impl Node {
     }
 
     /// The metrics that are served at an address in the node's network.
-    ///
-    /// # Errors
-    /// When nothing answers there that looks like metrics.
     pub async fn metrics(&self, address: SocketAddr) -> Result<Metrics, Error> {
         let what = || format!("the metrics at {address}");
         let text = self.get(address, "/metrics").await.map_err(Error::parse(what()))?;

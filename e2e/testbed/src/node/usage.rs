@@ -41,9 +41,6 @@ impl Usage {
 
 impl Node {
     /// What each container uses at the moment. A container that just started may be missing.
-    ///
-    /// # Errors
-    /// When the kubelet doesn't tell.
     pub async fn usage(&self) -> Result<Vec<Usage>, Error> {
         let path = format!("/api/v1/nodes/{}/proxy/stats/summary?only_cpu_and_memory=true", Self::NAME);
         let summary = summary(&self.control_plane().admin().await?, &path).await?;

@@ -12,9 +12,6 @@ const OF_THE_CONNECTION: [HeaderName; 6] =
     [CONNECTION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
 /// Sends the request and returns the server's answer, of which the body may still be on its way.
-///
-/// # Errors
-/// When the server can't be reached or hangs up.
 pub(super) async fn forward(upstream: &Client, request: Request<Bytes>) -> kube::Result<Response<Body>> {
     let (head, body) = request.into_parts();
     let mut passed_on = Request::new(Body::from(body));

@@ -72,9 +72,6 @@ pub struct CutRequest {
 impl Proxy {
     /// Starts a proxy in front of this control plane's API server. `rules` is asked once for each request, when all of
     /// it has come in.
-    ///
-    /// # Errors
-    /// When the control plane's kubeconfig can't be used or no port can be listened on.
     pub async fn start(
         control_plane: &ControlPlane,
         rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static,

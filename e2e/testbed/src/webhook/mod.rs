@@ -63,9 +63,6 @@ pub struct AdmissionWebhook {
 
 impl AdmissionWebhook {
     /// Starts to serve, with a certificate by an authority of its own.
-    ///
-    /// # Errors
-    /// When no certificate can be made or no port can be listened on.
     pub async fn start() -> Result<Self, Error> {
         let authority = Authority::new("the admission webhooks of a test")?;
         let identity = authority.server("an admission webhook", &["127.0.0.1"])?;

@@ -25,11 +25,15 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::replica_watch::{
+    what_cannot_be_found_out_any_more_is_said, what_was_stored_while_nobody_listened_is_found_out,
+};
+
 fn object<K: DeserializeOwned>(json: Value) -> K {
     serde_json::from_value(json).unwrap()
 }
 
-fn deployment(name: &str, replicas: i32) -> Deployment {
+pub(crate) fn deployment(name: &str, replicas: i32) -> Deployment {
     object(json!({
         "metadata": { "name": name },
         "spec": {
@@ -245,9 +249,18 @@ fn runs(pid: u32) -> bool {
     Command::new("kill").args(["-0", &pid.to_string()]).stderr(Stdio::null()).status().unwrap().success()
 }
 
+/// One after the other on one cluster, which each of them breaks and leaves in order.
 #[tokio::test]
-async fn dropping_it_stops_all_processes_and_removes_the_folder() {
-    let cluster = ControlPlane::options().start().await.unwrap();
+async fn a_cluster_comes_back_from_outages_and_goes_when_it_is_dropped() {
+    let mut cluster = ControlPlane::options().start().await.unwrap();
+    the_api_server_comes_back_with_all_that_was_stored(&mut cluster).await;
+    what_etcd_has_forgotten_is_gone_once_the_api_server_has_too(&mut cluster).await;
+    what_was_stored_while_nobody_listened_is_found_out(&mut cluster).await;
+    what_cannot_be_found_out_any_more_is_said(&mut cluster).await;
+    dropping_it_stops_all_processes_and_removes_the_folder(cluster);
+}
+
+fn dropping_it_stops_all_processes_and_removes_the_folder(cluster: ControlPlane) {
     let folder = cluster.dir().to_owned();
     let pids: Vec<u32> = cluster.processes().into_iter().map(|(_, pid)| pid).collect();
     assert_eq!(pids.len(), 5);
@@ -257,24 +270,20 @@ async fn dropping_it_stops_all_processes_and_removes_the_folder() {
     assert_eq!(pids.into_iter().find(|pid| runs(*pid)), None);
 }
 
-#[tokio::test]
-async fn the_api_server_comes_back_with_all_that_was_stored() {
-    let mut cluster = ControlPlane::options().start().await.unwrap();
+async fn the_api_server_comes_back_with_all_that_was_stored(cluster: &mut ControlPlane) {
     let maps: Api<ConfigMap> = Api::default_namespaced(cluster.admin().await.unwrap());
     maps.create(&PostParams::default(), &object(json!({"metadata": {"name": "kept"}}))).await.unwrap();
     let pid = |cluster: &ControlPlane| {
         cluster.processes().into_iter().find(|(name, _)| name == "kube-apiserver").unwrap().1
     };
-    let before = pid(&cluster);
+    let before = pid(cluster);
     cluster.restart_api_server().await.unwrap();
-    assert!(!runs(before) && runs(pid(&cluster)) && before != pid(&cluster));
+    assert!(!runs(before) && runs(pid(cluster)) && before != pid(cluster));
     maps.get("kept").await.unwrap();
     cluster.client_for("default", "default").await.unwrap();
 }
 
-#[tokio::test]
-async fn what_etcd_has_forgotten_is_gone_once_the_api_server_has_too() {
-    let mut cluster = ControlPlane::options().start().await.unwrap();
+async fn what_etcd_has_forgotten_is_gone_once_the_api_server_has_too(cluster: &mut ControlPlane) {
     let maps: Api<ConfigMap> = Api::default_namespaced(cluster.admin().await.unwrap());
     let made =
         maps.create(&PostParams::default(), &object(json!({"metadata": {"name": "map"}}))).await.unwrap();

@@ -6,4 +6,3 @@ mod control_plane;
 mod metrics_api;
 mod proxy;
 mod replica_watch;
-mod webhook;

@@ -11,6 +11,8 @@ use kube::{
 };
 use serde_json::json;
 
+use crate::control_plane::deployment;
+
 async fn deployments(kubeconfig: &Path, namespace: &str) -> Api<Deployment> {
     let file = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
@@ -18,19 +20,7 @@ async fn deployments(kubeconfig: &Path, namespace: &str) -> Api<Deployment> {
 }
 
 async fn create(deployments: &Api<Deployment>, replicas: i32) {
-    let labels = json!({"app": "web"});
-    let deployment = json!({
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
-            },
-        },
-    });
-    deployments.create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
+    deployments.create(&PostParams::default(), &deployment("web", replicas)).await.unwrap();
 }
 
 async fn scale(deployments: &Api<Deployment>, replicas: &[i32]) {
@@ -67,12 +57,10 @@ fn unheard<T: Send>(act: impl AsyncFnOnce() -> T + Send) -> T {
     thread::scope(|scope| scope.spawn(|| runtime().block_on(act())).join().unwrap())
 }
 
-#[tokio::test]
-async fn what_was_stored_while_nobody_listened_is_found_out() {
-    let mut cluster = ControlPlane::options().start().await.unwrap();
+pub(crate) async fn what_was_stored_while_nobody_listened_is_found_out(cluster: &mut ControlPlane) {
     let kubeconfig = cluster.kubeconfig().to_owned();
     create(&deployments(&kubeconfig, "default").await, 3).await;
-    let watch = ReplicaWatch::start(&cluster, "default", "web").await.unwrap();
+    let watch = ReplicaWatch::start(cluster, "default", "web").await.unwrap();
     unheard(async || {
         cluster.restart_api_server().await.unwrap();
         scale(&deployments(&kubeconfig, "default").await, &[1, 4, 2]).await;
@@ -80,21 +68,18 @@ async fn what_was_stored_while_nobody_listened_is_found_out() {
     assert_eq!(watch.history().await.unwrap().values(), [3, 1, 4, 2]);
 }
 
-#[tokio::test]
-async fn what_cannot_be_found_out_any_more_is_said() {
-    let mut cluster = ControlPlane::options().start().await.unwrap();
+pub(crate) async fn what_cannot_be_found_out_any_more_is_said(cluster: &mut ControlPlane) {
     let kubeconfig = cluster.kubeconfig().to_owned();
-    create(&deployments(&kubeconfig, "default").await, 3).await;
-    let watch = ReplicaWatch::start(&cluster, "default", "web").await.unwrap();
+    let namespace = cluster.namespace("missed").await.unwrap();
+    create(&deployments(&kubeconfig, namespace.name()).await, 3).await;
+    let watch = ReplicaWatch::start(cluster, namespace.name(), "web").await.unwrap();
     unheard(async || {
         cluster.restart_api_server().await.unwrap();
-        scale(&deployments(&kubeconfig, "default").await, &[1, 3]).await;
+        scale(&deployments(&kubeconfig, namespace.name()).await, &[1, 3]).await;
         cluster.compact_etcd().await.unwrap();
         cluster.restart_api_server().await.unwrap();
     });
     let missed = watch.history().await.unwrap_err().to_string();
-    assert!(
-        missed.starts_with("some writes may have been missed, of the Deployment default/web between"),
-        "{missed}"
-    );
+    let wanted = format!("some writes may have been missed, of the Deployment {namespace}/web between");
+    assert!(missed.starts_with(&wanted), "{missed}");
 }

@@ -2,6 +2,7 @@
 //! Nothing here acts.
 
 use baton_crd::HandoverPhase::{self, AutoscalerMissing, Fixed, HandedOver, HandoverPending, Unmanaged};
+use baton_e2e::autoscaler;
 use serde_json::{Value, json};
 
 /// Who holds the number once an autoscaler has written it.
@@ -221,16 +222,7 @@ fn old_deployment() -> Value {
 }
 
 fn old_autoscaler() -> Value {
-    json!({
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web"},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "minReplicas": 3,
-            "maxReplicas": 8,
-        },
-    })
+    autoscaler("web", "web", json!({"minReplicas": 3, "maxReplicas": 8}))
 }
 
 pub fn adopted_from_client_side_apply() -> Scenario {

@@ -45,7 +45,7 @@ impl<'a> Stage<'a> {
     }
 
     pub async fn watch(&self) -> ReplicaWatch {
-        ReplicaWatch::start(self.place.cluster, self.place.ns(), NAME).await.unwrap()
+        self.place.watch().await.unwrap()
     }
 
     /// One after the other.

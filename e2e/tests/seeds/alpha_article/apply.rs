@@ -10,7 +10,6 @@ plays! {
     the_server_has_no_gate_for_it, commands_say_what_to_do, apply_says_what_there_shall_be,
     a_replacement_loses_what_others_manage, what_was_applied_before_tells_what_goes,
     the_annotation_holds_what_was_applied, client_side_apply_reads_and_sends_a_difference,
-    server_side_apply_sends_the_whole_intent,
 }
 
 async fn the_server_has_no_gate_for_it(s: &mut Scene) {
@@ -88,16 +87,4 @@ async fn client_side_apply_reads_and_sends_a_difference(s: &mut Scene) {
     }
     // Without a difference there is nothing to send.
     s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).asks(&["get"]).await;
-}
-
-async fn server_side_apply_sends_the_whole_intent(s: &mut Scene) {
-    of_nginx(s).await;
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
-    for image in ["nginx:1.15", "nginx:1.15"] {
-        s.kubectl("apply --server-side -f -").reading(&nginx(image)).asks(&["patch"]).await;
-        for told in [&["kind"][..], &["spec", "selector"], &["spec", "template", "spec", "containers"]] {
-            assert!(last_sent(s).at(told).is_some(), "{}", last_sent(s));
-        }
-    }
-    s.expect(IMAGE, "nginx:1.15");
 }

@@ -5,7 +5,7 @@ use baton_e2e::{plays, scenario::Scene};
 use super::{IMAGE, nginx, of_nginx};
 
 plays! {
-    the_flags_of_the_alpha_are_gone, client_side_the_edit_is_lost, server_side_the_edit_is_a_conflict,
+    the_flags_of_the_alpha_are_gone, server_side_the_edit_is_a_conflict,
     a_conflict_is_resolved_in_the_manifest,
 }
 
@@ -19,16 +19,6 @@ async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
             .await;
     }
     s.expect_absent("");
-}
-
-async fn client_side_the_edit_is_lost(s: &mut Scene) {
-    of_nginx(s).await;
-    s.kubectl("apply -f -").reading(&nginx("nginx")).says("created").await;
-    s.kubectl("set image deployment nginx nginx=nginx:1.15").says("image updated").await;
-    s.expect(IMAGE, "nginx:1.15");
-    let told = s.kubectl("apply -f -").reading(&nginx("nginx")).says("configured").await;
-    assert_eq!(told.stderr, "", "nobody is warned");
-    s.expect(IMAGE, "nginx");
 }
 
 async fn server_side_the_edit_is_a_conflict(s: &mut Scene) {

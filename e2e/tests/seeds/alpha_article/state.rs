@@ -8,19 +8,8 @@ use crate::LAST_APPLIED;
 use super::{IMAGE, nginx, of_nginx};
 
 plays! {
-    managed_fields_instead_of_an_annotation, an_annotation_that_is_there_is_kept,
-    an_entry_says_who_how_and_when, kubectl_applies_as_somebody_else, several_managers_have_an_entry_each,
-    who_manages_a_field_is_told_when_another_wants_it, a_tree_of_fields, a_value_in_a_list_of_scalars,
+    an_annotation_that_is_there_is_kept, kubectl_applies_as_somebody_else, a_tree_of_fields,
     a_place_in_a_list_by_hand, a_place_in_an_atomic_list_by_hand,
-}
-
-async fn managed_fields_instead_of_an_annotation(s: &mut Scene) {
-    of_nginx(s).await;
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
-    s.expect_absent(".metadata.annotations");
-    s.expect_managers(&["kubectl (Apply)"]);
-    let shown = s.kubectl("apply view-last-applied deployment/nginx").await;
-    assert_eq!(shown.stdout, "");
 }
 
 async fn an_annotation_that_is_there_is_kept(s: &mut Scene) {
@@ -37,26 +26,6 @@ async fn an_annotation_that_is_there_is_kept(s: &mut Scene) {
     s.expect(IMAGE, "nginx:1.16");
 }
 
-async fn an_entry_says_who_how_and_when(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {applied: '1'}").await;
-    s.update_as("kube-controller-manager", "data: {updated: '1'}").await;
-    for (entry, operation, field, manager) in [
-        (0, "Apply", "{f:data: {f:applied: {}}}", "kubectl"),
-        (1, "Update", "{f:data: {f:updated: {}}}", "kube-controller-manager"),
-    ] {
-        let at = |member| format!(".metadata.managedFields[{entry}].{member}");
-        s.expect(&at("manager"), manager);
-        s.expect(&at("operation"), operation);
-        s.expect(&at("apiVersion"), "v1");
-        s.expect(&at("fieldsType"), "FieldsV1");
-        s.expect(&at("fieldsV1"), field);
-        s.expect_absent(&at("fields"));
-        let time: jiff::Timestamp = s.text(&at("time")).parse().unwrap();
-        let age = jiff::Timestamp::now().duration_since(time);
-        assert!(age < jiff::SignedDuration::from_mins(1), "{age}");
-    }
-}
-
 async fn kubectl_applies_as_somebody_else(s: &mut Scene) {
     let apply = "apply --server-side --field-manager=my-controller -f -";
     s.kubectl(apply).reading("data: {key: value}").await;
@@ -65,31 +34,6 @@ async fn kubectl_applies_as_somebody_else(s: &mut Scene) {
     s.kubectl("apply --server-side -f -").reading("data: {other: value}").await;
     s.expect(".data", "{key: value, other: value}");
     s.expect_owner(".data.key", "my-controller (Apply)");
-}
-
-async fn several_managers_have_an_entry_each(s: &mut Scene) {
-    of_nginx(s).await;
-    s.apply_as("kubectl", &nginx("nginx")).await;
-    s.next_second().await;
-    let revision = "metadata: {annotations: {deployment.kubernetes.io/revision: '1'}}";
-    s.merge_patch_as("kube-controller-manager", revision).await;
-    s.status_as("kube-controller-manager", "status: {observedGeneration: 1}").await;
-    s.next_second().await;
-    s.kubectl("set image deployment nginx nginx=nginx:1.15").await;
-    s.expect_managers(&[
-        "kubectl (Apply)",
-        "kube-controller-manager (Update)",
-        "kube-controller-manager (Update status)",
-        "kubectl-set (Update)",
-    ]);
-}
-
-async fn who_manages_a_field_is_told_when_another_wants_it(s: &mut Scene) {
-    s.apply_as("alice", "data: {key: alices}").await;
-    s.apply_as("bob", "data: {key: bobs}").conflicts_with("alice", ".data.key").await;
-    s.update_as("kubectl-edit", "data: {key: edited}").await;
-    s.apply_as("alice", "data: {key: alices}").conflicts_with("kubectl-edit", ".data.key").await;
-    s.expect(".data.key", "edited");
 }
 
 async fn a_tree_of_fields(s: &mut Scene) {
@@ -110,15 +54,6 @@ async fn a_tree_of_fields(s: &mut Scene) {
             r#".spec.template.spec.containers[name="nginx"].name"#,
         ],
     );
-}
-
-async fn a_value_in_a_list_of_scalars(s: &mut Scene) {
-    s.apply_as("kubectl", "metadata: {finalizers: [example.com/mine]}").await;
-    let tree = r#"{f:metadata: {f:finalizers: {'v:"example.com/mine"': {}}}}"#;
-    s.expect(".metadata.managedFields[0].fieldsV1", tree);
-    s.apply_as("other", "metadata: {finalizers: [example.com/theirs]}").await;
-    s.expect(".metadata.finalizers", "[example.com/mine, example.com/theirs]");
-    s.expect_owner(r#".metadata.finalizers[="example.com/theirs"]"#, "other (Apply)");
 }
 
 /// A patch that adds an update of `indexed` with these fields to the live object's managers.

@@ -2,14 +2,14 @@
 
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Scene},
+    scenario::{BuiltIn, Scene},
 };
 use serde_json::json;
 
 use crate::kinds::everything;
 
 plays! {
-    every_kind_of_the_server_is_applied_alike, who_applies_a_custom_resource_learns_nothing_new,
+    every_kind_of_the_server_is_applied_alike,
 }
 
 /// What is only tried, since somebody writes to such an object as soon as it is there.
@@ -62,16 +62,4 @@ async fn every_kind_of_the_server_is_applied_alike(s: &mut Scene) {
         s.delete().await;
     }
     assert!(applied > 40, "there are more kinds than {applied}");
-}
-
-async fn who_applies_a_custom_resource_learns_nothing_new(s: &mut Scene) {
-    s.define(Definition::new("KepPlain", "spec: {type: object, properties: {size: {type: integer}}}")).await;
-    let label = "metadata: {labels: {team: blue}}";
-    s.apply_as("pipeline", &format!("{label}\nspec: {{size: 1}}")).creates().await;
-    s.expect_managers(&["pipeline (Apply)"]);
-    s.expect_owner(".metadata.labels.team", "pipeline (Apply)");
-    s.expect_owner(".spec.size", "pipeline (Apply)");
-    s.apply_as("other", "metadata: {labels: {team: red}}")
-        .conflicts_with("pipeline", ".metadata.labels.team")
-        .await;
 }

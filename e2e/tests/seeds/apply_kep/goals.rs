@@ -10,10 +10,9 @@ use super::{WEB, wire};
 use crate::dry_run_kep::webhooks::{MUTATING, ask};
 
 plays! {
-    people_and_systems_each_say_their_part, what_other_people_change_is_kept_or_told,
-    what_an_autoscaler_sets_survives_an_apply, defaults_are_not_the_appliers,
-    what_a_mutating_webhook_adds_survives, a_schema_gains_a_field, the_steps_before_do_not_matter,
-    a_plain_request_is_enough, the_change_of_an_intent_is_the_change_of_the_object, an_error_comes_early,
+    people_and_systems_each_say_their_part, what_an_autoscaler_sets_survives_an_apply,
+    defaults_are_not_the_appliers, what_a_mutating_webhook_adds_survives, a_schema_gains_a_field,
+    the_steps_before_do_not_matter, the_change_of_an_intent_is_the_change_of_the_object,
     kubectl_and_a_plain_request_lead_to_the_same, several_objects_are_several_requests,
     another_name_is_another_object, what_cannot_be_changed_is_refused, the_type_of_a_service_is_changed,
 }
@@ -28,15 +27,6 @@ async fn people_and_systems_each_say_their_part(s: &mut Scene) {
     s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
     s.expect_owner(".status.observedGeneration", "controller (Update status)");
     s.expect_owner(".spec.selector", "team (Apply)");
-}
-
-async fn what_other_people_change_is_kept_or_told(s: &mut Scene) {
-    s.apply_as("team", "data: {greeting: hello}").await;
-    s.merge_patch_as("someone", "data: {colour: red}").await;
-    s.apply_as("team", "data: {greeting: hello}").changes_nothing().await;
-    s.expect(".data.colour", "red");
-    s.merge_patch_as("someone", "data: {greeting: hi}").await;
-    s.apply_as("team", "data: {greeting: hello}").conflicts_with("someone", ".data.greeting").await;
 }
 
 async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Scene) {
@@ -118,41 +108,11 @@ async fn the_steps_before_do_not_matter(s: &mut Scene) {
     s.expect(".data", "{greeting: hello, colour: red}");
 }
 
-async fn a_plain_request_is_enough(s: &mut Scene) {
-    let uri = format!("{}/example?fieldManager=curl", wire::config_maps(s));
-    let body =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: example\ndata:\n  greeting: hello # a text\n";
-    wire::send(s, "PATCH", &uri, wire::APPLY, body).await.unwrap();
-    s.somebody_applied("curl", "curl", "data: {greeting: hello}").await;
-    s.expect(".data.greeting", "hello");
-    s.expect_owner(".data.greeting", "curl (Apply)");
-    // The same as a step, so that it is predicted, too.
-    let other = body.replace("hello", "hi");
-    s.apply_as("curl", "data: {greeting: hi}").spelled(&other).await;
-    s.expect_owner(".data.greeting", "curl (Apply)");
-}
-
 async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Scene) {
     s.apply_as("team", "data: {stays: a, changes: b, goes: c}").await;
     s.merge_patch_as("someone", "data: {foreign: d}").await;
     s.apply_as("team", "data: {stays: a, changes: B, comes: e}").await;
     s.expect(".data", "{stays: a, changes: B, comes: e, foreign: d}");
-}
-
-async fn an_error_comes_early(s: &mut Scene) {
-    s.apply_as("alice", "data: {greeting: hello}").await;
-    s.apply_as("bob", "data: {greeting: hi}").dry_run().conflicts_with("alice", ".data.greeting").await;
-    s.kubectl("diff --server-side --field-manager=bob -f -")
-        .reading("data: {greeting: hi}")
-        .fails(r#"conflict with "alice": .data.greeting"#)
-        .await;
-
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("alice", WEB).await;
-    s.apply_as("bob", "spec: {replica: 3, paused: true}")
-        .is_refused(500, ".spec.replica: field not declared in schema")
-        .await;
-    s.expect_absent(".spec.paused");
 }
 
 async fn kubectl_and_a_plain_request_lead_to_the_same(s: &mut Scene) {

@@ -3,24 +3,18 @@
 use baton_e2e::{plays, scenario::Scene};
 use baton_testbed::{Action, PATIENCE, Proxy, poll};
 
-use crate::LAST_APPLIED;
-
 use super::wire;
 
 plays! {
-    kubectl_applies_by_itself_unless_told, the_flag_is_server_side, kubectl_does_not_fall_back,
-}
-
-async fn kubectl_applies_by_itself_unless_told(s: &mut Scene) {
-    s.kubectl("apply -f -").reading("data: {greeting: hello}").await;
-    s.expect_managers(&["kubectl-client-side-apply (Update)"]);
-    assert!(s.at(LAST_APPLIED).is_some());
+    the_flag_is_server_side, kubectl_does_not_fall_back,
 }
 
 async fn the_flag_is_server_side(s: &mut Scene) {
     s.kubectl("apply --server-side -f -").reading("data: {greeting: hello}").says("serverside-applied").await;
     s.expect_managers(&["kubectl (Apply)"]);
-    s.expect_absent(LAST_APPLIED);
+    s.expect_absent(".metadata.annotations");
+    let shown = s.kubectl("apply view-last-applied configmap/example").await;
+    assert_eq!(shown.stdout, "");
 }
 
 async fn kubectl_does_not_fall_back(s: &mut Scene) {

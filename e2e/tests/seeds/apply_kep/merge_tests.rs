@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Scene, builtin},
+    scenario::{Definition, Scene, builtin},
 };
 use baton_testbed::{PATIENCE, poll};
 
@@ -265,10 +265,7 @@ async fn apply_works_for_recursive_schemas(s: &mut Scene) {
 }
 
 async fn a_recursive_type_is_followed_all_the_way(s: &mut Scene) {
-    let definitions =
-        BuiltIn::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions")
-            .of_the_cluster();
-    s.of(definitions).await;
+    s.of(builtin::CUSTOM_RESOURCE_DEFINITION).await;
     s.named("keptrees2.example.com").await;
     let of = |leaf: &str| {
         format!(

@@ -8,8 +8,8 @@ use baton_e2e::{
 use super::{WEB, wire};
 
 plays! {
-    the_content_type_makes_a_patch_an_apply, a_put_makes_a_manager, other_patches_make_managers,
-    who_scales_what_nobody_owns, the_types_say_how_they_merge, kubectl_old_and_new_take_turns,
+    the_content_type_makes_a_patch_an_apply, other_patches_make_managers, who_scales_what_nobody_owns,
+    the_types_say_how_they_merge,
 }
 
 async fn the_content_type_makes_a_patch_an_apply(s: &mut Scene) {
@@ -30,13 +30,6 @@ async fn the_content_type_makes_a_patch_an_apply(s: &mut Scene) {
         let (code, message) = wire::send(s, method, uri, wire::APPLY, intent).await.unwrap_err();
         assert_eq!(code, 415, "{method}: {message}");
     }
-}
-
-async fn a_put_makes_a_manager(s: &mut Scene) {
-    s.apply_as("pipeline", "data: {a: '1', b: '2'}").await;
-    s.update_as("controller", "data: {a: changed, c: new}").await;
-    s.expect_fields("controller (Update)", &[".data.a", ".data.c"]);
-    s.expect_fields("pipeline (Apply)", &[".data.b"]);
 }
 
 async fn other_patches_make_managers(s: &mut Scene) {
@@ -81,16 +74,4 @@ async fn the_types_say_how_they_merge(s: &mut Scene) {
     s.expect_owner(r#".spec.template.spec.containers[name="side"].image"#, "bob (Apply)");
     s.expect_owner(r#".metadata.finalizers[="example.com/bob"]"#, "bob (Apply)");
     s.expect_owner(".spec.selector", "alice (Apply)");
-}
-
-async fn kubectl_old_and_new_take_turns(s: &mut Scene) {
-    let last = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
-    s.kubectl("apply -f -").reading("data: {a: '1', b: '2', c: '3'}").await;
-    s.kubectl("apply --server-side -f -").reading("data: {a: '1', b: '2'}").await;
-    s.expect_absent(".data.c");
-    s.expect_managers(&["kubectl-last-applied (Apply)", "kubectl (Apply)"]);
-    // What the older one goes by is brought up to date by the server.
-    assert!(!s.at(last).unwrap().to_string().contains('3'));
-    s.kubectl("apply -f -").reading("data: {a: '1'}").await;
-    s.expect(".data", "{a: '1'}");
 }

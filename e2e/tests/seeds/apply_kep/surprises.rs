@@ -10,9 +10,8 @@ use super::WEB;
 
 plays! {
     posted_then_changed_and_applied, applied_edited_and_applied, read_edited_and_applied,
-    annotations_tweaked_then_applied, alice_applies_then_bob,
-    an_intent_says_what_takes_three_directives_in_a_strategic_patch, a_defaulted_pull_policy_is_nobodys,
-    the_rest_of_a_union_is_in_the_way,
+    annotations_tweaked_then_applied, an_intent_says_what_takes_three_directives_in_a_strategic_patch,
+    a_defaulted_pull_policy_is_nobodys, the_rest_of_a_union_is_in_the_way,
 }
 
 async fn posted_then_changed_and_applied(s: &mut Scene) {
@@ -78,20 +77,6 @@ async fn annotations_tweaked_then_applied(s: &mut Scene) {
     s.apply_as("kubectl", "metadata: {annotations: {team: blue}}\ndata: {a: b}").by_force().await;
     s.expect(".metadata.annotations", "{team: blue, note: mine}");
     s.expect_owner(".metadata.annotations.note", "kubectl-annotate (Update)");
-}
-
-async fn alice_applies_then_bob(s: &mut Scene) {
-    s.apply_as("alice", "data: {greeting: hello, colour: red}").await;
-    s.apply_as("bob", "data: {size: large}").await;
-    s.expect(".data", "{greeting: hello, colour: red, size: large}");
-    s.apply_as("bob", "data: {size: large, colour: blue}").conflicts_with("alice", ".data.colour").await;
-    s.apply_as("bob", "data: {size: large, colour: red}").await;
-    s.expect_owners(".data.colour", &["alice (Apply)", "bob (Apply)"]);
-    // Now it takes both to give it up.
-    s.apply_as("alice", "data: {greeting: hello}").await;
-    s.expect_owner(".data.colour", "bob (Apply)");
-    s.apply_as("bob", "data: {size: large}").await;
-    s.expect_absent(".data.colour");
 }
 
 async fn an_intent_says_what_takes_three_directives_in_a_strategic_patch(s: &mut Scene) {

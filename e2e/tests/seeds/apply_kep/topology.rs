@@ -11,11 +11,8 @@ use super::{WEB, wire};
 
 plays! {
     the_openapi_tells_how_things_merge, a_built_in_list_without_a_word_is_atomic,
-    an_atomic_list_has_one_owner, a_list_is_said_to_be_atomic, a_set_of_maps_is_refused,
-    a_set_holds_an_item_once, finalizers_are_a_set, a_list_with_keys_is_a_dictionary,
-    containers_are_found_by_name, ports_have_two_keys, no_list_relies_on_older_markers,
-    the_keys_of_the_list_win_over_the_key_of_the_patch, fields_of_a_struct_are_independent,
-    granular_is_said, a_node_selector_is_one_value, a_label_selector_is_one_value,
+    an_atomic_list_has_one_owner, a_set_of_maps_is_refused, a_set_holds_an_item_once, finalizers_are_a_set,
+    ports_have_two_keys, no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch,
 }
 
 /// A definition whose spec has one field, `it`.
@@ -73,28 +70,8 @@ async fn an_atomic_list_has_one_owner(s: &mut Scene) {
     s.apply_as("alice", "spec: {it: [b, a]}").conflicts_with("bob", ".spec.it").await;
 }
 
-async fn a_list_is_said_to_be_atomic(s: &mut Scene) {
-    s.define(with_it(
-        "KepAtomicList",
-        "{type: array, x-kubernetes-list-type: atomic, items: {type: string}}",
-    ))
-    .await;
-    s.apply_as("alice", "spec: {it: [a, b]}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it"]);
-    s.apply_as("bob", "spec: {it: [a, b, c]}").conflicts_with("alice", ".spec.it").await;
-    // In an API server's own: the peers of a NetworkPolicy.
-    s.of(builtin::NETWORK_POLICY).await;
-    let spec = |app: &str| {
-        format!(
-            "spec: {{podSelector: {{}}, ingress: [{{from: [{{podSelector: {{matchLabels: {{app: {app}}}}}}}]}}]}}"
-        )
-    };
-    s.apply_as("alice", &spec("web")).await;
-    s.apply_as("bob", &spec("shop")).conflicts_with("alice", ".spec.ingress").await;
-}
-
 async fn a_set_of_maps_is_refused(s: &mut Scene) {
-    let definition = |items: &Value| {
+    let definition = |list: &Value| {
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "kepmapsets.example.com"},
@@ -103,18 +80,28 @@ async fn a_set_of_maps_is_refused(s: &mut Scene) {
                 "names": {"kind": "KepMapSet", "plural": "kepmapsets", "singular": "kepmapset"},
                 "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
                     "type": "object",
-                    "properties": {"it": {"type": "array", "x-kubernetes-list-type": "set", "items": items}},
+                    "properties": {"it": list},
                 }}}],
             },
         })
         .to_string()
     };
     let uri = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
-    let post = async |items: Value| wire::send(s, "POST", uri, "application/json", &definition(&items)).await;
-    let (code, message) = post(json!({"type": "object"})).await.unwrap_err();
-    assert!(code == 422 && message.contains("x-kubernetes-list-type=set"), "{code}: {message}");
-    post(json!({"type": "string"})).await.unwrap();
-    post(json!({"type": "object", "x-kubernetes-map-type": "atomic"})).await.unwrap();
+    let post = async |list: Value| wire::send(s, "POST", uri, "application/json", &definition(&list)).await;
+    let set = |items: Value| json!({"type": "array", "x-kubernetes-list-type": "set", "items": items});
+    let keyed = json!({
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "object"}}},
+    });
+    for (list, told) in [
+        (set(json!({"type": "object"})), "must be atomic as item of a list with x-kubernetes-list-type=set"),
+        (keyed, "must be a scalar type"),
+    ] {
+        let (code, message) = post(list).await.unwrap_err();
+        assert!(code == 422 && message.contains(told), "{code}: {message}");
+    }
+    post(set(json!({"type": "string"}))).await.unwrap();
+    post(set(json!({"type": "object", "x-kubernetes-map-type": "atomic"}))).await.unwrap();
 }
 
 async fn a_set_holds_an_item_once(s: &mut Scene) {
@@ -133,27 +120,6 @@ async fn finalizers_are_a_set(s: &mut Scene) {
     s.expect_owner(r#".metadata.finalizers[="example.com/alice"]"#, "alice (Apply)");
     s.apply_as("alice", "{}").await;
     s.expect(".metadata.finalizers", "[example.com/bob]");
-}
-
-async fn a_list_with_keys_is_a_dictionary(s: &mut Scene) {
-    s.define(with_it("KepKeyed", KEYED)).await;
-    s.apply_as("alice", "spec: {it: [{name: one, a: 1}, {name: two, a: 2}]}").await;
-    s.apply_as("bob", "spec: {it: [{name: two, b: 2}, {name: one, b: 1}]}").await;
-    s.expect(r#".spec.it[name="one"]"#, "{name: one, a: 1, b: 1}");
-    s.expect(r#".spec.it[name="two"]"#, "{name: two, a: 2, b: 2}");
-    s.apply_as("bob", "spec: {it: [{b: 1}]}").is_refused(500, "name").await;
-}
-
-async fn containers_are_found_by_name(s: &mut Scene) {
-    s.of(builtin::POD).await;
-    s.apply_as("alice", "spec: {automountServiceAccountToken: false, schedulerName: none, containers: [{name: app, image: nginx:1}, {name: side, image: busybox:1}]}")
-        .await;
-    s.apply_as("bob", "spec: {containers: [{name: side, image: busybox:2}]}")
-        .conflicts_with("alice", r#".spec.containers[name="side"].image"#)
-        .await;
-    s.apply_as("bob", "spec: {containers: [{name: side, image: busybox:2}]}").by_force().await;
-    s.expect(".spec.containers[0].image", "nginx:1");
-    s.expect(".spec.containers[1].image", "busybox:2");
 }
 
 async fn ports_have_two_keys(s: &mut Scene) {
@@ -227,50 +193,4 @@ async fn the_keys_of_the_list_win_over_the_key_of_the_patch(s: &mut Scene) {
     };
     s.expect_owner(&item("DoNotSchedule"), "alice (Apply)");
     s.expect_owner(&item("ScheduleAnyway"), "bob (Apply)");
-}
-
-async fn fields_of_a_struct_are_independent(s: &mut Scene) {
-    let it = "{type: object, properties: {a: {type: integer}, b: {type: integer}}}";
-    s.define(with_it("KepStruct", it)).await;
-    s.apply_as("alice", "spec: {it: {a: 1}}").await;
-    s.apply_as("bob", "spec: {it: {b: 2}}").await;
-    s.expect_fields("alice (Apply)", &[".spec.it.a"]);
-    s.expect_fields("bob (Apply)", &[".spec.it.b"]);
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("alice", WEB).await;
-    s.apply_as("bob", "spec: {minReadySeconds: 3}").await;
-    s.expect_owner(".spec.minReadySeconds", "bob (Apply)");
-}
-
-async fn granular_is_said(s: &mut Scene) {
-    for (kind, it) in [
-        ("KepGranularMap", "additionalProperties: {type: integer}"),
-        ("KepGranularStruct", "properties: {a: {type: integer}, b: {type: integer}}"),
-    ] {
-        s.define(with_it(kind, &format!("{{type: object, x-kubernetes-map-type: granular, {it}}}"))).await;
-        s.apply_as("alice", "spec: {it: {a: 1}}").await;
-        s.apply_as("bob", "spec: {it: {b: 2}}").await;
-        s.expect_owner(".spec.it.a", "alice (Apply)");
-        s.expect_owner(".spec.it.b", "bob (Apply)");
-    }
-}
-
-async fn a_node_selector_is_one_value(s: &mut Scene) {
-    s.of(builtin::DEPLOYMENT).await;
-    s.apply_as("alice", &WEB.replace("containers:", "nodeSelector: {disk: ssd}, containers:")).await;
-    s.expect_owner(".spec.template.spec.nodeSelector", "alice (Apply)");
-    s.apply_as("bob", "spec: {template: {spec: {nodeSelector: {zone: a}}}}")
-        .conflicts_with("alice", ".spec.template.spec.nodeSelector")
-        .await;
-}
-
-async fn a_label_selector_is_one_value(s: &mut Scene) {
-    s.of(builtin::NETWORK_POLICY).await;
-    s.apply_as("alice", "spec: {podSelector: {matchLabels: {app: web}}}").await;
-    s.expect_fields("alice (Apply)", &[".spec.podSelector"]);
-    s.apply_as("bob", "spec: {podSelector: {matchLabels: {app: web, tier: front}}}")
-        .conflicts_with("alice", ".spec.podSelector")
-        .await;
-    s.apply_as("bob", "spec: {podSelector: {matchLabels: {tier: front}}}").by_force().await;
-    s.expect(".spec.podSelector", "{matchLabels: {tier: front}}");
 }

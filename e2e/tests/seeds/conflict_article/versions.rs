@@ -5,28 +5,11 @@ use baton_e2e::{plays, scenario::Scene};
 use super::{CROWD, of_a_namespace, same_label};
 
 plays! {
-    every_update_changes_the_resource_version, a_stale_resource_version_is_refused,
-    late_applies_with_a_resource_version_are_refused,
+    a_stale_resource_version_is_refused, late_applies_with_a_resource_version_are_refused,
     kubectl_leaves_out_a_resource_version_that_it_has_just_read,
-    one_of_many_updates_with_a_resource_version_wins, an_update_says_everything,
-    after_a_conflict_it_is_read_again, json_patches_overwrite_each_other,
-    strategic_patches_overwrite_each_other, one_of_many_locked_patches_wins,
-}
-
-async fn every_update_changes_the_resource_version(s: &mut Scene) {
-    of_a_namespace(s).await;
-    s.create_as("admin", "metadata: {labels: {label: none}}").await;
-    let mut seen = vec![s.text(".metadata.resourceVersion").to_owned()];
-    s.update_as("admin", "metadata: {labels: {label: update}}").await;
-    seen.push(s.text(".metadata.resourceVersion").to_owned());
-    s.merge_patch_as("admin", "metadata: {labels: {label: patch}}").await;
-    seen.push(s.text(".metadata.resourceVersion").to_owned());
-    s.apply_as("admin", "metadata: {labels: {label: apply}}").by_force().await;
-    seen.push(s.text(".metadata.resourceVersion").to_owned());
-    let before = seen.clone();
-    seen.dedup();
-    assert_eq!(seen, before, "each is another than the one before");
-    assert!(!seen[0].is_empty());
+    one_of_many_updates_with_a_resource_version_wins, after_a_conflict_it_is_read_again,
+    json_patches_overwrite_each_other, strategic_patches_overwrite_each_other,
+    one_of_many_locked_patches_wins,
 }
 
 async fn a_stale_resource_version_is_refused(s: &mut Scene) {
@@ -76,13 +59,6 @@ async fn one_of_many_updates_with_a_resource_version_wins(s: &mut Scene) {
     let winner = s.at_once(rivals).await.one_wins("(Conflict)");
     s.expect(".metadata.labels.label", &format!("'{winner}'"));
     assert_ne!(s.text(".metadata.resourceVersion"), version);
-}
-
-async fn an_update_says_everything(s: &mut Scene) {
-    s.create_as("admin", "data: {one: '1', two: '2'}").await;
-    s.replace_as("other", "data: {two: new}").await;
-    s.expect(".data", "{two: new}");
-    s.expect_owner(".data.two", "other (Update)");
 }
 
 async fn after_a_conflict_it_is_read_again(s: &mut Scene) {

@@ -3,15 +3,14 @@
 use baton_e2e::{
     plays,
     scenario::{
-        RehearsedStep, Scene, StepResponse,
+        Scene, StepResponse,
         builtin::{DEPLOYMENT, POD, SERVICE_ACCOUNT},
     },
 };
 
 plays! {
     a_delete_with_a_body_takes_its_options_from_there, what_is_tried_is_defaulted_and_changed,
-    every_kind_of_patch_is_merged, what_is_tried_is_answered_with_the_usual_code,
-    an_empty_value_is_refused, no_other_value_is_supported,
+    every_kind_of_patch_is_merged, an_empty_value_is_refused, no_other_value_is_supported,
 }
 
 async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
@@ -49,16 +48,6 @@ async fn every_kind_of_patch_is_merged(s: &mut Scene) {
     let operations = "[{op: replace, path: /spec/template/spec/containers/0/name, value: web}]";
     assert_eq!(names(&s.json_patch_as("you", operations).dry_run().await), r#""web""#);
     s.expect_managers(&["me (Update)"]);
-}
-
-async fn what_is_tried_is_answered_with_the_usual_code(s: &mut Scene) {
-    let code = |answers: RehearsedStep| [answers.dry_run.code, answers.real.code];
-    assert_eq!(code(s.rehearse(|s| s.create_as("me", "data: {key: a}")).await), [201; 2]);
-    assert_eq!(code(s.rehearse(|s| s.update_as("me", "data: {key: b}")).await), [200; 2]);
-    assert_eq!(code(s.rehearse(|s| s.merge_patch_as("me", "data: {key: c}")).await), [200; 2]);
-    assert_eq!(code(s.rehearse(|s| s.apply_as("you", "data: {other: d}")).await), [200; 2]);
-    assert_eq!(code(s.rehearse(Scene::delete).await), [200; 2]);
-    assert_eq!(code(s.rehearse(|s| s.apply_as("you", "data: {other: d}")).await), [201; 2]);
 }
 
 async fn an_empty_value_is_refused(s: &mut Scene) {

@@ -63,7 +63,10 @@ pub async fn ask(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, 
 
 /// What a webhook was asked about the subject: by which path, what is done, and whether it is a dry run.
 fn asked(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<bool>)> {
-    let about_subject = |review: &Review| review.name.as_deref() == Some(s.name());
+    let about_subject = |review: &Review| {
+        let object = (review.namespace.as_deref(), review.kind.as_str(), review.name.as_deref());
+        object == (Some(s.namespace()), "ConfigMap", Some(s.name())) && review.user == "baton-testbed:admin"
+    };
     let reviews = webhook.reviews().into_iter().filter(about_subject);
     reviews.map(|review| (review.path, review.operation, review.dry_run)).collect()
 }

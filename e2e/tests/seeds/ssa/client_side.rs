@@ -47,7 +47,8 @@ async fn every_way_out_leaves_a_subset(s: &mut Scene) {
 async fn client_side_overwrites_in_silence(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {key: one}").await;
     s.update_as("editor", "data: {key: two}").await;
-    s.kubectl("apply -f -").reading("data: {key: one}").await;
+    let told = s.kubectl("apply -f -").reading("data: {key: one}").says("configured").await;
+    assert_eq!(told.stderr, "", "nobody is warned");
     s.expect(".data.key", "one");
 }
 

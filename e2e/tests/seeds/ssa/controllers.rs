@@ -9,7 +9,7 @@ use super::NGINX;
 
 plays! {
     a_controller_sends_all_that_it_cares_about, what_was_never_applied_can_only_be_patched_away,
-    a_controller_needs_no_read_and_no_version, a_version_in_an_intent_is_a_guard, a_controller_forces,
+    a_controller_needs_no_read_and_no_version, a_controller_forces,
 }
 
 async fn a_controller_sends_all_that_it_cares_about(s: &mut Scene) {
@@ -37,15 +37,6 @@ async fn a_controller_needs_no_read_and_no_version(s: &mut Scene) {
     s.apply_as("controller", NGINX).by_force().await;
     s.expect(".spec.replicas", "3");
     s.expect(".metadata.labels", "{app: nginx, more: '1'}");
-}
-
-async fn a_version_in_an_intent_is_a_guard(s: &mut Scene) {
-    s.apply_as("controller", "data: {key: one}").await;
-    let Some(read) = s.at(".metadata.resourceVersion").cloned() else { panic!("an object has a version") };
-    let guarded = format!("{{metadata: {{resourceVersion: {read}}}, data: {{key: two}}}}");
-    s.update_as("somebody", "data: {other: '1'}").await;
-    s.apply_as("controller", &guarded).by_force().is_refused(409, "the object has been modified").await;
-    s.apply_as("controller", "data: {key: two}").by_force().await;
 }
 
 async fn a_controller_forces(s: &mut Scene) {

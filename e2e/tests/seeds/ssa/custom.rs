@@ -7,7 +7,6 @@ use baton_e2e::{
 
 plays! {
     without_markers_keys_are_fields_and_lists_atomic, without_a_schema_types_are_deduced,
-    markers_of_a_definition_count,
 }
 
 const LISTS: &str = "
@@ -36,23 +35,4 @@ async fn without_a_schema_types_are_deduced(s: &mut Scene) {
     s.apply_as("bob", "spec: {map: {a: {other: 2}, b: two}}").await;
     s.expect(".spec.map", "{a: {deep: 1, other: 2}, b: two}");
     s.apply_as("bob", "spec: {list: [{name: y}]}").conflicts_with("alice", ".spec.list").await;
-}
-
-async fn markers_of_a_definition_count(s: &mut Scene) {
-    let marked = LISTS
-        .replace("hosts: {type: array,", "hosts: {type: array, x-kubernetes-list-type: set,")
-        .replace("labels: {type: object,", "labels: {type: object, x-kubernetes-map-type: atomic,")
-        .replace(
-            "rules: {type: array, items: {type: object,",
-            "rules: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], \
-             items: {type: object, required: [name],",
-        );
-    s.define(Definition::new("Marked", &marked)).await;
-    s.apply_as("alice", "spec: {hosts: [a], rules: [{name: x}], labels: {a: '1'}}").await;
-    s.apply_as("bob", "spec: {hosts: [b], rules: [{name: y}]}").await;
-    s.expect(".spec.hosts", "[a, b]");
-    s.expect(".spec.rules", "[{name: x}, {name: y}]");
-    s.apply_as("bob", "spec: {hosts: [b], rules: [{name: y}], labels: {b: '1'}}")
-        .conflicts_with("alice", ".spec.labels")
-        .await;
 }

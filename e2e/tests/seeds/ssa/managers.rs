@@ -6,16 +6,7 @@ use baton_e2e::{
 };
 
 plays! {
-    a_manager_is_named_by_a_parameter, an_apply_is_never_inferred,
-    a_manager_is_inferred_from_the_user_agent, kubectl_is_called_kubectl,
-}
-
-async fn a_manager_is_named_by_a_parameter(s: &mut Scene) {
-    s.create_as("importer", "data: {key: '1'}").await;
-    s.merge_patch_as("tuner", "data: {tuned: '1'}").await;
-    s.apply_as("deployer", "data: {deployed: '1'}").await;
-    s.expect_managers(&["deployer (Apply)", "importer (Update)", "tuner (Update)"]);
-    s.apply_as("other", "data: {tuned: '2'}").conflicts_with("tuner", ".data.tuned").await;
+    an_apply_is_never_inferred, a_manager_is_inferred_from_the_user_agent,
 }
 
 async fn an_apply_is_never_inferred(s: &mut Scene) {
@@ -23,6 +14,11 @@ async fn an_apply_is_never_inferred(s: &mut Scene) {
         .is_refused(422, "fieldManager: Required value: is required for apply patch")
         .await;
     s.apply_as(nobody(), "data: {key: '1'}").is_refused(422, "fieldManager: Required value").await;
+    s.expect_absent("");
+    // Any other write may do without.
+    s.create_as(nobody(), "data: {key: '1'}").creates().await;
+    s.merge_patch_as(nobody(), "data: {key: '2'}").await;
+    s.expect_owner(".data.key", "unknown (Update)");
 }
 
 async fn a_manager_is_inferred_from_the_user_agent(s: &mut Scene) {
@@ -30,11 +26,4 @@ async fn a_manager_is_inferred_from_the_user_agent(s: &mut Scene) {
     s.merge_patch_as(user_agent("my-tool/v2 (linux/amd64) build/7"), "data: {other: '1'}").await;
     s.expect_owner(".data.key", "curl (Update)");
     s.expect_owner(".data.other", "my-tool (Update)");
-}
-
-async fn kubectl_is_called_kubectl(s: &mut Scene) {
-    s.kubectl("apply --server-side -f -").reading("data: {key: '1'}").await;
-    s.expect_managers(&["kubectl (Apply)"]);
-    s.kubectl("apply --server-side --field-manager=my-manager -f -").reading("data: {key: '1'}").await;
-    s.expect_owners(".data.key", &["my-manager (Apply)", "kubectl (Apply)"]);
 }

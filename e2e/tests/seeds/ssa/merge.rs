@@ -4,7 +4,7 @@ use baton_e2e::{
     plays,
     scenario::{
         Definition, Scene,
-        builtin::{CUSTOM_RESOURCE_DEFINITION, DEPLOYMENT, SERVICE},
+        builtin::{DEPLOYMENT, SERVICE},
     },
 };
 
@@ -12,10 +12,9 @@ use super::NGINX;
 
 plays! {
     several_actors_update_one_object, what_is_missing_goes_unless_it_is_managed,
-    an_atomic_list_has_one_manager, items_of_a_set_have_managers, items_of_a_map_list_have_managers,
-    several_keys_identify_an_item, markers_that_make_no_sense_are_refused, several_keys_of_a_service,
-    maps_are_granular_or_atomic, structs_are_granular_or_atomic, the_selector_of_a_deployment_is_atomic,
-    the_older_markers_stand_in, atomic_is_recursive,
+    an_atomic_list_has_one_manager, items_of_a_set_have_managers, several_keys_identify_an_item,
+    several_keys_of_a_service, maps_are_granular_or_atomic, structs_are_granular_or_atomic,
+    the_selector_of_a_deployment_is_atomic, atomic_is_recursive,
 }
 
 async fn several_actors_update_one_object(s: &mut Scene) {
@@ -68,29 +67,6 @@ async fn items_of_a_set_have_managers(s: &mut Scene) {
     s.apply_as("alice", "spec: {hosts: [d, d]}").is_refused(500, "duplicate entries").await;
 }
 
-async fn items_of_a_map_list_have_managers(s: &mut Scene) {
-    s.define(Definition::new(
-        "MapList",
-        "spec:
-          type: object
-          properties:
-            rules:
-              type: array
-              x-kubernetes-list-type: map
-              x-kubernetes-list-map-keys: [name]
-              items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}",
-    ))
-    .await;
-    s.apply_as("alice", "spec: {rules: [{name: a, weight: 1}]}").await;
-    s.apply_as("bob", "spec: {rules: [{name: b, weight: 2}]}").await;
-    s.expect(".spec.rules", "[{name: a, weight: 1}, {name: b, weight: 2}]");
-    s.expect_owner(r#".spec.rules[name="a"]"#, "alice (Apply)");
-    s.apply_as("bob", "spec: {rules: [{name: a, weight: 9}, {name: b, weight: 2}]}")
-        .conflicts_with("alice", r#".spec.rules[name="a"].weight"#)
-        .await;
-    s.apply_as("bob", "spec: {rules: [{name: c}, {name: c}]}").is_refused(500, "duplicate entries").await;
-}
-
 async fn several_keys_identify_an_item(s: &mut Scene) {
     s.define(Definition::new(
         "KeyedList",
@@ -111,36 +87,6 @@ async fn several_keys_identify_an_item(s: &mut Scene) {
     s.apply_as("bob", "spec: {ports: [{port: 53, name: dns-tcp}]}").await;
     s.expect_owner(r#".spec.ports[port=53,protocol="UDP"].name"#, "alice (Apply)");
     s.expect_owner(r#".spec.ports[port=53,protocol="TCP"].name"#, "bob (Apply)");
-}
-
-async fn markers_that_make_no_sense_are_refused(s: &mut Scene) {
-    s.of(CUSTOM_RESOURCE_DEFINITION).await;
-    s.named("senseless.example.com").await;
-    let definition = |list: &str| {
-        format!(
-            "spec:
-              group: example.com
-              names: {{kind: Senseless, plural: senseless}}
-              scope: Namespaced
-              versions:
-              - name: v1
-                served: true
-                storage: true
-                schema:
-                  openAPIV3Schema:
-                    type: object
-                    properties: {{list: {{type: array, {list}}}}}"
-        )
-    };
-    let of_objects = definition("x-kubernetes-list-type: set, items: {type: object}");
-    s.create_as("author", &of_objects)
-        .is_refused(422, "must be atomic as item of a list with x-kubernetes-list-type=set")
-        .await;
-    let with_object_key = definition(
-        "x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], \
-         items: {type: object, required: [name], properties: {name: {type: object}}}",
-    );
-    s.create_as("author", &with_object_key).is_refused(422, "must be a scalar type").await;
 }
 
 async fn several_keys_of_a_service(s: &mut Scene) {
@@ -177,7 +123,7 @@ async fn structs_are_granular_or_atomic(s: &mut Scene) {
         "spec:
           type: object
           properties:
-            granular: {type: object, properties: {host: {type: string}, port: {type: integer}}}
+            granular: {type: object, x-kubernetes-map-type: granular, properties: {host: {type: string}, port: {type: integer}}}
             atomic:
               type: object
               x-kubernetes-map-type: atomic
@@ -187,6 +133,7 @@ async fn structs_are_granular_or_atomic(s: &mut Scene) {
     s.apply_as("alice", "spec: {granular: {host: a}, atomic: {host: a}}").await;
     s.apply_as("bob", "spec: {granular: {port: 1}}").await;
     s.expect(".spec.granular", "{host: a, port: 1}");
+    s.expect_owner(".spec.granular.port", "bob (Apply)");
     s.apply_as("bob", "spec: {atomic: {port: 1}}").conflicts_with("alice", ".spec.atomic").await;
     s.expect_fields("alice (Apply)", &[".spec.granular.host", ".spec.atomic"]);
 }
@@ -198,18 +145,6 @@ async fn the_selector_of_a_deployment_is_atomic(s: &mut Scene) {
     s.apply_as("other", "spec: {selector: {matchLabels: {tier: web}}}")
         .conflicts_with("kubectl", ".spec.selector")
         .await;
-}
-
-async fn the_older_markers_stand_in(s: &mut Scene) {
-    // Strategic merge patches still go by them, and agree with the list type.
-    s.of(baton_e2e::scenario::builtin::SERVICE_ACCOUNT).await;
-    s.apply_as("alice", "secrets: [{name: one}]").await;
-    s.apply_as("bob", "secrets: [{name: two}]").await;
-    s.expect(".secrets", "[{name: one}, {name: two}]");
-    s.expect_owner(r#".secrets[name="one"]"#, "alice (Apply)");
-    s.expect_owner(r#".secrets[name="two"]"#, "bob (Apply)");
-    s.strategic_patch_as("carol", "secrets: [{name: three}]").await;
-    s.expect_owner(r#".secrets[name="three"]"#, "carol (Update)");
 }
 
 async fn atomic_is_recursive(s: &mut Scene) {

@@ -22,8 +22,10 @@ async fn managed_fields_in_an_apply_are_refused(s: &mut Scene) {
     let own = "metadata: {managedFields: [{manager: kubectl, operation: Apply, apiVersion: v1, \
                fieldsType: FieldsV1, fieldsV1: {'f:data': {'f:key': {}}}}]}";
     s.apply_as("kubectl", own).is_refused(400, "metadata.managedFields must be nil").await;
-    s.apply_as("kubectl", "metadata: {managedFields: []}")
-        .is_refused(400, "metadata.managedFields must be nil")
-        .await;
+    for list in ["[]", "[{}]"] {
+        s.apply_as("kubectl", &format!("metadata: {{managedFields: {list}}}"))
+            .is_refused(400, "metadata.managedFields must be nil")
+            .await;
+    }
     s.apply_as("kubectl", "{metadata: {managedFields: null}, data: {key: value}}").creates().await;
 }

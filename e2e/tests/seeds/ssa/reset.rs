@@ -8,25 +8,25 @@ use baton_e2e::{
 use super::NGINX;
 
 plays! {
-    a_merge_patch_clears, a_strategic_patch_clears, a_json_patch_clears, an_update_clears,
-    an_apply_does_not_clear, an_empty_list_clears_no_custom_resource,
+    patches_and_updates_clear, a_json_patch_clears, an_empty_list_clears_no_custom_resource,
     an_empty_list_clears_what_is_built_in, a_reset_with_other_changes, an_apply_of_a_scale_is_tracked,
     an_apply_of_a_custom_scale_is_refused,
 }
 
 const CLEAR: &str = "metadata: {managedFields: [{}]}";
 
-async fn a_merge_patch_clears(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: value}").await;
-    s.merge_patch_as("admin", CLEAR).await;
-    s.expect_absent(".metadata.managedFields");
-    s.expect(".data.key", "value");
-}
-
-async fn a_strategic_patch_clears(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: value}").await;
-    s.strategic_patch_as("admin", CLEAR).await;
-    s.expect_absent(".metadata.managedFields");
+async fn patches_and_updates_clear(s: &mut Scene) {
+    for way in ["merged", "strategic", "updated"] {
+        s.named(way).await;
+        s.apply_as("kubectl", "data: {key: value}").await;
+        match way {
+            "merged" => s.merge_patch_as("admin", CLEAR).await,
+            "strategic" => s.strategic_patch_as("admin", CLEAR).await,
+            _ => s.update_as("admin", CLEAR).await,
+        };
+        s.expect_absent(".metadata.managedFields");
+        s.expect(".data.key", "value");
+    }
 }
 
 async fn a_json_patch_clears(s: &mut Scene) {
@@ -42,18 +42,6 @@ async fn a_json_patch_clears(s: &mut Scene) {
     let Some(version) = s.at(".metadata.resourceVersion").cloned() else { panic!("an object has a version") };
     s.json_patch_as("admin", &operations(&version.to_string())).with_header("if-match", "1").await;
     s.expect_absent(".metadata.managedFields");
-}
-
-async fn an_update_clears(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: value}").await;
-    s.update_as("admin", CLEAR).await;
-    s.expect_absent(".metadata.managedFields");
-}
-
-async fn an_apply_does_not_clear(s: &mut Scene) {
-    s.apply_as("kubectl", "data: {key: value}").await;
-    s.apply_as("kubectl", CLEAR).is_refused(400, "metadata.managedFields must be nil").await;
-    s.expect_managers(&["kubectl (Apply)"]);
 }
 
 async fn an_empty_list_clears_no_custom_resource(s: &mut Scene) {

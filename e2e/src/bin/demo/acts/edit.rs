@@ -6,8 +6,8 @@ use crate::{
     print,
     recorder::changes,
     stage::{NAME, Stage},
-    table::Table,
 };
+use baton_e2e::Table;
 
 const OURS: &str = "nginx:1.29";
 const THEIRS: &str = "nginx:hotfix";

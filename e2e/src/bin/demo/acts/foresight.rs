@@ -1,6 +1,7 @@
 //! What a change would do, before it does it; and that nothing is sent that would change nothing.
 
 use baton_crd::{Mode, PlannedAction, PlannedChild, Workload};
+use baton_e2e::Table;
 use baton_testbed::{AuditEntries, Mark, PATIENCE, wait_for};
 
 use crate::{
@@ -8,7 +9,6 @@ use crate::{
     containers::image,
     print,
     stage::{NAME, Stage},
-    table::Table,
 };
 
 const NEXT_IMAGE: &str = "nginx:1.30";

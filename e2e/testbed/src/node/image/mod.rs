@@ -31,17 +31,11 @@ impl Image {
 
     /// A small web server on port 8080: `GET /` is answered with the pod's name, and `POST /load?for=30s` keeps a processor
     /// busy for so long. It needs no user, no capability and no writable file.
-    ///
-    /// # Errors
-    /// As [`pause`](Self::pause).
     pub fn web() -> Result<Self, Error> {
         Self::of_program(&assets::pods()?, &["web", "8080"], NOBODY, "localhost/web:1")
     }
 
     /// The same web server on port 80, as root, by the name of an image that a registry would have.
-    ///
-    /// # Errors
-    /// As [`pause`](Self::pause).
     pub fn web_in_place_of(name: &str) -> Result<Self, Error> {
         Self::of_program(&assets::pods()?, &["web", "80"], ROOT, name)
     }

@@ -25,9 +25,6 @@ pub struct Store {
 
 impl Store {
     /// The one in the cache folder, made now if it isn't there.
-    ///
-    /// # Errors
-    /// When its folder can't be created.
     pub fn open() -> Result<Self, Error> {
         let folder = assets::cache_dir()?.join("images");
         let caches = folder.join(CACHES);

@@ -5,24 +5,24 @@ const GAP: &str = "   ";
 
 /// Rows of `N` cells under a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Table<const N: usize> {
+pub struct Table<const N: usize> {
     header: [String; N],
     rows: Vec<[String; N]>,
 }
 
 impl<const N: usize> Table<N> {
     /// A table without rows.
-    pub(crate) fn new(header: [&str; N]) -> Self {
+    pub fn new(header: [&str; N]) -> Self {
         Self { header: header.map(str::to_owned), rows: Vec::new() }
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: [String; N]) {
+    pub fn row(&mut self, cells: [String; N]) {
         self.rows.push(cells);
     }
 
     /// The header's line and those of the rows, each column as wide as its widest cell.
-    pub(crate) fn lines(&self) -> (String, Vec<String>) {
+    pub fn lines(&self) -> (String, Vec<String>) {
         let mut widths = self.header.each_ref().map(|cell| cell.chars().count());
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
