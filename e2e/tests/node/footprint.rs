@@ -10,7 +10,7 @@ const WORKLOADS: usize = 100;
 /// The most memory that each replica of Baton may use, in bytes.
 const MEMORY: u64 = 20_000_000;
 /// How long the CPU is measured.
-const SPAN: SignedDuration = SignedDuration::from_mins(1);
+const SPAN: SignedDuration = SignedDuration::from_secs(20);
 /// How long what follows from the last write may take.
 const REST: SignedDuration = SignedDuration::from_secs(5);
 

@@ -45,7 +45,9 @@ fn section(command: &Command) -> String {
 }
 
 fn table(command: &Command) -> String {
-    let flags = command.get_arguments().filter(|flag| flag.get_env().is_some());
+    // The page is about the binary as it is built by default, and says the rest at its head.
+    let default = |flag: &&Arg| flag.get_env().is_some() && flag.get_id() != "otlp_endpoint";
+    let flags = command.get_arguments().filter(default);
     flags.map(row).collect()
 }
 

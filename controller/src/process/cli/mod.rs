@@ -1,7 +1,6 @@
 //! The command line: flags, each with its environment variable.
 
-// The page is about the binary as it is built by default.
-#[cfg(all(test, not(feature = "otel")))]
+#[cfg(test)]
 mod documented;
 mod names;
 
