@@ -45,10 +45,14 @@ fn section(command: &Command) -> String {
 }
 
 fn table(command: &Command) -> String {
-    // The page is about the binary as it is built by default, and says the rest at its head.
-    let default = |flag: &&Arg| flag.get_env().is_some() && flag.get_id() != "otlp_endpoint";
-    let flags = command.get_arguments().filter(default);
-    flags.map(row).collect()
+    flags(command).map(row).collect()
+}
+
+/// The flags of the binary as it is built by default; the page's head says the rest.
+fn flags(command: &Command) -> impl Iterator<Item = &Arg> {
+    command
+        .get_arguments()
+        .filter(|flag| !matches!(flag.get_id().as_str(), "help" | "version" | "otlp_endpoint"))
 }
 
 fn row(flag: &Arg) -> String {
@@ -92,9 +96,7 @@ fn the_page_of_flags_is_what_the_command_line_says() {
 #[test]
 fn every_flag_has_an_environment_variable_of_its_name() {
     for command in Cli::command().get_subcommands() {
-        for flag in
-            command.get_arguments().filter(|flag| !matches!(flag.get_id().as_str(), "help" | "version"))
-        {
+        for flag in flags(command) {
             let name = flag.get_long().unwrap_or_default();
             let variable = format!("BATON_{}", name.replace('-', "_").to_uppercase());
             assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(&*variable), "--{name}");
