@@ -9,12 +9,12 @@ use std::{
 };
 
 use baton_apply::{
-    ApiError, Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Take,
-    Target, Tries,
+    ApiError, Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target,
+    Tries,
     contention::{Contention, Correction},
+    fieldpath::{Path, PathElement::Field},
     ownership::{hand_over, holders},
 };
-use baton_merge::fieldpath::{Path, PathElement::Field};
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
@@ -91,8 +91,7 @@ async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, Api
     };
     match outcome {
         Outcome::Stored { effects, .. } => {
-            let correction = |take: Take| Correction { path: take.path, from: Some(take.manager) };
-            let taken = effects.takes.into_iter().map(correction);
+            let taken = effects.takes.into_iter().map(Correction::from);
             context.contention.lock().await.corrected(uid, generation, taken, Instant::now());
             // The change of the Deployment leads to the next pass.
             Ok(Action::await_change())

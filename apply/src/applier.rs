@@ -34,7 +34,8 @@ pub struct Options<'a> {
     pub manager: &'a str,
     /// Whether it takes what others own. A controller sets this: it has nobody to ask.
     pub force: bool,
-    /// Whether it counts only for the object that was read, even where it can't be forecast.
+    /// Whether it counts only for the object that was read, even where it can't be forecast, and after however many tries. An
+    /// object that wasn't read can't be required to be absent.
     pub guarded: bool,
     /// Whether it is sent even if it certainly changes nothing. Now and then, so that a wrong forecast is found out.
     pub always_send: bool,
@@ -76,14 +77,17 @@ impl Applier {
         self.schemas.as_ref().map(SchemaCache::current).unwrap_or_default()
     }
 
-    /// Waits until there is something to predict with, or it is known that there isn't.
+    /// Waits until there is something to predict with, or it is known that there isn't: for ever, unless
+    /// [`SchemaCache::keep_current`] runs.
     pub async fn ready(&self) {
         if let Some(schemas) = &self.schemas {
             schemas.ready().await;
         }
     }
 
-    /// Applies an intent: a whole object of what the manager wants to own. `live` is the object as it was read last.
+    /// Applies an intent: all that the manager wants to own, with what says which object it is. `live` is the object as it was
+    /// read last, with its `managedFields`; `None` only if a read has just found nothing. An object that is there after all
+    /// is overwritten, without a guard, and the outcome has no effects and no verdict.
     ///
     /// What would change nothing isn't sent. An object that was read is changed only if it is still the one that was read.
     pub async fn apply(
@@ -104,12 +108,13 @@ impl Applier {
         always_send: bool,
         tries: Tries,
     ) -> Outcome {
-        let write = self.schemas().prepare(request, live, tries, Timestamp::now());
+        let live = of_its_kind(live, &request.target);
+        let write = self.schemas().prepare(request, live.as_ref(), tries, Timestamp::now());
         if write.is_noop() && !always_send {
             self.observer.ended(&write, Effect::Stored, &Outcome::Skipped);
             return Outcome::Skipped;
         }
-        self.perform(&write, live, Effect::Stored).await
+        self.perform(&write, live.as_ref(), Effect::Stored).await
     }
 
     /// Has the server try an apply without storing it, and compares its response with the forecast.
@@ -121,8 +126,9 @@ impl Applier {
         options: Options<'_>,
     ) -> Outcome {
         let request = request(resource, live, intent, options);
-        let write = self.schemas().prepare(request, live, options.tries, Timestamp::now());
-        self.perform(&write, live, Effect::DryRun).await
+        let live = of_its_kind(live, &request.target);
+        let write = self.schemas().prepare(request, live.as_ref(), options.tries, Timestamp::now());
+        self.perform(&write, live.as_ref(), Effect::DryRun).await
     }
 
     /// Sends a prepared write and says how it ended.
@@ -209,6 +215,12 @@ impl Applier {
             None => Api::all_with(self.client.clone(), &target.resource),
         }
     }
+}
+
+fn of_its_kind(live: Option<&LiveObject>, target: &Target) -> Option<LiveObject> {
+    let mut live = live?.clone();
+    live.fill_in_kind(&target.resource);
+    Some(live)
 }
 
 fn request(

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::FieldPath;
+use crate::{FieldPath, Take};
 
 /// How often a field is taken before that counts as contention.
 const THRESHOLD: u32 = 3;
@@ -27,7 +27,8 @@ const MEMORY: Duration = Duration::from_mins(10);
 
 const SOMEBODY: &str = "somebody";
 
-/// The fields of some objects that are contested, or may soon be. `K` tells one object from another.
+/// The fields of some objects that are contested, or may soon be. `K` tells one object from another; a generation is that of
+/// what the object is made from, such as the custom resource.
 ///
 /// ```
 /// use std::time::Instant;
@@ -50,13 +51,20 @@ impl<K> Default for Contention<K> {
     }
 }
 
-/// A field that was set right.
+/// A field that was set right: one of [`Effects::takes`](crate::Effects::takes), or, with nobody it was taken from, one of
+/// [`Effects::sets`](crate::Effects::sets).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
     /// The field.
     pub path: FieldPath,
     /// The manager that it was taken from; absent where nobody owned it.
     pub from: Option<String>,
+}
+
+impl From<Take> for Correction {
+    fn from(Take { path, manager, .. }: Take) -> Self {
+        Self { path, from: Some(manager) }
+    }
 }
 
 /// What was set right of one object.
@@ -177,7 +185,8 @@ impl<K: Clone + Ord> Contention<K> {
         object.fields.entry(path).or_insert(rounds);
     }
 
-    /// The objects that are to be left alone now. An edit of what is wanted ends the pause once.
+    /// The objects that are to be left alone now, all of them made from one thing. An edit of what is wanted ends the pause
+    /// once.
     pub fn paused(&self, generation: i64, now: Instant) -> Vec<K> {
         self.0.keys().filter(|key| self.pause(key, generation, now).is_some()).cloned().collect()
     }

@@ -47,11 +47,17 @@ impl ApiError {
         matches!(self, Self::Response(status) if status.is_not_found())
     }
 
-    /// Whether the server will go on refusing the request until somebody changes something. What an object's schema
-    /// refuses in an apply is a 500.
+    /// Whether the request will go on being refused until somebody changes something. What an object's schema refuses in an
+    /// apply is a 500.
     pub fn is_rejection(&self) -> bool {
-        let Self::Response(status) = self else { return false };
-        !self.is_stale() && status.code != 429 && (400..=500).contains(&status.code)
+        match self {
+            Self::Response(status) => {
+                !self.is_stale() && status.code != 429 && (400..=500).contains(&status.code)
+            }
+            // Such as one for an object without a name.
+            Self::Client(error) => matches!(error, kube::Error::BuildRequest(_)),
+            Self::Timeout(_) => false,
+        }
     }
 }
 
@@ -109,5 +115,7 @@ mod tests {
             assert!(!failure(code).is_rejection(), "{code}");
         }
         assert!(!ApiError::Timeout(Duration::from_secs(1)).is_rejection());
+        let nameless = kube::core::request::Error::Validation("a name".to_owned());
+        assert!(ApiError::Client(kube::Error::BuildRequest(nameless)).is_rejection());
     }
 }

@@ -70,11 +70,11 @@ impl PredictedObject {
 /// What a write does to single fields, in the order of the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// The fields that get another value.
+    /// The fields that get another value. Of an object that wasn't read, all that is applied.
     pub sets: Vec<FieldPath>,
     /// The fields that go. Of a list item or a struct that goes as a whole this is its own path alone.
     pub removes: Vec<FieldPath>,
-    /// The fields that other managers lose.
+    /// The fields that other managers lose by an apply. Of a [`Release`](crate::ownership::Release), see its `managers`.
     pub takes: Vec<Take>,
     /// The fields that the writer no longer owns, and that stay.
     pub releases: Vec<FieldPath>,
@@ -175,12 +175,12 @@ impl Schemas {
         apply: Apply<'_>,
     ) -> Result<Forecast, ForecastError> {
         let resource = self.resource(&request.target.resource)?;
-        let live = live.map(LiveObject::as_json);
-        if live.is_some_and(|live| resource.is_noop(live, body, apply)) {
+        let before = live.map(LiveObject::as_json);
+        if before.is_some_and(|before| resource.is_noop(before, body, apply)) {
             return Ok(Forecast::NoOp);
         }
         let arena = Arena::new();
-        let prediction = match resource.predict(&arena, live, body, apply) {
+        let prediction = match resource.predict(&arena, before, body, apply) {
             Ok(prediction) => prediction,
             Err(PredictError::Refused(message)) => return Ok(Forecast::Refused(message)),
             Err(error) => return Err(ForecastError::Object(error)),
@@ -195,15 +195,14 @@ impl Schemas {
         let is_known = !matches!(prediction.certainty, Certainty::Unknown(_));
         // What is in an atomic list or map isn't owned by itself, which would prove nothing.
         let only_adds = prediction.comparison.modified.is_empty() && prediction.comparison.removed.is_empty();
-        if live.is_some_and(|live| is_known && only_adds && is_live_but_for_zeros(&object, live)) {
+        if before.is_some_and(|before| is_known && only_adds && is_live_but_for_zeros(&object, before)) {
             return Ok(Forecast::NoOp);
         }
-        let before = live.and_then(|live| Value::from_json(&arena, live).ok()).unwrap_or(Value::Null);
         Ok(Forecast::Stored(Box::new(PredictedObject {
             object,
             changed: prediction.changed,
             certainty: prediction.certainty,
-            effects: effects(&arena, &prediction, before, apply.manager),
+            effects: effects(&arena, &prediction, live, apply.manager),
             at: apply.now,
         })))
     }
@@ -253,10 +252,18 @@ fn is_live_but_for_zeros(predicted: &Json, live: &Json) -> bool {
     owners_stay && has_only_zeros_more(predicted, live)
 }
 
-fn effects<'a>(arena: &'a Arena, prediction: &Prediction<'a>, before: Value<'a>, writer: &str) -> Effects {
-    let comparison = prediction.comparison;
-    let after = prediction.stored.object;
+fn effects<'a>(
+    arena: &'a Arena,
+    prediction: &Prediction<'a>,
+    live: Option<&'a LiveObject>,
+    writer: &str,
+) -> Effects {
+    let (comparison, after) = (prediction.comparison, prediction.stored.object);
+    let before = live.and_then(|live| Value::from_json(arena, live.as_json()).ok()).unwrap_or(Value::Null);
     let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
+    // What the writer owns and the object doesn't have is a zero, which the server drops each time anew.
+    let own = live.map(|live| live.fields_of(arena, writer)).unwrap_or_default();
+    let is_dropped = |path: &Path<'_>| own.contains(path) && find(*path, before).is_none();
     let kept = prediction.released.difference(arena, comparison.removed).leaves(arena);
     let mut takes = Vec::new();
     for lost in [&prediction.taken, &prediction.dropped] {
@@ -276,7 +283,7 @@ fn effects<'a>(arena: &'a Arena, prediction: &Prediction<'a>, before: Value<'a>,
         }
     }
     Effects {
-        sets: owned(sets.paths(arena).into_iter().filter(|path| !is_identity(*path))),
+        sets: owned(sets.paths(arena).into_iter().filter(|path| !is_identity(*path) && !is_dropped(path))),
         removes: owned(topmost(comparison.removed.paths(arena))),
         takes,
         releases: owned(kept.paths(arena)),

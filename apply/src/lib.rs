@@ -17,6 +17,8 @@ pub mod spelling;
 mod verdict;
 mod write;
 
+pub use baton_merge::fieldpath;
+
 pub use applier::{Applier, Observer, Options};
 pub use error::{ApiError, bounded};
 pub use forecast::{Effects, Forecast, ForecastError, PredictedObject, Take};

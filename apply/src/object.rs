@@ -109,7 +109,8 @@ impl LiveObject {
         self.fields_of(&arena, manager).paths(&arena).into_iter().any(|owned| FieldPath::from(owned) == *path)
     }
 
-    fn fields_of<'a>(&'a self, arena: &'a Arena, manager: &str) -> FieldSet<'a> {
+    /// What a manager owns, by whatever operation.
+    pub(crate) fn fields_of<'a>(&'a self, arena: &'a Arena, manager: &str) -> FieldSet<'a> {
         let own = self.managed_fields().iter().filter(|entry| text(entry, "manager") == Some(manager));
         own.filter_map(|entry| FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok())
             .fold(FieldSet::default(), |all, fields| all.union(arena, fields))

@@ -37,14 +37,14 @@ pub enum Verdict {
     Mismatch(Vec<Difference>),
 }
 
-/// One difference between what was predicted and what was response. Values are those that [may be shown](shown).
+/// One difference between what was predicted and what the server returned. Values are those that [may be shown](shown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it is: a path in the object, or what else was compared.
     pub place: String,
     /// What was predicted.
     pub predicted: String,
-    /// What was response.
+    /// What the server returned.
     pub response: String,
 }
 
@@ -146,8 +146,8 @@ impl<'a> Comparison<'a> {
         was_changed: Option<bool>,
     ) -> Option<Verdict> {
         let owners = [managed_fields(predicted.object), managed_fields(response.as_json())];
-        if base.is_none() && owners[1].len() > owners[0].len() {
-            // Somebody else made the object a moment before: this wasn't a creation.
+        if base.is_none() && (owners[1].len() > owners[0].len() || is_older_than_its_owners(response)) {
+            // Somebody else had made the object: this wasn't a creation.
             return None;
         }
         let mut differences = self.owners(owners, predicted.at);
@@ -284,6 +284,12 @@ const TO_THE_SECOND: usize = "2026-01-02T03:04:05".len();
 fn name(entry: &Json) -> String {
     let members = ["manager", "operation", "apiVersion", "subresource"];
     members.map(|member| text(entry, member).unwrap_or_default()).join(" ").trim_end().to_owned()
+}
+
+/// Whether an object was made before somebody last wrote what they own of it. In a creation, the server notes the writer first.
+fn is_older_than_its_owners(object: &LiveObject) -> bool {
+    let made = object.get(&["metadata", "creationTimestamp"]).and_then(Json::as_str);
+    made.is_some_and(|made| object.managed_fields().iter().any(|entry| time_of(entry) > made))
 }
 
 fn time_of(entry: &Json) -> &str {

@@ -39,18 +39,22 @@ impl PreparedWrite {
 pub enum Outcome {
     /// It would have changed nothing, and wasn't sent.
     Skipped,
-    /// It was stored, or tried in a dry run.
+    /// It was stored, or tried in a dry run; or it was sent to be sure, and changed nothing: then the object has the revision
+    /// that was read.
     Stored {
         /// The object as the server returned it.
         object: LiveObject,
         /// What it did to single fields, as far as the response bears it out; nothing where it couldn't be forecast.
         effects: Effects,
-        /// How the response compares with the forecast; absent where the two can't be compared.
+        /// How the response compares with the forecast. Absent where the two can't be compared: there was no forecast, others
+        /// have written since, or an object was there that hadn't been read.
         verdict: Option<Verdict>,
     },
-    /// It was deleted. What is left is kept by finalizers.
+    /// It was deleted, which only a deletion does, or a patch that takes the last finalizer away. What is left is kept by
+    /// finalizers.
     Deleted(Option<LiveObject>),
-    /// The live object isn't the one that was read: read it again and decide anew.
+    /// The live object isn't the one that was read: read it again and decide anew. Or, if `expected`, an apply that isn't
+    /// forced met other owners, as it will again.
     Stale {
         /// The server's response.
         error: ApiError,
@@ -68,7 +72,8 @@ pub enum Outcome {
     Failed(ApiError),
 }
 
-/// How often in a row somebody else was faster with an object.
+/// How often in a row somebody else was faster with an object: kept from one try to the next, and begun anew once a write is
+/// stored or skipped.
 ///
 /// A guarded write waits, in effect, for an object that stands still. Where others write all the time it would wait without an
 /// end, so after three tries the write goes without the guard that only makes its forecast comparable. A guard that the
@@ -91,7 +96,8 @@ impl Tries {
 }
 
 impl Schemas {
-    /// Forecasts a request for the live object, or for none, and guards it.
+    /// Forecasts a request for the live object, or for none, and guards it. The live object has its
+    /// [kind](LiveObject::fill_in_kind).
     ///
     /// A forecast holds for the object that it was made for. So a request that can be forecast gets a guard: the server
     /// refuses it if the object has changed since. A request without a forecast keeps the guard it has.
@@ -126,7 +132,10 @@ impl Schemas {
                 let verdict = comparable
                     .and_then(|forecast| self.check(&write.request, forecast, live, &object, effect));
                 let effects = match forecast {
-                    Some(Forecast::Stored(stored)) => stored.effects.clone().borne_out(live, &object),
+                    // Of an object that was there, though none was read, nobody knows what it was.
+                    Some(Forecast::Stored(stored)) if live.is_some() || verdict.is_some() => {
+                        stored.effects.clone().borne_out(live, &object)
+                    }
                     _ => Effects::default(),
                 };
                 Outcome::Stored { object, effects, verdict }

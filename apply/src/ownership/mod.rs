@@ -5,9 +5,9 @@
 //! | to | send |
 //! | --- | --- |
 //! | let another program take a field over without its value changing | [`hand_over`]: the live value alone, applied by a temporary manager, never forced; then apply your intent without the field |
-//! | take a field back | your intent with the live value, forced, under [`Guard::Unchanged`] |
-//! | end a temporary manager | [`release_all`]: an apply of nothing |
-//! | take a name out of an entry that isn't yours | [`Release`]: a JSON patch of `managedFields` |
+//! | take a field back | your intent with the live value, forced, under [`Guard::Unchanged`]; both own it until you write another value |
+//! | end a temporary manager | [`release_all`]: an apply of nothing, once another manager owns what it does |
+//! | take a field out of an entry that isn't yours, with its value as it is | [`Release`]: a JSON patch of `managedFields` |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
 mod migrate;
@@ -44,7 +44,7 @@ pub struct Holder {
 ///
 /// ```
 /// use baton_apply::{LiveObject, ownership::holders};
-/// use baton_merge::fieldpath::{Path, PathElement::Field};
+/// use baton_apply::fieldpath::{Path, PathElement::Field};
 /// use serde_json::json;
 ///
 /// let live = LiveObject::from_json(json!({"metadata": {"managedFields": [{

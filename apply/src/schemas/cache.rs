@@ -68,8 +68,8 @@ enum FetchError {
 type Fetched = BTreeMap<String, (String, Arc<Resources>)>;
 
 impl SchemaCache {
-    /// A cache for these kinds, which is empty until [`Self::keep_current`] runs. Each of its requests may take as long as
-    /// the limit.
+    /// A cache for these kinds, which is empty until [`Self::keep_current`] runs. Of other kinds nothing is predicted, so
+    /// nothing is skipped and no takeover reported. Each of its requests may take as long as the limit.
     pub fn new(client: Client, kinds: impl IntoIterator<Item = ApiResource>, limit: Duration) -> Self {
         let (status, _) = watch::channel(None);
         Self { client, kinds: kinds.into_iter().collect(), limit, status, again: Arc::default() }

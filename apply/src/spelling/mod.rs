@@ -43,8 +43,9 @@ const FILLED_IN: [(&str, &str, &str); 3] = [
 /// left. Quantities become canonical, and what is merged as a whole is whole.
 ///
 /// An empty struct stays: `emptyDir: {}` says something, `nodeSelector: {}` doesn't, and only the schema knows which is
-/// which, as it knows what is a quantity: `is_quantity` recognizes the schema of one. Without a schema every empty object and
-/// every spelling stays.
+/// which, as it knows what is a quantity: `is_quantity` recognizes the schema of one. The schema is that of the custom resource
+/// which has the value in it, such as a pod's template. Without one every empty object and every spelling stays: write
+/// quantities as the server does, `"1"` for `"1000m"`.
 pub fn minimal(
     value: Value,
     schema: Option<&JSONSchemaProps>,

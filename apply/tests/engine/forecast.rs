@@ -60,6 +60,16 @@ fn a_changed_field_is_told_by_its_path_alone() {
 }
 
 #[test]
+fn what_the_server_drops_each_time_is_not_set_again() {
+    let body = |image: &str| deployment(&json!({"image": image, "env": [{"name": "A", "value": ""}]}));
+    let live = but(&stored(&[("baton", &body("app:1"))]), |object| {
+        let env = &mut object["spec"]["template"]["spec"]["containers"][0]["env"][0];
+        env.as_object_mut().unwrap().remove("value");
+    });
+    assert_eq!(texts(&effects(Some(&live), &body("app:2")).sets), [IMAGE]);
+}
+
+#[test]
 fn a_creation_sets_every_field_but_those_that_say_which_object_it_is() {
     let service = object(&services(), &json!({"type": "ClusterIP", "ports": [{"port": 80}]}));
     let Forecast::Stored(stored) = forecast(&forced(&service), None) else { panic!("it would be made") };

@@ -232,15 +232,28 @@ fn a_dry_run_is_compared_by_the_object_alone_since_it_stores_no_version() {
 }
 
 #[test]
-fn an_object_that_somebody_else_made_a_moment_before_is_not_compared() {
+fn an_object_that_somebody_else_had_made_is_not_compared_and_nothing_is_known_of_it() {
+    fn made(object: &mut Value, at: &str) {
+        object["metadata"]["creationTimestamp"] = json!(at);
+    }
     let written = Written::creation(&json!({"image": "app:1"}));
-    let verdict = written.verdict(|object| {
+    let is_known = |change: fn(&mut Value)| match written
+        .settled(Ok(Some(but(&written.response, change))), Effect::Stored)
+    {
+        Outcome::Stored { effects, verdict, .. } => {
+            assert_eq!(effects == Effects::default(), verdict.is_none());
+            verdict.is_some()
+        }
+        other => panic!("{other:?}"),
+    };
+    assert!(is_known(|object| made(object, "2026-01-02T04:00:00Z")));
+    assert!(!is_known(|object| made(object, "2026-01-02T03:59:59Z")), "all that the other owned was taken");
+    assert!(!is_known(|object| {
         let entries = object["metadata"]["managedFields"].as_array_mut().unwrap();
         let mut other = entries[0].clone();
         other["manager"] = json!("faster");
         entries.push(other);
-    });
-    assert_eq!(verdict, None);
+    }));
 }
 
 #[test]

@@ -396,8 +396,7 @@ fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
     if effects.sets.is_empty() && effects.takes.is_empty() {
         return Vec::new();
     }
-    let taken = effects.takes.iter();
-    let taken = taken.map(|take| Correction { path: take.path.clone(), from: Some(take.manager.clone()) });
+    let taken = effects.takes.iter().cloned().map(Correction::from);
     let set: Vec<FieldPath> = match step {
         // An object that goes again and again is one thing, not the many fields in it.
         Step::Apply { guard: Guard::Create, .. } => vec![FieldPath::spelled(WHOLE_OBJECT)],

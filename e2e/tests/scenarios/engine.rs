@@ -4,18 +4,24 @@
 #[path = "../../../apply/examples/operator.rs"]
 mod operator;
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use baton_apply::{Effect, LiveObject, Observer, Outcome, PreparedWrite, ownership::holders};
-use baton_merge::fieldpath::{Path, PathElement::Field};
+use baton_apply::{
+    Applier, Effect, Effects, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Verdict,
+    fieldpath::{Path, PathElement::Field},
+    ownership::holders,
+};
 use baton_testbed::{ControlPlane, definition, eventually};
 use k8s_openapi::{
-    api::apps::v1::Deployment,
+    api::{apps::v1::Deployment, core::v1::ConfigMap},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, CustomResourceExt,
-    api::{Patch, PatchParams, PostParams},
+    api::{ListParams, Patch, PatchParams, PostParams},
     core::ApiResource,
 };
 use operator::{Site, SiteSpec};
@@ -102,4 +108,40 @@ async fn the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands
     eventually("the autoscaler to own the replica count", async || is(5, "site:1", &["autoscaler"]).await)
         .await;
     running.abort();
+}
+
+#[tokio::test]
+async fn an_object_from_a_list_is_as_good_as_one_that_was_read_and_one_that_was_not_read_has_no_verdict() {
+    let cluster = ControlPlane::shared().await;
+    let client = cluster.admin().await.unwrap();
+    let namespace = cluster.namespace("unread").await.unwrap();
+    let config_maps = ApiResource::erase::<ConfigMap>(&());
+    let limit = Duration::from_secs(30);
+    let schemas = SchemaCache::new(client.clone(), [config_maps.clone()], limit);
+    let refreshing = tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
+    let applier = Applier::new(client.clone(), Some(schemas), limit);
+    applier.ready().await;
+    let apply = async |live: Option<&LiveObject>, manager: &str, value: &str| {
+        let intent = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": namespace.name()},
+            "data": {"host": value},
+        });
+        applier.apply(&config_maps, live, intent, Options::forced(manager)).await
+    };
+
+    let made = apply(None, "one", "a").await;
+    assert!(matches!(made, Outcome::Stored { verdict: Some(Verdict::Match), .. }), "{made:?}");
+    let api: Api<LiveObject> = Api::namespaced_with(client, namespace.name(), &config_maps);
+    let listed = api.list(&ListParams::default().fields("metadata.name=web")).await.unwrap().items;
+    assert_eq!(listed[0].get(&["kind"]), None, "the server leaves it out in a list");
+    let again = apply(Some(&listed[0]), "one", "a").await;
+    assert!(matches!(again, Outcome::Skipped), "{again:?}");
+
+    // The server tells when an object was made to the second.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    match apply(None, "another", "b").await {
+        Outcome::Stored { effects, verdict: None, .. } => assert_eq!(effects, Effects::default()),
+        other => panic!("{other:?}"),
+    }
+    refreshing.abort();
 }
