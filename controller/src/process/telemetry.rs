@@ -4,7 +4,7 @@
 //! collector as OTLP over HTTP, in protobuf. TLS isn't spoken: a collector runs beside
 //! the operator or in its cluster.
 //!
-//! The exporter sends from a thread of its own that knows no tokio, so [`Sender`] hands each request to the runtime.
+//! The exporter sends from a thread of its own that knows no tokio, so `Sender` hands each request to the runtime.
 
 use std::{str::FromStr, time::Duration};
 
