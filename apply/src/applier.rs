@@ -100,24 +100,36 @@ impl Applier {
         self.write(request(resource, live, intent, options), live, options.always_send, options.tries).await
     }
 
-    /// Makes any write of an object, by the same protocol.
+    /// Makes any write of an object, by the same protocol. Where [left-over defaults](crate::leftovers) stand in the way of an
+    /// apply, these are two.
     pub async fn write(
         &self,
-        request: Request,
+        mut request: Request,
         live: Option<&LiveObject>,
         always_send: bool,
         tries: Tries,
     ) -> Outcome {
-        let live = of_its_kind(live, &request.target);
-        let write = self.schemas().prepare(request, live.as_ref(), tries, Timestamp::now());
-        if write.is_noop() && !always_send {
-            self.observer.ended(&write, Effect::Stored, &Outcome::Skipped);
-            return Outcome::Skipped;
+        let mut live = of_its_kind(live, &request.target);
+        loop {
+            let write = self.schemas().prepare(request.clone(), live.as_ref(), tries, Timestamp::now());
+            if write.is_noop() && !always_send {
+                self.observer.ended(&write, Effect::Stored, &Outcome::Skipped);
+                return Outcome::Skipped;
+            }
+            match self.perform(&write, live.as_ref(), Effect::Stored).await {
+                // What is owned now isn't claimed again, so the next round is the last.
+                Outcome::Stored { object, .. } if !write.claims.is_empty() => {
+                    if request.requires_unchanged() {
+                        request.require_unchanged(&object);
+                    }
+                    live = Some(object);
+                }
+                outcome => return outcome,
+            }
         }
-        self.perform(&write, live.as_ref(), Effect::Stored).await
     }
 
-    /// Has the server try an apply without storing it, and compares its response with the forecast.
+    /// Has the server try an apply without storing it, and compares its response with the forecast. Of two writes it is the first.
     pub async fn dry_run(
         &self,
         resource: &ApiResource,

@@ -6,6 +6,7 @@ pub mod contention;
 mod error;
 mod find;
 mod forecast;
+pub mod leftovers;
 mod object;
 pub mod openapi;
 pub mod ownership;

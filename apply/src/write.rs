@@ -5,7 +5,9 @@
 
 use jiff::Timestamp;
 
-use crate::{ApiError, Change, Effects, Forecast, ForecastError, LiveObject, Request, Schemas, Verdict};
+use crate::{
+    ApiError, Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Verdict,
+};
 
 /// Whether a request counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,9 @@ pub struct PreparedWrite {
     pub request: Request,
     /// What it will do; why that can't be said, where it can't.
     pub forecast: Result<Forecast, ForecastError>,
+    /// [Left-over defaults](crate::leftovers) that the manager comes to own by this write, and nothing else. The write that was
+    /// asked for removes them: prepare it again, for the object that this one returns. Empty for the write that was asked for.
+    pub claims: Vec<FieldPath>,
     /// Whether the server's response can be compared with the forecast: both are about the same object.
     is_comparable: bool,
 }
@@ -101,6 +106,8 @@ impl Schemas {
     ///
     /// A forecast holds for the object that it was made for. So a request that can be forecast gets a guard: the server
     /// refuses it if the object has changed since. A request without a forecast keeps the guard it has.
+    ///
+    /// Where defaults stand in the way that nobody owns, this is the write that [comes before](PreparedWrite::claims).
     pub fn prepare(
         &self,
         mut request: Request,
@@ -108,12 +115,19 @@ impl Schemas {
         tries: Tries,
         now: Timestamp,
     ) -> PreparedWrite {
-        let forecast = self.forecast(&request, live, now);
+        let mut forecast = self.forecast(&request, live, now);
+        let mut claims = Vec::new();
+        if let Some((claim, leftovers)) =
+            forecast.as_ref().ok().and_then(|forecast| self.claim_of_leftovers(&request, live, forecast))
+        {
+            forecast = self.forecast(&claim, live, now);
+            (request, claims) = (claim, leftovers);
+        }
         if let Some(live) = live.filter(|_| forecast.is_ok() && tries.are_guarded()) {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
-        PreparedWrite { request, forecast, is_comparable }
+        PreparedWrite { request, forecast, claims, is_comparable }
     }
 
     /// Says how a write ended, from the server's response: the object afterwards, or none where it is gone.

@@ -3,4 +3,5 @@
 
 mod common;
 mod forecast;
+mod leftovers;
 mod write;

@@ -29,6 +29,15 @@ impl<'a> Path<'a> {
         Self(elements.into_bump_slice())
     }
 
+    /// The path to an element of what is at this one.
+    #[must_use]
+    pub fn join(&self, arena: &'a Arena, element: PathElement<'a>) -> Self {
+        let mut elements = arena.vec_with_capacity(self.0.len() + 1);
+        elements.extend_from_slice_copy(self.0);
+        elements.push(element);
+        Self(elements.into_bump_slice())
+    }
+
     /// Its elements, from the root.
     pub fn elements(&self) -> &'a [PathElement<'a>] {
         self.0

@@ -12,11 +12,13 @@ mod merge;
 mod named;
 mod reconcile;
 mod remove;
+mod structs;
 mod to_set;
 mod validate;
 
 pub use compare::Comparison;
 pub use error::{Invalid, Violation};
+pub use structs::Struct;
 
 use crate::{
     Arena, Release,
@@ -185,6 +187,11 @@ impl<'a> Typed<'a> {
     /// Where the schema has no type for a path of the set.
     pub fn reconcile(&self, set: FieldSet<'a>) -> Result<Option<FieldSet<'a>>, Invalid> {
         reconcile::reconcile(self.context, self.type_id, set)
+    }
+
+    /// The structs of these types, each before those in it. What is merged as a whole isn't searched: nobody owns a part of it.
+    pub fn structs_of(&self, types: &[TypeId]) -> Vec<Struct<'a>> {
+        structs::structs_of(self.context, self.type_id, self.value, types)
     }
 
     /// The set with the fields that the schema names and that have members of the set below them.

@@ -1,0 +1,147 @@
+//! Defaults that stay when what they were derived from goes, and stand in the way of an apply.
+//!
+//! What the API server fills in belongs to no field manager, and server-side apply removes only what the applier owns. So a
+//! default stays, even where it contradicts the next intent:
+//!
+//! | an object that was applied with | and then with | without this module |
+//! | --- | --- | --- |
+//! | `strategy: {type: RollingUpdate}`, or nothing | `strategy: {type: Recreate}` | is refused: the server had filled in `rollingUpdate` |
+//! | `volumes: [{name: v}]` | a `configMap` in that volume | is refused: the server had filled in `emptyDir` |
+//! | `serviceAccountName: a` | neither | keeps the account: the server had copied it to `serviceAccount`, and copies it back |
+//! | `image: app` | `image: app:1` | still pulls it always: the server had filled in `imagePullPolicy: Always` |
+//!
+//! [`Schemas::prepare`](crate::Schemas::prepare) finds such fields in the object that it predicts: nobody owns them, they are
+//! the default of what the object was, and they aren't the default of what it will be. It then prepares another write than
+//! the one it was asked for: a patch of `managedFields` by which the manager comes to own these fields as they are
+//! ([`PreparedWrite::claims`](crate::PreparedWrite)). Nothing else changes by it. The apply after it leaves them out, so
+//! the server removes them, and fills in its defaults anew. [`Applier`](crate::Applier) sends both; who drives the protocol
+//! prepares again after a write that claims.
+//!
+//! Where the manager owns the field already, or the whole struct or list item goes with it, the apply alone suffices, and
+//! nothing is claimed. A field that somebody else owns is left to its owner. A field that an admission webhook has set isn't
+//! touched either: its value isn't the default.
+//!
+//! Which fields these are depends on the API server's code and isn't in its schemas, so it is kept here, by type: a rule for
+//! the pod template of a Deployment is one for any kind that has a pod template. Defaults of custom resources are constants of
+//! their schema and never contradict anything else.
+
+mod rules;
+
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, Path, PathElement},
+    schema::TypeId,
+    server::Resource,
+    typed::{Duplicates, Struct, Typed},
+    value::Value,
+};
+use serde_json::Value as Json;
+
+use self::rules::{Default, RULES, Rule};
+use crate::{
+    Change, FieldPath, Forecast, LiveObject, Request, Schemas, object::managed_fields, ownership::claim,
+};
+
+impl Schemas {
+    /// The request that has to come before an apply because of left-over defaults, and what it claims; `None` where there are none.
+    pub(crate) fn claim_of_leftovers(
+        &self,
+        request: &Request,
+        live: Option<&LiveObject>,
+        forecast: &Forecast,
+    ) -> Option<(Request, Vec<FieldPath>)> {
+        let (Some(live), Change::Apply { manager, .. }, Forecast::Stored(stored)) =
+            (live, &request.change, forecast)
+        else {
+            return None;
+        };
+        let resource = self.resource(&request.target.resource).ok()?;
+        let arena = Arena::new();
+        let search = Search { schemas: self, resource, arena: &arena };
+        let leftovers = search.leftovers(live.as_json(), &stored.object)?;
+        if leftovers.is_empty() {
+            return None;
+        }
+        let claimed = search.fields_at(&leftovers, live.as_json())?;
+        let claim = claim(&request.target, live, manager, claimed)?;
+        Some((claim, leftovers.into_iter().map(FieldPath::from).collect()))
+    }
+}
+
+struct Search<'a> {
+    schemas: &'a Schemas,
+    resource: Resource<'a>,
+    arena: &'a Arena,
+}
+
+impl<'a> Search<'a> {
+    /// The paths of left-over defaults in a predicted object.
+    fn leftovers(&self, live: &'a Json, predicted: &'a Json) -> Option<Vec<Path<'a>>> {
+        let rules: Vec<(TypeId, &Rule)> = RULES
+            .iter()
+            .filter_map(|rule| Some((self.resource.schema().type_named(rule.of)?, rule)))
+            .collect();
+        let types: Vec<TypeId> = rules.iter().map(|(type_id, _)| *type_id).collect();
+        if types.is_empty() {
+            return Some(Vec::new());
+        }
+        let (before, after) = (self.typed(live)?, self.typed(predicted)?);
+        let owned = managed_fields(predicted)
+            .iter()
+            .filter_map(|entry| FieldSet::from_fields_v1(self.arena, entry.get("fieldsV1")?).ok())
+            .fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
+        let mut leftovers = Vec::new();
+        for found in after.structs_of(&types) {
+            let Some(was) = found.path.find(before.value()) else { continue };
+            for (_, rule) in rules.iter().filter(|(type_id, _)| *type_id == found.type_id) {
+                let path = found.path.join(self.arena, PathElement::Field(rule.field));
+                if !is_owned(owned, path) && rule.is_left_over(was, &found) {
+                    leftovers.push(path);
+                }
+            }
+        }
+        Some(leftovers)
+    }
+
+    /// All that the object has at these paths, as an applier would own it.
+    fn fields_at(&self, paths: &[Path<'a>], object: &'a Json) -> Option<FieldSet<'a>> {
+        let all = self.typed(object)?.to_set().ok()?.paths(self.arena);
+        let is_there =
+            |path: &Path<'a>| paths.iter().any(|top| path.elements().starts_with(top.elements()));
+        Some(FieldSet::of_paths(self.arena, all.into_iter().filter(is_there)))
+    }
+
+    fn typed(&self, object: &'a Json) -> Option<Typed<'a>> {
+        let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
+        let value = Value::from_json(self.arena, object).ok()?;
+        Typed::for_release(self.schemas.release(), self.arena, schema, type_id, value, Duplicates::Allowed).ok()
+    }
+}
+
+/// Whether somebody owns a field, or anything in it.
+fn is_owned(owned: FieldSet<'_>, path: Path<'_>) -> bool {
+    owned.contains(&path)
+        || !path.elements().iter().fold(owned, |set, element| set.below(element)).is_empty()
+}
+
+impl Rule {
+    /// Whether the value of the field is the default of what the struct was, and not of what it will be.
+    fn is_left_over(&self, before: Value<'_>, after: &Struct<'_>) -> bool {
+        let (before, after) = (before.to_json(), after.value.to_json());
+        let value = after.get(self.field);
+        value.is_some()
+            && before.get(self.field) == value
+            && (self.default)(&before).allows(value)
+            && !(self.default)(&after).allows(value)
+    }
+}
+
+impl Default {
+    fn allows(&self, value: Option<&Json>) -> bool {
+        match self {
+            Self::Absent => value.is_none(),
+            Self::Anything => true,
+            Self::Value(default) => value == Some(default),
+        }
+    }
+}

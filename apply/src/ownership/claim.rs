@@ -1,0 +1,45 @@
+//! Makes live fields a manager's, without writing them.
+
+use std::borrow::Cow;
+
+use baton_merge::{Arena, fieldpath::FieldSet};
+use serde_json::{Value, json};
+
+use crate::{Change, LiveObject, Request, Target, object::text};
+
+/// A JSON patch of `managedFields` that makes these fields the manager's, as if it had applied them with the values that they
+/// have. It counts only for the object as it was read. `None` where the manager has applied in another version of the API, in
+/// which the fields may have other names.
+pub(crate) fn claim(
+    target: &Target,
+    live: &LiveObject,
+    manager: &Cow<'static, str>,
+    fields: FieldSet<'_>,
+) -> Option<Request> {
+    let arena = Arena::new();
+    let api_version = &target.resource.api_version;
+    let is_own = |entry: &&Value| {
+        text(entry, "subresource").is_none_or(str::is_empty)
+            && (text(entry, "manager"), text(entry, "operation")) == (Some(manager), Some("Apply"))
+    };
+    let own = live.managed_fields().iter().enumerate().find(|(_, entry)| is_own(entry));
+    let write = match own {
+        Some((_, entry)) if text(entry, "apiVersion") != Some(api_version) => return None,
+        Some((position, entry)) => {
+            let owned = FieldSet::from_fields_v1(&arena, entry.get("fieldsV1")?).ok()?;
+            let fields = owned.union(&arena, fields).to_fields_v1();
+            json!({"op": "replace", "path": format!("/metadata/managedFields/{position}/fieldsV1"), "value": fields})
+        }
+        None => json!({"op": "add", "path": "/metadata/managedFields/-", "value": {
+            "manager": manager, "operation": "Apply", "apiVersion": api_version,
+            "fieldsType": "FieldsV1", "fieldsV1": fields.to_fields_v1(),
+        }}),
+    };
+    let version = live.revision().resource_version;
+    let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
+    let operations = serde_json::from_value(json!([test, write])).ok()?;
+    Some(Request {
+        target: target.clone(),
+        change: Change::Patch { operations, manager: manager.clone() },
+    })
+}

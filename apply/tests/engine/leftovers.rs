@@ -1,0 +1,116 @@
+//! Defaults that would stand in the way of an apply are owned first, and removed by the apply.
+
+use crate::common::{but, deployment, deployments, forced, now, object, response, schemas, stored};
+use baton_apply::{Change, FieldPath, Forecast, Guard, LiveObject, Request, Tries};
+use serde_json::{Value, json};
+
+/// The paths that are claimed before an intent is applied, by `baton`.
+fn claims(live: &LiveObject, intent: &Value) -> Vec<FieldPath> {
+    schemas().prepare(forced(intent), Some(live), Tries::default(), now()).claims
+}
+
+/// The live object after the claim and after the intent, and how many writes that took.
+fn applied(live: &LiveObject, intent: &Value) -> (LiveObject, usize) {
+    let (mut live, mut writes) = (live.clone(), 0);
+    loop {
+        let write = schemas().prepare(forced(intent), Some(&live), Tries::default(), now());
+        live = response(&write.request, Some(&live), now());
+        writes += 1;
+        if write.claims.is_empty() {
+            return (live, writes);
+        }
+    }
+}
+
+fn strategy(strategy: Option<&str>) -> Value {
+    let mut spec = json!({"template": {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}});
+    if let Some(strategy) = strategy {
+        spec["strategy"] = json!({"type": strategy});
+    }
+    object(&deployments(), &spec)
+}
+
+/// A Deployment as the API server completes it.
+fn with_defaulted_strategy(body: &Value) -> LiveObject {
+    but(&stored(&[("baton", body)]), |object| {
+        object["spec"]["strategy"] =
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}});
+    })
+}
+
+#[test]
+fn a_default_that_contradicts_the_intent_is_owned_as_it_is_and_then_removed() {
+    for before in [None, Some("RollingUpdate")] {
+        let live = with_defaulted_strategy(&strategy(before));
+        let write = schemas().prepare(forced(&strategy(Some("Recreate"))), Some(&live), Tries::default(), now());
+        assert_eq!(write.claims, [FieldPath::spelled(".spec.strategy.rollingUpdate")]);
+        assert!(write.request.requires_unchanged());
+        let Change::Patch { .. } = write.request.change else { panic!("{:?}", write.request) };
+
+        let claimed = response(&write.request, Some(&live), now());
+        assert_eq!(claimed.get(&["spec"]), live.get(&["spec"]), "nothing changes but who owns it");
+        let surge = FieldPath::spelled(".spec.strategy.rollingUpdate.maxSurge");
+        assert!(claimed.is_owned_by("baton", &surge) && !live.is_owned_by("baton", &surge));
+
+        let (after, writes) = applied(&live, &strategy(Some("Recreate")));
+        assert_eq!((after.get(&["spec", "strategy"]), writes), (Some(&json!({"type": "Recreate"})), 2));
+    }
+}
+
+#[test]
+fn one_apply_suffices_for_what_is_owned_or_goes_with_the_struct_around_it() {
+    let mut owned = strategy(Some("RollingUpdate"));
+    owned["spec"]["strategy"]["rollingUpdate"] = json!({"maxSurge": 1});
+    let live = but(&stored(&[("baton", &owned)]), |object| {
+        object["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] = json!("25%");
+    });
+    assert_eq!(applied(&live, &strategy(Some("Recreate"))).1, 1);
+
+    let recreate = stored(&[("baton", &strategy(Some("Recreate")))]);
+    assert_eq!(applied(&recreate, &strategy(None)).1, 1);
+}
+
+#[test]
+fn a_field_that_another_manager_owns_is_left_to_it() {
+    let theirs = object(&deployments(), &json!({"strategy": {"rollingUpdate": {"maxSurge": "25%"}}}));
+    let live = stored(&[("baton", &strategy(Some("RollingUpdate"))), ("other", &theirs)]);
+    assert!(claims(&live, &strategy(Some("Recreate"))).is_empty());
+}
+
+#[test]
+fn what_is_no_default_of_the_server_is_left_alone() {
+    let body = |image: &str| deployment(&json!({"image": image}));
+    let live = |policy: &str| {
+        but(&stored(&[("baton", &body("app"))]), |object| {
+            object["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = policy.into();
+        })
+    };
+    let path = FieldPath::spelled(r#".spec.template.spec.containers[name="app"].imagePullPolicy"#);
+    assert_eq!(claims(&live("Always"), &body("app:1")), [path]);
+    assert!(claims(&live("Never"), &body("app:1")).is_empty(), "a webhook has set it");
+    assert!(claims(&live("Always"), &body("app:latest")).is_empty(), "it is the default of this image too");
+}
+
+#[test]
+fn who_has_never_applied_gets_an_entry_of_its_own() {
+    let live = but(&with_defaulted_strategy(&strategy(None)), |object| {
+        object["metadata"]["managedFields"][0]["manager"] = "kubectl-create".into();
+        object["metadata"]["managedFields"][0]["operation"] = "Update".into();
+    });
+    let (after, writes) = applied(&live, &strategy(Some("Recreate")));
+    assert_eq!((after.get(&["spec", "strategy"]), writes), (Some(&json!({"type": "Recreate"})), 2));
+}
+
+#[test]
+fn a_claim_is_as_unforced_as_its_apply_and_counts_for_the_object_that_was_read() {
+    let live = with_defaulted_strategy(&strategy(None));
+    let intent = strategy(Some("Recreate"));
+    let guard = Guard::SameObject("made-up".into());
+    let target = crate::common::target(&intent);
+    let request = Request::apply(target, intent, "baton", false, &guard);
+    let write = schemas().prepare(request, Some(&live), Tries::default(), now());
+    assert!(!write.claims.is_empty());
+    let newer = but(&live, |object| object["metadata"]["resourceVersion"] = "43".into());
+    assert!(schemas().forecast(&write.request, Some(&newer), now()).is_err(), "the patch tests the version");
+    assert!(matches!(write.forecast, Ok(Forecast::Stored(_))));
+}
