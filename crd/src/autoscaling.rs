@@ -1,8 +1,10 @@
 //! Who decides the number of pods: a `HorizontalPodAutoscaler` of Baton's, or an autoscaler of somebody else's.
 
-use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscalerBehavior, MetricSpec};
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::nulls::absent;
 
 /// Who decides the number of pods: either the fields of a HorizontalPodAutoscaler that Baton makes, or `external`
 /// alone.
@@ -14,7 +16,8 @@ use serde::{Deserialize, Serialize};
         .reason(Reason::FieldValueRequired),
     validation = Rule::new(
         "!has(self.external) \
-         || !(has(self.minReplicas) || has(self.maxReplicas) || has(self.metrics) || has(self.behavior))"
+         || !(has(self.minReplicas) || has(self.maxReplicas) \
+         || has(self.metrics) && dyn(self.metrics) != null || has(self.behavior) && dyn(self.behavior) != null)"
     )
         .message(
             "external means that somebody else scales, with limits and metrics of their own: drop every other field of \
@@ -27,7 +30,7 @@ use serde::{Deserialize, Serialize};
         .message("minReplicas is greater than maxReplicas: lower it, or raise maxReplicas")
         .field_path(".minReplicas"),
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Autoscaling {
     /// The least number of pods that the autoscaler may choose. Default 1. Baton starts a new Workload with this
     /// number, unless `spec.replicas` says another. 0 needs a cluster that can scale to zero, and a metric of type
@@ -43,15 +46,15 @@ pub struct Autoscaling {
 
     /// What the autoscaler measures; the metric that asks for most pods wins. Left out, the API server's default
     /// applies: 80 percent of the CPU that the pods request. The list belongs to one team as a whole.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     #[schemars(schema_with = "crate::schema::builtin_objects")]
-    pub metrics: Vec<MetricSpec>,
+    pub metrics: Vec<Value>,
 
     /// How fast the autoscaler may go up and down. Left out, the API server's defaults apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::builtin_object")]
-    pub behavior: Option<HorizontalPodAutoscalerBehavior>,
+    pub behavior: Option<Value>,
 
     /// Says that somebody else scales this Workload's Deployment: a HorizontalPodAutoscaler of your own, KEDA,
     /// `kubectl scale`. Written as `external: {}`, with nothing beside it. Baton makes no autoscaler and hands the
@@ -62,4 +65,5 @@ pub struct Autoscaling {
 
 /// An autoscaler that Baton doesn't manage. There is nothing to say about it yet: `{}`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, KubeSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct ExternalAutoscaler {}

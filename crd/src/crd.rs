@@ -38,12 +38,20 @@ pub fn workload_crd_yaml() -> Result<String, serde_norway::Error> {
     serde_norway::to_string(&workload_crd())
 }
 
-/// Completes the schema of our own types: a struct or map merges field by field unless its field says otherwise, and an
-/// optional field is left out rather than `null`. (The derive allows `null` wherever there is an `Option`; the rules would
-/// have to ask for it everywhere, and a server-side apply that sets it owns a field that has no value.) The line breaks
-/// of our comments go, so that `kubectl explain` can set its own.
+/// Optional structs that are invalid when they are empty.
+const NEVER_EMPTY: [&str; 4] = ["service", "autoscaling", "disruptionBudget", "external"];
+
+/// Completes the schema of our own types: a struct or map merges field by field unless its field says otherwise. A map, a list
+/// or a struct that may be empty may be `null`, since that is what the API server makes of one that a server-side apply
+/// empties; any other field is left out rather than `null`. (The derive allows `null` wherever there is an `Option`; the
+/// rules would have to ask for it everywhere, and a server-side apply that sets it owns a field that has no value.) The line
+/// breaks of our comments go, so that `kubectl explain` can set its own.
 fn complete_own(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
+    // A field of which something is unknown is refused when the Workload is read.
+    if let Some(JSONSchemaPropsOrBool::Bool(_)) = schema.additional_properties {
+        schema.additional_properties = None;
+    }
     if let Some(description) = &mut schema.description {
         *description = description
             .split("\n\n")
@@ -54,11 +62,18 @@ fn complete_own(schema: &mut JSONSchemaProps) {
     if schema.type_.as_deref() == Some("object") {
         schema.x_kubernetes_map_type.get_or_insert_with(|| "granular".to_owned());
     }
-    for property in schema.properties.iter_mut().flat_map(|all| all.values_mut()) {
+    let required = schema.required.clone().unwrap_or_default();
+    for (name, property) in schema.properties.iter_mut().flatten() {
         complete_own(property);
+        let may_be_emptied = matches!(property.type_.as_deref(), Some("object" | "array"))
+            && !required.contains(name)
+            && !NEVER_EMPTY.contains(&name.as_str());
+        property.nullable = may_be_emptied.then_some(true);
     }
     if let Some(JSONSchemaPropsOrBool::Schema(value)) = schema.additional_properties.as_mut() {
         complete_own(value);
+        // The value of a label or an annotation.
+        value.nullable = Some(true);
     }
     if let Some(JSONSchemaPropsOrArray::Schema(item)) = schema.items.as_mut() {
         complete_own(item);
@@ -75,5 +90,5 @@ fn embed(schema: &mut JSONSchemaProps, path: &[&str], builtin: &JSONSchemaProps)
         child.expect("the path is one of the Workload's own fields")
     });
     let description = place.description.take().or_else(|| builtin.description.clone());
-    *place = JSONSchemaProps { description, ..builtin.clone() };
+    *place = JSONSchemaProps { description, nullable: place.nullable, ..builtin.clone() };
 }

@@ -14,7 +14,7 @@ use crate::schema::{SHARE_MESSAGE, SHARE_RULE};
     validation = Rule::new("has(self.minAvailable) != has(self.maxUnavailable)")
         .message("set exactly one of minAvailable and maxUnavailable"),
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DisruptionBudget {
     /// How many pods must stay available: a number such as `2`, or a percentage such as `50%`, rounded up.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,11 +10,13 @@
 mod autoscaling;
 mod crd;
 mod disruption_budget;
+mod nulls;
 mod rollout;
 mod schema;
 mod service;
 mod spec;
 mod status;
+mod template;
 
 pub mod builtin;
 pub mod condition;
@@ -22,7 +24,6 @@ pub mod labels;
 pub mod manifest;
 
 pub use autoscaling::{Autoscaling, ExternalAutoscaler};
-pub use builtin::pod_template_schema;
 pub use crd::{workload_crd, workload_crd_yaml};
 pub use disruption_budget::{DisruptionBudget, UnhealthyPodEvictionPolicy};
 pub use rollout::{RollingUpdate, Rollout, RolloutStrategy, RolloutType};
@@ -31,6 +32,7 @@ pub use service::{
     TrafficDistribution, TrafficPolicy,
 };
 pub use spec::{Adoption, Mode, Workload, WorkloadSpec};
+pub use template::PodTemplate;
 pub use status::{
     ChildState, ChildStatus, DryRun, HandoverPhase, PlannedAction, PlannedChild, PlannedTake,
     ReplicaOwnership, Takeover, WorkloadStatus,

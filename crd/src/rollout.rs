@@ -21,7 +21,7 @@ use crate::schema::{PERCENT_MESSAGE, PERCENT_RULE, SHARE_MESSAGE, SHARE_RULE};
         )
         .field_path(".progressDeadlineSeconds"),
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rollout {
     /// The way in which old pods give way to new ones. Left out, pods are replaced a few at a time
     /// (`RollingUpdate`, a quarter of them).
@@ -49,11 +49,11 @@ pub struct Rollout {
 /// The way in which old pods give way to new ones.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[x_kube(
-    validation = Rule::new("!has(self.rollingUpdate) || !has(self.type) || self.type == 'RollingUpdate'")
+    validation = Rule::new("!has(self.rollingUpdate) || dyn(self.rollingUpdate) == null || !has(self.type) || self.type == 'RollingUpdate'")
         .message("rollingUpdate has no meaning for the type Recreate: drop it, or set the type to RollingUpdate")
         .field_path(".rollingUpdate"),
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RolloutStrategy {
     /// `RollingUpdate` (default) replaces pods a few at a time; `Recreate` stops all old pods before it starts new
     /// ones, for applications of which two versions can't run at once.
@@ -84,7 +84,7 @@ pub enum RolloutType {
     )
         .message("with neither maxSurge nor maxUnavailable no pod could ever be replaced: make one of them more than 0"),
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollingUpdate {
     /// How many pods there may be above the wanted number: a number such as `2`, or a percentage such as `25%`,
     /// rounded up. Default `25%`. It can't be 0 when `maxUnavailable` is 0.

@@ -9,27 +9,29 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::nulls::{absent, texts};
+
 /// The Service in front of a Workload's pods. It has the Workload's name and selects the Workload's pods.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[x_kube(
-    validation = Rule::new("has(self.ports) && size(self.ports) > 0 || has(self.headless) && self.headless")
+    validation = Rule::new("has(self.ports) && dyn(self.ports) != null && size(self.ports) > 0 || has(self.headless) && self.headless")
         .message("a Service needs at least one port: add one to ports, or set headless")
         .field_path(".ports")
         .reason(Reason::FieldValueRequired),
     validation = Rule::new(
-        "!has(self.ports) || size(self.ports) <= 1 || self.ports.all(port, has(port.name))"
+        "!has(self.ports) || dyn(self.ports) == null || size(self.ports) <= 1 || self.ports.all(port, has(port.name))"
     )
         .message("with more than one port each needs a name: set ports[].name")
         .field_path(".ports"),
     validation = Rule::new(
-        "!has(self.ports) || self.ports.all(a, !has(a.name) \
+        "!has(self.ports) || dyn(self.ports) == null || self.ports.all(a, !has(a.name) \
          || self.ports.exists_one(b, has(b.name) && a.name == b.name))"
     )
         .message("two ports have the same name: give each of ports[].name another")
         .field_path(".ports"),
     validation = Rule::new(
         "(has(self.type) && self.type in ['NodePort', 'LoadBalancer']) || !has(self.ports) \
-         || self.ports.all(port, !has(port.nodePort))"
+         || dyn(self.ports) == null || self.ports.all(port, !has(port.nodePort))"
     )
         .message("nodePort needs the type NodePort or LoadBalancer: drop ports[].nodePort, or set the type")
         .field_path(".ports"),
@@ -51,7 +53,8 @@ use serde::{Deserialize, Serialize};
         .message("loadBalancerClass needs the type LoadBalancer: drop it, or set the type")
         .field_path(".loadBalancerClass"),
     validation = Rule::new(
-        "(has(self.type) && self.type == 'LoadBalancer') || !has(self.loadBalancerSourceRanges)"
+        "(has(self.type) && self.type == 'LoadBalancer') || !has(self.loadBalancerSourceRanges) \
+         || dyn(self.loadBalancerSourceRanges) == null"
     )
         .message("loadBalancerSourceRanges needs the type LoadBalancer: drop it, or set the type")
         .field_path(".loadBalancerSourceRanges"),
@@ -71,7 +74,7 @@ use serde::{Deserialize, Serialize};
         .message("sessionAffinityTimeoutSeconds needs sessionAffinity ClientIP: drop it, or set that")
         .field_path(".sessionAffinityTimeoutSeconds"),
     validation = Rule::new(
-        "!has(self.ipFamilies) || size(self.ipFamilies) <= 1 \
+        "!has(self.ipFamilies) || dyn(self.ipFamilies) == null || size(self.ipFamilies) <= 1 \
          || has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack'"
     )
         .message(
@@ -80,7 +83,7 @@ use serde::{Deserialize, Serialize};
         )
         .field_path(".ipFamilies"),
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceSpec {
     /// From where the Service can be reached: `ClusterIP` from inside the cluster, `NodePort` also at a port of
     /// every node, `LoadBalancer` also through a load balancer of the platform. Left out, the API server's default
@@ -90,18 +93,18 @@ pub struct ServiceSpec {
 
     /// The ports that the Service offers. One entry for each port number and protocol; several teams may each apply
     /// their own. At least one is needed, unless the Service is headless.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["port".into(), "protocol".into()]))]
     #[schemars(length(max = 100))]
     pub ports: Vec<ServicePort>,
 
     /// Labels for the Service object itself, beside those that Baton sets.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub labels: BTreeMap<String, String>,
 
     /// Annotations for the Service object itself, such as the settings that a platform's load balancer reads.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub annotations: BTreeMap<String, String>,
 
@@ -117,7 +120,7 @@ pub struct ServiceSpec {
 
     /// The address ranges from which clients may reach the load balancer, in CIDR notation such as `10.0.0.0/8`.
     /// Left out, any. Several teams may each apply their own. Only with the type `LoadBalancer`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Set)]
     #[schemars(length(max = 500))]
     pub load_balancer_source_ranges: Vec<String>,
@@ -169,7 +172,7 @@ pub struct ServiceSpec {
     pub ip_family_policy: Option<IpFamilyPolicy>,
 
     /// The IP families in order of preference. The first can't be changed later. Left out, the cluster's own order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     #[schemars(length(max = 2))]
     pub ip_families: Vec<IpFamily>,
@@ -177,7 +180,7 @@ pub struct ServiceSpec {
 
 /// A port that a Service offers.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServicePort {
     /// A name for the port, such as `http`: lower case letters, digits and `-`. Needed, and different for each, when
     /// there is more than one port.

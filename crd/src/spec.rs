@@ -2,12 +2,13 @@
 //!
 //! The rules here are those that need to see more than one part at once, or the name; each part brings its own.
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Autoscaling, DisruptionBudget, Rollout, ServiceSpec, WorkloadStatus};
+use crate::{
+    Autoscaling, DisruptionBudget, PodTemplate, Rollout, ServiceSpec, WorkloadStatus, nulls::absent,
+};
 
 /// The template may leave Baton's label out, or name the Workload. The template reads `null` as absent, so the rule does.
 const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
@@ -44,11 +45,12 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
             "the template's label baton.rs/workload is Baton's own: drop it, or set it to the Workload's name"
         )
         .field_path(".spec.template"),
-    validation = Rule::new("!has(self.spec.retiredManagers) || self.spec.adoption == 'Adopt'")
+    validation = Rule::new("!has(self.spec.retiredManagers) || dyn(self.spec.retiredManagers) == null || self.spec.adoption == 'Adopt'")
         .message("retiredManagers are retired when a child is adopted: set adoption: Adopt, or drop retiredManagers")
         .field_path(".spec.retiredManagers"),
     validation = Rule::new(
-        "!has(self.spec.retiredManagers) || !self.spec.retiredManagers.exists(name, name in ['baton', 'handover-to-hpa'])"
+        "!has(self.spec.retiredManagers) || dyn(self.spec.retiredManagers) == null \
+         || !self.spec.retiredManagers.exists(name, name in ['baton', 'handover-to-hpa'])"
     )
         .message("baton and handover-to-hpa are Baton's own managers and can't be retired: drop them")
         .field_path(".spec.retiredManagers"),
@@ -97,7 +99,7 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
         label_selector_path = ".status.selector"
     )
 )]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadSpec {
     /// How many pods to run while nobody else decides. With `autoscaling` it is only the number to start with.
     /// Left out, Baton leaves the Deployment's number alone.
@@ -108,7 +110,7 @@ pub struct WorkloadSpec {
     /// The pods to run: the very pod template of a Deployment, with the same merge rules, so that several teams
     /// can each apply their part of it. Baton adds the labels by which it selects the pods.
     #[schemars(schema_with = "crate::schema::builtin_object")]
-    pub template: PodTemplateSpec,
+    pub template: PodTemplate,
 
     /// How a change of the template replaces running pods. Left out, the Deployment's defaults apply.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +139,7 @@ pub struct WorkloadSpec {
     /// with `adoption: Adopt`. What they own of a child becomes Baton's: it stays where the spec sets it, and goes where
     /// the spec doesn't. A controller reference that one of them made goes too. What was made by client-side `kubectl
     /// apply` needn't be named: adopting a child takes that over anyway.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Set)]
     #[schemars(schema_with = "crate::schema::manager_names")]
     pub retired_managers: Vec<String>,

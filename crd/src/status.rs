@@ -7,6 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::nulls::absent;
 
 /// What Baton reports about a Workload.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -20,7 +23,7 @@ pub struct WorkloadStatus {
     /// The state in terms that programs can wait for: `Ready`, `Progressing`, `Applied`, with autoscaling `HandedOver`,
     /// `HandoverPending`, `AutoscalerMissing`, `AutoscalerDisabled`, `AutoscalerConflict`, and `Contested` while another
     /// manager fights Baton about a field.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 
@@ -41,21 +44,39 @@ pub struct WorkloadStatus {
     pub replica_ownership: Option<ReplicaOwnership>,
 
     /// The objects that Baton keeps for this Workload, and how each of them stands.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into()]))]
     pub children: Vec<ChildStatus>,
 
     /// Fields of children that Baton took from another field manager, because the spec sets them: the latest, at most
     /// 50. The same manager again and again means that two tools fight about a field.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into(), "path".into(), "manager".into()]))]
     #[schemars(length(max = 50))]
     pub takeovers: Vec<Takeover>,
 
     /// What Baton would do with each child if it were let. Filled in the modes `Preview` and `Paused`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into()]))]
     pub plan: Vec<PlannedChild>,
+}
+
+impl WorkloadStatus {
+    /// What can be read of a status that another version, or somebody else, may have written. The rest is left out: the next
+    /// status replaces it.
+    pub fn readable(status: Value) -> Self {
+        let is_readable = |name: &str, value: &Value| {
+            serde_json::from_value::<Self>(Map::from_iter([(name.to_owned(), value.clone())]).into()).is_ok()
+        };
+        let Value::Object(mut members) = status else { return Self::default() };
+        for (name, value) in &mut members {
+            if let Some(items) = value.as_array_mut() {
+                items.retain(|item| is_readable(name, &Value::from(vec![item.clone()])));
+            }
+        }
+        members.retain(|name, value| is_readable(name, value));
+        serde_json::from_value(members.into()).unwrap_or_default()
+    }
 }
 
 /// Who decides the Deployment's number of pods.
@@ -74,7 +95,7 @@ pub struct ReplicaOwnership {
     pub value: i32,
 
     /// The HorizontalPodAutoscalers that scale the Deployment, whoever made them. None of them need hold the number yet.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub autoscalers: Vec<String>,
 
@@ -202,22 +223,22 @@ pub struct PlannedChild {
     pub writes: Option<i32>,
 
     /// The fields that would get another value.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub sets: Vec<String>,
 
     /// The fields that Baton would take from another field manager.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub takes: Vec<PlannedTake>,
 
     /// The fields that Baton would no longer own, and that stay because somebody else owns them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub releases: Vec<String>,
 
     /// The fields that would go, because Baton owned them alone and the spec no longer sets them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub removes: Vec<String>,
 

@@ -9,6 +9,8 @@
 //! | `volumes: [{name: v}]` | a `configMap` in that volume | is refused: the server had filled in `emptyDir` |
 //! | `serviceAccountName: a` | neither | keeps the account: the server had copied it to `serviceAccount`, and copies it back |
 //! | `image: app` | `image: app:1` | still pulls it always: the server had filled in `imagePullPolicy: Always` |
+//! | a NetworkPolicy with `ingress` alone | `egress` too | lets everything out: the server had filled in `policyTypes: [Ingress]` |
+//! | a Secret with `stringData: {a: …, b: …}` | `stringData: {a: …}` | keeps `b`: the server had copied it to `data` |
 //!
 //! [`Schemas::prepare`](crate::Schemas::prepare) finds such fields in the object that it predicts: nobody owns them, they are
 //! the default of what the object was, and they aren't the default of what it will be. It then prepares another write than
@@ -24,6 +26,10 @@
 //! Which fields these are depends on the API server's code and isn't in its schemas, so it is kept here, by type: a rule for
 //! the pod template of a Deployment is one for any kind that has a pod template. Defaults of custom resources are constants of
 //! their schema and never contradict anything else.
+//!
+//! Left alone is what can't change anyway (a Pod's spec, a Job's `completions`, a claim's `dataSource`), what the server keeps
+//! on purpose (a Service's addresses, ports of nodes and IP families), labels that the server copies from the template of a
+//! Job or a ReplicationController, and what is written through a subresource.
 
 mod rules;
 
@@ -39,7 +45,9 @@ use serde_json::Value as Json;
 
 use self::rules::{Default, RULES, Rule};
 use crate::{
-    Change, FieldPath, Forecast, LiveObject, Request, Schemas, object::managed_fields, ownership::claim,
+    Change, FieldPath, Forecast, LiveObject, Request, Schemas,
+    object::{managed_fields, text},
+    ownership::claim,
 };
 
 impl Schemas {
@@ -55,10 +63,15 @@ impl Schemas {
         else {
             return None;
         };
-        let resource = self.resource(&request.target.resource).ok()?;
+        let kind = &request.target.resource;
+        let can_change = request.target.subresource.is_none() && !(kind.group.is_empty() && kind.kind == "Pod");
+        let resource = self.resource(kind).ok().filter(|_| can_change)?;
         let arena = Arena::new();
         let search = Search { schemas: self, resource, arena: &arena };
-        let leftovers = search.leftovers(live.as_json(), &stored.object)?;
+        let mut leftovers = search.leftovers(live.as_json(), &stored.object)?;
+        if kind.group.is_empty() && kind.kind == "Secret" {
+            leftovers.extend(search.copies_of_string_data(live.as_json(), &stored.object, manager));
+        }
         if leftovers.is_empty() {
             return None;
         }
@@ -86,10 +99,7 @@ impl<'a> Search<'a> {
             return Some(Vec::new());
         }
         let (before, after) = (self.typed(live)?, self.typed(predicted)?);
-        let owned = managed_fields(predicted)
-            .iter()
-            .filter_map(|entry| FieldSet::from_fields_v1(self.arena, entry.get("fieldsV1")?).ok())
-            .fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
+        let owned = self.united(managed_fields(predicted));
         let mut leftovers = Vec::new();
         for found in after.structs_of(&types) {
             let Some(was) = found.path.find(before.value()) else { continue };
@@ -101,6 +111,33 @@ impl<'a> Search<'a> {
             }
         }
         Some(leftovers)
+    }
+
+    /// What the server copied from a Secret's `stringData`, which it never stores, and the manager doesn't apply any more.
+    fn copies_of_string_data(&self, live: &'a Json, predicted: &'a Json, manager: &str) -> Vec<Path<'a>> {
+        let string_data = PathElement::Field("stringData");
+        let applied = |object: &'a Json| {
+            let own = managed_fields(object).iter().filter(|entry| text(entry, "manager") == Some(manager));
+            self.united(own).below(&string_data).paths(self.arena)
+        };
+        let (kept, owned) = (applied(predicted), self.united(managed_fields(predicted)));
+        applied(live)
+            .into_iter()
+            .filter(|key| !kept.contains(key))
+            .map(|key| {
+                let data = Path::of_fields(self.arena, ["data"]);
+                key.elements().iter().fold(data, |path, element| path.join(self.arena, *element))
+            })
+            .filter(|path| !owned.contains(path))
+            .collect()
+    }
+
+    /// What these entries of `managedFields` own.
+    fn united(&self, entries: impl IntoIterator<Item = &'a Json>) -> FieldSet<'a> {
+        entries
+            .into_iter()
+            .filter_map(|entry| FieldSet::from_fields_v1(self.arena, entry.get("fieldsV1")?).ok())
+            .fold(FieldSet::default(), |all, fields| all.union(self.arena, fields))
     }
 
     /// All that the object has at these paths, as an applier would own it.

@@ -27,8 +27,9 @@ pub(super) enum Default {
 
 use Default::{Absent, Anything};
 
+/// In the order of their files in the API server's sources.
 pub(super) const RULES: &[Rule] = &[
-    // SetDefaults_Deployment in pkg/apis/apps/v1/defaults.go.
+    // pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment.
     Rule {
         of: "io.k8s.api.apps.v1.DeploymentStrategy",
         field: "rollingUpdate",
@@ -37,7 +38,35 @@ pub(super) const RULES: &[Rule] = &[
             _ => Absent,
         },
     },
-    // SetDefaults_Volume in pkg/apis/core/v1/defaults.go.
+    // SetDefaults_DaemonSet.
+    Rule {
+        of: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
+        field: "rollingUpdate",
+        default: |strategy| match text(strategy, "type") {
+            "" | "RollingUpdate" => Default::Value(json!({"maxSurge": 0, "maxUnavailable": 1})),
+            _ => Absent,
+        },
+    },
+    // SetDefaults_StatefulSet. With the type given it fills in nothing, but leaves what is there.
+    Rule {
+        of: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
+        field: "rollingUpdate",
+        default: |strategy| match text(strategy, "type") {
+            "" => Default::Value(json!({"partition": 0})),
+            "RollingUpdate" => Anything,
+            _ => Absent,
+        },
+    },
+    // pkg/apis/core/v1/defaults.go: SetDefaults_ReplicationController.
+    Rule {
+        of: "io.k8s.api.core.v1.ReplicationControllerSpec",
+        field: "selector",
+        default: |controller| match controller.pointer("/template/metadata/labels") {
+            Some(labels) => Default::Value(labels.clone()),
+            None => Absent,
+        },
+    },
+    // SetDefaults_Volume.
     Rule {
         of: "io.k8s.api.core.v1.Volume",
         field: "emptyDir",
@@ -46,8 +75,20 @@ pub(super) const RULES: &[Rule] = &[
             if has_source { Absent } else { Default::Value(json!({})) }
         },
     },
-    // Two names of one field: Convert_v1_PodSpec_To_core_PodSpec and back in pkg/apis/core/v1/conversion.go. A copy that
-    // differs is brought up to date.
+    // SetDefaults_VolumeSource.
+    Rule {
+        of: "io.k8s.api.core.v1.ImageVolumeSource",
+        field: "pullPolicy",
+        default: |image| pull_policy(text(image, "reference")),
+    },
+    // SetDefaults_Container.
+    Rule {
+        of: "io.k8s.api.core.v1.Container",
+        field: "imagePullPolicy",
+        default: |container| pull_policy(text(container, "image")),
+    },
+    // pkg/apis/core/v1/conversion.go: two names of one field, Convert_v1_PodSpec_To_core_PodSpec and back. The newer one wins,
+    // and the older one is a copy of it.
     Rule {
         of: "io.k8s.api.core.v1.PodSpec",
         field: "serviceAccount",
@@ -61,11 +102,25 @@ pub(super) const RULES: &[Rule] = &[
             account => Default::Value(account.into()),
         },
     },
-    // SetDefaults_Container.
+    // pkg/apis/networking/v1/defaults.go: SetDefaults_NetworkPolicy.
     Rule {
-        of: "io.k8s.api.core.v1.Container",
-        field: "imagePullPolicy",
-        default: |container| pull_policy(text(container, "image")),
+        of: "io.k8s.api.networking.v1.NetworkPolicySpec",
+        field: "policyTypes",
+        default: |policy| {
+            let has_egress = policy["egress"].as_array().is_some_and(|egress| !egress.is_empty());
+            Default::Value(if has_egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) })
+        },
+    },
+    // pkg/apis/apiextensions/v1/defaults.go of apiextensions-apiserver: SetDefaults_CustomResourceDefinitionSpec.
+    Rule {
+        of: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
+        field: "singular",
+        default: |names| Default::Value(text(names, "kind").to_lowercase().into()),
+    },
+    Rule {
+        of: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
+        field: "listKind",
+        default: |names| Default::Value(format!("{}List", text(names, "kind")).into()),
     },
 ];
 

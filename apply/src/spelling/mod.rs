@@ -5,123 +5,127 @@
 //! the server has spelled in its own way.
 
 mod quantity;
+mod types;
+mod zeros;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
-};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use quantity::Precision;
+use self::{quantity::Precision, types::Type};
+pub use self::types::Types;
 
-/// Fields of a pod's template that their Go types can't tell from absent ones when they are zero or empty: the server then
-/// fills its default in. An intent that holds such a zero would never be live; where the field is the key of a list item,
-/// as `protocol` is, each apply would even add the item anew.
-const UNSET_WHEN_ZERO: [&str; 12] = [
-    "dnsPolicy",
-    "failureThreshold",
-    "imagePullPolicy",
-    "path",
-    "periodSeconds",
-    "protocol",
-    "schedulerName",
-    "scheme",
-    "successThreshold",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "timeoutSeconds",
-];
-
-/// What the server fills into values of a pod's template that it merges as a whole: the name of such a value, a field in it,
-/// and the field's default as JSON. An intent without it would never be live.
-const FILLED_IN: [(&str, &str, &str); 3] = [
-    ("fieldRef", "apiVersion", r#""v1""#),
-    ("resourceFieldRef", "divisor", r#""0""#),
-    ("serviceAccountToken", "expirationSeconds", "3600"),
-];
-
-/// Drops nulls, empty lists and empty maps, at any depth, and zeros that mean that nothing is set; absent where nothing is
-/// left. Quantities become canonical, and what is merged as a whole is whole.
+/// Spells a value of a type as the server stores it, without what says nothing; absent where nothing is left.
 ///
-/// An empty struct stays: `emptyDir: {}` says something, `nodeSelector: {}` doesn't, and only the schema knows which is
-/// which, as it knows what is a quantity: `is_quantity` recognizes the schema of one. The schema is that of the custom resource
-/// which has the value in it, such as a pod's template. Without one every empty object and every spelling stays: write
-/// quantities as the server does, `"1"` for `"1000m"`.
-pub fn minimal(
-    value: Value,
-    schema: Option<&JSONSchemaProps>,
-    is_quantity: fn(&JSONSchemaProps) -> bool,
-) -> Option<Value> {
-    let minimal = |value, schema| minimal(value, schema, is_quantity);
-    match value {
-        Value::Null => None,
-        Value::Array(items) => {
-            let item_schema = schema.and_then(items_of);
-            let items: Vec<Value> = items.into_iter().filter_map(|item| minimal(item, item_schema)).collect();
-            (!items.is_empty()).then_some(Value::Array(items))
-        }
-        Value::Object(members) => {
-            let members: serde_json::Map<_, _> = members
-                .into_iter()
-                .filter(|(name, member)| {
-                    let is_named = schema.is_some_and(|schema| schema.properties.is_some());
-                    !(is_named && UNSET_WHEN_ZERO.contains(&name.as_str()) && is_unset(member))
-                })
-                .filter_map(|(name, member)| {
-                    let member = match schema.and_then(|schema| member_of(schema, &name)) {
-                        Some((schema, precision)) if is_quantity(schema) => canonical(member, precision),
-                        member_schema => minimal(member, member_schema.map(|(schema, _)| schema))
-                            .map(|member| whole(&name, member)),
-                    };
-                    Some((name, member?))
-                })
-                .collect();
-            let is_map = schema.is_some_and(|schema| schema.additional_properties.is_some());
-            (!(members.is_empty() && is_map)).then_some(Value::Object(members))
-        }
-        scalar => Some(scalar),
-    }
+/// - `null`, empty lists and empty maps go, at any depth. An empty struct stays: `emptyDir: {}` says something, `nodeSelector:
+///   {}` doesn't. In a map, `null` is an empty text or a quantity of zero.
+/// - Quantities become canonical: `"1"` for `"1000m"` and for `1.0`.
+/// - A zero value goes where the server can't tell it from absence and either fills in its default or keeps it in a value that is merged as
+///   a whole. `hostNetwork: false` stays: who applies it owns it.
+/// - The server's defaults are added to what is merged as a whole: without them the value would never be live.
+///
+/// The types are those of the API server that the type's fields come from. Of a type that they lack every object and every spelling
+/// stays.
+pub fn minimal(value: Value, types: &Types, type_name: &str) -> Option<Value> {
+    let whole = Place { name: "", keys: &[], in_atomic: false, precision: Precision::Nano };
+    Speller { types }.value(value, types.named(type_name), Place { name: type_name, ..whole })
 }
 
-/// A value with what the server would fill in where that is part of it.
-fn whole(name: &str, mut value: Value) -> Value {
-    if let Value::Object(members) = &mut value {
-        for (_, field, default) in FILLED_IN.iter().filter(|(of, ..)| *of == name) {
-            members.entry(*field).or_insert_with(|| serde_json::from_str(default).unwrap_or_default());
-        }
-    }
-    value
+#[derive(Clone, Copy)]
+struct Speller<'t> {
+    types: &'t Types,
 }
 
-fn is_unset(value: &Value) -> bool {
-    value.as_str() == Some("") || value.as_i64() == Some(0)
+/// Where a value is.
+#[derive(Clone, Copy)]
+struct Place<'t> {
+    /// The name of its type; empty where it has none.
+    name: &'t str,
+    /// The keys of the list that it is an item of.
+    keys: &'t [String],
+    /// Whether it is a part of what is merged as a whole.
+    in_atomic: bool,
+    /// How precisely the server keeps it, should it be a quantity.
+    precision: Precision,
+}
+
+impl<'t> Speller<'t> {
+    fn value(self, value: Value, of: &'t Type, place: Place<'t>) -> Option<Value> {
+        match (of, value) {
+            (Type::Named(name), value) => self.value(value, self.types.named(name), Place { name, ..place }),
+            (_, Value::Null) => None,
+            (Type::Quantity, value) => Some(canonical(value, place.precision)),
+            (Type::List { items, is_atomic, keys }, Value::Array(values)) => {
+                let place =
+                    Place { name: "", keys, in_atomic: place.in_atomic || *is_atomic, ..place };
+                let values: Vec<Value> =
+                    values.into_iter().filter_map(|value| self.value(value, items, place)).collect();
+                (!values.is_empty()).then_some(Value::Array(values))
+            }
+            (Type::Struct { fields, is_atomic }, Value::Object(mut members)) => {
+                let in_atomic = place.in_atomic || *is_atomic;
+                members.retain(|name, value| {
+                    let is_key = place.keys.contains(name);
+                    !zeros::is_absent(place.name, name, value, in_atomic || is_key)
+                });
+                let below = Place { name: "", keys: &[], in_atomic, precision: Precision::Nano };
+                let member = |(name, value): (String, Value)| {
+                    let of = fields.get(&name).unwrap_or(&Type::Unknown);
+                    self.value(value, of, below).map(|value| (name, value))
+                };
+                let mut members: Map<String, Value> = members.into_iter().filter_map(member).collect();
+                if in_atomic {
+                    zeros::fill_in(place.name, &mut members);
+                }
+                Some(Value::Object(members))
+            }
+            (Type::Map { values, is_atomic }, Value::Object(members)) => {
+                // A list of resources is a map of quantities.
+                let below = Place {
+                    name: "",
+                    keys: &[],
+                    in_atomic: place.in_atomic || *is_atomic,
+                    precision: Precision::Milli,
+                };
+                let member = |(name, value): (String, Value)| {
+                    let value = if value.is_null() { self.zero(values)? } else { value };
+                    self.value(value, values, below).map(|value| (name, value))
+                };
+                let members: Map<String, Value> = members.into_iter().filter_map(member).collect();
+                (!members.is_empty()).then_some(Value::Object(members))
+            }
+            (_, Value::Array(values)) => {
+                let values: Vec<Value> =
+                    values.into_iter().filter_map(|value| self.value(value, &Type::Unknown, place)).collect();
+                (!values.is_empty()).then_some(Value::Array(values))
+            }
+            (_, Value::Object(members)) => {
+                let member = |(name, value): (String, Value)| {
+                    self.value(value, &Type::Unknown, place).map(|value| (name, value))
+                };
+                Some(Value::Object(members.into_iter().filter_map(member).collect()))
+            }
+            (_, scalar) => Some(scalar),
+        }
+    }
+
+    /// What the server makes of `null` in a map of such values.
+    fn zero(self, of: &Type) -> Option<Value> {
+        match of {
+            Type::Named(name) => self.zero(self.types.named(name)),
+            Type::Text => Some("".into()),
+            Type::Quantity => Some("0".into()),
+            _ => None,
+        }
+    }
 }
 
 /// A quantity as the server stores it. What is none is left for the server to refuse in its own words.
-fn canonical(value: Value, precision: Precision) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => Some(Value::String(quantity::canonical(&text, precision).unwrap_or(text))),
-        other => Some(other),
-    }
-}
-
-fn items_of(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
-    match schema.items.as_ref()? {
-        JSONSchemaPropsOrArray::Schema(items) => Some(items),
-        JSONSchemaPropsOrArray::Schemas(_) => None,
-    }
-}
-
-/// The schema of a member; should it be a quantity, how precisely the server keeps it there: a list of resources, which is a
-/// map of quantities, has its own precision.
-fn member_of<'a>(schema: &'a JSONSchemaProps, name: &str) -> Option<(&'a JSONSchemaProps, Precision)> {
-    if let Some(property) = schema.properties.as_ref().and_then(|properties| properties.get(name)) {
-        return Some((property, Precision::Nano));
-    }
-    match schema.additional_properties.as_ref()? {
-        JSONSchemaPropsOrBool::Schema(values) => Some((values, Precision::Milli)),
-        JSONSchemaPropsOrBool::Bool(_) => None,
-    }
+fn canonical(value: Value, precision: Precision) -> Value {
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return value,
+    };
+    quantity::canonical(&text, precision).map_or(value, Value::String)
 }
 
 /// Whether a predicted value differs from the live one only in zero values that aren't there. The server doesn't store those:

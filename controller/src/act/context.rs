@@ -7,6 +7,7 @@ use std::{
 
 use baton_apply::{ApiError, Applier, LiveObject, SchemaCache, bounded};
 use baton_crd::Workload;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::ListParams,
@@ -26,13 +27,14 @@ use crate::{
     },
     lock::lock,
     metrics::Metrics,
-    observe::Stores,
+    observe::{Definition, Stores},
 };
 
 /// What every pass shares.
 pub(crate) struct Context {
     pub(crate) applier: Applier,
     pub(crate) stores: Stores,
+    pub(crate) definition: Definition,
     pub(crate) metrics: Metrics,
     client: Client,
     recorder: Recorder,
@@ -47,7 +49,7 @@ impl Context {
     pub(crate) fn new(
         client: Client,
         schemas: Option<SchemaCache>,
-        stores: Stores,
+        (stores, definition): (Stores, Definition),
         metrics: Metrics,
         limit: Duration,
         resync: Duration,
@@ -58,6 +60,7 @@ impl Context {
         Self {
             applier: applier.observed_by(CountingObserver::new(metrics.clone())),
             stores,
+            definition,
             metrics,
             recorder: Recorder::new(client.clone(), reporter),
             client,
@@ -105,11 +108,12 @@ impl Context {
         self.applier.read(&child.target(workload)).await
     }
 
-    /// Reads the Workload itself from the API server; absent where it is gone.
-    pub(crate) async fn read_workload(&self, workload: &Workload) -> Result<Option<Workload>, ApiError> {
+    /// Reads from the API server which Workload it is now; absent where it is gone.
+    pub(crate) async fn read_workload(&self, workload: &Workload) -> Result<Option<ObjectMeta>, ApiError> {
         let namespace = workload.namespace().unwrap_or_default();
         let api: Api<Workload> = Api::namespaced(self.client.clone(), &namespace);
-        bounded(self.limit, api.get_opt(&workload.name_any())).await
+        let now = bounded(self.limit, api.get_metadata_opt(&workload.name_any())).await?;
+        Ok(now.map(|now| now.metadata))
     }
 
     /// Reads from the API server which HorizontalPodAutoscalers scale the Workload's Deployment.

@@ -1,15 +1,16 @@
 //! One pass of the loop for one Workload: observe → decide → act → report.
 
 use std::{
+    hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use baton_apply::{ApiError, Effect, Guard, Request, Revision, Target};
-use baton_crd::{Mode, Workload};
+use baton_crd::{Mode, Workload, WorkloadStatus};
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt, runtime::controller::Action};
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::warn;
 
 use super::{context::Context, enforce::enforce, pace::PassEnd, preview::preview};
@@ -18,7 +19,7 @@ use crate::{
     decide::intent::IntentError,
     metrics::ReconcileOutcome,
     observe::WatchedWorkload,
-    report::{self, Pass},
+    report::{self, Pass, Unreadable},
 };
 
 /// A pass that ended early is followed by another after this.
@@ -54,13 +55,27 @@ pub(crate) async fn reconcile(
     if watched.meta().deletion_timestamp.is_some() {
         return Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() });
     }
-    match watched.read() {
-        Ok(workload) => reconcile_workload(Arc::new(workload), context).await,
-        Err(error) => {
-            report_unreadable(&watched, &error, context).await?;
-            Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
-        }
+    let read = watched.read();
+    if let Ok(workload) = &read
+        && let generation = workload.metadata.generation.unwrap_or_default()
+        && context.record(workload, |record| record.changed_by_itself(generation, fingerprint(workload)))
+    {
+        context.definition.doubt_certainly();
     }
+    let problem = match (context.definition.verified().await, read) {
+        (Ok(()), Ok(workload)) => return reconcile_workload(Arc::new(workload), context).await,
+        (Ok(()), Err(error)) => Unreadable::Undecodable(error.to_string()),
+        (Err(older), _) => Unreadable::OldDefinition(older),
+    };
+    report_unreadable(&watched, &problem, context).await?;
+    Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
+}
+
+/// A number that tells a spec from any other.
+fn fingerprint(workload: &Workload) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    serde_json::to_vec(&workload.spec).unwrap_or_default().hash(&mut hasher);
+    hasher.finish()
 }
 
 async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Passed, ReconcileError> {
@@ -112,9 +127,7 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
     if wait.is_some() && previous.observed_generation == status.observed_generation {
         return Ok(wait);
     }
-    let body = serde_json::to_value(&status)
-        .map_err(|source| ReconcileError::Status(ApiError::Client(kube::Error::SerdeError(source))))?;
-    if let Err(error) = apply_status(workload, body, context).await {
+    if let Err(error) = apply_status(workload, &status, context).await {
         if error.is_not_found() {
             return Ok(None);
         }
@@ -133,7 +146,11 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
 }
 
 /// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.
-async fn apply_status(workload: &Workload, status: Value, context: &Context) -> Result<(), ApiError> {
+async fn apply_status(
+    workload: &Workload,
+    status: &WorkloadStatus,
+    context: &Context,
+) -> Result<(), ApiError> {
     let guard = Guard::Unchanged(Revision {
         uid: workload.uid().unwrap_or_default(),
         resource_version: workload.resource_version().unwrap_or_default(),
@@ -149,23 +166,26 @@ async fn apply_status(workload: &Workload, status: Value, context: &Context) -> 
     context.applier.send(&request, Effect::Stored).await.map(drop)
 }
 
-/// A Workload that this version can't read: its children stay as they are, and that is reported once for each generation.
+/// A Workload that can't be read as its author wrote it: its children stay as they are, and that is reported.
 async fn report_unreadable(
     watched: &WatchedWorkload,
-    error: &serde_json::Error,
+    problem: &Unreadable,
     context: &Context,
 ) -> Result<(), ReconcileError> {
-    let generation = watched.meta().generation;
-    if context.record(watched, |record| record.unreadable_at == generation) {
-        return Ok(());
-    }
     let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
     workload.metadata = watched.meta().clone();
-    let message = error.to_string();
-    warn!(workload = workload.name_any(), error = message, "can't read the Workload; its children stay");
-    let status = report::unreadable(&workload, &message, Timestamp::now());
-    apply_status(&workload, status, context).await.map_err(ReconcileError::Status)?;
-    context.record(watched, |record| record.unreadable_at = generation);
-    context.publish(&workload, &report::unreadable_event(&message)).await;
+    let previous = watched.status().unwrap_or_default();
+    let status = report::unreadable(workload.metadata.generation, &previous, problem, Timestamp::now());
+    if status == previous {
+        return Ok(());
+    }
+    let (name, namespace) = (workload.name_any(), workload.namespace());
+    warn!(name, namespace, "the Workload can't be read; its children stay as they are: {problem}");
+    match apply_status(&workload, &status, context).await {
+        Ok(()) => context.publish(&workload, &report::unreadable_event(problem)).await,
+        // A newer state has its own turn.
+        Err(error) if error.is_stale() || error.is_not_found() => {}
+        Err(error) => return Err(ReconcileError::Status(error)),
+    }
     Ok(())
 }

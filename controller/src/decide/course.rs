@@ -13,7 +13,6 @@ use baton_apply::{
     ApiError, Effect, Effects, FieldPath, Guard, LiveObject, Outcome, PreparedWrite, Schemas, Take, Tries,
     contention::Correction,
 };
-use baton_crd::Workload;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -273,14 +272,14 @@ impl Course {
         self.then = then;
     }
 
-    /// The Workload as it is; absent where it is gone. If its spec isn't the one that was planned from, the pass is over: the
-    /// newer spec has its own.
-    pub fn read_workload(&mut self, now: Option<&Workload>) {
-        let spec_of = |workload: &Workload| {
-            let ObjectMeta { uid, generation, deletion_timestamp, .. } = &workload.metadata;
+    /// The metadata of the Workload as it is; absent where it is gone. If its spec isn't the one that was planned from, the pass
+    /// is over: the newer spec has its own.
+    pub fn read_workload(&mut self, now: Option<&ObjectMeta>) {
+        let spec_of = |metadata: &ObjectMeta| {
+            let ObjectMeta { uid, generation, deletion_timestamp, .. } = metadata;
             (uid.clone(), *generation, deletion_timestamp.is_some())
         };
-        self.is_outdated = now.map(spec_of) != Some(spec_of(&self.seen.workload));
+        self.is_outdated = now.map(spec_of) != Some(spec_of(&self.seen.workload.metadata));
     }
 
     /// A child as it is; absent where there is none.

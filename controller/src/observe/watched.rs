@@ -8,6 +8,7 @@ use baton_crd::{Workload, WorkloadSpec, WorkloadStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::packed::Packed;
 
@@ -19,20 +20,20 @@ pub(crate) struct WatchedWorkload(Packed);
 /// What a Workload says of itself, read without the rest of it.
 #[derive(Deserialize)]
 struct Reported {
-    status: Option<WorkloadStatus>,
+    status: Option<Value>,
 }
 
 /// What others and Baton write in it.
 #[derive(Deserialize)]
 struct Written {
     spec: WorkloadSpec,
-    status: Option<WorkloadStatus>,
+    status: Option<Value>,
 }
 
 impl WatchedWorkload {
-    /// Its status, where there is one that can be read.
+    /// What can be read of its status, where there is one.
     pub(crate) fn status(&self) -> Option<WorkloadStatus> {
-        self.0.read::<Reported>().ok()?.status
+        self.0.read::<Reported>().ok()?.status.map(WorkloadStatus::readable)
     }
 
     /// The Workload, without its `managedFields`.
@@ -41,6 +42,7 @@ impl WatchedWorkload {
     /// When this version can't read it.
     pub(crate) fn read(&self) -> Result<Workload, serde_json::Error> {
         let Written { spec, status } = self.0.read()?;
+        let status = status.map(WorkloadStatus::readable);
         Ok(Workload { metadata: self.meta().clone(), spec, status })
     }
 }

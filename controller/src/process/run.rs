@@ -24,7 +24,10 @@ use kube::{
         watcher,
     },
 };
-use tokio::{sync::watch::Receiver, task::JoinSet};
+use tokio::{
+    sync::{Notify, watch::Receiver},
+    task::JoinSet,
+};
 use tracing::{info, warn};
 
 use super::{
@@ -40,7 +43,7 @@ use crate::{
     causes::with_causes,
     decide::child::ChildKind,
     metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
-    observe::{Scope, Stores, Streams, WatchedWorkload, watch},
+    observe::{Definition, Scope, Stores, Streams, WatchedWorkload, watch},
 };
 
 /// Why the operator could not run, or runs no longer.
@@ -88,7 +91,8 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
 
     let limit = args.request_timeout.0;
     let scope = Scope::from(&args.scope);
-    let (stores, Streams { workloads, mut touched }) = watch(&client, &scope);
+    let definition = Definition::new(client.clone(), limit);
+    let (stores, Streams { workloads, mut touched }) = watch(&client, &scope, &definition);
     let kinds = ChildKind::ALL.map(ChildKind::api_resource);
     let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, limit));
 
@@ -99,7 +103,16 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let shown =
         Shown { readiness: readiness.clone(), metrics: metrics.clone(), workloads: workloads.clone() };
     // They end with this function.
-    let _tasks = background(args, shown, &stores, schemas.as_ref(), &shutdown).await?;
+    let mut tasks = background(args, shown, &stores, schemas.as_ref(), &shutdown).await?;
+    let again = Arc::new(Notify::new());
+    let (gate, all) = (readiness.clone(), again.clone());
+    tasks.spawn(definition.clone().keep_verified(move |older| {
+        match older {
+            Some(older) => gate.close(Gate::Definition, older),
+            None => gate.open(Gate::Definition),
+        }
+        all.notify_one();
+    }));
     info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
 
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
@@ -125,8 +138,9 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     };
     if leads {
         metrics.leads(true);
-        let context = Arc::new(Context::new(client, schemas, stores, metrics, limit, args.resync.0));
-        let controller = controller(touched, workloads, once_and_again(sighups), args.concurrency);
+        let seen = (stores, definition);
+        let context = Arc::new(Context::new(client, schemas, seen, metrics, limit, args.resync.0));
+        let controller = controller(touched, workloads, once_and_again(sighups, again), args.concurrency);
         let passes = passes(controller.graceful_shutdown_on(shutdown.clone().begun()), context);
         tokio::select! {
             () = passes => {}
@@ -258,12 +272,18 @@ async fn update_readiness(
     }
 }
 
-/// A look at every Workload: one now, for what had changed before this process led, and one at each SIGHUP.
+/// A look at every Workload: one now, for what had changed before this process led, one at each SIGHUP, and one each time that
+/// their definition has become too old, or new enough.
 fn once_and_again(
     sighups: impl Stream<Item = ()> + Send + 'static,
+    definition: Arc<Notify>,
 ) -> impl Stream<Item = ()> + Send + 'static {
     let told = sighups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
-    stream::once(async {}).chain(told)
+    let changed = stream::unfold(definition, async |definition| {
+        definition.notified().await;
+        Some(((), definition))
+    });
+    stream::once(async {}).chain(stream::select(told, changed))
 }
 
 /// The controller, told of every Workload that was touched, and of all of them each time `again` says so.

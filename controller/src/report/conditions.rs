@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use kube::Resource;
 
-use super::{Pass, planned::summary};
+use super::{Pass, Unreadable, planned::summary};
 use crate::decide::{child::ChildKind, replicas::Replicas};
 
 /// What a condition says, before it is known since when.
@@ -70,13 +70,23 @@ fn still_ready<'a>(
     previous.iter().find(was_ready).filter(|_| unseen)
 }
 
-/// The one condition of a Workload that can't be read.
-pub(super) fn unreadable(error: &str, generation: Option<i64>, now: Timestamp) -> Condition {
-    let message = format!(
-        "this version of Baton can't read the Workload, so its children stay as they are: {error}. Compare the \
-         installed CRD with the one that `baton crd` prints"
-    );
-    dated(ConditionDraft::new(condition::APPLIED, false, "Undecodable", message), generation, &[], now)
+/// The conditions of a Workload that can't be read. Those about its handover stay.
+pub(super) fn unreadable(
+    problem: &Unreadable,
+    generation: Option<i64>,
+    previous: &[Condition],
+    now: Timestamp,
+) -> Vec<Condition> {
+    let reason = problem.reason();
+    let not_read = "the spec can't be read; see Applied";
+    let drafts = [
+        ConditionDraft::unknown(condition::READY, reason, not_read),
+        ConditionDraft::unknown(condition::PROGRESSING, reason, not_read),
+        ConditionDraft::new(condition::APPLIED, false, reason, problem.to_string()),
+    ];
+    let is_replaced = |before: &&Condition| drafts.iter().any(|draft| draft.type_ == before.type_);
+    let kept: Vec<Condition> = previous.iter().filter(|before| !is_replaced(before)).cloned().collect();
+    drafts.into_iter().map(|draft| dated(draft, generation, previous, now)).chain(kept).collect()
 }
 
 fn dated(

@@ -11,7 +11,7 @@ use kube::{
     runtime::events::{Event, EventType},
 };
 
-use super::{Done, Pass, takeovers::news};
+use super::{Done, Pass, Unreadable, takeovers::news};
 use crate::decide::{child::ChildKind, course::ChildResult};
 
 /// How many fields an Event names.
@@ -87,8 +87,8 @@ pub fn events_of_status(
 }
 
 /// The Event for a Workload that can't be read.
-pub fn unreadable_event(error: &str) -> Event {
-    warning("Undecodable", "Read", format!("can't read the Workload; its children stay as they are: {error}"))
+pub fn unreadable_event(problem: &Unreadable) -> Event {
+    warning(problem.reason(), "Read", problem.to_string())
 }
 
 fn child_changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<Event> {

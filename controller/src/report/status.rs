@@ -2,14 +2,13 @@
 
 use baton_apply::contention::Contested;
 use baton_crd::{
-    ChildState, ChildStatus, HandoverPhase, Mode, PlannedAction, ReplicaOwnership, Workload, WorkloadStatus,
+    ChildState, ChildStatus, HandoverPhase, Mode, PlannedAction, ReplicaOwnership, WorkloadStatus,
 };
 use jiff::Timestamp;
 use kube::ResourceExt;
-use serde_json::{Value, json};
 
 use super::{
-    Pass, Tried,
+    Pass, Tried, Unreadable,
     conditions::{self, conditions, seconds},
     planned::planned,
     takeovers::takeovers,
@@ -38,13 +37,19 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
     }
 }
 
-/// The status of a Workload that can't be read, as JSON.
-pub fn unreadable(workload: &Workload, error: &str, now: Timestamp) -> Value {
-    let generation = workload.metadata.generation;
-    json!({
-        "observedGeneration": generation,
-        "conditions": [conditions::unreadable(error, generation, now)],
-    })
+/// The status of a Workload that can't be read: what was known of it before, and that no more is known.
+pub fn unreadable(
+    generation: Option<i64>,
+    previous: &WorkloadStatus,
+    problem: &Unreadable,
+    now: Timestamp,
+) -> WorkloadStatus {
+    WorkloadStatus {
+        observed_generation: generation,
+        conditions: conditions::unreadable(problem, generation, &previous.conditions, now),
+        plan: Vec::new(),
+        ..previous.clone()
+    }
 }
 
 fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {

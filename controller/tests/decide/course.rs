@@ -45,7 +45,7 @@ fn first_step(
 ) -> Option<Step> {
     loop {
         match (course.next(schemas(), earlier()), on_the_server) {
-            (Next::Read(Read::Workload), _) => course.read_workload(Some(workload)),
+            (Next::Read(Read::Workload), _) => course.read_workload(Some(&workload.metadata)),
             (Next::Read(Read::Autoscalers), _) => course.read_autoscalers(Vec::new()),
             (Next::Read(Read::Child(ChildKind::Deployment)), Ok(live)) => {
                 course.read_child(ChildKind::Deployment, live.cloned());

@@ -17,11 +17,6 @@ use super::Document;
 /// What a quantity such as `500m` or `1.5Gi` looks like: a number and a decimal, binary or exponent suffix.
 const QUANTITY: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$";
 
-/// Whether a [compiled](compile) schema is that of a quantity, which the server stores in a spelling of its own.
-pub fn is_quantity(schema: &JSONSchemaProps) -> bool {
-    schema.pattern.as_deref() == Some(QUANTITY)
-}
-
 /// The one object of unknown content that the server merges as a single value; it knows it by its name.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
@@ -139,7 +134,9 @@ impl Compiler<'_> {
             compiled.required = required;
         } else if let Some(value) = schema.get("additionalProperties") {
             let path = format!("{path}[*]");
-            let value = self.schema(member(value, &path)?, &path)?;
+            let mut value = self.schema(member(value, &path)?, &path)?;
+            // A value that is `null` is read as an empty one.
+            value.nullable = Some(true);
             compiled.additional_properties = Some(JSONSchemaPropsOrBool::Schema(Box::new(value)));
         } else {
             compiled.x_kubernetes_preserve_unknown_fields = Some(true);
@@ -226,22 +223,25 @@ fn list_type(schema: &Map<String, Value>) -> (String, Option<Vec<String>>) {
 }
 
 /// A value that is a string or a number: an `IntOrString` with an integer of 32 bits, as the server's own type has it, or
-/// a quantity.
+/// a quantity. The latter may be any number, such as `0.5`, which a structural schema has no type for.
 fn int_or_string(schema: &Map<String, Value>) -> Option<JSONSchemaProps> {
     let mut types: Vec<_> =
         schema.get("oneOf")?.as_array()?.iter().map(|one| one.get("type")?.as_str()).collect();
     types.sort_unstable();
-    let mut compiled =
-        JSONSchemaProps { x_kubernetes_int_or_string: Some(true), ..JSONSchemaProps::default() };
     match types.as_slice() {
-        [Some("integer"), Some("string")] => {
-            compiled.minimum = Some(i32::MIN.into());
-            compiled.maximum = Some(i32::MAX.into());
-        }
-        [Some("number"), Some("string")] => compiled.pattern = Some(QUANTITY.to_owned()),
-        _ => return None,
+        [Some("integer"), Some("string")] => Some(JSONSchemaProps {
+            x_kubernetes_int_or_string: Some(true),
+            minimum: Some(i32::MIN.into()),
+            maximum: Some(i32::MAX.into()),
+            ..JSONSchemaProps::default()
+        }),
+        [Some("number"), Some("string")] => Some(JSONSchemaProps {
+            x_kubernetes_preserve_unknown_fields: Some(true),
+            pattern: Some(QUANTITY.to_owned()),
+            ..JSONSchemaProps::default()
+        }),
+        _ => None,
     }
-    Some(compiled)
 }
 
 /// The schema in a place where only an object makes one.

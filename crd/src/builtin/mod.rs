@@ -12,11 +12,20 @@ use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
-pub use compile::{CompileError, compile, is_quantity};
+pub use compile::{CompileError, compile};
 pub use document::Document;
 
 /// The name of the pod template's schema in the document.
 pub const POD_TEMPLATE: &str = "io.k8s.api.core.v1.PodTemplateSpec";
+
+/// The name of the schema of a Deployment's `spec` in the document.
+pub const DEPLOYMENT: &str = "io.k8s.api.apps.v1.DeploymentSpec";
+/// The same of a Service.
+pub const SERVICE: &str = "io.k8s.api.core.v1.ServiceSpec";
+/// The same of a HorizontalPodAutoscaler.
+pub const AUTOSCALER: &str = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec";
+/// The same of a PodDisruptionBudget.
+pub const DISRUPTION_BUDGET: &str = "io.k8s.api.policy.v1.PodDisruptionBudgetSpec";
 
 /// The name of the schema of an autoscaler's metric in the document.
 pub const METRIC: &str = "io.k8s.api.autoscaling.v2.MetricSpec";

@@ -110,7 +110,10 @@ fn installed(schema: &Value, path: &str, rules: &mut Rules) {
         }
         Some(scalar) => Rule::Scalar(format!("{scalar} {}", schema["format"].as_str().unwrap_or_default())),
         None => {
-            assert_eq!(schema["x-kubernetes-int-or-string"], true, "{path}");
+            // A quantity may be any number, for which a structural schema has no type.
+            let is_either = schema["x-kubernetes-int-or-string"] == true
+                || schema["x-kubernetes-preserve-unknown-fields"] == true && schema["pattern"].is_string();
+            assert!(is_either, "{path}");
             Rule::Scalar("int-or-string".to_owned())
         }
     };

@@ -39,25 +39,54 @@ fn what_is_left_out_takes_its_default() {
 }
 
 #[test]
-fn a_template_with_nulls_reads_as_one_without() {
-    // What older Go clients and many charts write.
-    let nulls = json!({"template": {
-        "metadata": {"creationTimestamp": null, "annotations": null},
-        "spec": {"affinity": null, "containers": [{"name": "app", "env": null, "resources": null}]}
-    }});
-    let without = json!({"template": {"metadata": {}, "spec": {"containers": [{"name": "app"}]}}});
+fn what_a_server_side_apply_has_emptied_is_absent() {
+    let emptied = json!({
+        "template": {}, "retiredManagers": null, "rollout": {"strategy": {"rollingUpdate": null}},
+        "service": {"ports": null, "labels": null, "annotations": {"note": null}, "ipFamilies": null},
+        "autoscaling": {"maxReplicas": 3, "metrics": null, "behavior": null},
+    });
+    let absent = json!({
+        "template": {}, "rollout": {"strategy": {}}, "service": {"annotations": {"note": ""}},
+        "autoscaling": {"maxReplicas": 3},
+    });
     let read = |value| serde_json::from_value::<WorkloadSpec>(value).unwrap();
-    assert_eq!(read(nulls), read(without));
+    assert_eq!(read(emptied), read(absent));
 }
 
 #[test]
-fn a_quantity_may_be_a_number() {
-    let spec: WorkloadSpec = serde_json::from_value(json!({"template": {"spec": {"containers": [
-        {"name": "app", "resources": {"limits": {"cpu": 2}}}
-    ]}}}))
-    .unwrap();
-    let container = &spec.template.spec.unwrap().containers[0];
-    assert_eq!(container.resources.as_ref().unwrap().limits.as_ref().unwrap()["cpu"].0, "2");
+fn a_field_of_ours_that_is_unknown_is_refused_and_one_of_the_template_passes_through() {
+    let read = |spec: serde_json::Value| serde_json::from_value::<WorkloadSpec>(spec);
+    for spec in [
+        json!({"template": {}, "newer": 1}),
+        json!({"template": {}, "service": {"newer": 1}}),
+        json!({"template": {}, "service": {"ports": [{"port": 80, "newer": 1}]}}),
+        json!({"template": {}, "rollout": {"strategy": {"rollingUpdate": {"newer": 1}}}}),
+        json!({"template": {}, "autoscaling": {"external": {"newer": 1}}}),
+        json!({"template": {}, "disruptionBudget": {"newer": 1}}),
+    ] {
+        let error = read(spec.clone()).unwrap_err().to_string();
+        assert!(error.contains("unknown field `newer`"), "{spec}: {error}");
+    }
+    let template = json!({"spec": {"containers": [{"name": "app", "newer": 1}]}});
+    let metrics = json!([{"type": "Newer", "newer": {}}]);
+    let spec = read(json!({"template": template, "autoscaling": {"metrics": metrics}})).unwrap();
+    assert_eq!((spec.template.0, json!(spec.autoscaling.unwrap().metrics)), (template, metrics));
+}
+
+#[test]
+fn of_a_status_that_another_version_wrote_all_is_read_that_can_be() {
+    let child = |kind: &str, state: &str| json!({"kind": kind, "name": "web", "apiVersion": "v1", "state": state});
+    let status = json!({
+        "replicas": 3, "selector": "app=web", "readyReplicas": "many", "newer": {},
+        "children": [child("Deployment", "Applied"), child("Service", "Dreaming")],
+        "replicaOwnership": {"holder": "baton", "phase": "Newer", "value": 3, "since": "2026-01-02T03:04:05Z"},
+    });
+    let read = WorkloadStatus::readable(status);
+    assert_eq!((read.replicas, read.ready_replicas), (Some(3), None));
+    assert_eq!(read.selector.as_deref(), Some("app=web"));
+    let kinds: Vec<&str> = read.children.iter().map(|child| child.kind.as_str()).collect();
+    assert_eq!((kinds, read.replica_ownership), (vec!["Deployment"], None));
+    assert_eq!(WorkloadStatus::readable(json!(null)), WorkloadStatus::default());
 }
 
 #[test]

@@ -54,9 +54,8 @@ pub struct WorkloadPace {
     pub resync: Resync,
     /// What was taken and isn't in the status yet, because that couldn't be written.
     pub unreported: Vec<(ChildKind, Take)>,
-    /// The generation at which it couldn't be read and that was reported: its status can't be read either, so that it would
-    /// be written again and again.
-    pub unreadable_at: Option<i64>,
+    /// The last spec: its generation, and a number that tells it from any other.
+    spec: Option<(i64, u64)>,
     is_recalled: bool,
     /// When the status was written last while it was contested.
     reported: Option<Instant>,
@@ -92,10 +91,16 @@ impl WorkloadPace {
             contention: Contention::default(),
             resync,
             unreported: Vec::new(),
-            unreadable_at: None,
+            spec: None,
             is_recalled: false,
             reported: None,
         }
+    }
+
+    /// Whether this spec isn't the one that was seen last, though nobody has written one since.
+    pub fn changed_by_itself(&mut self, generation: i64, spec: u64) -> bool {
+        let before = self.spec.replace((generation, spec));
+        before.is_some_and(|before| before.0 == generation && before.1 != spec)
     }
 
     /// Takes up the contention that an earlier process had reported in the status; later the status follows this record.

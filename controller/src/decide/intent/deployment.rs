@@ -1,6 +1,9 @@
 //! The Deployment.
 
-use baton_crd::{Workload, pod_template_schema};
+use baton_crd::{
+    Workload,
+    builtin::{DEPLOYMENT, POD_TEMPLATE},
+};
 use serde_json::{Map, Value, json};
 
 use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head};
@@ -18,7 +21,7 @@ pub fn deployment(
     selector: &Selector,
 ) -> Result<Intent, IntentError> {
     let spec = &workload.spec;
-    let template = minimal(to_json(CHILD, &spec.template)?, Some(pod_template_schema())).unwrap_or_default();
+    let template = minimal(spec.template.0.clone(), POD_TEMPLATE).unwrap_or_default();
     let mut intent = json!({
         "selector": selector.to_json(),
         "template": with_selectors_labels(template, selector),
@@ -28,7 +31,7 @@ pub fn deployment(
     }
     if let Some(rollout) = &spec.rollout {
         // The Workload's `rollout` holds the fields of a Deployment's spec under the same names.
-        if let Some(Value::Object(rollout)) = minimal(to_json(CHILD, rollout)?, None) {
+        if let Some(Value::Object(rollout)) = minimal(to_json(CHILD, rollout)?, DEPLOYMENT) {
             for (field, value) in rollout {
                 intent[field] = value;
             }

@@ -1,6 +1,6 @@
 //! The PodDisruptionBudget.
 
-use baton_crd::Workload;
+use baton_crd::{Workload, builtin::DISRUPTION_BUDGET};
 
 use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head};
 use crate::decide::child::ChildKind;
@@ -13,7 +13,7 @@ pub(super) fn disruption_budget(
 ) -> Result<Option<Intent>, IntentError> {
     let Some(budget) = &workload.spec.disruption_budget else { return Ok(None) };
     // The Workload's `disruptionBudget` holds the fields of a PodDisruptionBudget's spec under the same names.
-    let mut spec = minimal(to_json(CHILD, budget)?, None).unwrap_or_default();
+    let mut spec = minimal(to_json(CHILD, budget)?, DISRUPTION_BUDGET).unwrap_or_default();
     spec["selector"] = selector.to_json();
     Ok(Some(with_head(workload, CHILD, &spec)))
 }

@@ -1,24 +1,26 @@
 //! Intents as the API server will spell them.
 
-use baton_apply::spelling;
-use baton_crd::builtin::is_quantity;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use std::sync::LazyLock;
+
+use baton_apply::spelling::{self, Types};
+use baton_crd::builtin::Document;
 use serde_json::Value;
 
-/// [`spelling::minimal`] with the quantities of the Workload's schema.
-pub(super) fn minimal(value: Value, schema: Option<&JSONSchemaProps>) -> Option<Value> {
-    spelling::minimal(value, schema, is_quantity)
+/// [`spelling::minimal`] with the types of which a Workload has values.
+pub(super) fn minimal(value: Value, type_name: &str) -> Option<Value> {
+    static TYPES: LazyLock<Types> = LazyLock::new(|| Types::from_openapi(&Document::shipped().schemas));
+    spelling::minimal(value, &TYPES, type_name)
 }
 
 #[cfg(test)]
 mod tests {
-    use baton_crd::pod_template_schema;
+    use baton_crd::builtin::POD_TEMPLATE;
     use serde_json::json;
 
     use super::*;
 
     fn minimal_template(template: Value) -> Value {
-        minimal(template, Some(pod_template_schema())).unwrap_or_default()
+        minimal(template, POD_TEMPLATE).unwrap_or_default()
     }
 
     #[test]
@@ -91,6 +93,45 @@ mod tests {
     }
 
     #[test]
+    fn a_null_in_a_map_is_an_empty_value_as_the_server_reads_it() {
+        let template = |note: Value, cpu: Value| {
+            json!({
+                "metadata": {"annotations": {"note": note}},
+                "spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": cpu}}}]},
+            })
+        };
+        assert_eq!(minimal_template(template(json!(null), json!(null))), template(json!(""), json!("0")));
+    }
+
+    #[test]
+    fn zeros_in_what_is_merged_as_a_whole_go_with_the_field_and_other_zeros_stay() {
+        let template = |toleration: Value, prefix: Value| {
+            json!({"spec": {
+                "hostNetwork": false,
+                "containers": [{"name": "app", "envFrom": [prefix]}],
+                "tolerations": [toleration],
+                "imagePullSecrets": [{}],
+            }})
+        };
+        let mut zeros = template(
+            json!({"key": "a", "operator": "Exists", "value": "", "effect": "", "tolerationSeconds": 0}),
+            json!({"prefix": "", "configMapRef": {"name": "a", "optional": false}}),
+        );
+        zeros["spec"]["imagePullSecrets"] = json!([{"name": ""}]);
+        let without = template(
+            json!({"key": "a", "operator": "Exists", "tolerationSeconds": 0}),
+            json!({"configMapRef": {"name": "a", "optional": false}}),
+        );
+        assert_eq!(minimal_template(zeros), without);
+    }
+
+    #[test]
+    fn what_only_a_newer_release_knows_stays() {
+        let template = json!({"spec": {"newer": {"a": {}, "b": "", "c": 0}, "containers": [{"name": "app", "newer": "1000m"}]}});
+        assert_eq!(minimal_template(template.clone()), template);
+    }
+
+    #[test]
     fn quantities_are_spelled_as_the_server_stores_them() {
         let template = |[cpu, memory, size, divisor]: [&str; 4]| {
             let fraction = json!({"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": divisor}}});
@@ -103,6 +144,9 @@ mod tests {
         };
         let intent = minimal_template(template(["0.5", "1.5Gi", "2048Mi", "0.001"]));
         assert_eq!(intent, template(["500m", "1536Mi", "2Gi", "1m"]));
+        let number = |cpu: Value| json!({"spec": {"overhead": {"cpu": cpu}}});
+        assert_eq!(minimal_template(number(json!(0.5))), number(json!("500m")));
+        assert_eq!(minimal_template(number(json!(2))), number(json!("2")));
     }
 
     #[test]

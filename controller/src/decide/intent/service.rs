@@ -1,6 +1,6 @@
 //! The Service.
 
-use baton_crd::Workload;
+use baton_crd::{Workload, builtin::SERVICE};
 use serde_json::{Value, json};
 
 use super::{Intent, IntentError, Selector, minimal::minimal, to_json, with_head};
@@ -10,7 +10,7 @@ const CHILD: ChildKind = ChildKind::Service;
 
 pub(super) fn service(workload: &Workload, selector: &Selector) -> Result<Option<Intent>, IntentError> {
     let Some(wanted) = &workload.spec.service else { return Ok(None) };
-    let fields = minimal(to_json(CHILD, wanted)?, None).unwrap_or_default();
+    let fields = minimal(to_json(CHILD, wanted)?, SERVICE).unwrap_or_default();
     let Value::Object(mut spec) = fields else { return Ok(None) };
 
     // Most of the Workload's `service` holds fields of a Service's spec under the same names; these say something else.

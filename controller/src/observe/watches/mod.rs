@@ -32,7 +32,7 @@ use tokio::sync::watch::{Receiver, channel};
 
 pub(crate) use self::health::Health;
 use self::{cache::Cache, touched::workload_of};
-use super::{WatchedWorkload, autoscalers::Autoscalers, packed::Packed};
+use super::{Definition, WatchedWorkload, autoscalers::Autoscalers, packed::Packed};
 use crate::{
     decide::{child::ChildKind, replicas::ScaleTarget, snapshot::Snapshot},
     lock::lock,
@@ -160,7 +160,7 @@ pub(crate) fn scoped(client: &Client, namespace: Option<&str>) -> Api<WatchedWor
 /// Prepares the watches: in each namespace of the scope one of Workloads and of each kind of child. Of
 /// HorizontalPodAutoscalers all are watched, since what scales a Deployment needn't bear a label of Baton's; but only
 /// children are kept whole.
-pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
+pub(crate) fn watch(client: &Client, scope: &Scope, definition: &Definition) -> (Stores, Streams) {
     let mut stores = Stores::empty();
     let workloads = Cache::new(());
     stores.children = ChildKind::ALL.map(|kind| (kind, Cache::new(kind.api_resource()))).into();
@@ -169,6 +169,13 @@ pub(crate) fn watch(client: &Client, scope: &Scope) -> (Stores, Streams) {
     let mut touched = Vec::new();
     for namespace in scope.namespaces() {
         let events = stores.watch("Workloads", namespace, scoped(client, namespace), selected.clone());
+        let definition = definition.clone();
+        let events = events.inspect(move |event| {
+            // A change of the definition ends every watch, as many other things do.
+            if matches!(event, Event::Init) {
+                definition.doubt();
+            }
+        });
         let itself = |workload: Arc<WatchedWorkload>| ObjectRef::from_obj(&*workload);
         let mut feed = workloads.feed(namespace);
         touched.push(events.flat_map(move |event| stream::iter(feed(event)).map(itself)).boxed());

@@ -1,28 +1,21 @@
 //! Whether Baton can work in this cluster: what it finds out before it begins, and `baton check`.
 //!
 //! Looks at four things: the API server's release, whether Workloads are served, whether their definition has the fields that
-//! this version writes, and what Baton may do. Each finding says what is wrong and what to do about it. `release`, `definition`
-//! and `access` judge, as pure functions; this module asks. It changes nothing.
+//! this version writes, and what Baton may do. Each finding says what is wrong and what to do about it. `release`, `access` and
+//! `observe::definition` judge, as pure functions; this module asks. It changes nothing.
 
 mod access;
-mod definition;
 mod release;
 
 use std::{fmt, time::Duration};
 
-use baton_apply::{
-    ApiError, bounded,
-    openapi::{self, Index, OpenApiError},
-};
-use baton_crd::Workload;
+use baton_apply::{ApiError, bounded, openapi::OpenApiError};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use kube::{
     Api, Client,
     api::{ListParams, PostParams},
-    core::ApiResource,
 };
-use serde_json::Value;
 use tracing::{debug, info, warn};
 
 use self::access::Question;
@@ -32,11 +25,15 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    observe::{Scope, WatchedWorkload, scoped},
+    observe::{Definition, Judgement, Scope, WatchedWorkload, scoped},
 };
 
 /// How many questions about permissions are asked at the same time.
 const AT_ONCE: usize = 8;
+/// What to do where there is no definition.
+const NOT_SERVED: &str = "the API server serves no Workloads: their CustomResourceDefinition isn't installed, or not \
+                          accepted. Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
+                          Baton by `kubectl apply --server-side -k manifests`";
 /// How soon a check that found something is made again, at first and later.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
@@ -155,7 +152,7 @@ impl SelfCheck {
         match bounded(self.request_timeout, workloads.list_metadata(&one)).await {
             Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
             Err(error) if answered_with(&error, &[404]) => {
-                CheckResult::Wrong(definition::NOT_SERVED.to_owned())
+                CheckResult::Wrong(NOT_SERVED.to_owned())
             }
             Err(error) if is_refused(&error) => {
                 CheckResult::Warning("can't be looked for without the permission to list them".to_owned())
@@ -165,8 +162,13 @@ impl SelfCheck {
     }
 
     async fn fields(&self) -> CheckResult {
-        match self.document().await {
-            Ok(document) => definition::judge(&document),
+        match Definition::new(self.client.clone(), self.request_timeout).look().await {
+            Ok(Judgement::Complete) => CheckResult::Fine("has every field that this version knows".to_owned()),
+            Ok(Judgement::Older(message)) => CheckResult::Wrong(message),
+            Ok(Judgement::Unpublished) => CheckResult::Warning(
+                "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
+                    .to_owned(),
+            ),
             // As with predictions: where the API server has no schema to give, Baton works without.
             Err(OpenApiError::Request(error @ ApiError::Response(_))) => CheckResult::Warning(format!(
                 "can't be compared with this version's: {}",
@@ -175,12 +177,6 @@ impl SelfCheck {
             // That one can't be read passes: while a definition changes, its document is empty for a moment.
             Err(error) => unknown(&error),
         }
-    }
-
-    async fn document(&self) -> Result<Value, OpenApiError> {
-        let index = Index::fetch(&self.client, self.request_timeout).await?;
-        let Some(url) = index.url(&ApiResource::erase::<Workload>(&())) else { return Ok(Value::Null) };
-        openapi::fetch(&self.client, self.request_timeout, url).await
     }
 
     async fn access(&self) -> CheckResult {

@@ -26,7 +26,7 @@ pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
     loop {
         let request = match course.next(schemas(), earlier()) {
             Next::Read(Read::Workload) => {
-                course.read_workload(Some(&workload));
+                course.read_workload(Some(&workload.metadata));
                 continue;
             }
             // What was seen is what there is.

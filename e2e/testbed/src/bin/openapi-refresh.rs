@@ -1,5 +1,5 @@
-//! Writes `crd/openapi/builtin.json`: the API server's own schemas of what a Workload embeds, as it serves them. The CRD
-//! takes its merge markers from there.
+//! Writes `crd/openapi/builtin.json`: the API server's own schemas of a Workload's children, as it serves them. The CRD takes its
+//! merge markers from there, and the operator the types of what it spells.
 //!
 //! `--check` writes nothing, and fails when the file isn't what the control plane of this crate would make it.
 
@@ -16,13 +16,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// The documents below `/openapi/v3` that the schemas are in.
-const DOCUMENTS: [&str; 2] = ["apis/apps/v1", "apis/autoscaling/v2"];
-/// The schemas that a Workload embeds; those that they refer to come with them.
+const DOCUMENTS: [&str; 4] = ["api/v1", "apis/apps/v1", "apis/autoscaling/v2", "apis/policy/v1"];
+/// The schemas of a Workload's children; those that they refer to come with them.
 const ROOTS: [&str; 4] = [
-    "io.k8s.api.apps.v1.DeploymentStrategy",
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior",
-    "io.k8s.api.autoscaling.v2.MetricSpec",
-    "io.k8s.api.core.v1.PodTemplateSpec",
+    "io.k8s.api.apps.v1.DeploymentSpec",
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec",
+    "io.k8s.api.core.v1.ServiceSpec",
+    "io.k8s.api.policy.v1.PodDisruptionBudgetSpec",
 ];
 /// How a schema refers to another one of its document.
 const REFERENCE: &str = "#/components/schemas/";
@@ -38,7 +38,7 @@ struct Cli {
 /// The file. Its members are sorted, so that a refresh shows what has changed and nothing else.
 #[derive(Serialize)]
 struct Data {
-    documents: [&'static str; 2],
+    documents: [&'static str; 4],
     release: String,
     schemas: BTreeMap<String, Value>,
 }

@@ -5,36 +5,35 @@
 
 use serde_json::{Value, json};
 
-use super::CheckResult;
-
-/// What to do where there is no definition.
-pub(super) const NOT_SERVED: &str = "the API server serves no Workloads: their CustomResourceDefinition isn't installed, or not \
-                                     accepted. Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
-                                     Baton by `kubectl apply --server-side -k manifests`";
-
 /// How many fields are named.
 const NAMED: usize = 5;
 
 /// The fields of a Workload that this version knows; a test tells how to write them anew.
 const OWN: &str = include_str!("fields.json");
 
+/// What is known of the cluster's definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    /// It has every field that this version knows.
+    Complete,
+    /// It lacks some: which, and what to do.
+    Older(String),
+    /// The API server doesn't publish it, or not yet.
+    Unpublished,
+}
+
 /// Judges the OpenAPI document that the API server publishes; null where it publishes none.
-pub(super) fn judge(document: &Value) -> CheckResult {
-    let Some(published) = workload_in(document) else {
-        return CheckResult::Warning(
-            "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
-                .to_owned(),
-        );
-    };
+pub(super) fn judge(document: &Value) -> Judgement {
+    let Some(published) = workload_in(document) else { return Judgement::Unpublished };
     let own: Value = serde_json::from_str(OWN).unwrap_or_default();
     let mut missing = Vec::new();
     compare(&own, published, "", &mut missing);
     if missing.is_empty() {
-        return CheckResult::Fine("has every field that this version knows".to_owned());
+        return Judgement::Complete;
     }
     let (named, more) = missing.split_at(missing.len().min(NAMED));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    CheckResult::Wrong(format!(
+    Judgement::Older(format!(
         "the definition of Workloads is older than this operator (version {}): it lacks {}{more}. Install this version's: \
          `baton crd | kubectl apply --server-side -f -`, or with all of Baton by `kubectl apply --server-side -k manifests`",
         env!("CARGO_PKG_VERSION"),
@@ -99,7 +98,7 @@ mod tests {
         own["properties"].as_object_mut().unwrap().retain(|name, _| matches!(&**name, "spec" | "status"));
         let own = own.to_string() + "\n";
         if env::var_os("BATON_WRITE_DOCS").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/selfcheck/fields.json");
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/observe/definition/fields.json");
             fs::write(path, &own).unwrap();
         }
         let hint = "fields.json is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller fields, and once more without";
@@ -107,7 +106,7 @@ mod tests {
     }
 
     /// What comes of it where an API server publishes this schema.
-    fn judged(schema: &Value) -> CheckResult {
+    fn judged(schema: &Value) -> Judgement {
         let kind = json!([{"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"}]);
         let mut model = schema.clone();
         model["x-kubernetes-group-version-kind"] = kind;
@@ -122,8 +121,7 @@ mod tests {
 
     #[test]
     fn the_own_definition_has_every_field() {
-        let result = judged(&own_schema());
-        assert!(matches!(result, CheckResult::Fine(_)), "{result:?}");
+        assert_eq!(judged(&own_schema()), Judgement::Complete);
     }
 
     #[test]
@@ -138,7 +136,7 @@ mod tests {
         let pods =
             &mut older["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"];
         pods["containers"]["items"]["properties"].as_object_mut().unwrap().remove("image");
-        let CheckResult::Wrong(message) = judged(&older) else { panic!("it is older") };
+        let Judgement::Older(message) = judged(&older) else { panic!("it is older") };
         assert!(message.contains(".spec.adoption, .spec.template.spec.containers[].image"), "{message}");
         assert!(message.contains("kubectl apply --server-side"), "{message}");
     }
@@ -147,14 +145,13 @@ mod tests {
     fn a_newer_definition_does_no_harm() {
         let mut newer = own_schema();
         newer["properties"]["spec"]["properties"]["more"] = json!({"type": "string"});
-        let result = judged(&newer);
-        assert!(matches!(result, CheckResult::Fine(_)), "{result:?}");
+        assert_eq!(judged(&newer), Judgement::Complete);
     }
 
     #[test]
     fn a_document_without_workloads_is_no_obstacle() {
         for document in [json!({"components": {"schemas": {"other": {"type": "object"}}}}), Value::Null] {
-            assert!(matches!(judge(&document), CheckResult::Warning(_)));
+            assert_eq!(judge(&document), Judgement::Unpublished);
         }
     }
 }

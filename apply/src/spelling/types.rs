@@ -1,0 +1,112 @@
+//! The types of an OpenAPI v3 document, as far as spelling depends on them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value};
+
+/// The types of the API server's OpenAPI document, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Types(HashMap<String, Type>);
+
+/// What is known of a value.
+#[derive(Clone, Debug)]
+pub(super) enum Type {
+    /// Nothing that matters here.
+    Unknown,
+    Text,
+    /// Such as `500m`.
+    Quantity,
+    /// The type of this name.
+    Named(String),
+    Struct {
+        fields: BTreeMap<String, Type>,
+        is_atomic: bool,
+    },
+    Map {
+        values: Box<Type>,
+        is_atomic: bool,
+    },
+    List {
+        items: Box<Type>,
+        is_atomic: bool,
+        /// The fields by which the items are told apart.
+        keys: Vec<String>,
+    },
+}
+
+/// The type whose values the server spells in its own way.
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
+impl Types {
+    /// The types of the `components.schemas` of a document.
+    pub fn from_openapi<'a>(
+        schemas: impl IntoIterator<Item = (&'a String, &'a Map<String, Value>)>,
+    ) -> Self {
+        let compiled = |(name, schema): (&String, &Map<String, Value>)| {
+            let of = if name == QUANTITY { Type::Quantity } else { Type::of(schema) };
+            (name.clone(), of)
+        };
+        Self(schemas.into_iter().map(compiled).collect())
+    }
+
+    /// The type of this name.
+    pub(super) fn named(&self, name: &str) -> &Type {
+        self.0.get(name).unwrap_or(&Type::Unknown)
+    }
+}
+
+impl Type {
+    fn of(schema: &Map<String, Value>) -> Self {
+        let is_atomic = |extension: &str| schema.get(extension).is_some_and(|value| value == "atomic");
+        let object = |name: &str| schema.get(name).and_then(Value::as_object);
+        if let Some(name) = reference(schema) {
+            return Self::Named(name.to_owned());
+        }
+        match schema.get("type").and_then(Value::as_str) {
+            Some("string") => Self::Text,
+            Some("array") => {
+                let merges =
+                    schema.get("x-kubernetes-patch-strategy").and_then(Value::as_str).unwrap_or_default();
+                let list_type = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
+                let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+                let merge_key = schema.get("x-kubernetes-patch-merge-key").filter(|_| list_type.is_none());
+                Self::List {
+                    items: Box::new(object("items").map_or(Self::Unknown, Self::of)),
+                    is_atomic: match list_type {
+                        Some(list_type) => list_type == "atomic",
+                        None => !merges.split(',').any(|strategy| strategy == "merge"),
+                    },
+                    keys: keys
+                        .into_iter()
+                        .flatten()
+                        .chain(merge_key)
+                        .filter_map(|key| key.as_str().map(str::to_owned))
+                        .collect(),
+                }
+            }
+            Some("object") => {
+                let is_atomic = is_atomic("x-kubernetes-map-type");
+                match (object("properties"), object("additionalProperties")) {
+                    (Some(properties), _) => {
+                        let field = |(name, schema): (&String, &Value)| {
+                            (name.clone(), schema.as_object().map_or(Self::Unknown, Self::of))
+                        };
+                        Self::Struct { fields: properties.iter().map(field).collect(), is_atomic }
+                    }
+                    (None, Some(values)) => Self::Map { values: Box::new(Self::of(values)), is_atomic },
+                    (None, None) => Self::Unknown,
+                }
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The name of the schema that a schema refers to. One with siblings, such as a description, is wrapped into an `allOf`.
+fn reference(schema: &Map<String, Value>) -> Option<&str> {
+    let wrapped = || match schema.get("allOf")?.as_array()?.as_slice() {
+        [only] => only.get("$ref"),
+        _ => None,
+    };
+    schema.get("$ref").or_else(wrapped)?.as_str()?.rsplit('/').next()
+}

@@ -1,0 +1,163 @@
+//! Whether the cluster's definition of Workloads is at least as new as this operator, while it runs.
+//!
+//! The API server drops fields that its definition lacks from every Workload that it returns, so that under an older one a
+//! Workload asks for less than its author wrote, and children would lose what is missing. Nothing is written to them while that
+//! may be so: after each beginning of the watch of Workloads, which a change of the definition ends, and after a spec that
+//! has changed without its `generation`, the published schema is read before the next pass.
+
+mod fields;
+
+use std::{sync::Arc, time::Duration};
+
+use baton_apply::{
+    ApiError,
+    openapi::{self, Index, OpenApiError},
+};
+use baton_crd::Workload;
+use kube::{Client, core::ApiResource};
+use serde_json::Value;
+use tokio::sync::{Mutex, watch};
+use tracing::{info, warn};
+
+pub(crate) use self::fields::Judgement;
+use crate::causes::with_causes;
+
+/// How soon the schema is read again while it is older, or can't be read.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How long the published schema may lag behind the definition.
+const LAG: Duration = Duration::from_secs(10);
+
+/// The definition as it was last read. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Definition {
+    client: Client,
+    limit: Duration,
+    state: watch::Sender<State>,
+    /// The URL of the schema that was read last, which has its hash in it.
+    read: Arc<Mutex<Option<(String, Judgement)>>>,
+}
+
+/// Whether Workloads can be taken for what their authors wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// They can.
+    Usable,
+    /// They can't: why.
+    Older(String),
+    /// Something has changed since the schema was read; whether it certainly is another one.
+    Doubtful { certain: bool },
+}
+
+impl Definition {
+    pub(crate) fn new(client: Client, limit: Duration) -> Self {
+        let (state, _) = watch::channel(State::Doubtful { certain: false });
+        Self { client, limit, state, read: Arc::default() }
+    }
+
+    /// Reads the published schema and compares it with this version's.
+    ///
+    /// # Errors
+    /// When it can't be read now.
+    pub(crate) async fn look(&self) -> Result<Judgement, OpenApiError> {
+        let index = Index::fetch(&self.client, self.limit).await?;
+        let Some(url) = index.url(&ApiResource::erase::<Workload>(&())) else {
+            return Ok(fields::judge(&Value::Null));
+        };
+        let mut read = self.read.lock().await;
+        if let Some((_, judgement)) = read.as_ref().filter(|(known, _)| known == url) {
+            return Ok(judgement.clone());
+        }
+        let judgement = fields::judge(&openapi::fetch(&self.client, self.limit, url).await?);
+        *read = Some((url.to_owned(), judgement.clone()));
+        Ok(judgement)
+    }
+
+    /// The definition may have changed.
+    pub(crate) fn doubt(&self) {
+        self.state.send_if_modified(|state| {
+            let is_news = !matches!(state, State::Doubtful { .. });
+            if is_news {
+                *state = State::Doubtful { certain: false };
+            }
+            is_news
+        });
+    }
+
+    /// A Workload has changed though nobody has written it, so the definition has.
+    pub(crate) fn doubt_certainly(&self) {
+        self.state.send_replace(State::Doubtful { certain: true });
+    }
+
+    /// Waits until it is known whether Workloads can be taken for what their authors wrote; why not, if they can't.
+    pub(crate) async fn verified(&self) -> Result<(), String> {
+        let mut state = self.state.subscribe();
+        let known = state.wait_for(|state| !matches!(state, State::Doubtful { .. })).await;
+        match known.map(|state| state.clone()) {
+            Ok(State::Older(message)) => Err(message),
+            // An error means that the operator is shutting down.
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes each doubt, and reads an older schema again and again until it is a newer one. Tells each time why Workloads can't
+    /// be taken for what their authors wrote, and when they can again. Never ends: spawn it.
+    pub(crate) async fn keep_verified(self, tell: impl Fn(Option<&str>)) {
+        let (mut state, mut told) = (self.state.subscribe(), None);
+        loop {
+            let doubt = state.wait_for(|state| *state != State::Usable).await.map(|state| state.clone());
+            let Ok(doubt) = doubt else { return };
+            let next = self.verify(&doubt).await;
+            let older = match &next {
+                State::Older(message) => Some(message.clone()),
+                State::Usable | State::Doubtful { .. } => None,
+            };
+            if told != older {
+                match &older {
+                    Some(message) => warn!("no child is written: {message}"),
+                    None => info!("the definition of Workloads is complete: children are written again"),
+                }
+                tell(older.as_deref());
+                told.clone_from(&older);
+            }
+            self.state.send_if_modified(|state| {
+                // Somebody may have doubted again meanwhile.
+                let is_news = *state == doubt && *state != next;
+                if is_news {
+                    *state = next;
+                }
+                is_news
+            });
+            if older.is_some() {
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    async fn verify(&self, doubt: &State) -> State {
+        let before = self.url_read().await;
+        let (begun, certain) = (tokio::time::Instant::now(), matches!(doubt, State::Doubtful { certain: true }));
+        loop {
+            match self.look().await {
+                Ok(Judgement::Older(message)) => return State::Older(message),
+                // While a definition changes, nothing is published for a moment.
+                Ok(Judgement::Unpublished) if before.is_some() && begun.elapsed() < LAG => {}
+                Ok(Judgement::Complete | Judgement::Unpublished) => {
+                    let is_same = self.url_read().await == before;
+                    if !certain || !is_same || begun.elapsed() > LAG {
+                        return State::Usable;
+                    }
+                }
+                // Where the API server has no schema to give, Baton works without.
+                Err(OpenApiError::Request(ApiError::Response(_))) => return State::Usable,
+                Err(error) => {
+                    warn!(error = with_causes(&error), "can't read the definition of Workloads; it is tried again");
+                }
+            }
+            tokio::time::sleep(PAUSE / 4).await;
+        }
+    }
+
+    async fn url_read(&self) -> Option<String> {
+        self.read.lock().await.as_ref().map(|(url, _)| url.clone())
+    }
+}
