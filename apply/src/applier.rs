@@ -117,8 +117,8 @@ impl Applier {
                 return Outcome::Skipped;
             }
             match self.perform(&write, live.as_ref(), Effect::Stored).await {
-                // What is owned now isn't claimed again, so the next round is the last.
-                Outcome::Stored { object, .. } if !write.claims.is_empty() => {
+                // What is in the way is there once, so the next round is the last.
+                Outcome::Stored { object, .. } if write.comes_before() => {
                     if request.requires_unchanged() {
                         request.require_unchanged(&object);
                     }

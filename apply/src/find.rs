@@ -4,6 +4,7 @@ use baton_merge::{
     fieldpath::{Path, PathElement},
     value::Value,
 };
+use serde_json::Value as Json;
 
 /// The value at a path, where there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
 /// which its path holds nevertheless; an item that spells all keys comes first.
@@ -21,6 +22,25 @@ pub(crate) fn find<'v>(path: Path<'_>, object: Value<'v>) -> Option<Value<'v>> {
                 && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
         };
         items.iter().find(spells_all).or_else(|| items.iter().find(spells_no_other)).copied()
+    })
+}
+
+/// The same in an object that is to be changed.
+pub(crate) fn find_mut<'v>(path: Path<'_>, object: &'v mut Json) -> Option<&'v mut Json> {
+    path.elements().iter().try_fold(object, |value, element| match element {
+        PathElement::Field(name) => value.get_mut(name),
+        PathElement::Key(keys) => {
+            let items = value.as_array_mut()?;
+            let has = |item: &Json, name: &str, key: Value<'_>| item.get(name).map(|found| *found == key.to_json());
+            let spells_all = |item: &Json| keys.iter().all(|(name, key)| has(item, name, *key) == Some(true));
+            let spells_no_other = |item: &Json| {
+                keys.iter().any(|(name, key)| has(item, name, *key) == Some(true))
+                    && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
+            };
+            let position = items.iter().position(spells_all).or_else(|| items.iter().position(spells_no_other));
+            items.get_mut(position?)
+        }
+        PathElement::Value(_) | PathElement::Index(_) | PathElement::Nameless => None,
     })
 }
 

@@ -25,14 +25,19 @@ pub struct PreparedWrite {
     pub request: Request,
     /// What it will do; why that can't be said, where it can't.
     pub forecast: Result<Forecast, ForecastError>,
-    /// [Left-over defaults](crate::leftovers) that the manager comes to own by this write, and nothing else. The write that was
-    /// asked for removes them: prepare it again, for the object that this one returns. Empty for the write that was asked for.
-    pub claims: Vec<FieldPath>,
+    /// The fields for whose sake this write [comes before](Self::comes_before) the one that was asked for.
+    pub clears: Vec<FieldPath>,
     /// Whether the server's response can be compared with the forecast: both are about the same object.
     is_comparable: bool,
 }
 
 impl PreparedWrite {
+    /// Whether it only [clears the way](crate::leftovers) for the write that was asked for: prepare that one again, for the
+    /// object that this one returns.
+    pub fn comes_before(&self) -> bool {
+        !self.clears.is_empty()
+    }
+
     /// Whether it certainly changes nothing, so that it needn't be sent.
     pub fn is_noop(&self) -> bool {
         matches!(self.forecast, Ok(Forecast::NoOp))
@@ -107,7 +112,7 @@ impl Schemas {
     /// A forecast holds for the object that it was made for. So a request that can be forecast gets a guard: the server
     /// refuses it if the object has changed since. A request without a forecast keeps the guard it has.
     ///
-    /// Where defaults stand in the way that nobody owns, this is the write that [comes before](PreparedWrite::claims).
+    /// Where defaults stand in the way that nobody owns, this is the write that [comes before](PreparedWrite::comes_before).
     pub fn prepare(
         &self,
         mut request: Request,
@@ -116,18 +121,18 @@ impl Schemas {
         now: Timestamp,
     ) -> PreparedWrite {
         let mut forecast = self.forecast(&request, live, now);
-        let mut claims = Vec::new();
-        if let Some((claim, leftovers)) =
-            forecast.as_ref().ok().and_then(|forecast| self.claim_of_leftovers(&request, live, forecast))
+        let mut clears = Vec::new();
+        if let Some((first, fields)) =
+            forecast.as_ref().ok().and_then(|forecast| self.clear_the_way(&request, live, forecast))
         {
-            forecast = self.forecast(&claim, live, now);
-            (request, claims) = (claim, leftovers);
+            forecast = self.forecast(&first, live, now);
+            (request, clears) = (first, fields);
         }
         if let Some(live) = live.filter(|_| forecast.is_ok() && tries.are_guarded()) {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
-        PreparedWrite { request, forecast, claims, is_comparable }
+        PreparedWrite { request, forecast, clears, is_comparable }
     }
 
     /// Says how a write ended, from the server's response: the object afterwards, or none where it is gone.

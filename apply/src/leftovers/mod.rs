@@ -15,9 +15,13 @@
 //! [`Schemas::prepare`](crate::Schemas::prepare) finds such fields in the object that it predicts: nobody owns them, they are
 //! the default of what the object was, and they aren't the default of what it will be. It then prepares another write than
 //! the one it was asked for: a patch of `managedFields` by which the manager comes to own these fields as they are
-//! ([`PreparedWrite::claims`](crate::PreparedWrite)). Nothing else changes by it. The apply after it leaves them out, so
+//! ([`PreparedWrite::clears`](crate::PreparedWrite)). Nothing else changes by it. The apply after it leaves them out, so
 //! the server removes them, and fills in its defaults anew. [`Applier`](crate::Applier) sends both; who drives the protocol
-//! prepares again after a write that claims.
+//! prepares again after a write that [comes before](crate::PreparedWrite::comes_before) the one that it asked for.
+//!
+//! The same goes for a struct that an intent has empty after it had something in it, such as a container's `securityContext: {}`: the
+//! server drops it, and with the next apply of the same intent adds it again. In a pod template these would be two rollouts. So it
+//! is emptied by a first apply, with a field that is `null`, and the second one changes nothing but who owns it.
 //!
 //! Where the manager owns the field already, or the whole struct or list item goes with it, the apply alone suffices, and
 //! nothing is claimed. A field that somebody else owns is left to its owner. A field that an admission webhook has set isn't
@@ -41,43 +45,64 @@ use baton_merge::{
     typed::{Duplicates, Struct, Typed},
     value::Value,
 };
+use kube::core::ApiResource;
 use serde_json::Value as Json;
 
 use self::rules::{Default, RULES, Rule};
 use crate::{
     Change, FieldPath, Forecast, LiveObject, Request, Schemas,
+    find::{find, find_mut},
     object::{managed_fields, text},
     ownership::claim,
 };
 
 impl Schemas {
-    /// The request that has to come before an apply because of left-over defaults, and what it claims; `None` where there are none.
-    pub(crate) fn claim_of_leftovers(
+    /// The request that has to come before an apply, and the fields for whose sake; `None` where the apply does it alone.
+    pub(crate) fn clear_the_way(
         &self,
         request: &Request,
         live: Option<&LiveObject>,
         forecast: &Forecast,
     ) -> Option<(Request, Vec<FieldPath>)> {
-        let (Some(live), Change::Apply { manager, .. }, Forecast::Stored(stored)) =
+        let (Some(live), Change::Apply { body, manager, .. }, Forecast::Stored(stored)) =
             (live, &request.change, forecast)
         else {
             return None;
         };
         let kind = &request.target.resource;
-        let can_change = request.target.subresource.is_none() && !(kind.group.is_empty() && kind.kind == "Pod");
-        let resource = self.resource(kind).ok().filter(|_| can_change)?;
+        let can_change = request.target.subresource.is_none() && !is_core(kind, "Pod");
+        let resource = self.resource(kind).ok().filter(|resource| can_change && !resource.is_custom())?;
         let arena = Arena::new();
         let search = Search { schemas: self, resource, arena: &arena };
         let mut leftovers = search.leftovers(live.as_json(), &stored.object)?;
-        if kind.group.is_empty() && kind.kind == "Secret" {
+        if is_core(kind, "Secret") {
             leftovers.extend(search.copies_of_string_data(live.as_json(), &stored.object, manager));
         }
-        if leftovers.is_empty() {
+        let named = |paths: Vec<Path<'_>>| paths.into_iter().map(FieldPath::from).collect();
+        if !leftovers.is_empty() {
+            let claimed = search.fields_at(&leftovers, live.as_json())?;
+            return Some((claim(&request.target, live, manager, claimed)?, named(leftovers)));
+        }
+        let emptied = search.emptied(body, live.as_json(), &stored.object)?;
+        if emptied.is_empty() {
             return None;
         }
-        let claimed = search.fields_at(&leftovers, live.as_json())?;
-        let claim = claim(&request.target, live, manager, claimed)?;
-        Some((claim, leftovers.into_iter().map(FieldPath::from).collect()))
+        let mut request = request.clone();
+        if let Change::Apply { body, .. } = &mut request.change {
+            emptied.iter().for_each(|(path, field)| empty(body, *path, field));
+        }
+        Some((request, named(emptied.into_iter().map(|(path, _)| path).collect())))
+    }
+}
+
+fn is_core(kind: &ApiResource, name: &str) -> bool {
+    kind.group.is_empty() && kind.kind == name
+}
+
+/// Writes a struct that is to be empty as the server reads it: with a field that is `null`.
+fn empty(body: &mut Json, path: Path<'_>, field: &str) {
+    if let Some(emptied) = find_mut(path, body) {
+        *emptied = Json::Object([(field.to_owned(), Json::Null)].into_iter().collect());
     }
 }
 
@@ -111,6 +136,26 @@ impl<'a> Search<'a> {
             }
         }
         Some(leftovers)
+    }
+
+    /// The structs that the intent has empty, and that the server would drop instead, each with one of the fields it loses.
+    fn emptied(
+        &self,
+        intent: &'a Json,
+        live: &'a Json,
+        predicted: &'a Json,
+    ) -> Option<Vec<(Path<'a>, &'a str)>> {
+        let [intent, live, predicted] =
+            [intent, live, predicted].map(|object| Value::from_json(self.arena, object).ok());
+        let (intent, live, predicted) = (intent?, live?, predicted?);
+        let applied = self.typed_value(intent)?.to_set().ok()?.paths(self.arena);
+        let emptied = |path: Path<'a>| {
+            let is_empty = find(path, intent)?.as_map().is_some_and(|map| map.is_empty());
+            let is_dropped = is_empty && find(path, predicted)?.is_null();
+            let (field, _) = find(path, live).filter(|_| is_dropped)?.as_map()?.members().first().copied()?;
+            Some((path, field))
+        };
+        Some(applied.into_iter().filter_map(emptied).collect())
     }
 
     /// What the server copied from a Secret's `stringData`, which it never stores, and the manager doesn't apply any more.
@@ -149,8 +194,11 @@ impl<'a> Search<'a> {
     }
 
     fn typed(&self, object: &'a Json) -> Option<Typed<'a>> {
+        self.typed_value(Value::from_json(self.arena, object).ok()?)
+    }
+
+    fn typed_value(&self, value: Value<'a>) -> Option<Typed<'a>> {
         let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
-        let value = Value::from_json(self.arena, object).ok()?;
         Typed::for_release(self.schemas.release(), self.arena, schema, type_id, value, Duplicates::Allowed).ok()
     }
 }

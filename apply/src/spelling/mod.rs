@@ -153,6 +153,8 @@ pub(crate) fn has_only_zeros_more(predicted: &Value, live: &Value) -> bool {
 pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
     let Some(stored) = stored else { return is_zero(predicted) };
     match (predicted, stored) {
+        // What an apply empties becomes null, and the server makes of that a struct with nothing in it.
+        (Value::Null, stored) => is_zero(stored),
         (Value::Object(ours), Value::Object(theirs)) => {
             ours.iter().all(|(name, ours)| is_filled_in(ours, theirs.get(name)))
         }

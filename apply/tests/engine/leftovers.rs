@@ -5,8 +5,8 @@ use baton_apply::{Change, FieldPath, Forecast, Guard, LiveObject, Request, Tries
 use serde_json::{Value, json};
 
 /// The paths that are claimed before an intent is applied, by `baton`.
-fn claims(live: &LiveObject, intent: &Value) -> Vec<FieldPath> {
-    schemas().prepare(forced(intent), Some(live), Tries::default(), now()).claims
+fn clears(live: &LiveObject, intent: &Value) -> Vec<FieldPath> {
+    schemas().prepare(forced(intent), Some(live), Tries::default(), now()).clears
 }
 
 /// The live object after the claim and after the intent, and how many writes that took.
@@ -16,7 +16,7 @@ fn applied(live: &LiveObject, intent: &Value) -> (LiveObject, usize) {
         let write = schemas().prepare(forced(intent), Some(&live), Tries::default(), now());
         live = response(&write.request, Some(&live), now());
         writes += 1;
-        if write.claims.is_empty() {
+        if !write.comes_before() {
             return (live, writes);
         }
     }
@@ -43,7 +43,7 @@ fn a_default_that_contradicts_the_intent_is_owned_as_it_is_and_then_removed() {
     for before in [None, Some("RollingUpdate")] {
         let live = with_defaulted_strategy(&strategy(before));
         let write = schemas().prepare(forced(&strategy(Some("Recreate"))), Some(&live), Tries::default(), now());
-        assert_eq!(write.claims, [FieldPath::spelled(".spec.strategy.rollingUpdate")]);
+        assert_eq!(write.clears, [FieldPath::spelled(".spec.strategy.rollingUpdate")]);
         assert!(write.request.requires_unchanged());
         let Change::Patch { .. } = write.request.change else { panic!("{:?}", write.request) };
 
@@ -74,7 +74,7 @@ fn one_apply_suffices_for_what_is_owned_or_goes_with_the_struct_around_it() {
 fn a_field_that_another_manager_owns_is_left_to_it() {
     let theirs = object(&deployments(), &json!({"strategy": {"rollingUpdate": {"maxSurge": "25%"}}}));
     let live = stored(&[("baton", &strategy(Some("RollingUpdate"))), ("other", &theirs)]);
-    assert!(claims(&live, &strategy(Some("Recreate"))).is_empty());
+    assert!(clears(&live, &strategy(Some("Recreate"))).is_empty());
 }
 
 #[test]
@@ -86,9 +86,32 @@ fn what_is_no_default_of_the_server_is_left_alone() {
         })
     };
     let path = FieldPath::spelled(r#".spec.template.spec.containers[name="app"].imagePullPolicy"#);
-    assert_eq!(claims(&live("Always"), &body("app:1")), [path]);
-    assert!(claims(&live("Never"), &body("app:1")).is_empty(), "a webhook has set it");
-    assert!(claims(&live("Always"), &body("app:latest")).is_empty(), "it is the default of this image too");
+    assert_eq!(clears(&live("Always"), &body("app:1")), [path]);
+    assert!(clears(&live("Never"), &body("app:1")).is_empty(), "a webhook has set it");
+    assert!(clears(&live("Always"), &body("app:latest")).is_empty(), "it is the default of this image too");
+}
+
+#[test]
+fn a_struct_that_is_emptied_is_emptied_by_one_change_of_the_object() {
+    let body = |context: Value| deployment(&json!({"image": "app:1", "securityContext": context}));
+    let live = stored(&[("baton", &body(json!({"runAsUser": 1, "runAsGroup": 2})))]);
+    let intent = body(json!({}));
+    let write = schemas().prepare(forced(&intent), Some(&live), Tries::default(), now());
+    let context = FieldPath::spelled(r#".spec.template.spec.containers[name="app"].securityContext"#);
+    assert_eq!(write.clears, [context]);
+    let Change::Apply { body, .. } = &write.request.change else { panic!("{:?}", write.request) };
+    let applied = &body["spec"]["template"]["spec"]["containers"][0]["securityContext"];
+    assert_eq!(applied, &json!({"runAsGroup": null}));
+
+    // The server stores no null in what its type has no pointer for, and none of a pointer that is null.
+    let emptied = but(&response(&write.request, Some(&live), now()), |object| {
+        object["spec"]["template"]["spec"]["containers"][0]["securityContext"] = json!({});
+    });
+    let write = schemas().prepare(forced(&intent), Some(&emptied), Tries::default(), now());
+    assert!(!write.comes_before() && !write.is_noop());
+    let after = response(&write.request, Some(&emptied), now());
+    assert_eq!(after.get(&["spec"]), emptied.get(&["spec"]));
+    assert!(schemas().prepare(forced(&intent), Some(&after), Tries::default(), now()).is_noop());
 }
 
 #[test]
@@ -109,7 +132,7 @@ fn a_claim_is_as_unforced_as_its_apply_and_counts_for_the_object_that_was_read()
     let target = crate::common::target(&intent);
     let request = Request::apply(target, intent, "baton", false, &guard);
     let write = schemas().prepare(request, Some(&live), Tries::default(), now());
-    assert!(!write.claims.is_empty());
+    assert!(write.comes_before());
     let newer = but(&live, |object| object["metadata"]["resourceVersion"] = "43".into());
     assert!(schemas().forecast(&write.request, Some(&newer), now()).is_err(), "the patch tests the version");
     assert!(matches!(write.forecast, Ok(Forecast::Stored(_))));

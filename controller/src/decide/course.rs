@@ -325,7 +325,7 @@ impl Course {
                     |take: &Take| before.as_ref().is_none_or(|before| take.is_borne_out(before, object));
                 effects.takes.extend(step.releases(&self.seen).into_iter().filter(is_borne_out));
                 result = Some(self.done(&step, Some(object.clone())));
-                if !write.claims.is_empty() {
+                if write.comes_before() {
                     // The way is clear for what was to be applied.
                     self.then = Then::PlanAgain;
                 }

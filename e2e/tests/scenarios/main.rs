@@ -8,6 +8,7 @@ mod adoption;
 mod contention;
 mod crash;
 mod drift;
+mod emptied;
 mod engine;
 #[cfg(target_os = "linux")]
 mod footprint;
@@ -16,6 +17,7 @@ mod handover;
 mod holders;
 mod install;
 mod kubectl;
+mod leftovers;
 mod lifecycle;
 mod load;
 mod ownership;

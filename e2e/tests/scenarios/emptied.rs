@@ -1,0 +1,70 @@
+//! What a server-side apply empties in a Workload means the same as what was never there, and so does what a Deployment would take.
+
+use baton_controller::decide::child::ChildKind;
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+#[tokio::test]
+async fn whatever_may_be_empty_can_be_emptied() {
+    let scene = Scene::start("emptied").await;
+    let service = |mut service: Value| {
+        service["ports"] = json!([{"port": 80}]);
+        json!({"service": service})
+    };
+    let behavior = json!({"scaleDown": {"stabilizationWindowSeconds": 30}});
+    let cases = [
+        (service(json!({"labels": {"a": "b"}})), service(json!({"labels": {}}))),
+        (service(json!({"annotations": {"a": "b"}})), service(json!({"annotations": {}}))),
+        (
+            service(json!({"type": "LoadBalancer", "loadBalancerSourceRanges": ["10.0.0.0/8"]})),
+            service(json!({"loadBalancerSourceRanges": []})),
+        ),
+        (service(json!({"headless": true})), json!({"service": {"headless": true, "ports": []}})),
+        (json!({"rollout": {"minReadySeconds": 1}}), json!({"rollout": {}})),
+        (json!({"rollout": {"strategy": {"type": "Recreate"}}}), json!({"rollout": {"strategy": {}}})),
+        (
+            json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": 1}}}}),
+            json!({"rollout": {"strategy": {"rollingUpdate": {}}}}),
+        ),
+        (
+            json!({"autoscaling": {"maxReplicas": 3, "behavior": behavior}}),
+            json!({"autoscaling": {"maxReplicas": 3, "behavior": {}}}),
+        ),
+        (
+            json!({"adoption": "Adopt", "retiredManagers": ["helm"]}),
+            json!({"adoption": "Adopt", "retiredManagers": []}),
+        ),
+    ];
+    for (before, after) in cases {
+        scene.apply(&before).await;
+        scene.condition("Applied", "True").await;
+        scene.apply(&after).await;
+        let applied = scene.condition("Applied", "True").await;
+        assert_eq!(applied.reason, "Applied", "{after}");
+        // The next case isn't to be about another one's leavings.
+        scene.workloads().delete("web", &kube::api::DeleteParams::default()).await.unwrap();
+        for kind in ChildKind::ALL {
+            scene.gone(kind).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_number_for_a_quantity_and_a_null_for_an_annotation_are_taken_as_a_deployment_takes_them() {
+    let scene = Scene::start("lenient").await;
+    let container = json!({"name": "app", "image": "app:1", "resources": {"limits": {"cpu": 0.5, "memory": 1e9}}});
+    let mut spec = json!({"template": {
+        "metadata": {"annotations": {"note": null}}, "spec": {"containers": [container]},
+    }});
+    spec["service"] = json!({"ports": [{"port": 80}], "annotations": {"note": null}});
+    scene.apply(&spec).await;
+    scene.condition("Applied", "True").await;
+    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+    let template = &deployment.data["spec"]["template"];
+    assert_eq!(template["metadata"]["annotations"], json!({"note": ""}));
+    let limits = &template["spec"]["containers"][0]["resources"]["limits"];
+    assert_eq!(limits, &json!({"cpu": "500m", "memory": "1G"}));
+    let service = scene.child(ChildKind::Service).await.unwrap();
+    assert_eq!(service.metadata.annotations.unwrap()["note"], "");
+}

@@ -1,0 +1,270 @@
+//! What the API server had filled in, and nobody owns, doesn't stand in the way of the next intent.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use baton_apply::{Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target};
+use baton_controller::decide::child::ChildKind;
+use baton_testbed::ControlPlane;
+use k8s_openapi::api::{
+    apps::v1::{DaemonSet, Deployment, StatefulSet},
+    core::v1::{PodTemplate, ReplicationController, Secret},
+    networking::v1::NetworkPolicy,
+};
+use kube::{
+    Api, Resource,
+    api::{Patch, PatchParams},
+    core::ApiResource,
+};
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+/// An object that is applied with one content and then with another.
+struct Case {
+    kind: ApiResource,
+    before: Value,
+    after: Value,
+    /// How many writes the second takes.
+    writes: usize,
+}
+
+fn pods(kind: &ApiResource, labels: &Value, pod: &Value) -> Value {
+    let template = json!({"metadata": {"labels": labels}, "spec": pod});
+    match kind.kind.as_str() {
+        "PodTemplate" => json!({"template": template}),
+        "ReplicationController" => json!({"spec": {"replicas": 0, "template": template}}),
+        "StatefulSet" => {
+            json!({"spec": {"replicas": 0, "serviceName": "web", "selector": {"matchLabels": {"app": "web"}}, "template": template}})
+        }
+        _ => json!({"spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template}}),
+    }
+}
+
+/// Of each kind of left-over default one case or more.
+fn cases() -> Vec<Case> {
+    let deployments = ApiResource::erase::<Deployment>(&());
+    let stateful_sets = ApiResource::erase::<StatefulSet>(&());
+    let daemon_sets = ApiResource::erase::<DaemonSet>(&());
+    let controllers = ApiResource::erase::<ReplicationController>(&());
+    let labels = json!({"app": "web"});
+    let app = |image: &str| json!({"containers": [{"name": "app", "image": image}]});
+    let with = |mut pod: Value, field: &str, value: Value| {
+        pod[field] = value;
+        pod
+    };
+    let mut cases = Vec::new();
+    let mut case = |kind: &ApiResource, before: Value, after: Value, writes| {
+        cases.push(Case { kind: kind.clone(), before, after, writes });
+    };
+
+    // In every kind with a pod template.
+    for kind in [&deployments, &stateful_sets, &daemon_sets, &ApiResource::erase::<PodTemplate>(&())] {
+        let mut pods = |before: Value, after: Value, writes| {
+            case(kind, pods(kind, &labels, &before), pods(kind, &labels, &after), writes);
+        };
+        let volume = |source: Value| {
+            let mut volume = json!({"name": "v"});
+            volume.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
+            with(app("app:1"), "volumes", json!([volume]))
+        };
+        pods(volume(json!({})), volume(json!({"configMap": {"name": "web"}})), 2);
+        pods(volume(json!({"emptyDir": {}})), volume(json!({"configMap": {"name": "web"}})), 1);
+        let image = |reference: &str| volume(json!({"image": {"reference": reference}}));
+        pods(image("data"), image("data:1"), 2);
+        for name in ["serviceAccountName", "serviceAccount"] {
+            let account = |account: &str| with(app("app:1"), name, account.into());
+            pods(account("powerful"), app("app:1"), 2);
+            let changed = if name == "serviceAccount" { 2 } else { 1 };
+            pods(account("powerful"), account("weak"), changed);
+        }
+        let secured = |context: Value| {
+            let mut app = app("app:1");
+            app["containers"][0]["securityContext"] = context;
+            app
+        };
+        pods(secured(json!({"runAsUser": 1})), secured(json!({})), 2);
+        let level = |options: Value| secured(json!({"runAsUser": 1, "seLinuxOptions": options}));
+        pods(level(json!({"level": "s0"})), level(json!({})), 2);
+        pods(app("app"), app("app:1"), 2);
+        pods(app("app:1"), app("app:latest"), 2);
+        pods(app("app:1"), app("app:2"), 1);
+        let init = |image: &str| with(app("app:1"), "initContainers", app(image)["containers"].clone());
+        pods(
+            with(init("init:1"), "initContainers", json!([{"name": "init", "image": "init:1"}])),
+            with(init("init"), "initContainers", json!([{"name": "init", "image": "init"}])),
+            2,
+        );
+    }
+
+    let strategies = [
+        (&deployments, "strategy", "RollingUpdate", "Recreate"),
+        (&stateful_sets, "updateStrategy", "RollingUpdate", "OnDelete"),
+        (&daemon_sets, "updateStrategy", "RollingUpdate", "OnDelete"),
+    ];
+    for (kind, field, default, other) in strategies {
+        let of = |strategy: Value| {
+            let mut object = pods(kind, &labels, &app("app:1"));
+            if !strategy.is_null() {
+                object["spec"][field] = strategy;
+            }
+            object
+        };
+        let (rolling, other) = (json!({"type": default}), json!({"type": other}));
+        case(kind, of(Value::Null), of(other.clone()), 2);
+        case(kind, of(other.clone()), of(Value::Null), 1);
+        // A StatefulSet that says its type has nothing filled in.
+        case(kind, of(rolling), of(other), if kind.kind == "StatefulSet" { 1 } else { 2 });
+    }
+
+    let versioned = |version: &str| pods(&controllers, &json!({"app": "web", "version": version}), &app("app:1"));
+    case(&controllers, versioned("1"), versioned("2"), 2);
+
+    let policies = ApiResource::erase::<NetworkPolicy>(&());
+    let policy = |egress: Option<Value>| {
+        let mut spec = json!({"podSelector": {}, "ingress": [{}]});
+        if let Some(egress) = egress {
+            spec["egress"] = egress;
+        }
+        json!({"spec": spec})
+    };
+    case(&policies, policy(None), policy(Some(json!([{}]))), 2);
+    case(&policies, policy(Some(json!([{}]))), policy(None), 2);
+
+    let secrets = ApiResource::erase::<Secret>(&());
+    let texts = |texts: Value| json!({"stringData": texts});
+    case(&secrets, texts(json!({"a": "1", "b": "2"})), texts(json!({"a": "1"})), 2);
+    case(&secrets, texts(json!({"a": "1"})), json!({"data": {"b": "Mg=="}}), 2);
+    cases
+}
+
+/// How many writes were sent.
+#[derive(Clone, Default)]
+struct Sent(Arc<AtomicUsize>);
+
+impl Observer for Sent {
+    fn ended(&self, _: &PreparedWrite, _: Effect, outcome: &Outcome) {
+        if let Outcome::Stored { .. } = outcome {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before() {
+    let cluster = ControlPlane::shared().await;
+    let client = cluster.admin().await.unwrap();
+    let namespace = cluster.namespace("leftovers").await.unwrap();
+    let cases = cases();
+    let limit = Duration::from_secs(30);
+    let kinds = cases.iter().map(|case| case.kind.clone());
+    let schemas = SchemaCache::new(client.clone(), kinds, limit);
+    let refreshing = tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
+    let sent = Sent::default();
+    let applier = Applier::new(client.clone(), Some(schemas), limit).observed_by(sent.clone());
+    applier.ready().await;
+
+    for (number, Case { kind, before, after, writes }) in cases.iter().enumerate() {
+        let api: Api<LiveObject> = Api::namespaced_with(client.clone(), namespace.name(), kind);
+        let intent = |content: &Value, name: &str| {
+            let mut intent = content.clone();
+            intent["apiVersion"] = kind.api_version.as_str().into();
+            intent["kind"] = kind.kind.as_str().into();
+            intent["metadata"] = json!({"name": name, "namespace": namespace.name()});
+            intent
+        };
+        let name = format!("case-{number}");
+        let context = format!("{}: {before}\n{after}", kind.kind);
+        let target = Target::new(kind.clone(), Some(namespace.name().to_owned()), name.clone());
+        let apply = async |content: &Value| {
+            loop {
+                let live = applier.read(&target).await.unwrap();
+                let body = intent(content, &name);
+                match applier.apply(kind, live.as_ref(), body, Options::forced("baton")).await {
+                    outcome @ (Outcome::Stored { .. } | Outcome::Skipped) => return outcome,
+                    // Controllers write to it too.
+                    Outcome::Stale { .. } => {}
+                    other => panic!("{context}\n{other:?}"),
+                }
+            }
+        };
+        let Outcome::Stored { object: made, .. } = apply(before).await else { panic!("{context}") };
+        let Outcome::Stored { object: changed, .. } = apply(after).await else { panic!("{context}") };
+        // What comes before changes nothing that a controller looks at: there is one rollout.
+        let generation = |object: &LiveObject| object.meta().generation.unwrap_or_default();
+        assert!(generation(&changed) <= generation(&made) + 1, "{context}");
+
+        let params = PatchParams { dry_run: true, ..PatchParams::apply("baton").force() };
+        let new = format!("{name}-new");
+        let patch = Patch::Apply(intent(after, &new));
+        let fresh = api.patch(&new, &params, &patch).await.unwrap_or_else(|error| panic!("{context}\n{error}"));
+        for part in ["spec", "template", "data"] {
+            assert_eq!(changed.get(&[part]), fresh.get(&[part]), "{context}");
+        }
+        assert_eq!(changed.paths_owned_by("baton"), fresh.paths_owned_by("baton"), "{context}");
+
+        let again = apply(after).await;
+        let is_secret_text = after.get("stringData").is_some();
+        assert!(matches!(again, Outcome::Skipped) || is_secret_text, "{context}\n{again:?}");
+        assert_eq!(sent.0.swap(0, Ordering::Relaxed), 1 + writes + usize::from(is_secret_text), "{context}");
+    }
+    refreshing.abort();
+}
+
+#[tokio::test]
+async fn a_child_is_what_its_workload_says_whatever_it_said_before() {
+    let scene = Scene::start("history").await;
+    let pod = |mut pod: Value| {
+        pod["containers"] = json!([{"name": "app", "image": "app:1"}]);
+        json!({"template": {"spec": pod}})
+    };
+    let volume = |source: Value| pod(json!({"volumes": [source]}));
+    let histories = [
+        (json!({}), json!({"rollout": {"strategy": {"type": "Recreate"}}}), "/spec/strategy"),
+        (
+            json!({"rollout": {"strategy": {"type": "RollingUpdate"}}}),
+            json!({"rollout": {"strategy": {"type": "Recreate"}}}),
+            "/spec/strategy",
+        ),
+        (
+            volume(json!({"name": "v"})),
+            volume(json!({"name": "v", "configMap": {"name": "web"}})),
+            "/spec/template/spec/volumes",
+        ),
+        (pod(json!({"serviceAccountName": "powerful"})), pod(json!({})), "/spec/template/spec/serviceAccountName"),
+    ];
+    for (before, after, place) in histories {
+        scene.apply(&before).await;
+        scene.condition("Applied", "True").await;
+        let was = scene.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
+        scene.apply(&after).await;
+        scene.condition("Applied", "True").await;
+        let is = scene.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
+        assert_ne!(was, is, "{before}\n{after}");
+        scene.workloads().delete("web", &kube::api::DeleteParams::default()).await.unwrap();
+        scene.gone(ChildKind::Deployment).await;
+    }
+}
+
+#[tokio::test]
+async fn a_preview_names_what_goes_and_says_how_many_writes_that_takes() {
+    let scene = Scene::start("history-preview").await;
+    let account = json!({"template": {"spec": {
+        "serviceAccountName": "powerful", "containers": [{"name": "app", "image": "app:1"}],
+    }}});
+    scene.apply(&account).await;
+    scene.condition("Applied", "True").await;
+    scene.apply(&json!({"mode": "Paused"})).await;
+    let paused = scene.condition("Applied", "Unknown").await;
+    assert!(paused.message.contains("update Deployment"), "{}", paused.message);
+    let plan = scene.workload().await.status.unwrap().plan;
+    let deployment = plan.iter().find(|child| child.kind == "Deployment").unwrap();
+    let pod = |field: &str| format!(".spec.template.spec.{field}");
+    assert_eq!(deployment.removes, [pod("serviceAccount"), pod("serviceAccountName")]);
+    assert_eq!(deployment.writes, Some(2));
+}
