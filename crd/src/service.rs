@@ -167,7 +167,7 @@ pub struct ServiceSpec {
     pub health_check_node_port: Option<i32>,
 
     /// How many IP families the Service uses: `SingleStack` (default), `PreferDualStack` both where the cluster has
-    /// both, `RequireDualStack` both or not at all.
+    /// both, `RequireDualStack` both or not at all. Left out, a Service that is there keeps what it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip_family_policy: Option<IpFamilyPolicy>,
 

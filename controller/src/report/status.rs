@@ -84,6 +84,9 @@ fn written(
     if let Some(refusal) = pass.refused.iter().find(|refusal| refusal.child == kind) {
         return (ChildState::Refused, Some(refusal.message.clone()));
     }
+    if kind == ChildKind::Service && stays_headless(pass) {
+        return (ChildState::Rejected, Some(STAYS_HEADLESS.to_owned()));
+    }
     let failed = matches!(pass.result(kind), Some(ChildResult::Rejected(_) | ChildResult::Failed(_)));
     if let Some((_, tried)) = pass.previewed().find(|(previewed, _)| *previewed == kind) {
         return previewed(tried);
@@ -116,6 +119,16 @@ fn written(
             (ChildState::Pending, Some(reason.to_owned()))
         }
     }
+}
+
+const STAYS_HEADLESS: &str = "the Service is headless, which the API server never changes: set spec.service.headless, or delete \
+                              the Service, and Baton makes another";
+
+/// Whether the Service has no address though the spec doesn't say so. The server keeps that without an error.
+fn stays_headless(pass: &Pass) -> bool {
+    let wanted = pass.seen.workload.spec.service.as_ref().is_some_and(|wanted| wanted.headless == Some(true));
+    let live = pass.seen.own(ChildKind::Service).and_then(|live| live.get(&["spec", "clusterIP"]));
+    !wanted && live.is_some_and(|address| address == "None")
 }
 
 const KEPT_FROM_WRITING: &str = "spec.mode keeps Baton from writing it";

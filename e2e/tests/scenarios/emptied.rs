@@ -1,6 +1,7 @@
 //! What a server-side apply empties in a Workload means the same as what was never there, and so does what a Deployment would take.
 
 use baton_controller::decide::child::ChildKind;
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
@@ -43,11 +44,24 @@ async fn whatever_may_be_empty_can_be_emptied() {
         let applied = scene.condition("Applied", "True").await;
         assert_eq!(applied.reason, "Applied", "{after}");
         // The next case isn't to be about another one's leavings.
-        scene.workloads().delete("web", &kube::api::DeleteParams::default()).await.unwrap();
+        scene.workloads().delete("web", &DeleteParams::default()).await.unwrap();
         for kind in ChildKind::ALL {
             scene.gone(kind).await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says() {
+    let scene = Scene::start("headless").await;
+    let port = json!([{"port": 80}]);
+    scene.apply(&json!({"service": {"headless": true, "ports": port}})).await;
+    scene.condition("Applied", "True").await;
+    scene.apply(&json!({"service": {"ports": port}})).await;
+    let applied = scene.condition("Applied", "False").await;
+    assert!(applied.message.contains("the Service is headless"), "{}", applied.message);
+    scene.children(ChildKind::Service).delete("web", &DeleteParams::default()).await.unwrap();
+    scene.condition("Applied", "True").await;
 }
 
 #[tokio::test]

@@ -6,7 +6,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{Api, api::DeleteParams};
 use serde_json::{Value, json};
 
-use crate::skew::a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other;
+use crate::skew::{
+    a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other,
+    under_an_older_definition_nothing_is_written,
+};
 
 const DEFINITION: &str = "workloads.baton.rs";
 
@@ -70,6 +73,7 @@ async fn says(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
 async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said() {
     let scene = Scene::start().await;
     what_keeps_the_operator_from_working_is_said_until_it_is_mended(&scene).await;
+    under_an_older_definition_nothing_is_written(&scene.cluster).await;
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
 }
 

@@ -1,4 +1,5 @@
-//! A newer definition than the operator knows: it says what it can't read, and goes on with the rest.
+//! A newer definition than the operator knows: it says what it can't read, and goes on with the rest. An older one: it writes
+//! nothing.
 
 use std::{
     sync::{
@@ -10,8 +11,12 @@ use std::{
 
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions, web};
-use baton_testbed::{Action, ControlPlane, Proxy};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use baton_testbed::{Action, ControlPlane, Proxy, eventually};
+use k8s_openapi::{
+    api::apps::v1::Deployment,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::apis::meta::v1::Condition,
+};
 use kube::{
     Api, ResourceExt,
     api::{Patch, PatchParams, PostParams},
@@ -35,8 +40,15 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
     let options = OperatorOptions { api_server: Some(proxy.url().to_owned()), ..OperatorOptions::default() };
     let _operator = Operator::start(control_plane, options).await.unwrap();
 
-    let mode = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/mode/enum";
-    let open: json_patch::Patch = serde_json::from_value(json!([{"op": "remove", "path": mode}])).unwrap();
+    let at = |path: &str| format!("/spec/versions/0/schema/openAPIV3Schema/properties/{path}");
+    let open: json_patch::Patch = serde_json::from_value(json!([
+        {"op": "remove", "path": at("spec/properties/mode/enum")},
+        {"op": "add", "path": at("spec/properties/newer"), "value": {"type": "string"}},
+        {"op": "add", "path": at("spec/properties/template/properties/spec/properties/newer"), "value": {"type": "string"}},
+        {"op": "remove", "path": at("status/properties/children/items/properties/state/enum")},
+        {"op": "remove", "path": at("status/properties/replicaOwnership/properties/phase/enum")},
+    ]))
+    .unwrap();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     definitions.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(open)).await.unwrap();
 
@@ -69,13 +81,112 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
     let newer =
         tokio::time::timeout(limit, await_condition(workloads.clone(), "newer", has("Applied", "False")));
     let newer = newer.await.unwrap().unwrap().unwrap();
-    let condition = &newer.data["status"]["conditions"][0];
+    let condition = |workload: &DynamicObject, type_: &str| {
+        let conditions = workload.data["status"]["conditions"].as_array().unwrap();
+        conditions.iter().find(|condition| condition["type"] == type_).cloned().unwrap()
+    };
+    let applied = condition(&newer, "Applied");
     assert!(was_refused.load(Ordering::Relaxed), "the first try was to fail");
-    assert_eq!(condition["reason"], "Undecodable");
-    assert!(condition["message"].as_str().unwrap().contains("Dream"), "{condition}");
+    assert_eq!(applied["reason"], "Undecodable");
+    assert!(applied["message"].as_str().unwrap().contains("Dream"), "{applied}");
+    assert_eq!(condition(&newer, "Ready")["status"], "Unknown", "no condition would mean that it is ready");
 
-    // Its status can't be read either, so nothing but care keeps it from being written over and over.
+    // It is said once.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let later = workloads.get("newer").await.unwrap();
     assert_eq!(later.resource_version(), newer.resource_version());
+
+    let merge = async |patch: serde_json::Value, subresource: Option<&str>| {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        match subresource {
+            None => workloads.patch("web", &params, &patch).await.unwrap(),
+            Some(_) => workloads.patch_status("web", &params, &patch).await.unwrap(),
+        }
+    };
+    // What another version has written in the status is replaced.
+    let ownership = json!({"phase": "Newer", "holder": "baton", "value": 1, "since": "2026-01-02T03:04:05Z"});
+    let child = json!({"kind": "Deployment", "name": "web", "apiVersion": "apps/v1", "state": "Dreaming"});
+    merge(json!({"status": {"replicaOwnership": ownership, "children": [child]}}), Some("status")).await;
+    eventually("a status that can be read", async || {
+        let status = workloads.get("web").await.unwrap().data["status"].clone();
+        let is_own = status["children"][0]["state"] == "Applied" && status["replicaOwnership"]["phase"] == "Fixed";
+        if is_own { Ok(()) } else { Err(status) }
+    })
+    .await;
+
+    // What was known of a Workload stays while its spec can't be read: here for a field of Baton's own.
+    let known = merge(json!({"spec": {"newer": "yes"}}), None).await;
+    let unread = tokio::time::timeout(limit, await_condition(workloads.clone(), "web", has("Applied", "False")));
+    let unread = unread.await.unwrap().unwrap().unwrap();
+    assert!(condition(&unread, "Applied")["message"].as_str().unwrap().contains("unknown field `newer`"));
+    assert_eq!(condition(&unread, "Ready")["status"], "Unknown");
+    for field in ["replicas", "readyReplicas", "selector", "children"] {
+        assert_eq!(unread.data["status"][field], known.data["status"][field], "{field}");
+    }
+
+    // One of the template's is passed on. The API server of this test doesn't know it in a Deployment, and says so.
+    merge(json!({"spec": {"newer": null, "template": {"spec": {"newer": "yes"}}}}), None).await;
+    eventually("the API server's word on it", async || {
+        let workload = workloads.get("web").await.unwrap();
+        let applied = condition(&workload, "Applied");
+        let message = applied["message"].as_str().unwrap();
+        if applied["reason"] == "Rejected" && message.contains("newer") { Ok(()) } else { Err(applied) }
+    })
+    .await;
+}
+
+/// The API server drops what an older definition lacks from all Workloads at once. Nothing is written until the definition is
+/// complete again.
+pub async fn under_an_older_definition_nothing_is_written(control_plane: &ControlPlane) {
+    let client = control_plane.admin().await.unwrap();
+    let options = OperatorOptions { name: Some("baton-older".to_owned()), ..OperatorOptions::default() };
+    let operator = Operator::start(control_plane, options).await.unwrap();
+    let namespace = control_plane.namespace("older").await.unwrap();
+    let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace.name());
+    let spec = json!({"replicas": 1, "rollout": {"minReadySeconds": 5}});
+    let web = serde_json::from_value(web(&spec)).unwrap();
+    workloads.create(&PostParams::default(), &web).await.unwrap();
+    let applied = async |status: &str, reason: &str| {
+        eventually(&format!("Applied={status}"), async || {
+            let workload = workloads.get("web").await.unwrap();
+            let conditions = workload.status.unwrap_or_default().conditions;
+            let is_so = |condition: &&Condition| {
+                condition.type_ == "Applied" && condition.status == status && condition.reason == reason
+            };
+            conditions.iter().find(is_so).cloned().ok_or(conditions)
+        })
+        .await
+    };
+    applied("True", "Applied").await;
+    let before = deployments.get("web").await.unwrap();
+
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let complete = definitions.get("workloads.baton.rs").await.unwrap().spec;
+    let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    let older: json_patch::Patch =
+        serde_json::from_value(json!([{"op": "remove", "path": format!("{fields}/rollout")}])).unwrap();
+    definitions.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older)).await.unwrap();
+    let told = applied("False", "OldDefinition").await;
+    assert!(told.message.contains(".spec.rollout"), "{}", told.message);
+    eventually("readiness to say so", async || match operator.readiness().await {
+        Some((503, body)) if body.contains("older than this operator") => Ok(()),
+        other => Err(other),
+    })
+    .await;
+    let changed = Patch::Merge(json!({"spec": {"replicas": 2}}));
+    workloads.patch("web", &PatchParams::default(), &changed).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let after = deployments.get("web").await.unwrap();
+    assert_eq!(after.metadata.generation, before.metadata.generation, "nothing was written");
+
+    let complete = Patch::Merge(json!({"spec": complete}));
+    definitions.patch("workloads.baton.rs", &PatchParams::default(), &complete).await.unwrap();
+    eventually("the operator to go on", async || {
+        let spec = deployments.get("web").await.unwrap().spec.unwrap();
+        if spec.replicas == Some(2) { Ok(()) } else { Err(spec.replicas) }
+    })
+    .await;
+    applied("True", "Applied").await;
+    assert_eq!(operator.readiness().await, Some((200, "ok\n".to_owned())));
 }

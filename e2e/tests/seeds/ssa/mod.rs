@@ -9,6 +9,7 @@ mod custom;
 mod example;
 mod fields;
 mod handover;
+mod leftovers;
 mod managers;
 mod merge;
 mod migration;
@@ -55,6 +56,7 @@ pub const PLAYS: &[&[Play]] = &[
     example::PLAYS,
     fields::PLAYS,
     handover::PLAYS,
+    leftovers::PLAYS,
     managers::PLAYS,
     merge::PLAYS,
     migration::PLAYS,

@@ -1,0 +1,83 @@
+//! What the server filled in, and nobody owns, stays when the intent changes.
+
+use baton_e2e::{
+    plays,
+    scenario::{Scene, builtin::DEPLOYMENT},
+};
+
+plays! {
+    a_default_that_nobody_owns_stands_in_the_way,
+    a_copy_that_nobody_owns_brings_a_field_back,
+}
+
+const ROLLING: &str = "
+    metadata: {labels: {app: nginx}}
+    spec:
+      replicas: 0
+      selector: {matchLabels: {app: nginx}}
+      template:
+        metadata: {labels: {app: nginx}}
+        spec: {containers: [{name: nginx, image: 'nginx:1.14.2'}]}";
+
+const RECREATE: &str = "
+    metadata: {labels: {app: nginx}}
+    spec:
+      replicas: 0
+      selector: {matchLabels: {app: nginx}}
+      strategy: {type: Recreate}
+      template:
+        metadata: {labels: {app: nginx}}
+        spec: {containers: [{name: nginx, image: 'nginx:1.14.2'}]}";
+
+/// What the server had filled in, with the value that it has.
+const CLAIMED: &str = "
+    metadata: {labels: {app: nginx}}
+    spec:
+      replicas: 0
+      selector: {matchLabels: {app: nginx}}
+      strategy: {rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}
+      template:
+        metadata: {labels: {app: nginx}}
+        spec: {containers: [{name: nginx, image: 'nginx:1.14.2'}]}";
+
+async fn a_default_that_nobody_owns_stands_in_the_way(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.apply_as("ci", ROLLING).await;
+    s.expect(".spec.strategy.rollingUpdate.maxSurge", "25%");
+    s.expect_no_owner(".spec.strategy.rollingUpdate.maxSurge");
+    s.apply_as("ci", RECREATE)
+        .is_refused(422, "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'")
+        .await;
+    s.apply_as("ci", CLAIMED).await;
+    s.expect_owner(".spec.strategy.rollingUpdate.maxSurge", "ci (Apply)");
+    s.apply_as("ci", RECREATE).await;
+    s.expect_absent(".spec.strategy.rollingUpdate");
+}
+
+fn with_account(account: &str) -> String {
+    format!(
+        "metadata: {{labels: {{app: nginx}}}}
+spec:
+  replicas: 0
+  selector: {{matchLabels: {{app: nginx}}}}
+  template:
+    metadata: {{labels: {{app: nginx}}}}
+    spec:
+      {account}
+      containers: [{{name: nginx, image: 'nginx:1.14.2'}}]"
+    )
+}
+
+async fn a_copy_that_nobody_owns_brings_a_field_back(s: &mut Scene) {
+    s.of(DEPLOYMENT).await;
+    s.apply_as("ci", &with_account("serviceAccountName: powerful")).await;
+    s.expect(".spec.template.spec.serviceAccount", "powerful");
+    s.expect_no_owner(".spec.template.spec.serviceAccount");
+    s.apply_as("ci", &with_account("")).await;
+    s.expect(".spec.template.spec.serviceAccountName", "powerful");
+    s.expect_no_owner(".spec.template.spec.serviceAccountName");
+    s.apply_as("ci", &with_account("serviceAccountName: powerful\n      serviceAccount: powerful")).await;
+    s.apply_as("ci", &with_account("")).await;
+    s.expect_absent(".spec.template.spec.serviceAccountName");
+    s.expect_absent(".spec.template.spec.serviceAccount");
+}
