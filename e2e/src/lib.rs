@@ -11,6 +11,7 @@
 //!
 //! This crate knows everything of this workspace, and nothing of it knows this crate.
 
+pub mod change;
 pub mod guide;
 pub mod handover_model;
 mod image;
@@ -25,6 +26,7 @@ mod table;
 
 use baton_crd::{Workload, condition};
 
+pub use change::Change;
 pub use image::image;
 pub use operator::{Operator, OperatorOptions, install_manifests};
 pub use place::{Place, autoscaler, autoscaling, web, workload};

@@ -4,11 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{DryRun, HandoverPhase, PlannedAction, PlannedChild};
-use baton_merge::{
-    Arena,
-    fieldpath::{FieldSet, Path},
-    value::Value as Tree,
-};
+use baton_e2e::Change;
 use baton_testbed::{AuditEntry, eventually};
 use kube::{
     api::{Patch, PatchParams, PostParams},
@@ -29,98 +25,6 @@ async fn children(scene: &Scene) -> Children {
         }
     }
     children
-}
-
-/// What became of a child, in the words of a plan.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Change {
-    action: PlannedAction,
-    sets: BTreeSet<String>,
-    takes: BTreeSet<(String, String)>,
-    releases: BTreeSet<String>,
-    removes: BTreeSet<String>,
-}
-
-impl Change {
-    fn planned(child: &PlannedChild) -> Self {
-        let all = |paths: &[String]| paths.iter().cloned().collect();
-        Self {
-            action: child.action,
-            sets: all(&child.sets),
-            takes: child.takes.iter().map(|take| (take.path.clone(), take.manager.clone())).collect(),
-            releases: all(&child.releases),
-            removes: all(&child.removes),
-        }
-    }
-
-    /// Compares an object before and after by the fields that somebody owned or owns: what the server fills in by itself is
-    /// nobody's doing.
-    fn seen(before: Option<&Value>, after: Option<&Value>) -> Self {
-        let (before, after) = match (before, after) {
-            (_, None) => return Self { action: PlannedAction::Delete, ..Self::default() },
-            (before, Some(after)) => (before.unwrap_or(&Value::Null), after),
-        };
-        let arena = Arena::new();
-        let [old, new] = [before, after].map(|object| Tree::from_json(&arena, object).unwrap());
-        let [owned_before, owned_after] = [before, after].map(|object| owned_by("baton", &arena, object));
-        let is_there = |path: &Path<'_>, object: Tree<'_>| path.find(object).is_some();
-
-        let sets = words(owned_after.leaves(&arena).paths(&arena).into_iter().filter(|path| {
-            let is_identity = matches!(
-                &*path.to_string(),
-                ".apiVersion" | ".kind" | ".metadata.name" | ".metadata.namespace"
-            );
-            !is_identity && path.find(old) != path.find(new)
-        }));
-        let lost = owned_before.difference(&arena, owned_after);
-        let gone = lost.paths(&arena).into_iter().filter(|path| !is_there(path, new));
-        let gone: BTreeSet<Vec<_>> = gone.map(|path| topmost_gone(path, new).to_vec()).collect();
-        let removes = gone.iter().map(|elements| Path::new(elements).to_string()).collect();
-        let kept = lost.leaves(&arena).paths(&arena).into_iter().filter(|path| is_there(path, new));
-        let mut takes = BTreeSet::new();
-        for manager in managers(before) {
-            let [had, has] = [before, after].map(|object| owned_by(&manager, &arena, object));
-            for path in words(had.difference(&arena, has).leaves(&arena).paths(&arena)) {
-                takes.insert((path, manager.clone()));
-            }
-        }
-        let releases = words(kept);
-        let changed = !(sets.is_empty() && takes.is_empty() && lost.is_empty());
-        let action = match (before, changed) {
-            (Value::Null, _) => PlannedAction::Create,
-            (_, true) => PlannedAction::Update,
-            (_, false) => PlannedAction::Nothing,
-        };
-        Self { action, sets, takes, releases, removes }
-    }
-}
-
-/// How much of a path has to be left out for what is gone to be seen as a whole.
-fn topmost_gone<'a>(path: Path<'a>, object: Tree<'_>) -> &'a [baton_merge::fieldpath::PathElement<'a>] {
-    let elements = path.elements();
-    let depth = (1..=elements.len()).find(|depth| Path::new(&elements[..*depth]).find(object).is_none());
-    &elements[..depth.unwrap()]
-}
-
-fn words<'a>(paths: impl IntoIterator<Item = Path<'a>>) -> BTreeSet<String> {
-    paths.into_iter().map(|path| path.to_string()).collect()
-}
-
-fn entries(object: &Value) -> impl Iterator<Item = &Value> {
-    object["metadata"]["managedFields"].as_array().into_iter().flatten()
-}
-
-/// The others.
-fn managers(object: &Value) -> BTreeSet<String> {
-    let names = entries(object).map(|entry| entry["manager"].as_str().unwrap().to_owned());
-    names.filter(|name| !["baton", "handover-to-hpa", "kube-controller-manager"].contains(&&**name)).collect()
-}
-
-fn owned_by<'a>(manager: &str, arena: &'a Arena, object: &'a Value) -> FieldSet<'a> {
-    let own = entries(object).filter(|entry| entry["manager"] == manager);
-    own.fold(FieldSet::default(), |all, entry| {
-        all.union(arena, FieldSet::from_fields_v1(arena, &entry["fieldsV1"]).unwrap())
-    })
 }
 
 async fn plan(scene: &Scene) -> Vec<PlannedChild> {
