@@ -23,6 +23,7 @@ pub mod resync_bench;
 pub mod scenario;
 pub mod soak;
 mod table;
+pub mod template_property;
 pub mod templates;
 
 use baton_crd::{Workload, condition};

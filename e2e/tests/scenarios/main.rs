@@ -34,4 +34,5 @@ mod soak;
 mod surprises;
 mod takeover;
 mod teams;
+mod templates;
 mod threats;

@@ -1,0 +1,145 @@
+//! The stage of tests: Baton as a process beside a control plane, known by its audit log, metrics and log.
+
+use std::time::Duration;
+
+use baton_testbed::{AuditEntry, ControlPlane, Error, Mark, PATIENCE, wait_for};
+use kube::Client;
+use serde_json::Value;
+
+use super::reference::Kind;
+use super::stage::{Mismatch, News, Sent, Stage};
+use crate::{Operator, OperatorOptions, Place};
+
+/// What comes of a write comes sooner.
+const MOMENT: Duration = Duration::from_millis(250);
+/// How long Baton may be busy. One that never comes to rest is seen by what it sends.
+const BUSY: Duration = Duration::from_secs(10);
+/// Every mismatch is logged, not only the first of its kind; and nothing is applied for safety's sake.
+const ARGS: [&str; 6] =
+    ["--log-format", "json", "--log", "info,baton_controller::act::observer=debug", "--resync", "1000h"];
+
+/// A namespace of its own, with an operator of its own.
+pub struct Local<'a> {
+    place: Place<'a>,
+    operator: Operator,
+    /// Where the audit log was read to.
+    mark: Mark,
+    /// Where the operator's log was read to.
+    log: usize,
+    /// What an operator had logged that was stopped.
+    mismatches: Vec<Mismatch>,
+}
+
+impl<'a> Local<'a> {
+    /// Makes the namespace, and starts Baton.
+    pub async fn start(cluster: &'a ControlPlane) -> Result<Self, Error> {
+        let place = Place::new(cluster, "template").await?;
+        let mark = cluster.audit()?.mark()?;
+        let operator = operator(&place).await?;
+        Ok(Self { place, operator, mark, log: 0, mismatches: Vec::new() })
+    }
+
+    async fn passes(&self) -> Result<u64, Error> {
+        Ok(self.operator.metrics().await?.count("baton_reconciles_total", &[]))
+    }
+
+    async fn passes_to_end(&self, count: u64) -> Result<(), Error> {
+        wait_for("passes of all Workloads", PATIENCE, async || {
+            let passes = self.passes().await?;
+            Ok::<_, Error>(if passes >= count { Ok(()) } else { Err(format!("{passes} of {count}")) })
+        })
+        .await?;
+        self.rest().await.map(drop)
+    }
+
+    /// Waits until no pass has ended for a moment, or for long enough; how many passes had.
+    async fn rest(&self) -> Result<u64, Error> {
+        let mut before = self.passes().await?;
+        let end = tokio::time::Instant::now() + BUSY;
+        loop {
+            tokio::time::sleep(MOMENT).await;
+            let after = self.passes().await?;
+            if before == after || tokio::time::Instant::now() > end {
+                return Ok(after);
+            }
+            before = after;
+        }
+    }
+
+    /// What was logged of wrong predictions since this was asked last.
+    fn logged(&mut self) -> Vec<Mismatch> {
+        let text = self.operator.logs();
+        let from = self.log.min(text.len());
+        let end = text.rfind('\n').map_or(0, |end| end + 1).max(from);
+        self.log = end;
+        text[from..end].lines().filter_map(mismatch).collect()
+    }
+}
+
+async fn operator(place: &Place<'_>) -> Result<Operator, Error> {
+    let args = ARGS.map(str::to_owned).to_vec();
+    // They are what is looked for, and each is told with the edit that it was met at.
+    place.operator(OperatorOptions { args, expect_mismatches: true, ..OperatorOptions::default() }).await
+}
+
+impl Stage for Local<'_> {
+    fn client(&self) -> &Client {
+        &self.place.client
+    }
+
+    fn namespace(&self) -> &str {
+        self.place.ns()
+    }
+
+    async fn look_again(&mut self, workloads: usize) -> Result<(), Error> {
+        let before = self.rest().await?;
+        self.operator.look_again()?;
+        self.passes_to_end(before + workloads as u64).await
+    }
+
+    async fn restart(&mut self, workloads: usize) -> Result<(), Error> {
+        self.operator.stop().await?;
+        let logged = self.logged();
+        self.mismatches.extend(logged);
+        self.operator = operator(&self.place).await?;
+        self.log = 0;
+        self.passes_to_end(workloads as u64).await
+    }
+
+    fn news(&mut self) -> Result<News, Error> {
+        let audit = self.place.cluster.audit()?;
+        let (from, to) = (self.mark, audit.mark()?);
+        let sent = audit.by_since(self.operator.user(), from)?.writes();
+        let sent = sent.that(|write| {
+            // What met a newer version of the child is planned anew.
+            kind(write).is_some() && !write.is_dry_run() && write.code != Some(409)
+        });
+        self.mark = to;
+        let logged = self.logged();
+        let mismatches = self.mismatches.drain(..).chain(logged).collect();
+        Ok(News { sent: sent.into_iter().map(sent_by).collect(), mismatches })
+    }
+}
+
+fn kind(write: &AuditEntry) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| write.resource.as_deref() == Some(kind.plural()))
+}
+
+fn sent_by(write: AuditEntry) -> Sent {
+    let is_apply = write.query("fieldManager").is_some() && write.verb == "patch";
+    Sent {
+        kind: kind(&write).map(Kind::name).unwrap_or_default().to_owned(),
+        what: write.to_string(),
+        name: write.name.unwrap_or_default(),
+        body: write.request_object.filter(|_| is_apply),
+    }
+}
+
+fn mismatch(line: &str) -> Option<Mismatch> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let fields = line.get("fields").unwrap_or(&line);
+    let text = |field: &str| fields[field].as_str().unwrap_or_default().to_owned();
+    text("message")
+        .starts_with("prediction mismatch")
+        .then(|| Mismatch { name: text("name"), what: text("differences") })
+}

@@ -1,0 +1,137 @@
+//! The children that somebody makes by hand of what a Workload says.
+
+use baton_crd::labels;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+};
+use serde_json::{Map, Value, json};
+
+use super::stage::Stage;
+
+/// The field manager of who does it by hand.
+const MANAGER: &str = "by-hand";
+
+/// A kind of child that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Every Workload has one.
+    Deployment,
+    /// Those with `spec.service` have one.
+    Service,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Deployment, Self::Service];
+
+    /// As in a manifest.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::Service => "Service",
+        }
+    }
+
+    /// As in a path.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployments",
+            Self::Service => "services",
+        }
+    }
+
+    /// Those of the stage's namespace.
+    pub fn api(self, stage: &impl Stage) -> Api<DynamicObject> {
+        let group = if self == Self::Deployment { "apps" } else { "" };
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", self.name()));
+        Api::namespaced_with(stage.client().clone(), stage.namespace(), &kind)
+    }
+
+    /// What somebody applies by hand, if the Workload asks for it.
+    fn manifest(self, name: &str, workload: &str, spec: &Value) -> Option<Value> {
+        let mut manifest = match self {
+            Self::Deployment => deployment(workload, spec),
+            Self::Service => service(workload, spec["service"].as_object()?),
+        };
+        manifest["kind"] = self.name().into();
+        manifest["metadata"]["name"] = name.into();
+        let head = [
+            (labels::MANAGED_BY, labels::MANAGED_BY_BATON),
+            (labels::NAME, workload),
+            (labels::WORKLOAD, workload),
+        ];
+        for (label, value) in head {
+            manifest["metadata"]["labels"][label] = value.into();
+        }
+        Some(manifest)
+    }
+
+    /// What of a child somebody says, or a server fills in for them. The name, what a server reports, and the addresses and ports
+    /// that it chooses aren't.
+    pub fn comparable(self, child: &DynamicObject) -> Value {
+        let mut spec = child.data["spec"].clone();
+        let mut annotations = child.metadata.annotations.clone().unwrap_or_default();
+        annotations.retain(|name, _| !name.starts_with("deployment.kubernetes.io/"));
+        if self == Self::Service {
+            for field in ["clusterIP", "clusterIPs", "healthCheckNodePort"] {
+                spec.as_object_mut().map(|spec| spec.remove(field));
+            }
+            for port in spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+                port.as_object_mut().map(|port| port.remove("nodePort"));
+            }
+        }
+        json!({"metadata": {"labels": child.metadata.labels, "annotations": annotations}, "spec": spec})
+    }
+}
+
+/// What an API server makes of a Workload's spec by server-side apply where nothing was before, by kind; it stores nothing.
+///
+/// # Errors
+/// When it refuses that: the spec is no case then.
+pub async fn by_hand(stage: &impl Stage, workload: &str, spec: &Value) -> kube::Result<Value> {
+    let name = format!("{workload}-by-hand");
+    let params = PatchParams { dry_run: true, ..PatchParams::apply(MANAGER).force() };
+    let make = async |kind: Kind| {
+        let Some(manifest) = kind.manifest(&name, workload, spec) else { return Ok(None) };
+        let made = kind.api(stage).patch(&name, &params, &Patch::Apply(manifest)).await?;
+        Ok::<_, kube::Error>(Some((kind.name().to_owned(), kind.comparable(&made))))
+    };
+    let children: Vec<_> = stream::iter(Kind::ALL).then(make).try_collect().await?;
+    Ok(Value::Object(children.into_iter().flatten().collect()))
+}
+
+fn deployment(workload: &str, spec: &Value) -> Value {
+    let mut template = spec["template"].clone();
+    if !template["metadata"].is_object() {
+        template["metadata"] = json!({});
+    }
+    if !template["metadata"]["labels"].is_object() {
+        template["metadata"]["labels"] = json!({});
+    }
+    template["metadata"]["labels"][labels::WORKLOAD] = workload.into();
+    let mut own = json!({
+        "selector": {"matchLabels": {labels::WORKLOAD: workload}},
+        "template": template,
+    });
+    if let Some(replicas) = spec.get("replicas") {
+        own["replicas"] = replicas.clone();
+    }
+    for (field, value) in spec["rollout"].as_object().into_iter().flatten() {
+        own[field] = value.clone();
+    }
+    json!({"apiVersion": "apps/v1", "spec": own})
+}
+
+fn service(workload: &str, wanted: &Map<String, Value>) -> Value {
+    let mut own = wanted.clone();
+    let labels = own.remove("labels").unwrap_or_else(|| json!({}));
+    let annotations = own.remove("annotations").unwrap_or_else(|| json!({}));
+    if let Some(seconds) = own.remove("sessionAffinityTimeoutSeconds") {
+        own.insert("sessionAffinityConfig".to_owned(), json!({"clientIP": {"timeoutSeconds": seconds}}));
+    }
+    own.insert("selector".to_owned(), json!({labels::WORKLOAD: workload}));
+    json!({"apiVersion": "v1", "metadata": {"labels": labels, "annotations": annotations}, "spec": own})
+}

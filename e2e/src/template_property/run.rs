@@ -1,0 +1,156 @@
+//! Many rounds: Workloads side by side, each with edits of its own. One whose child is wrong is given up, and another begins
+//! in its place, so that nothing is found twice because it is still there.
+
+use std::time::Instant;
+
+use baton_testbed::{Error, Random};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::Value;
+
+use super::{
+    findings::{Example, Findings},
+    reference::by_hand,
+    round::{Depth, Turn, by_sort, causes, clear, play},
+    shrink,
+    stage::Stage,
+};
+use crate::templates::Templates;
+
+/// How many edits are tried in a row for one that an API server accepts.
+const ATTEMPTS: usize = 50;
+/// In how many of a hundred cases there is a preview before.
+const PREVIEWED: u32 = 33;
+
+/// How much is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Templates that count, of all Workloads together.
+    pub cases: usize,
+    /// Workloads side by side.
+    pub workloads: usize,
+    /// Tells every template and every edit.
+    pub seed: u64,
+    /// Whether a failure of each sort is made small, which takes half a minute each.
+    pub shrink: bool,
+}
+
+/// A Workload's life.
+struct Chain {
+    number: usize,
+    name: String,
+    random: Random,
+    /// How many Workloads were in this place before.
+    lives: usize,
+    /// How many cases it had.
+    step: usize,
+    spec: Option<Value>,
+}
+
+/// What a Workload is to say next.
+struct Proposal {
+    turn: Turn,
+    edits: Vec<String>,
+    /// What the API server said about others.
+    refusals: Vec<Vec<String>>,
+}
+
+/// Plays so many cases. `say` gets a line after each round.
+///
+/// # Errors
+/// When something fails that isn't under test.
+pub async fn run<S: Stage>(stage: &mut S, effort: Effort, say: impl Fn(&str)) -> Result<Findings, Error> {
+    let (templates, began) = (Templates::new(), Instant::now());
+    let mut findings = Findings::default();
+    let mut chains: Vec<Chain> =
+        (0..effort.workloads.min(effort.cases)).map(|number| Chain::new(effort, number)).collect();
+    while findings.cases < effort.cases {
+        chains.truncate(effort.cases - findings.cases);
+        let proposals: Vec<Proposal> = {
+            let stage = &*stage;
+            let all = stream::iter(&mut chains).map(|chain| chain.propose(&templates, stage));
+            all.buffered(8).try_collect().await?
+        };
+        let turns: Vec<Turn> = proposals.iter().map(|proposal| proposal.turn.clone()).collect();
+        let outcomes = play(stage, &turns, Depth::Restart).await?;
+        let mut failed = Vec::new();
+        for ((chain, proposal), breaches) in chains.iter_mut().zip(proposals).zip(outcomes) {
+            findings.cases += 1;
+            findings.refused(proposal.refusals);
+            for (sort, breach) in by_sort(&breaches) {
+                let example = Example {
+                    seed: effort.seed,
+                    workload: chain.name.clone(),
+                    step: chain.step,
+                    edits: proposal.edits.clone(),
+                    before: chain.spec.clone(),
+                    after: proposal.turn.spec.clone(),
+                    shown: breach.shown.clone(),
+                    is_small: false,
+                };
+                findings.found(sort, example);
+            }
+            if breaches.iter().any(|breach| breach.lasts) {
+                failed.push(chain.name.clone());
+                chain.begin_anew();
+            } else {
+                chain.spec = Some(proposal.turn.spec);
+            }
+        }
+        clear(stage, &failed).await?;
+        let (cases, sorts) = (findings.cases, findings.sorts.len());
+        say(&format!(
+            "{:4} s: {cases} of {} cases, {sorts} sorts of failures",
+            began.elapsed().as_secs(),
+            effort.cases
+        ));
+    }
+    let names: Vec<String> = chains.into_iter().map(|chain| chain.name).collect();
+    clear(stage, &names).await?;
+    findings.took = began.elapsed();
+    if effort.shrink {
+        for (sort, finding) in &mut findings.sorts {
+            shrink::shrink(stage, sort, &mut finding.example).await?;
+            say(&format!("── {sort}\n{}\n", finding.example));
+        }
+    }
+    Ok(findings)
+}
+
+impl Chain {
+    fn new(effort: Effort, number: usize) -> Self {
+        let random = Random::new(effort.seed, number as u64);
+        Self { number, name: format!("web-{number:02}"), random, lives: 0, step: 0, spec: None }
+    }
+
+    fn begin_anew(&mut self) {
+        self.lives += 1;
+        self.name = format!("web-{:02}-{}", self.number, self.lives);
+        self.spec = None;
+    }
+
+    /// An edit that the API server accepts of a Deployment made by hand.
+    async fn propose(&mut self, templates: &Templates, stage: &impl Stage) -> Result<Proposal, Error> {
+        let mut refusals = Vec::new();
+        self.step += 1;
+        for _ in 0..ATTEMPTS {
+            let (spec, edits) = match &self.spec {
+                Some(before) => templates.edited(&mut self.random, before),
+                None => (templates.first(&mut self.random), Vec::new()),
+            };
+            if self.spec.as_ref() == Some(&spec) {
+                continue;
+            }
+            match by_hand(stage, &self.name, &spec).await {
+                Ok(by_hand) => {
+                    let previewed = self.random.percent(PREVIEWED);
+                    let turn = Turn { name: self.name.clone(), spec, by_hand, previewed };
+                    return Ok(Proposal { turn, edits, refusals });
+                }
+                Err(kube::Error::Api(status)) => refusals.push(causes(&status)),
+                Err(error) => return Err(Error::api("try a Deployment by hand")(error)),
+            }
+        }
+        let what = format!("{} has no edit that the API server accepts; it said: {refusals:#?}", self.name);
+        Err(Error::parse(what)("the generator and the API server disagree"))
+    }
+}
