@@ -57,7 +57,10 @@ pub fn faults(
         let stays = |path: &&String| !lost.iter().any(|lost| is_at_or_below(lost, path));
         all(&mut faults, "the plan removes what stays", planned.removes.iter().filter(stays).collect());
         let is_named = |path: &&String| planned.removes.iter().any(|named| is_at_or_below(path, named));
-        let gone = seen.removes.iter().filter(|path| !is_named(path));
+        // A zero that was owned and not stored was never there to go.
+        let had = before.map(stored).unwrap_or_default();
+        let was_there = |path: &&String| had.iter().any(|had| is_at_or_below(had, path));
+        let gone = seen.removes.iter().filter(was_there).filter(|path| !is_named(path));
         all(&mut faults, "the plan doesn't remove what goes", gone.collect());
     }
     let takes: Vec<&String> = planned.takes.iter().map(|(path, _)| path).collect();
