@@ -109,24 +109,34 @@ impl Applier {
         always_send: bool,
         tries: Tries,
     ) -> Outcome {
-        let mut live = of_its_kind(live, &request.target);
-        loop {
-            let write = self.schemas().prepare(request.clone(), live.as_ref(), tries, Timestamp::now());
-            if write.is_noop() && !always_send {
-                self.observer.ended(&write, Effect::Stored, &Outcome::Skipped);
-                return Outcome::Skipped;
-            }
-            match self.perform(&write, live.as_ref(), Effect::Stored).await {
-                // What is in the way is there once, so the next round is the last.
-                Outcome::Stored { object, .. } if write.comes_before() => {
-                    if request.requires_unchanged() {
-                        request.require_unchanged(&object);
-                    }
-                    live = Some(object);
-                }
-                outcome => return outcome,
-            }
+        let (live, schemas) = (of_its_kind(live, &request.target), self.schemas());
+        let write = schemas.prepare(request.clone(), live.as_ref(), tries, Timestamp::now());
+        if !write.comes_before() {
+            return self.send_if_needed(&write, live.as_ref(), always_send).await;
         }
+        match self.perform(&write, live.as_ref(), Effect::Stored).await {
+            Outcome::Stored { object, .. } => {
+                if request.requires_unchanged() {
+                    request.require_unchanged(&object);
+                }
+                let write = schemas.prepare_itself(request, Some(&object), tries, Timestamp::now());
+                self.send_if_needed(&write, Some(&object), always_send).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn send_if_needed(
+        &self,
+        write: &PreparedWrite,
+        live: Option<&LiveObject>,
+        always_send: bool,
+    ) -> Outcome {
+        if write.is_noop() && !always_send {
+            self.observer.ended(write, Effect::Stored, &Outcome::Skipped);
+            return Outcome::Skipped;
+        }
+        self.perform(write, live, Effect::Stored).await
     }
 
     /// Has the server try an apply without storing it, and compares its response with the forecast. Of two writes it is the first.

@@ -6,7 +6,8 @@ use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement::Field},
     predict::{Apply, PredictError, Prediction, Taken},
-    server::{Certainty, Live, ManagerId, Spelling, Write},
+    server::{Certainty, Live, ManagerId, Resource, Spelling, Write},
+    typed::{Duplicates, Typed},
     value::Value,
 };
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use serde_json::Value as Json;
 
 use crate::{
     Change, FieldPath, LiveObject, NoSchema, Request, Schemas, find::find, object::managed_fields,
-    shown::shown, spelling::has_only_zeros_more,
+    shown::shown, spelling::{has_only_zeros_more, unstored},
 };
 
 /// What a request will do.
@@ -202,7 +203,7 @@ impl Schemas {
             object,
             changed: prediction.changed,
             certainty: prediction.certainty,
-            effects: effects(&arena, &prediction, live, apply.manager),
+            effects: effects(resource, &arena, &prediction, live, apply),
             at: apply.now,
         })))
     }
@@ -253,17 +254,19 @@ fn is_live_but_for_zeros(predicted: &Json, live: &Json) -> bool {
 }
 
 fn effects<'a>(
+    resource: Resource<'a>,
     arena: &'a Arena,
     prediction: &Prediction<'a>,
     live: Option<&'a LiveObject>,
-    writer: &str,
+    Apply { manager: writer, release, .. }: Apply<'_>,
 ) -> Effects {
     let (comparison, after) = (prediction.comparison, prediction.stored.object);
     let before = live.and_then(|live| Value::from_json(arena, live.as_json()).ok()).unwrap_or(Value::Null);
     let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
-    // What the writer owns and the object doesn't have is a zero, which the server drops each time anew.
-    let own = live.map(|live| live.fields_of(arena, writer)).unwrap_or_default();
-    let is_dropped = |path: &Path<'_>| own.contains(path) && find(*path, before).is_none();
+    let (schema, type_id) = (resource.schema(), resource.type_id());
+    let typed = Typed::for_release(release, arena, schema, type_id, after, Duplicates::Allowed);
+    let unstored = typed.map(|after| unstored(arena, &after)).unwrap_or_default();
+    let is_dropped = |path: &Path<'_>| unstored.contains(path) && find(*path, before).is_none();
     let kept = prediction.released.difference(arena, comparison.removed).leaves(arena);
     let mut takes = Vec::new();
     for lost in [&prediction.taken, &prediction.dropped] {

@@ -115,24 +115,35 @@ impl Schemas {
     /// Where defaults stand in the way that nobody owns, this is the write that [comes before](PreparedWrite::comes_before).
     pub fn prepare(
         &self,
+        request: Request,
+        live: Option<&LiveObject>,
+        tries: Tries,
+        now: Timestamp,
+    ) -> PreparedWrite {
+        let write = self.prepare_itself(request, live, tries, now);
+        let forecast = write.forecast.as_ref().ok();
+        match forecast.and_then(|forecast| self.clear_the_way(&write.request, live, forecast)) {
+            None => write,
+            Some((first, clears)) => {
+                PreparedWrite { clears, ..self.prepare_itself(first, live, tries, now) }
+            }
+        }
+    }
+
+    /// The same, whatever may be in the way.
+    pub(crate) fn prepare_itself(
+        &self,
         mut request: Request,
         live: Option<&LiveObject>,
         tries: Tries,
         now: Timestamp,
     ) -> PreparedWrite {
-        let mut forecast = self.forecast(&request, live, now);
-        let mut clears = Vec::new();
-        if let Some((first, fields)) =
-            forecast.as_ref().ok().and_then(|forecast| self.clear_the_way(&request, live, forecast))
-        {
-            forecast = self.forecast(&first, live, now);
-            (request, clears) = (first, fields);
-        }
+        let forecast = self.forecast(&request, live, now);
         if let Some(live) = live.filter(|_| forecast.is_ok() && tries.are_guarded()) {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
-        PreparedWrite { request, forecast, clears, is_comparable }
+        PreparedWrite { request, forecast, clears: Vec::new(), is_comparable }
     }
 
     /// Says how a write ended, from the server's response: the object afterwards, or none where it is gone.

@@ -160,6 +160,14 @@ impl<'a> Search<'a> {
 
     /// What the server copied from a Secret's `stringData`, which it never stores, and the manager doesn't apply any more.
     fn copies_of_string_data(&self, live: &'a Json, predicted: &'a Json, manager: &str) -> Vec<Path<'a>> {
+        let stays = |path: &Path<'a>| {
+            let [top, key] = path.elements() else { return false };
+            let name = |element: &PathElement<'a>| match element {
+                PathElement::Field(name) => *name,
+                _ => "",
+            };
+            predicted.get(name(top)).and_then(|data| data.get(name(key))).is_some()
+        };
         let string_data = PathElement::Field("stringData");
         let applied = |object: &'a Json| {
             let own = managed_fields(object).iter().filter(|entry| text(entry, "manager") == Some(manager));
@@ -173,7 +181,7 @@ impl<'a> Search<'a> {
                 let data = Path::of_fields(self.arena, ["data"]);
                 key.elements().iter().fold(data, |path, element| path.join(self.arena, *element))
             })
-            .filter(|path| !owned.contains(path))
+            .filter(|path| stays(path) && !owned.contains(path))
             .collect()
     }
 

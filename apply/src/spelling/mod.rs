@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use self::{quantity::Precision, types::Type};
 pub use self::types::Types;
+pub(crate) use self::zeros::unstored;
 
 /// Spells a value of a type as the server stores it, without what says nothing; absent where nothing is left.
 ///

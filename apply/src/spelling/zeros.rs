@@ -2,6 +2,11 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use baton_merge::{
+    Arena,
+    fieldpath::{FieldSet, PathElement},
+    typed::Typed,
+};
 use serde_json::{Map, Value};
 
 /// By type, the fields whose Go type is no pointer and that aren't written when they are zero: `omitempty` in k8s.io/api.
@@ -44,6 +49,19 @@ pub(super) fn is_absent(of: &str, field: &str, value: &Value, is_part: bool) -> 
         && OMITTED_WHEN_ZERO.get(of).is_some_and(|fields| fields.iter().any(|name| name == field))
         && (is_part
             || DEFAULTED_WHEN_ZERO.iter().any(|(defaulted, fields)| *defaulted == of && fields.contains(&field)))
+}
+
+/// The fields of an object that the server doesn't store, since they are zero. What is merged as a whole isn't searched.
+pub(crate) fn unstored<'a>(arena: &'a Arena, object: &Typed<'a>) -> FieldSet<'a> {
+    let named = |(name, fields): (&String, &'static Vec<String>)| Some((object.type_named(name)?, fields));
+    let types: HashMap<_, _> = OMITTED_WHEN_ZERO.iter().filter_map(named).collect();
+    let ids: Vec<_> = types.keys().copied().collect();
+    let paths = object.structs_of(&ids).into_iter().flat_map(|found| {
+        let fields = types.get(&found.type_id).into_iter().flat_map(|fields| fields.iter());
+        let zeros = fields.filter(move |field| found.value.get(field).is_some_and(|value| is_zero(&value.to_json())));
+        zeros.map(move |field| found.path.join(arena, PathElement::Field(field)))
+    });
+    FieldSet::of_paths(arena, paths)
 }
 
 /// Adds what the server fills into a struct that is merged as a whole.

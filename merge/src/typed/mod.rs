@@ -189,6 +189,11 @@ impl<'a> Typed<'a> {
         reconcile::reconcile(self.context, self.type_id, set)
     }
 
+    /// A type of the schema by its name.
+    pub fn type_named(&self, name: &str) -> Option<TypeId> {
+        self.context.schema.type_named(name)
+    }
+
     /// The structs of these types, each before those in it. What is merged as a whole isn't searched: nobody owns a part of it.
     pub fn structs_of(&self, types: &[TypeId]) -> Vec<Struct<'a>> {
         structs::structs_of(self.context, self.type_id, self.value, types)
