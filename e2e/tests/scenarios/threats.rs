@@ -17,8 +17,9 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client, Config, ResourceExt as _,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
+    core::{ApiResource, DynamicObject},
 };
 use serde_json::{Value, json};
 
@@ -76,12 +77,70 @@ async fn answered(scene: &Scene, author: &Client, spec: &Value, words: Option<&s
     .await;
 }
 
-#[tokio::test]
-async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
-    let scene = Scene::start("authors").await;
+/// Installs the policy on authors. The administrator of the other scenarios may do everything, so they don't notice.
+async fn install_policy(scene: &Scene) {
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/authors.yaml");
     let install = ["apply", "--server-side", "-f", policy];
     scene.cluster.kubectl(install).await.unwrap().success().unwrap();
+}
+
+/// What an author may do with Workloads.
+fn workloads() -> Value {
+    rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"])
+}
+
+/// A part of a spec, the API group and the resource that it asks for, and how to say another thing in that part.
+fn optional_parts() -> [(&'static str, &'static str, &'static str, Value, Value); 3] {
+    let ports = |port: i32| json!({"ports": [{"port": port}]});
+    let most = |most: i32| json!({"maxReplicas": most});
+    let unavailable = |count: i32| json!({"maxUnavailable": count});
+    [
+        ("service", "", "services", ports(80), ports(81)),
+        ("autoscaling", "autoscaling", "horizontalpodautoscalers", most(3), most(4)),
+        ("disruptionBudget", "policy", "poddisruptionbudgets", unavailable(1), unavailable(2)),
+    ]
+}
+
+/// A verb on a resource, as the policy's messages name it.
+fn verb_on(verb: &str, group: &str, resource: &str) -> String {
+    let dot = if group.is_empty() { "" } else { "." };
+    format!("\"{verb}\" on {resource}{dot}{group}")
+}
+
+/// As [`answered`], with the author's dry run of this change of the Workload `web`, or of one of its subresources.
+async fn change_answered(
+    scene: &Scene,
+    author: &Client,
+    subresource: Option<&str>,
+    change: &Value,
+    words: Option<&str>,
+) {
+    let workloads: Api<DynamicObject> =
+        Api::namespaced_with(author.clone(), scene.ns(), &ApiResource::erase::<Workload>(&()));
+    let params = PatchParams { dry_run: true, ..PatchParams::default() };
+    let patch = Patch::Merge(change);
+    eventually(&format!("{subresource:?} {change} to be answered with {words:?}"), async || {
+        let answer = match subresource {
+            None => workloads.patch("web", &params, &patch).await,
+            Some(subresource) => workloads.patch_subresource(subresource, "web", &params, &patch).await,
+        };
+        match (answer, words) {
+            (Ok(_), None) => Ok(()),
+            (Err(kube::Error::Api(refusal)), Some(words))
+                if refusal.code == 403 && refusal.message.contains(words) =>
+            {
+                Ok(())
+            }
+            (answer, _) => Err(answer.map(|object| object.data)),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
+    let scene = Scene::start("authors").await;
+    install_policy(&scene).await;
     let author = as_author(&scene).await;
     let workloads = rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"]);
     let everything = json!({
@@ -110,7 +169,7 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
     let all = rights(
         &["", "apps", "autoscaling", "policy"],
         &["services", "deployments", "horizontalpodautoscalers", "poddisruptionbudgets"],
-        &["create", "update"],
+        &["create", "update", "delete"],
     );
     entitle(&scene, &json!([workloads, all])).await;
     answered(&scene, &author, &everything, None).await;
@@ -124,6 +183,216 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
     merge(json!({"metadata": {"labels": {"team": "shop"}}})).await.unwrap();
     let refused = merge(json!({"spec": {"replicas": 5}})).await.unwrap_err();
     assert!(refused.to_string().contains("\"create\" on deployments.apps"), "{refused}");
+}
+
+#[tokio::test]
+async fn who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it() {
+    let scene = Scene::start("adopting-authors").await;
+    install_policy(&scene).await;
+    let author = as_author(&scene).await;
+    let deployments = rights(&["apps"], &["deployments"], &["create", "update", "delete"]);
+    let update_only = rights(&["apps"], &["deployments"], &["create", "update"]);
+    entitle(&scene, &json!([workloads(), update_only])).await;
+    answered(&scene, &author, &json!({}), None).await;
+    answered(&scene, &author, &json!({"adoption": "Adopt"}), Some("\"delete\" on deployments.apps")).await;
+
+    for (part, group, resource, value, _) in optional_parts() {
+        let adopting = json!({"adoption": "Adopt", part: value});
+        for (verbs, missing) in [
+            (&["create"][..], Some("update")),
+            (&["create", "delete"], Some("update")),
+            (&["create", "update"], Some("delete")),
+            (&["create", "patch"], Some("delete")),
+            (&["create", "update", "delete"], None),
+            // Whoever may patch an object may do all to it that an update does.
+            (&["create", "patch", "delete"], None),
+        ] {
+            entitle(&scene, &json!([workloads(), deployments, rights(&[group], &[resource], verbs)])).await;
+            let words = missing.map(|verb| verb_on(verb, group, resource));
+            answered(&scene, &author, &adopting, words.as_deref()).await;
+            answered(&scene, &author, &json!({part: value}), None).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_its_author_may_not_update_keeps_its_selector() {
+    let scene = Scene::start("hijack").await;
+    install_policy(&scene).await;
+    let author = as_author(&scene).await;
+    let deployments = rights(&["apps"], &["deployments"], &["create", "update", "delete"]);
+    let services = rights(&[""], &["services"], &["create"]);
+    entitle(&scene, &json!([workloads(), deployments, services])).await;
+    let theirs = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "shop"}, "ports": [{"port": 80}]},
+    });
+    scene.kubectl("apply --server-side -f -", &[theirs]).await.unwrap();
+    let service = json!({"ports": [{"port": 80}]});
+    answered(&scene, &author, &json!({"service": service}), None).await;
+
+    // Both at once, then one after the other, in either order.
+    let adopting = json!({"adoption": "Adopt", "service": service});
+    answered(&scene, &author, &adopting, Some("\"update\" on services")).await;
+    let mine: Api<Workload> = Api::namespaced(author.clone(), scene.ns());
+    let apply = async |spec: &Value| {
+        let workload: Workload = serde_json::from_value(web(spec)).unwrap();
+        mine.patch("web", &PatchParams::apply("author").force(), &Patch::Apply(workload)).await
+    };
+    apply(&json!({"service": service})).await.unwrap();
+    assert_eq!(scene.condition("Applied", "False").await.reason, "NotOwned");
+    let refused = apply(&adopting).await.unwrap_err();
+    assert!(refused.to_string().contains("\"update\" on services"), "{refused}");
+    scene.api::<Workload>().delete("web", &DeleteParams::default()).await.unwrap();
+    scene.gone(ChildKind::Deployment).await;
+    apply(&json!({"adoption": "Adopt"})).await.unwrap();
+    scene.condition("Applied", "True").await;
+    let refused = apply(&adopting).await.unwrap_err();
+    assert!(refused.to_string().contains("\"update\" on services"), "{refused}");
+    // What doesn't touch the Service is still the author's to do.
+    apply(&json!({"adoption": "Adopt", "replicas": 2})).await.unwrap();
+    scene.condition("Applied", "True").await;
+    let service = scene.child(ChildKind::Service).await.unwrap();
+    assert_eq!(service.data["spec"]["selector"], json!({"app": "shop"}));
+}
+
+#[tokio::test]
+async fn rights_by_name_are_enough_for_the_workload_of_that_name() {
+    let scene = Scene::start("named-rights").await;
+    install_policy(&scene).await;
+    let author = as_author(&scene).await;
+    let create = rights(
+        &["", "apps", "autoscaling", "policy"],
+        &["services", "deployments", "horizontalpodautoscalers", "poddisruptionbudgets"],
+        &["create"],
+    );
+    let mut change = create.clone();
+    // With the right to patch instead of that to update, every check is made that there is: their cost is bounded.
+    change["verbs"] = json!(["patch", "delete"]);
+    let adopting = json!({
+        "adoption": "Adopt",
+        "service": {"ports": [{"port": 80}]},
+        "autoscaling": {"maxReplicas": 3},
+        "disruptionBudget": {"maxUnavailable": 1},
+    });
+    change["resourceNames"] = json!(["another"]);
+    entitle(&scene, &json!([workloads(), create, change])).await;
+    answered(&scene, &author, &adopting, Some("\"update\" on ")).await;
+    change["resourceNames"] = json!(["web"]);
+    entitle(&scene, &json!([workloads(), create, change])).await;
+    answered(&scene, &author, &adopting, None).await;
+
+    // A name that the server chooses is known by then too.
+    let mut generated = web(&json!({}));
+    generated["metadata"] = json!({"generateName": "web-"});
+    let generated: Workload = serde_json::from_value(generated).unwrap();
+    let mine: Api<Workload> = Api::namespaced(author, scene.ns());
+    mine.create(&PostParams::default(), &generated).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_children() {
+    let scene = Scene::start("changing-authors").await;
+    install_policy(&scene).await;
+    let author = as_author(&scene).await;
+    let create = rights(
+        &["", "apps", "autoscaling", "policy"],
+        &["services", "deployments", "horizontalpodautoscalers", "poddisruptionbudgets"],
+        &["create"],
+    );
+    let deployments = rights(&["apps"], &["deployments"], &["update"]);
+    let mut everything = json!({});
+    for (part, _, _, value, _) in optional_parts() {
+        everything[part] = value;
+    }
+    scene.apply(&everything).await;
+    // Baton's own writes, of the status, are not judged.
+    scene.condition("Applied", "True").await;
+    let change = async |spec: &Value, words: Option<&str>| {
+        change_answered(&scene, &author, None, &json!({"spec": spec}), words).await;
+    };
+
+    entitle(&scene, &json!([workloads(), create])).await;
+    change(&json!({"replicas": 5}), Some("\"update\" on deployments.apps")).await;
+    for verb in ["update", "patch"] {
+        let deployments = rights(&["apps"], &["deployments"], &[verb]);
+        entitle(&scene, &json!([workloads(), create, deployments])).await;
+        change(&json!({"replicas": 5}), None).await;
+        entitle(&scene, &json!([workloads(), create])).await;
+        change(&json!({"replicas": 5}), Some("\"update\" on deployments.apps")).await;
+    }
+    for (part, group, resource, _, other) in optional_parts() {
+        let may = async |verb: &str| {
+            let verb = rights(&[group], &[resource], &[verb]);
+            entitle(&scene, &json!([workloads(), create, deployments, verb])).await;
+        };
+        may("delete").await;
+        change(&json!({part: other}), Some(&verb_on("update", group, resource))).await;
+        change(&json!({part: null}), None).await;
+        may("update").await;
+        change(&json!({part: null}), Some(&verb_on("delete", group, resource))).await;
+        change(&json!({part: other}), None).await;
+        change(&json!({"replicas": 5}), None).await;
+    }
+    // These are about every child.
+    entitle(&scene, &json!([workloads(), create, deployments])).await;
+    change(&json!({"adoption": "Adopt"}), Some("\"delete\" on deployments.apps")).await;
+    change(&json!({"mode": "Paused"}), None).await;
+    everything["mode"] = json!("Paused");
+    everything["adoption"] = json!("Adopt");
+    scene.apply(&everything).await;
+    change(&json!({"mode": "Enforce"}), Some("\"delete\" on deployments.apps")).await;
+    change(&json!({"retiredManagers": ["helm"]}), Some("\"delete\" on deployments.apps")).await;
+    change(&json!({"replicas": 5}), None).await;
+    change(&json!({"adoption": "Refuse"}), None).await;
+    change(&json!({"adoption": "Refuse", "mode": "Enforce"}), Some("\"update\" on services")).await;
+    // An autoscaler of somebody's own takes the place of Baton's, which goes.
+    let external = json!({"autoscaling": {"external": {}, "maxReplicas": null}});
+    change(&external, Some("\"delete\" on horizontalpodautoscalers.autoscaling")).await;
+}
+
+#[tokio::test]
+async fn who_may_not_scale_deployments_may_not_have_baton_scale_one() {
+    let scene = Scene::start("scaling").await;
+    install_policy(&scene).await;
+    let author = as_author(&scene).await;
+    scene.apply(&json!({"replicas": 1, "autoscaling": {"external": {}}})).await;
+    scene.condition("Applied", "True").await;
+    let scale = rights(&["baton.rs"], &["workloads/scale"], &["get", "patch", "update"]);
+    let five = json!({"spec": {"replicas": 5}});
+    let missing = Some("\"update\" on deployments.apps/scale");
+
+    entitle(&scene, &json!([scale])).await;
+    change_answered(&scene, &author, Some("scale"), &five, missing).await;
+    for (resource, verb) in [
+        ("deployments/scale", "update"),
+        ("deployments/scale", "patch"),
+        ("deployments", "update"),
+        ("deployments", "patch"),
+    ] {
+        let mut scaling = rights(&["apps"], &[resource], &[verb]);
+        scaling["resourceNames"] = json!(["another"]);
+        entitle(&scene, &json!([scale, scaling])).await;
+        change_answered(&scene, &author, Some("scale"), &five, missing).await;
+        scaling["resourceNames"] = json!(["web"]);
+        entitle(&scene, &json!([scale, scaling])).await;
+        change_answered(&scene, &author, Some("scale"), &five, None).await;
+    }
+
+    // The autoscaler's own user may scale whatever has a scale.
+    let workload = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "theirs"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "name": "web"},
+            "minReplicas": 3, "maxReplicas": 4,
+        },
+    });
+    scene.kubectl("apply --server-side -f -", &[workload]).await.unwrap();
+    eventually("the autoscaler to scale the Workload", async || {
+        let replicas = scene.workload().await.spec.replicas;
+        if replicas == Some(3) { Ok(()) } else { Err(replicas) }
+    })
+    .await;
 }
 
 #[tokio::test]
