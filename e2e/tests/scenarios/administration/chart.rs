@@ -168,6 +168,25 @@ fn what_can_be_left_out_is_left_out() {
 }
 
 #[test]
+fn for_openshift_the_user_is_the_clusters_to_choose_and_baton_may_delete_deployments() {
+    let deletes = |objects: &Objects| {
+        let rules = one(objects, "ClusterRole", "baton")["rules"].as_array().unwrap().clone();
+        let is_it =
+            |rule: &Value| rule["resources"] == json!(["deployments"]) && rule["verbs"] == json!(["delete"]);
+        rules.iter().any(is_it)
+    };
+    let user = |objects: &Objects| {
+        let context = &one(objects, "Deployment", "baton")["spec"]["template"]["spec"]["securityContext"];
+        assert_eq!(context["runAsNonRoot"], true);
+        [context["runAsUser"].clone(), context["runAsGroup"].clone()]
+    };
+    let usual = with(&json!({})).unwrap();
+    assert_eq!((deletes(&usual), user(&usual)), (false, [json!(65532), json!(65532)]));
+    let openshift = with(&json!({"rbac.deleteDeployments": true, "runAsUser": null})).unwrap();
+    assert_eq!((deletes(&openshift), user(&openshift)), (true, [Value::Null, Value::Null]));
+}
+
+#[test]
 fn the_definition_stays_when_the_release_goes_unless_it_was_told_to_go() {
     let policy = |values: &Value| {
         let objects = with(values).unwrap();
@@ -215,6 +234,7 @@ fn values_that_mean_nothing_are_refused() {
         (json!({"log.format": "xml"}), "format"),
         (json!({"resync": "soon"}), "resync"),
         (json!({"concurrency": 0}), "concurrency"),
+        (json!({"runAsUser": 0}), "runAsUser"),
         (json!({"watch.namespaces": ["Shop"]}), "namespaces"),
         (json!({"watch.namespaces": "shop"}), "namespaces"),
         (json!({"image.digest": "latest"}), "digest"),

@@ -145,6 +145,55 @@ pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_
     kubectl(cluster, "delete namespace baton-system").await;
 }
 
+pub async fn on_openshift_a_deployment_is_adopted_once_baton_may_delete_deployments(cluster: &ControlPlane) {
+    let admin = cluster.kubeconfig();
+    follow(admin, "Install", 0).await;
+    let operator = operator(cluster, "baton-system", None).await;
+    let namespace = cluster.namespace("moved").await.unwrap();
+    let ns = namespace.name();
+    for (kind, name) in
+        [("deployment", "web --image app:1 --replicas 2"), ("service clusterip", "web --tcp 80")]
+    {
+        kubectl(cluster, &format!("create {kind} {name} --namespace {ns}")).await;
+    }
+    kubectl(
+        cluster,
+        &format!("wait --for=condition=Available deployment/web --namespace {ns} --timeout 60s"),
+    )
+    .await;
+    let before = object(cluster, "deployment/web", ns).await;
+    let adopting = r#""spec": {"adoption": "Adopt", "retiredManagers": ["kubectl-create"],"#;
+    apply(cluster, ns, &WEB.replacen(r#""spec": {"#, adopting, 1)).await;
+
+    let refused = eventually("the Deployment to be refused", async || {
+        let workload = object(cluster, "workloads.baton.rs/web", ns).await;
+        let conditions = workload["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let applied = conditions.into_iter().find(|one| one["type"] == "Applied" && one["status"] == "False");
+        applied.ok_or(workload)
+    })
+    .await;
+    assert_eq!(refused["reason"], "Rejected", "{refused}");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("cannot set an ownerRef on a resource you can't delete"), "{message}");
+    // The Service waits for the selector of the pods.
+    let service = object(cluster, "service/web", ns).await;
+    assert!(service["metadata"]["ownerReferences"].is_null(), "{service}");
+
+    follow(admin, "Install on OpenShift", 0).await;
+    reached(cluster, "Applied", ns).await;
+    reached(cluster, "Ready", ns).await;
+    for what in ["deployment/web", "service/web"] {
+        let adopted = object(cluster, what, ns).await;
+        assert_eq!(adopted["metadata"]["ownerReferences"][0]["kind"], "Workload", "{adopted}");
+    }
+    let after = object(cluster, "deployment/web", ns).await;
+    assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+
+    assert!(operator.stop().await.unwrap().success());
+    follow(admin, "Uninstall and take everything along", 0).await;
+    gone(cluster, CHILDREN, ns).await;
+}
+
 pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition(cluster: &ControlPlane) {
     follow(cluster.kubeconfig(), "Install for one namespace", 0).await;
 

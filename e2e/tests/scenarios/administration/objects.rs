@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 /// The ways of installing Baton that both kustomize and Helm know.
-pub const INSTALLATIONS: [Installation; 4] = [
+pub const INSTALLATIONS: [Installation; 5] = [
     Installation { folder: ".", section: "Install", namespace: "baton-system", values: None },
     Installation {
         folder: "overlays/single-namespace",
@@ -32,6 +32,12 @@ pub const INSTALLATIONS: [Installation; 4] = [
         section: "Install with monitoring",
         namespace: "baton-system",
         values: Some("monitoring.yaml"),
+    },
+    Installation {
+        folder: "overlays/openshift",
+        section: "Install on OpenShift",
+        namespace: "baton-system",
+        values: Some("openshift.yaml"),
     },
 ];
 

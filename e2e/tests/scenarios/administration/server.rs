@@ -24,7 +24,9 @@ fn prometheus_definitions() -> String {
 
 /// A control plane with the Prometheus operator's definitions.
 pub async fn start() -> ControlPlane {
-    let cluster = ControlPlane::start().await.unwrap();
+    // As in OpenShift. The plugin refuses more than others do, so what works with it works without.
+    let enforced = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
+    let cluster = ControlPlane::options().api_server_arg(enforced).start().await.unwrap();
     let apply = ["apply", "--server-side", "--filename", "-"];
     let applied =
         cluster.kubectl_command(apply).unwrap().input(prometheus_definitions()).run().await.unwrap();
