@@ -4,7 +4,7 @@
 //! programs, `message` is a sentence for people. When a condition has which status is decided by the controller.
 
 /// `True` when the Workload runs as asked for: every child is applied and the Deployment is available.
-/// This is the one to wait for: `kubectl wait --for=condition=Ready wl/<name>`.
+/// This is the one to wait for: `kubectl wait --for=condition=Ready bwl/<name>`.
 pub const READY: &str = "Ready";
 
 /// `True` while a rollout is under way; `False` when it is finished or stuck.

@@ -25,7 +25,7 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
     version = "v1alpha1",
     kind = "Workload",
     plural = "workloads",
-    shortname = "wl",
+    shortname = "bwl",
     category = "baton",
     namespaced,
     derive = "Default",

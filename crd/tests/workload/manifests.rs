@@ -28,7 +28,7 @@ fn the_definition_has_the_names_that_people_type() {
     assert_eq!(crd.metadata.name.as_deref(), Some("workloads.baton.rs"));
     assert_eq!(crd.spec.group, baton_crd::GROUP);
     assert_eq!(crd.spec.versions[0].name, baton_crd::VERSION);
-    assert_eq!(crd.spec.names.short_names.as_deref(), Some(["wl".to_owned()].as_slice()));
+    assert_eq!(crd.spec.names.short_names.as_deref(), Some(["bwl".to_owned()].as_slice()));
     assert_eq!(crd.spec.names.categories.as_deref(), Some(["baton".to_owned()].as_slice()));
     let subresources = crd.spec.versions[0].subresources.as_ref().unwrap();
     let scale = subresources.scale.as_ref().unwrap();

@@ -441,7 +441,7 @@ async fn kubectl_explains_a_workload() {
     {
         assert!(spec.contains(&format!("\n  {field}\t")), "{spec}");
     }
-    let image = explain("wl.spec.template.spec.containers.image").await;
+    let image = explain("bwl.spec.template.spec.containers.image").await;
     assert!(image.contains("Container image name"), "{image}");
 }
 
@@ -454,7 +454,7 @@ async fn kubectl_lists_what_an_operator_of_workloads_asks_for() {
         cluster().await.kubectl(args).await.unwrap().success().unwrap()
     };
     kubectl(&["apply", "--server-side", "--filename", file.to_str().unwrap()]).await;
-    let scaled = kubectl(&["scale", "wl/minimal", "--replicas=5"]).await;
+    let scaled = kubectl(&["scale", "bwl/minimal", "--replicas=5"]).await;
     assert!(scaled.contains("scaled"), "{scaled}");
     let columns = |table: &str| {
         let header = table.lines().next().unwrap_or_default().to_owned();
@@ -466,7 +466,7 @@ async fn kubectl_lists_what_an_operator_of_workloads_asks_for() {
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        columns(&kubectl(&["get", "wl"]).await),
+        columns(&kubectl(&["get", "bwl"]).await),
         ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "AGE"]
     );
     assert_eq!(

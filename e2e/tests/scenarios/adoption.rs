@@ -293,7 +293,7 @@ async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_th
     let pods = scene.settled_pods(4).await;
     let watch = scene.watch().await.unwrap();
 
-    scene.kubectl("delete wl/web --cascade=orphan --wait=true", &[]).await.unwrap();
+    scene.kubectl("delete bwl/web --cascade=orphan --wait=true", &[]).await.unwrap();
     for kind in ChildKind::ALL {
         let child = scene.child_where("an orphan", kind, |child| child.owner_references().is_empty()).await;
         assert_eq!(child.metadata.deletion_timestamp, None, "{kind}");

@@ -14,14 +14,14 @@ async fn kubectl_gets_waits_for_and_scales_a_workload() {
         scene.cluster.kubectl(args).await.unwrap().success().unwrap()
     };
 
-    kubectl("wait --for=condition=Ready wl/web --timeout=60s").await;
-    kubectl("wait --for=jsonpath={.status.readyReplicas}=2 wl/web --timeout=60s").await;
-    let table = kubectl("get wl").await;
+    kubectl("wait --for=condition=Ready bwl/web --timeout=60s").await;
+    kubectl("wait --for=jsonpath={.status.readyReplicas}=2 bwl/web --timeout=60s").await;
+    let table = kubectl("get bwl").await;
     let (_, row) = table.split_once('\n').unwrap();
     assert!(row.starts_with("web") && row.contains("baton"), "{table}");
     assert!(kubectl("get baton").await.contains("web"), "the category lists Workloads");
 
-    kubectl("scale wl/web --replicas=3").await;
+    kubectl("scale bwl/web --replicas=3").await;
     scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }
 
@@ -30,7 +30,7 @@ async fn kubectl_scale_gives_a_number_to_a_workload_that_has_none() {
     let scene = Scene::start("scale").await;
     scene.apply(&json!({})).await;
     scene.condition("Ready", "True").await;
-    let args = ["scale", "wl/web", "--replicas=3", "--namespace", scene.ns()];
+    let args = ["scale", "bwl/web", "--replicas=3", "--namespace", scene.ns()];
     scene.cluster.kubectl(args).await.unwrap().success().unwrap();
     scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }

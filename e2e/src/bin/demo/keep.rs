@@ -24,9 +24,9 @@ pub(crate) fn keep(stage: Stage) -> anyhow::Result<()> {
         "export KUBECONFIG={}\n\
          alias kubectl={}\n\
          kubectl config set-context --current --namespace {in_namespace}\n\
-         kubectl get wl -A\n\
+         kubectl get bwl -A\n\
          kubectl get deploy web -o yaml --show-managed-fields\n\
-         kubectl explain workload.spec\n\
+         kubectl explain bwl.spec\n\
          tail -f {}",
         kept.kubeconfig.display(),
         kubectl.display(),

@@ -1,6 +1,6 @@
 //! `docs/operations.md` has a row for whatever Baton may tell people.
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use super::objects::repository;
 
@@ -134,6 +134,48 @@ fn every_row_is_about_what_the_operator_says() {
             assert!(sources.iter().any(|(_, source)| source.contains(&row)), "{heading}: nobody says {row}");
         }
     }
+}
+
+/// The files in these folders and theirs, and these files.
+fn files(paths: &[&str]) -> Vec<String> {
+    let mut left: Vec<PathBuf> = paths.iter().map(|path| repository(path)).collect();
+    let mut found = Vec::new();
+    while let Some(path) = left.pop() {
+        match fs::read_dir(&path) {
+            Ok(entries) => left.extend(entries.map(|entry| entry.unwrap().path())),
+            Err(_) => found.push(path.display().to_string()),
+        }
+    }
+    found
+}
+
+/// `wl` is the short name of Kueue's Workloads, and Kubernetes has Workloads of its own, in `scheduling.k8s.io`: kubectl takes
+/// whichever group comes first.
+#[test]
+fn every_command_says_whose_workloads_it_means() {
+    let pages =
+        ["README.md", "SECURITY.md", "docs", "charts/baton/README.md", "charts/baton/templates/NOTES.txt"];
+    let sources = ["manifests/samples", "e2e/src/bin/demo", "crd/src", "controller/src"];
+    let mut ambiguous = Vec::new();
+    let mut commands = 0;
+    for file in files(&[&pages[..], &sources].concat()) {
+        let text = fs::read_to_string(&file).unwrap();
+        for line in text.lines() {
+            let Some((_, command)) = line.split_once("kubectl ") else { continue };
+            commands += 1;
+            let is_name = |c: char| c.is_ascii_alphanumeric() || "./-".contains(c);
+            let words = command.split('`').next().unwrap().split(|c| !is_name(c));
+            let ours = ["workloads.baton.rs", "workload.baton.rs", "workloads.v1alpha1.baton.rs"];
+            let is_ambiguous = |word: &&str| {
+                let kind = word.split(['/', '.']).next().unwrap();
+                ["wl", "workload", "workloads"].contains(&kind)
+                    && !ours.iter().any(|name| word.starts_with(name))
+            };
+            ambiguous.extend(words.filter(is_ambiguous).map(|word| format!("{file}: {word} in {line}")));
+        }
+    }
+    assert!(commands > 50, "{commands} commands");
+    assert!(ambiguous.is_empty(), "say bwl or workloads.baton.rs: {ambiguous:#?}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition
     let sample = repository("manifests/samples/minimal.yaml").display().to_string();
     kubectl(cluster, &format!("apply --server-side --filename {sample}")).await;
     run(with(&["uninstall", "baton", "--wait"], &[])).await;
-    kubectl(cluster, "get workload minimal").await;
+    kubectl(cluster, "get bwl minimal").await;
     assert_eq!(
         kubectl(cluster, "get clusterroles,priorityclasses --output name").await.matches("baton").count(),
         0

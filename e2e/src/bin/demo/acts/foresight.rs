@@ -24,7 +24,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
    {{"op":"remove","path":"/spec/disruptionBudget"}},
    {{"op":"add","path":"/spec/mode","value":"Preview"}}]"#
     );
-    print::code(&format!("$ kubectl patch workload {NAME} --type json -p '{patch}'"));
+    print::code(&format!("$ kubectl patch bwl {NAME} --type json -p '{patch}'"));
     let before = stage.cluster().audit()?.mark()?;
     stage.kubectl(&["patch", "workload", NAME, "--type", "json", "-p", &patch]).await?;
     let plan = observed(stage, Mode::Preview).await?.status.unwrap_or_default().plan;
@@ -44,7 +44,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
     print::say("The same with the mode Enforce, which is what a Workload has if it says nothing:");
     let enforce = r#"{"spec": {"mode": "Enforce"}}"#;
-    print::code(&format!("$ kubectl patch workload {NAME} --type merge -p '{enforce}'"));
+    print::code(&format!("$ kubectl patch bwl {NAME} --type merge -p '{enforce}'"));
     stage.kubectl(&["patch", "workload", NAME, "--type", "merge", "-p", enforce]).await?;
     observed(stage, Mode::Enforce).await?;
     stage.settled(6).await?;

@@ -29,7 +29,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     print::code(
         "$ for n in 1 2 3 4 5; do\n      \
-             kubectl patch workload web --type merge -p \"spec: {rollout: {revisionHistoryLimit: $n}}\"\n  \
+             kubectl patch bwl web --type merge -p \"spec: {rollout: {revisionHistoryLimit: $n}}\"\n  \
          done",
     );
     for round in 1..=ROUNDS {
