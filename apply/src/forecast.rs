@@ -267,6 +267,15 @@ fn effects<'a>(
     let typed = Typed::for_release(release, arena, schema, type_id, after, Duplicates::Allowed);
     let unstored = typed.map(|after| unstored(arena, &after)).unwrap_or_default();
     let is_dropped = |path: &Path<'_>| unstored.contains(path) && find(*path, before).is_none();
+    // What is applied as null goes.
+    let is_null = |path: &Path<'_>| find(*path, after).is_some_and(|value| value.is_null());
+    let (nulls, sets): (Vec<_>, Vec<_>) = sets.paths(arena).into_iter().partition(is_null);
+    let removed = comparison.removed.union(arena, FieldSet::of_paths(arena, nulls));
+    let gone = |path: Path<'a>| {
+        let elements = path.elements();
+        let is_gone = |end: &usize| find(Path::new(&elements[..*end]), after).is_none_or(|value| value.is_null());
+        (1..elements.len()).find(is_gone).map_or(path, |end| Path::new(&elements[..end]))
+    };
     let kept = prediction.released.difference(arena, comparison.removed).leaves(arena);
     let mut takes = Vec::new();
     for lost in [&prediction.taken, &prediction.dropped] {
@@ -286,8 +295,8 @@ fn effects<'a>(
         }
     }
     Effects {
-        sets: owned(sets.paths(arena).into_iter().filter(|path| !is_identity(*path) && !is_dropped(path))),
-        removes: owned(topmost(comparison.removed.paths(arena))),
+        sets: owned(sets.into_iter().filter(|path| !is_identity(*path) && !is_dropped(path))),
+        removes: owned(topmost(removed.paths(arena).into_iter().map(gone).collect())),
         takes,
         releases: owned(kept.paths(arena)),
     }

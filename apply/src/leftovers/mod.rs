@@ -21,7 +21,7 @@
 //!
 //! The same goes for a struct that an intent has empty after it had something in it, such as a container's `securityContext: {}`: the
 //! server drops it, and with the next apply of the same intent adds it again. In a pod template these would be two rollouts. So it
-//! is emptied by a first apply, with a field that is `null`, and the second one changes nothing but who owns it.
+//! is emptied by a first apply, with `null` for each field, and the second one changes nothing but who owns it.
 //!
 //! Where the manager owns the field already, or the whole struct or list item goes with it, the apply alone suffices, and
 //! nothing is claimed. A field that somebody else owns is left to its owner. A field that an admission webhook has set isn't
@@ -43,7 +43,7 @@ use baton_merge::{
     schema::TypeId,
     server::Resource,
     typed::{Duplicates, Struct, Typed},
-    value::Value,
+    value::{Member, Value},
 };
 use kube::core::ApiResource;
 use serde_json::Value as Json;
@@ -89,7 +89,7 @@ impl Schemas {
         }
         let mut request = request.clone();
         if let Change::Apply { body, .. } = &mut request.change {
-            emptied.iter().for_each(|(path, field)| empty(body, *path, field));
+            emptied.iter().for_each(|(path, fields)| empty(body, *path, fields));
         }
         Some((request, named(emptied.into_iter().map(|(path, _)| path).collect())))
     }
@@ -99,10 +99,10 @@ fn is_core(kind: &ApiResource, name: &str) -> bool {
     kind.group.is_empty() && kind.kind == name
 }
 
-/// Writes a struct that is to be empty as the server reads it: with a field that is `null`.
-fn empty(body: &mut Json, path: Path<'_>, field: &str) {
+/// Writes a struct that is to be empty with `null` in the place of each field that it loses.
+fn empty(body: &mut Json, path: Path<'_>, fields: &[Member<'_>]) {
     if let Some(emptied) = find_mut(path, body) {
-        *emptied = Json::Object([(field.to_owned(), Json::Null)].into_iter().collect());
+        *emptied = fields.iter().map(|(name, _)| ((*name).to_owned(), Json::Null)).collect();
     }
 }
 
@@ -138,13 +138,13 @@ impl<'a> Search<'a> {
         Some(leftovers)
     }
 
-    /// The structs that the intent has empty, and that the server would drop instead, each with one of the fields it loses.
+    /// The structs that the intent has empty, and that the server would drop instead, each with the fields that it loses.
     fn emptied(
         &self,
         intent: &'a Json,
         live: &'a Json,
         predicted: &'a Json,
-    ) -> Option<Vec<(Path<'a>, &'a str)>> {
+    ) -> Option<Vec<(Path<'a>, &'a [Member<'a>])>> {
         let [intent, live, predicted] =
             [intent, live, predicted].map(|object| Value::from_json(self.arena, object).ok());
         let (intent, live, predicted) = (intent?, live?, predicted?);
@@ -152,8 +152,8 @@ impl<'a> Search<'a> {
         let emptied = |path: Path<'a>| {
             let is_empty = find(path, intent)?.as_map().is_some_and(|map| map.is_empty());
             let is_dropped = is_empty && find(path, predicted)?.is_null();
-            let (field, _) = find(path, live).filter(|_| is_dropped)?.as_map()?.members().first().copied()?;
-            Some((path, field))
+            let fields = find(path, live).filter(|_| is_dropped)?.as_map()?.members();
+            (!fields.is_empty()).then_some((path, fields))
         };
         Some(applied.into_iter().filter_map(emptied).collect())
     }

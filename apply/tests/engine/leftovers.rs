@@ -101,7 +101,7 @@ fn a_struct_that_is_emptied_is_emptied_by_one_change_of_the_object() {
     assert_eq!(write.clears, [context]);
     let Change::Apply { body, .. } = &write.request.change else { panic!("{:?}", write.request) };
     let applied = &body["spec"]["template"]["spec"]["containers"][0]["securityContext"];
-    assert_eq!(applied, &json!({"runAsGroup": null}));
+    assert_eq!(applied, &json!({"runAsGroup": null, "runAsUser": null}));
 
     // The server stores no null in what its type has no pointer for, and none of a pointer that is null.
     let emptied = but(&response(&write.request, Some(&live), now()), |object| {

@@ -51,10 +51,16 @@ pub fn faults(
                 format!("\"{}\"", names.join(", ").replace('"', "")),
             ));
         }
-        all(&mut faults, "the plan doesn't set what changes", seen.sets.difference(&planned.sets).collect());
+        // A struct that is emptied is told by what goes of it.
+        let is_emptied = |path: &&String| planned.removes.iter().any(|gone| is_at_or_below(gone, path));
+        let unnamed = seen.sets.difference(&planned.sets).filter(|path| !is_emptied(path));
+        all(&mut faults, "the plan doesn't set what changes", unnamed.collect());
     }
     if !is_cut(&planned.removes) {
-        let stays = |path: &&String| !lost.iter().any(|lost| is_at_or_below(lost, path));
+        let has = stored(after);
+        let stays = |path: &&String| {
+            has.iter().any(|has| is_at_or_below(has, path)) && !lost.iter().any(|lost| is_at_or_below(lost, path))
+        };
         all(&mut faults, "the plan removes what stays", planned.removes.iter().filter(stays).collect());
         let is_named = |path: &&String| planned.removes.iter().any(|named| is_at_or_below(path, named));
         // A zero that was owned and not stored was never there to go.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{
     difference::{Difference, differences, general, not_as_applied},
     planned,
-    reference::Kind,
+    reference::{Kind, by_hand},
     stage::{News, Stage},
 };
 
@@ -24,7 +24,8 @@ const MANAGER: &str = "user";
 /// How many requests are under way at the same time.
 const AT_ONCE: usize = 8;
 /// How failures begin that are seen by what Baton sends.
-pub(super) const UNREST: &str = "an edit takes more than one write";
+pub(super) const UNREST: &str = "another pass costs a write";
+const WRITES: &str = "an edit takes more writes than it may";
 const RESTART: &str = "a restart costs a write";
 /// How long Baton may take for an edit.
 const APPLIED: Duration = Duration::from_secs(30);
@@ -94,18 +95,20 @@ pub async fn play<S: Stage>(stage: &mut S, turns: &[Turn], depth: Depth) -> Resu
     stage.news()?;
     let board = Board::new(stage);
     let mut all: Vec<Seen> =
-        stream::iter(turns).map(|turn| board.take(turn)).buffered(AT_ONCE).try_collect().await?;
+        stream::iter(turns).map(|turn| board.take(turn, stage)).buffered(AT_ONCE).try_collect().await?;
     let mut judge = |what: &str, allowed: usize, news: &News| {
         for (seen, turn) in all.iter_mut().zip(turns) {
             seen.judge(turn, news, allowed, what);
         }
     };
+    // The second one is for what stands in the way of the first.
+    judge(WRITES, 2, &stage.news()?);
     // One that was refused isn't there.
     let workloads = board.count().await?;
     if depth >= Depth::Pass {
         stage.look_again(workloads).await?;
+        judge(UNREST, 0, &stage.news()?);
     }
-    judge(UNREST, 1, &stage.news()?);
     if depth >= Depth::Restart {
         stage.restart(workloads).await?;
         judge(RESTART, 0, &stage.news()?);
@@ -199,7 +202,7 @@ impl Board {
     }
 
     /// The turn of one Workload, up to where Baton says that it is done.
-    async fn take(&self, turn: &Turn) -> Result<Seen, Error> {
+    async fn take(&self, turn: &Turn, stage: &impl Stage) -> Result<Seen, Error> {
         let mut seen = Seen::default();
         if turn.previewed {
             match self.say(turn, "Preview", &Reported::Previewed).await? {
@@ -214,15 +217,26 @@ impl Board {
                 }
             }
         }
-        if let Err(breach) = self.say(turn, "Enforce", &Reported::Applied).await? {
-            seen.breaches.push(breach);
-            return Ok(seen);
-        }
+        let stored = match self.say(turn, "Enforce", &Reported::Applied).await? {
+            Ok(workload) => workload.data["spec"].clone(),
+            Err(breach) => {
+                seen.breaches.push(breach);
+                return Ok(seen);
+            }
+        };
+        // What an apply empties is null in the stored Workload, and means the same as what was never there.
+        let is_as_sent = ["template", "rollout", "service"].iter().all(|part| stored[part] == turn.spec[part]);
+        let wanted = if is_as_sent {
+            turn.by_hand.clone()
+        } else {
+            let wanted = by_hand(stage, &turn.name, &stored).await;
+            wanted.map_err(Error::api(format!("try {} by hand", turn.name)))?
+        };
         let after = self.children(&turn.name).await?;
         let comparable =
             |kind: Kind| Some((kind.name().to_owned(), kind.comparable(after.get(kind.name())?)));
         let found = Value::Object(Kind::ALL.into_iter().filter_map(comparable).collect());
-        for difference in differences(&turn.by_hand, &found) {
+        for difference in differences(&wanted, &found) {
             let (sort, shown) = (difference.sort(), difference.to_string());
             seen.breaches.push(Breach::lasting("the child isn't as by hand", &sort, shown));
         }
