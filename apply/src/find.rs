@@ -31,13 +31,15 @@ pub(crate) fn find_mut<'v>(path: Path<'_>, object: &'v mut Json) -> Option<&'v m
         PathElement::Field(name) => value.get_mut(name),
         PathElement::Key(keys) => {
             let items = value.as_array_mut()?;
-            let has = |item: &Json, name: &str, key: Value<'_>| item.get(name).map(|found| *found == key.to_json());
+            let has =
+                |item: &Json, name: &str, key: Value<'_>| item.get(name).map(|found| *found == key.to_json());
             let spells_all = |item: &Json| keys.iter().all(|(name, key)| has(item, name, *key) == Some(true));
             let spells_no_other = |item: &Json| {
                 keys.iter().any(|(name, key)| has(item, name, *key) == Some(true))
                     && keys.iter().all(|(name, key)| has(item, name, *key) != Some(false))
             };
-            let position = items.iter().position(spells_all).or_else(|| items.iter().position(spells_no_other));
+            let position =
+                items.iter().position(spells_all).or_else(|| items.iter().position(spells_no_other));
             items.get_mut(position?)
         }
         PathElement::Value(_) | PathElement::Index(_) | PathElement::Nameless => None,

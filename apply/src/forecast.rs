@@ -14,8 +14,11 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use crate::{
-    Change, FieldPath, LiveObject, NoSchema, Request, Schemas, find::find, object::managed_fields,
-    shown::shown, spelling::{has_only_zeros_more, unstored},
+    Change, FieldPath, LiveObject, NoSchema, Request, Schemas,
+    find::find,
+    object::managed_fields,
+    shown::shown,
+    spelling::{has_only_zeros_more, unstored},
 };
 
 /// What a request will do.
@@ -273,7 +276,8 @@ fn effects<'a>(
     let removed = comparison.removed.union(arena, FieldSet::of_paths(arena, nulls));
     let gone = |path: Path<'a>| {
         let elements = path.elements();
-        let is_gone = |end: &usize| find(Path::new(&elements[..*end]), after).is_none_or(|value| value.is_null());
+        let is_gone =
+            |end: &usize| find(Path::new(&elements[..*end]), after).is_none_or(|value| value.is_null());
         (1..elements.len()).find(is_gone).map_or(path, |end| Path::new(&elements[..end]))
     };
     let kept = prediction.released.difference(arena, comparison.removed).leaves(arena);

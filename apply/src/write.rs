@@ -124,9 +124,7 @@ impl Schemas {
         let forecast = write.forecast.as_ref().ok();
         match forecast.and_then(|forecast| self.clear_the_way(&write.request, live, forecast)) {
             None => write,
-            Some((first, clears)) => {
-                PreparedWrite { clears, ..self.prepare_itself(first, live, tries, now) }
-            }
+            Some((first, clears)) => PreparedWrite { clears, ..self.prepare_itself(first, live, tries, now) },
         }
     }
 

@@ -32,11 +32,11 @@ pub use service::{
     TrafficDistribution, TrafficPolicy,
 };
 pub use spec::{Adoption, Mode, Workload, WorkloadSpec};
-pub use template::PodTemplate;
 pub use status::{
     ChildState, ChildStatus, DryRun, HandoverPhase, PlannedAction, PlannedChild, PlannedTake,
     ReplicaOwnership, Takeover, WorkloadStatus,
 };
+pub use template::PodTemplate;
 
 /// The API group of the Workload resource.
 pub const GROUP: &str = "baton.rs";

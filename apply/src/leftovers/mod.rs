@@ -9,7 +9,7 @@
 //! | `volumes: [{name: v}]` | a `configMap` in that volume | is refused: the server had filled in `emptyDir` |
 //! | `serviceAccountName: a` | neither | keeps the account: the server had copied it to `serviceAccount`, and copies it back |
 //! | `image: app` | `image: app:1` | still pulls it always: the server had filled in `imagePullPolicy: Always` |
-//! | a NetworkPolicy with `ingress` alone | `egress` too | lets everything out: the server had filled in `policyTypes: [Ingress]` |
+//! | a `NetworkPolicy` with `ingress` alone | `egress` too | lets everything out: the server had filled in `policyTypes: [Ingress]` |
 //! | a Secret with `stringData: {a: …, b: …}` | `stringData: {a: …}` | keeps `b`: the server had copied it to `data` |
 //!
 //! [`Schemas::prepare`](crate::Schemas::prepare) finds such fields in the object that it predicts: nobody owns them, they are
@@ -33,7 +33,7 @@
 //!
 //! Left alone is what can't change anyway (a Pod's spec, a Job's `completions`, a claim's `dataSource`), what the server keeps
 //! on purpose (a Service's addresses, ports of nodes and IP families), labels that the server copies from the template of a
-//! Job or a ReplicationController, and what is written through a subresource.
+//! Job or a `ReplicationController`, and what is written through a subresource.
 
 mod rules;
 
@@ -81,7 +81,7 @@ impl Schemas {
         let named = |paths: Vec<Path<'_>>| paths.into_iter().map(FieldPath::from).collect();
         if !leftovers.is_empty() {
             let claimed = search.fields_at(&leftovers, live.as_json())?;
-            return Some((claim(&request.target, live, manager, claimed)?, named(leftovers)));
+            return Some((claim(&request.target, live, manager.clone(), claimed)?, named(leftovers)));
         }
         let emptied = search.emptied(body, live.as_json(), &stored.object)?;
         if emptied.is_empty() {
@@ -89,7 +89,9 @@ impl Schemas {
         }
         let mut request = request.clone();
         if let Change::Apply { body, .. } = &mut request.change {
-            emptied.iter().for_each(|(path, fields)| empty(body, *path, fields));
+            for (path, fields) in &emptied {
+                empty(body, *path, fields);
+            }
         }
         Some((request, named(emptied.into_iter().map(|(path, _)| path).collect())))
     }
@@ -196,8 +198,7 @@ impl<'a> Search<'a> {
     /// All that the object has at these paths, as an applier would own it.
     fn fields_at(&self, paths: &[Path<'a>], object: &'a Json) -> Option<FieldSet<'a>> {
         let all = self.typed(object)?.to_set().ok()?.paths(self.arena);
-        let is_there =
-            |path: &Path<'a>| paths.iter().any(|top| path.elements().starts_with(top.elements()));
+        let is_there = |path: &Path<'a>| paths.iter().any(|top| path.elements().starts_with(top.elements()));
         Some(FieldSet::of_paths(self.arena, all.into_iter().filter(is_there)))
     }
 
@@ -207,14 +208,14 @@ impl<'a> Search<'a> {
 
     fn typed_value(&self, value: Value<'a>) -> Option<Typed<'a>> {
         let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
-        Typed::for_release(self.schemas.release(), self.arena, schema, type_id, value, Duplicates::Allowed).ok()
+        Typed::for_release(self.schemas.release(), self.arena, schema, type_id, value, Duplicates::Allowed)
+            .ok()
     }
 }
 
 /// Whether somebody owns a field, or anything in it.
 fn is_owned(owned: FieldSet<'_>, path: Path<'_>) -> bool {
-    owned.contains(&path)
-        || !path.elements().iter().fold(owned, |set, element| set.below(element)).is_empty()
+    owned.contains(&path) || !path.elements().iter().fold(owned, |set, element| set.below(element)).is_empty()
 }
 
 impl Rule {

@@ -136,7 +136,8 @@ fn members(object: &Value) -> impl Iterator<Item = &str> {
 
 /// How the server pulls an image about which nothing is said: always, if its tag may move.
 fn pull_policy(image: &str) -> Default {
-    let (image, digest) = image.split_once('@').map_or((image, None), |(image, digest)| (image, Some(digest)));
+    let (image, digest) =
+        image.split_once('@').map_or((image, None), |(image, digest)| (image, Some(digest)));
     let name = image.rsplit('/').next().unwrap_or_default();
     let moves = match name.split_once(':') {
         Some((_, tag)) => tag == "latest",

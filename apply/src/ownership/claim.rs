@@ -13,14 +13,14 @@ use crate::{Change, LiveObject, Request, Target, object::text};
 pub(crate) fn claim(
     target: &Target,
     live: &LiveObject,
-    manager: &Cow<'static, str>,
+    manager: Cow<'static, str>,
     fields: FieldSet<'_>,
 ) -> Option<Request> {
     let arena = Arena::new();
     let api_version = &target.resource.api_version;
     let is_own = |entry: &&Value| {
         text(entry, "subresource").is_none_or(str::is_empty)
-            && (text(entry, "manager"), text(entry, "operation")) == (Some(manager), Some("Apply"))
+            && (text(entry, "manager"), text(entry, "operation")) == (Some(&*manager), Some("Apply"))
     };
     let own = live.managed_fields().iter().enumerate().find(|(_, entry)| is_own(entry));
     let write = match own {
@@ -38,8 +38,5 @@ pub(crate) fn claim(
     let version = live.revision().resource_version;
     let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
     let operations = serde_json::from_value(json!([test, write])).ok()?;
-    Some(Request {
-        target: target.clone(),
-        change: Change::Patch { operations, manager: manager.clone() },
-    })
+    Some(Request { target: target.clone(), change: Change::Patch { operations, manager } })
 }

@@ -10,9 +10,9 @@ mod zeros;
 
 use serde_json::{Map, Value};
 
-use self::{quantity::Precision, types::Type};
 pub use self::types::Types;
 pub(crate) use self::zeros::unstored;
+use self::{quantity::Precision, types::Type};
 
 /// Spells a value of a type as the server stores it, without what says nothing; absent where nothing is left.
 ///
@@ -55,8 +55,7 @@ impl<'t> Speller<'t> {
             (_, Value::Null) => None,
             (Type::Quantity, value) => Some(canonical(value, place.precision)),
             (Type::List { items, is_atomic, keys }, Value::Array(values)) => {
-                let place =
-                    Place { name: "", keys, in_atomic: place.in_atomic || *is_atomic, ..place };
+                let place = Place { name: "", keys, in_atomic: place.in_atomic || *is_atomic, ..place };
                 let values: Vec<Value> =
                     values.into_iter().filter_map(|value| self.value(value, items, place)).collect();
                 (!values.is_empty()).then_some(Value::Array(values))

@@ -39,9 +39,7 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 impl Types {
     /// The types of the `components.schemas` of a document.
-    pub fn from_openapi<'a>(
-        schemas: impl IntoIterator<Item = (&'a String, &'a Map<String, Value>)>,
-    ) -> Self {
+    pub fn from_openapi<'a>(schemas: impl IntoIterator<Item = (&'a String, &'a Map<String, Value>)>) -> Self {
         let compiled = |(name, schema): (&String, &Map<String, Value>)| {
             let of = if name == QUANTITY { Type::Quantity } else { Type::of(schema) };
             (name.clone(), of)

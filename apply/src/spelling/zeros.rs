@@ -16,14 +16,26 @@ static OMITTED_WHEN_ZERO: LazyLock<HashMap<String, Vec<String>>> =
 /// Of these, the ones that the server then fills its default in: `SetDefaults_*` in pkg/apis/*/defaults.go.
 const DEFAULTED_WHEN_ZERO: &[(&str, &[&str])] = &[
     ("io.k8s.api.apps.v1.DeploymentStrategy", &["type"]),
-    ("io.k8s.api.core.v1.Container", &["imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy"]),
+    (
+        "io.k8s.api.core.v1.Container",
+        &["imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy"],
+    ),
     ("io.k8s.api.core.v1.ContainerPort", &["protocol"]),
-    ("io.k8s.api.core.v1.EphemeralContainer", &["imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy"]),
+    (
+        "io.k8s.api.core.v1.EphemeralContainer",
+        &["imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy"],
+    ),
     ("io.k8s.api.core.v1.HTTPGetAction", &["path", "scheme"]),
     ("io.k8s.api.core.v1.ISCSIVolumeSource", &["iscsiInterface"]),
     ("io.k8s.api.core.v1.ImageVolumeSource", &["pullPolicy"]),
-    ("io.k8s.api.core.v1.PodSpec", &["dnsPolicy", "restartPolicy", "schedulerName", "serviceAccount", "serviceAccountName"]),
-    ("io.k8s.api.core.v1.Probe", &["failureThreshold", "periodSeconds", "successThreshold", "timeoutSeconds"]),
+    (
+        "io.k8s.api.core.v1.PodSpec",
+        &["dnsPolicy", "restartPolicy", "schedulerName", "serviceAccount", "serviceAccountName"],
+    ),
+    (
+        "io.k8s.api.core.v1.Probe",
+        &["failureThreshold", "periodSeconds", "successThreshold", "timeoutSeconds"],
+    ),
     ("io.k8s.api.core.v1.RBDVolumeSource", &["keyring", "pool", "user"]),
     ("io.k8s.api.core.v1.ScaleIOVolumeSource", &["fsType", "storageMode"]),
     ("io.k8s.api.core.v1.ServicePort", &["nodePort", "protocol"]),
@@ -48,7 +60,9 @@ pub(super) fn is_absent(of: &str, field: &str, value: &Value, is_part: bool) -> 
     is_zero(value)
         && OMITTED_WHEN_ZERO.get(of).is_some_and(|fields| fields.iter().any(|name| name == field))
         && (is_part
-            || DEFAULTED_WHEN_ZERO.iter().any(|(defaulted, fields)| *defaulted == of && fields.contains(&field)))
+            || DEFAULTED_WHEN_ZERO
+                .iter()
+                .any(|(defaulted, fields)| *defaulted == of && fields.contains(&field)))
 }
 
 /// The fields of an object that the server doesn't store, since they are zero. What is merged as a whole isn't searched.
@@ -58,7 +72,8 @@ pub(crate) fn unstored<'a>(arena: &'a Arena, object: &Typed<'a>) -> FieldSet<'a>
     let ids: Vec<_> = types.keys().copied().collect();
     let paths = object.structs_of(&ids).into_iter().flat_map(|found| {
         let fields = types.get(&found.type_id).into_iter().flat_map(|fields| fields.iter());
-        let zeros = fields.filter(move |field| found.value.get(field).is_some_and(|value| is_zero(&value.to_json())));
+        let zeros =
+            fields.filter(move |field| found.value.get(field).is_some_and(|value| is_zero(&value.to_json())));
         zeros.map(move |field| found.path.join(arena, PathElement::Field(field)))
     });
     FieldSet::of_paths(arena, paths)

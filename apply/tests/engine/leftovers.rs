@@ -42,7 +42,8 @@ fn with_defaulted_strategy(body: &Value) -> LiveObject {
 fn a_default_that_contradicts_the_intent_is_owned_as_it_is_and_then_removed() {
     for before in [None, Some("RollingUpdate")] {
         let live = with_defaulted_strategy(&strategy(before));
-        let write = schemas().prepare(forced(&strategy(Some("Recreate"))), Some(&live), Tries::default(), now());
+        let write =
+            schemas().prepare(forced(&strategy(Some("Recreate"))), Some(&live), Tries::default(), now());
         assert_eq!(write.clears, [FieldPath::spelled(".spec.strategy.rollingUpdate")]);
         assert!(write.request.requires_unchanged());
         let Change::Patch { .. } = write.request.change else { panic!("{:?}", write.request) };

@@ -75,7 +75,8 @@ fn a_field_of_ours_that_is_unknown_is_refused_and_one_of_the_template_passes_thr
 
 #[test]
 fn of_a_status_that_another_version_wrote_all_is_read_that_can_be() {
-    let child = |kind: &str, state: &str| json!({"kind": kind, "name": "web", "apiVersion": "v1", "state": state});
+    let child =
+        |kind: &str, state: &str| json!({"kind": kind, "name": "web", "apiVersion": "v1", "state": state});
     let status = json!({
         "replicas": 3, "selector": "app=web", "readyReplicas": "many", "newer": {},
         "children": [child("Deployment", "Applied"), child("Service", "Dreaming")],

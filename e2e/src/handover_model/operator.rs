@@ -218,7 +218,9 @@ impl PassStore {
     fn saw(&self, pass: &mut Pass, read: Read, cluster: Cluster, server: &Server) {
         let seen = self.seen(cluster, pass.spec, pass.course.seen().replicas().is_some_and(is_on_its_way));
         match read {
-            Read::Workload => pass.course.read_workload(Some(&workload(cluster.spec, cluster.generation).metadata)),
+            Read::Workload => {
+                pass.course.read_workload(Some(&workload(cluster.spec, cluster.generation).metadata));
+            }
             Read::Child(child) => pass.course.read_child(child, self.child(child, seen, server)),
             Read::Autoscalers => pass.course.read_autoscalers(autoscalers(seen, server)),
         }

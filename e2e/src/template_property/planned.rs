@@ -59,7 +59,8 @@ pub fn faults(
     if !is_cut(&planned.removes) {
         let has = stored(after);
         let stays = |path: &&String| {
-            has.iter().any(|has| is_at_or_below(has, path)) && !lost.iter().any(|lost| is_at_or_below(lost, path))
+            has.iter().any(|has| is_at_or_below(has, path))
+                && !lost.iter().any(|lost| is_at_or_below(lost, path))
         };
         all(&mut faults, "the plan removes what stays", planned.removes.iter().filter(stays).collect());
         let is_named = |path: &&String| planned.removes.iter().any(|named| is_at_or_below(path, named));

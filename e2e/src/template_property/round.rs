@@ -225,7 +225,8 @@ impl Board {
             }
         };
         // What an apply empties is null in the stored Workload, and means the same as what was never there.
-        let is_as_sent = ["template", "rollout", "service"].iter().all(|part| stored[part] == turn.spec[part]);
+        let is_as_sent =
+            ["template", "rollout", "service"].iter().all(|part| stored[part] == turn.spec[part]);
         let wanted = if is_as_sent {
             turn.by_hand.clone()
         } else {

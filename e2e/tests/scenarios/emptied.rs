@@ -67,7 +67,8 @@ async fn a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says() {
 #[tokio::test]
 async fn a_number_for_a_quantity_and_a_null_for_an_annotation_are_taken_as_a_deployment_takes_them() {
     let scene = Scene::start("lenient").await;
-    let container = json!({"name": "app", "image": "app:1", "resources": {"limits": {"cpu": 0.5, "memory": 1e9}}});
+    let container =
+        json!({"name": "app", "image": "app:1", "resources": {"limits": {"cpu": 0.5, "memory": 1e9}}});
     let mut spec = json!({"template": {
         "metadata": {"annotations": {"note": null}}, "spec": {"containers": [container]},
     }});

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use baton_apply::{Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target};
+use baton_apply::{
+    Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target,
+};
 use baton_controller::decide::child::ChildKind;
 use baton_testbed::ControlPlane;
 use k8s_openapi::api::{
@@ -122,7 +124,8 @@ fn cases() -> Vec<Case> {
         case(kind, of(rolling), of(other), if kind.kind == "StatefulSet" { 1 } else { 2 });
     }
 
-    let versioned = |version: &str| pods(&controllers, &json!({"app": "web", "version": version}), &app("app:1"));
+    let versioned =
+        |version: &str| pods(&controllers, &json!({"app": "web", "version": version}), &app("app:1"));
     case(&controllers, versioned("1"), versioned("2"), 2);
 
     let policies = ApiResource::erase::<NetworkPolicy>(&());
@@ -202,7 +205,8 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
         let params = PatchParams { dry_run: true, ..PatchParams::apply("baton").force() };
         let new = format!("{name}-new");
         let patch = Patch::Apply(intent(after, &new));
-        let fresh = api.patch(&new, &params, &patch).await.unwrap_or_else(|error| panic!("{context}\n{error}"));
+        let fresh =
+            api.patch(&new, &params, &patch).await.unwrap_or_else(|error| panic!("{context}\n{error}"));
         for part in ["spec", "template", "data"] {
             assert_eq!(changed.get(&[part]), fresh.get(&[part]), "{context}");
         }
@@ -236,7 +240,11 @@ async fn a_child_is_what_its_workload_says_whatever_it_said_before() {
             volume(json!({"name": "v", "configMap": {"name": "web"}})),
             "/spec/template/spec/volumes",
         ),
-        (pod(json!({"serviceAccountName": "powerful"})), pod(json!({})), "/spec/template/spec/serviceAccountName"),
+        (
+            pod(json!({"serviceAccountName": "powerful"})),
+            pod(json!({})),
+            "/spec/template/spec/serviceAccountName",
+        ),
     ];
     for (before, after, place) in histories {
         scene.apply(&before).await;

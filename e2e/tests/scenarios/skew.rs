@@ -109,14 +109,16 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
     merge(json!({"status": {"replicaOwnership": ownership, "children": [child]}}), Some("status")).await;
     eventually("a status that can be read", async || {
         let status = workloads.get("web").await.unwrap().data["status"].clone();
-        let is_own = status["children"][0]["state"] == "Applied" && status["replicaOwnership"]["phase"] == "Fixed";
+        let is_own =
+            status["children"][0]["state"] == "Applied" && status["replicaOwnership"]["phase"] == "Fixed";
         if is_own { Ok(()) } else { Err(status) }
     })
     .await;
 
     // What was known of a Workload stays while its spec can't be read: here for a field of Baton's own.
     let known = merge(json!({"spec": {"newer": "yes"}}), None).await;
-    let unread = tokio::time::timeout(limit, await_condition(workloads.clone(), "web", has("Applied", "False")));
+    let unread =
+        tokio::time::timeout(limit, await_condition(workloads.clone(), "web", has("Applied", "False")));
     let unread = unread.await.unwrap().unwrap().unwrap();
     assert!(condition(&unread, "Applied")["message"].as_str().unwrap().contains("unknown field `newer`"));
     assert_eq!(condition(&unread, "Ready")["status"], "Unknown");
@@ -166,7 +168,10 @@ pub async fn under_an_older_definition_nothing_is_written(control_plane: &Contro
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let older: json_patch::Patch =
         serde_json::from_value(json!([{"op": "remove", "path": format!("{fields}/rollout")}])).unwrap();
-    definitions.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older)).await.unwrap();
+    definitions
+        .patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older))
+        .await
+        .unwrap();
     let told = applied("False", "OldDefinition").await;
     assert!(told.message.contains(".spec.rollout"), "{}", told.message);
     eventually("readiness to say so", async || match operator.readiness().await {

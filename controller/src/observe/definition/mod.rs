@@ -135,7 +135,8 @@ impl Definition {
 
     async fn verify(&self, doubt: &State) -> State {
         let before = self.url_read().await;
-        let (begun, certain) = (tokio::time::Instant::now(), matches!(doubt, State::Doubtful { certain: true }));
+        let (begun, certain) =
+            (tokio::time::Instant::now(), matches!(doubt, State::Doubtful { certain: true }));
         loop {
             match self.look().await {
                 Ok(Judgement::Older(message)) => return State::Older(message),
@@ -150,7 +151,10 @@ impl Definition {
                 // Where the API server has no schema to give, Baton works without.
                 Err(OpenApiError::Request(ApiError::Response(_))) => return State::Usable,
                 Err(error) => {
-                    warn!(error = with_causes(&error), "can't read the definition of Workloads; it is tried again");
+                    warn!(
+                        error = with_causes(&error),
+                        "can't read the definition of Workloads; it is tried again"
+                    );
                 }
             }
             tokio::time::sleep(PAUSE / 4).await;

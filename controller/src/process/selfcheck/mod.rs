@@ -151,9 +151,7 @@ impl SelfCheck {
         let one = ListParams::default().limit(1);
         match bounded(self.request_timeout, workloads.list_metadata(&one)).await {
             Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
-            Err(error) if answered_with(&error, &[404]) => {
-                CheckResult::Wrong(NOT_SERVED.to_owned())
-            }
+            Err(error) if answered_with(&error, &[404]) => CheckResult::Wrong(NOT_SERVED.to_owned()),
             Err(error) if is_refused(&error) => {
                 CheckResult::Warning("can't be looked for without the permission to list them".to_owned())
             }

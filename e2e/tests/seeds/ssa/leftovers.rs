@@ -46,7 +46,10 @@ async fn a_default_that_nobody_owns_stands_in_the_way(s: &mut Scene) {
     s.expect(".spec.strategy.rollingUpdate.maxSurge", "25%");
     s.expect_no_owner(".spec.strategy.rollingUpdate.maxSurge");
     s.apply_as("ci", RECREATE)
-        .is_refused(422, "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'")
+        .is_refused(
+            422,
+            "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'",
+        )
         .await;
     s.apply_as("ci", CLAIMED).await;
     s.expect_owner(".spec.strategy.rollingUpdate.maxSurge", "ci (Apply)");
