@@ -46,6 +46,8 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("spec.securityContext", &["{}"]),
     ("spec.terminationGracePeriodSeconds", &["30"]),
     ("spec.serviceAccount", &["*"]),
+    // It is copied back from `serviceAccount`, where that is left.
+    ("template.spec.serviceAccountName", &["*"]),
     ("Pod:spec.enableServiceLinks", &["true"]),
     ("Pod:spec.serviceAccountName", &["*"]),
     ("Pod:spec.priority", &["0"]),
