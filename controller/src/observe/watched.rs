@@ -26,7 +26,7 @@ struct Reported {
 /// What others and Baton write in it.
 #[derive(Deserialize)]
 struct Written {
-    spec: WorkloadSpec,
+    spec: Value,
     status: Option<Value>,
 }
 
@@ -42,6 +42,8 @@ impl WatchedWorkload {
     /// When this version can't read it.
     pub(crate) fn read(&self) -> Result<Workload, serde_json::Error> {
         let Written { spec, status } = self.0.read()?;
+        // An error of this says nothing of where in the text it is, which a status would move.
+        let spec: WorkloadSpec = serde_json::from_value(spec)?;
         let status = status.map(WorkloadStatus::readable);
         Ok(Workload { metadata: self.meta().clone(), spec, status })
     }

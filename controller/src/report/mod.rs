@@ -5,6 +5,7 @@ mod events;
 mod planned;
 mod status;
 mod takeovers;
+mod unreadable;
 
 use std::collections::BTreeMap;
 
@@ -13,34 +14,11 @@ use baton_crd::DryRun;
 
 pub use events::{events_of_status, events_of_writes, unreadable_event};
 pub use status::{status, unreadable};
+pub use unreadable::Unreadable;
 
 use crate::decide::{
     child::ChildKind, course::ChildResult, plan::Refusal, rehearsal::Rehearsed, snapshot::Snapshot,
 };
-
-/// Why a Workload can't be taken for what its author wrote.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
-    /// It isn't what this version knows: why.
-    #[error(
-        "this version of Baton can't read the Workload, so its children stay as they are: {0}. Compare the installed CRD with \
-         the one that `baton crd` prints"
-    )]
-    Undecodable(String),
-    /// The API server may have dropped fields from it: why, and what to do.
-    #[error("the Workload's children stay as they are: {0}")]
-    OldDefinition(String),
-}
-
-impl Unreadable {
-    /// In a word, for programs.
-    pub fn reason(&self) -> &'static str {
-        match self {
-            Self::Undecodable(_) => "Undecodable",
-            Self::OldDefinition(_) => "OldDefinition",
-        }
-    }
-}
 
 /// What one pass of the loop saw and did.
 #[derive(Debug)]
