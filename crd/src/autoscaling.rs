@@ -1,10 +1,12 @@
 //! Who decides the number of pods: a `HorizontalPodAutoscaler` of Baton's, or an autoscaler of somebody else's.
 
+use std::collections::BTreeMap;
+
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::nulls::absent;
+use crate::nulls::{absent, texts};
 
 /// Who decides the number of pods: either the fields of a HorizontalPodAutoscaler that Baton makes, or `external`
 /// alone.
@@ -17,6 +19,7 @@ use crate::nulls::absent;
     validation = Rule::new(
         "!has(self.external) \
          || !(has(self.minReplicas) || has(self.maxReplicas) \
+         || has(self.labels) && dyn(self.labels) != null || has(self.annotations) && dyn(self.annotations) != null \
          || has(self.metrics) && dyn(self.metrics) != null || has(self.behavior) && dyn(self.behavior) != null)"
     )
         .message(
@@ -55,6 +58,16 @@ pub struct Autoscaling {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::builtin_object")]
     pub behavior: Option<Value>,
+
+    /// Labels for the HorizontalPodAutoscaler object itself, beside those that Baton sets.
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(merge_strategy = MapMerge::Granular)]
+    pub labels: BTreeMap<String, String>,
+
+    /// Annotations for the HorizontalPodAutoscaler object itself, such as those that a tool of yours reads.
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(merge_strategy = MapMerge::Granular)]
+    pub annotations: BTreeMap<String, String>,
 
     /// Says that somebody else scales this Workload's Deployment: a HorizontalPodAutoscaler of your own, KEDA,
     /// `kubectl scale`. Written as `external: {}`, with nothing beside it. Baton makes no autoscaler and hands the

@@ -1,11 +1,16 @@
 //! How many pods voluntary disruptions must leave running.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema::{SHARE_MESSAGE, SHARE_RULE};
+use crate::{
+    nulls::texts,
+    schema::{SHARE_MESSAGE, SHARE_RULE},
+};
 
 /// How many pods voluntary disruptions, such as draining a node, must leave running: exactly one of `minAvailable` and
 /// `maxUnavailable`.
@@ -27,6 +32,16 @@ pub struct DisruptionBudget {
     #[schemars(schema_with = "crate::schema::count_or_percent")]
     #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,
+
+    /// Labels for the PodDisruptionBudget object itself, beside those that Baton sets.
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(merge_strategy = MapMerge::Granular)]
+    pub labels: BTreeMap<String, String>,
+
+    /// Annotations for the PodDisruptionBudget object itself, such as those that a tool of yours reads.
+    #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(merge_strategy = MapMerge::Granular)]
+    pub annotations: BTreeMap<String, String>,
 
     /// When a pod that runs but isn't ready may be evicted: `IfHealthyBudget` (default) only while enough others are
     /// healthy, `AlwaysAllow` any time, so that a broken application doesn't block a node's drain.

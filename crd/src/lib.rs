@@ -8,6 +8,7 @@
 #![expect(unreachable_pub, reason = "`KubeSchema` expands to public structs inside of functions")]
 
 mod autoscaling;
+mod child_metadata;
 mod crd;
 mod disruption_budget;
 mod nulls;
@@ -24,6 +25,7 @@ pub mod labels;
 pub mod manifest;
 
 pub use autoscaling::{Autoscaling, ExternalAutoscaler};
+pub use child_metadata::ChildMetadata;
 pub use crd::{workload_crd, workload_crd_yaml};
 pub use disruption_budget::{DisruptionBudget, UnhealthyPodEvictionPolicy};
 pub use rollout::{RollingUpdate, Rollout, RolloutStrategy, RolloutType};

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Autoscaling, DisruptionBudget, PodTemplate, Rollout, ServiceSpec, WorkloadStatus, nulls::absent,
+    Autoscaling, ChildMetadata, DisruptionBudget, PodTemplate, Rollout, ServiceSpec, WorkloadStatus,
+    nulls::absent,
 };
 
 /// The template may leave Baton's label out, or name the Workload. The template reads `null` as absent, so the rule does.
@@ -111,6 +112,11 @@ pub struct WorkloadSpec {
     /// can each apply their part of it. Baton adds the labels by which it selects the pods.
     #[schemars(schema_with = "crate::schema::builtin_object")]
     pub template: PodTemplate,
+
+    /// Labels and annotations of the Deployment itself. Those of its pods are in `template.metadata`, those of the other
+    /// children in `service`, `autoscaling` and `disruptionBudget`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deployment: Option<ChildMetadata>,
 
     /// How a change of the template replaces running pods. Left out, the Deployment's defaults apply.
     #[serde(skip_serializing_if = "Option::is_none")]

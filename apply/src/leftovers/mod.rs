@@ -48,7 +48,7 @@ use baton_merge::{
 use kube::core::ApiResource;
 use serde_json::Value as Json;
 
-use self::rules::{Default, RULES, Rule};
+use self::rules::{RULES, Rule, ServerDefault};
 use crate::{
     Change, FieldPath, Forecast, LiveObject, Request, Schemas,
     find::{find, find_mut},
@@ -230,7 +230,7 @@ impl Rule {
     }
 }
 
-impl Default {
+impl ServerDefault {
     fn allows(&self, value: Option<&Json>) -> bool {
         match self {
             Self::Absent => value.is_none(),

@@ -12,11 +12,11 @@ pub(super) struct Rule {
     /// The field.
     pub(super) field: &'static str,
     /// What the server fills in for a struct; the field itself has no part in it.
-    pub(super) default: fn(&Value) -> Default,
+    pub(super) default: fn(&Value) -> ServerDefault,
 }
 
 /// What the server fills into a field that is absent.
-pub(super) enum Default {
+pub(super) enum ServerDefault {
     /// Nothing.
     Absent,
     /// This.
@@ -25,7 +25,7 @@ pub(super) enum Default {
     Anything,
 }
 
-use Default::{Absent, Anything};
+use ServerDefault::{Absent, Anything};
 
 /// In the order of their files in the API server's sources.
 pub(super) const RULES: &[Rule] = &[
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         of: "io.k8s.api.apps.v1.DeploymentStrategy",
         field: "rollingUpdate",
         default: |strategy| match text(strategy, "type") {
-            "" | "RollingUpdate" => Default::Value(json!({"maxSurge": "25%", "maxUnavailable": "25%"})),
+            "" | "RollingUpdate" => ServerDefault::Value(json!({"maxSurge": "25%", "maxUnavailable": "25%"})),
             _ => Absent,
         },
     },
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         of: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
         field: "rollingUpdate",
         default: |strategy| match text(strategy, "type") {
-            "" | "RollingUpdate" => Default::Value(json!({"maxSurge": 0, "maxUnavailable": 1})),
+            "" | "RollingUpdate" => ServerDefault::Value(json!({"maxSurge": 0, "maxUnavailable": 1})),
             _ => Absent,
         },
     },
@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
         of: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
         field: "rollingUpdate",
         default: |strategy| match text(strategy, "type") {
-            "" => Default::Value(json!({"partition": 0})),
+            "" => ServerDefault::Value(json!({"partition": 0})),
             "RollingUpdate" => Anything,
             _ => Absent,
         },
@@ -62,7 +62,7 @@ pub(super) const RULES: &[Rule] = &[
         of: "io.k8s.api.core.v1.ReplicationControllerSpec",
         field: "selector",
         default: |controller| match controller.pointer("/template/metadata/labels") {
-            Some(labels) => Default::Value(labels.clone()),
+            Some(labels) => ServerDefault::Value(labels.clone()),
             None => Absent,
         },
     },
@@ -72,7 +72,7 @@ pub(super) const RULES: &[Rule] = &[
         field: "emptyDir",
         default: |volume| {
             let has_source = members(volume).any(|name| !matches!(name, "name" | "emptyDir"));
-            if has_source { Absent } else { Default::Value(json!({})) }
+            if has_source { Absent } else { ServerDefault::Value(json!({})) }
         },
     },
     // SetDefaults_VolumeSource.
@@ -99,7 +99,7 @@ pub(super) const RULES: &[Rule] = &[
         field: "serviceAccountName",
         default: |pod| match text(pod, "serviceAccount") {
             "" => Absent,
-            account => Default::Value(account.into()),
+            account => ServerDefault::Value(account.into()),
         },
     },
     // pkg/apis/networking/v1/defaults.go: SetDefaults_NetworkPolicy.
@@ -108,19 +108,19 @@ pub(super) const RULES: &[Rule] = &[
         field: "policyTypes",
         default: |policy| {
             let has_egress = policy["egress"].as_array().is_some_and(|egress| !egress.is_empty());
-            Default::Value(if has_egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) })
+            ServerDefault::Value(if has_egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) })
         },
     },
     // pkg/apis/apiextensions/v1/defaults.go of apiextensions-apiserver: SetDefaults_CustomResourceDefinitionSpec.
     Rule {
         of: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
         field: "singular",
-        default: |names| Default::Value(text(names, "kind").to_lowercase().into()),
+        default: |names| ServerDefault::Value(text(names, "kind").to_lowercase().into()),
     },
     Rule {
         of: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionNames",
         field: "listKind",
-        default: |names| Default::Value(format!("{}List", text(names, "kind")).into()),
+        default: |names| ServerDefault::Value(format!("{}List", text(names, "kind")).into()),
     },
 ];
 
@@ -135,7 +135,7 @@ fn members(object: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// How the server pulls an image about which nothing is said: always, if its tag may move.
-fn pull_policy(image: &str) -> Default {
+fn pull_policy(image: &str) -> ServerDefault {
     let (image, digest) =
         image.split_once('@').map_or((image, None), |(image, digest)| (image, Some(digest)));
     let name = image.rsplit('/').next().unwrap_or_default();
@@ -143,5 +143,5 @@ fn pull_policy(image: &str) -> Default {
         Some((_, tag)) => tag == "latest",
         None => digest.is_none(),
     };
-    Default::Value(if moves { "Always" } else { "IfNotPresent" }.into())
+    ServerDefault::Value(if moves { "Always" } else { "IfNotPresent" }.into())
 }

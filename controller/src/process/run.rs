@@ -116,7 +116,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
 
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
-    let check = SelfCheck::new(client.clone(), limit, scope, lease.clone());
+    let check = SelfCheck::new(client.clone(), limit, scope, lease.clone(), definition.clone());
     let mut election = None;
     let win = async {
         stores.ready().await;
@@ -163,7 +163,9 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
 pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = ClientBuilder::try_from(cluster().await?)?.build();
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
-    Ok(SelfCheck::new(client, args.request_timeout.0, Scope::from(&args.scope), lease).look().await)
+    let limit = args.request_timeout.0;
+    let definition = Definition::new(client.clone(), limit);
+    Ok(SelfCheck::new(client, limit, Scope::from(&args.scope), lease, definition).look().await)
 }
 
 /// The cluster, as every client finds it.

@@ -87,6 +87,33 @@ fn the_templates_own_labels_stay_beside_the_selectors() {
 }
 
 #[test]
+fn every_child_carries_the_labels_and_annotations_that_are_said_of_it_and_batons_own_labels_win() {
+    let own = json!({
+        "labels": {"team": "a", "baton.rs/workload": "somebody-else"},
+        "annotations": {"example.com/note": "x"},
+    });
+    let with = |mut rest: Value| {
+        rest.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+        rest
+    };
+    let spec = json!({
+        "deployment": own,
+        "service": with(json!({"ports": [{"port": 80}]})),
+        "autoscaling": with(json!({"maxReplicas": 3})),
+        "disruptionBudget": with(json!({"minAvailable": 1})),
+    });
+    let mut expected = metadata();
+    expected["labels"]["team"] = json!("a");
+    expected["annotations"] = json!({"example.com/note": "x"});
+    for kind in ChildKind::ALL {
+        let child = of(&spec, kind);
+        assert_eq!(child["metadata"], expected, "{kind}");
+        let spec = &child["spec"];
+        assert!(spec.get("labels").is_none() && spec.get("annotations").is_none(), "{kind}: {spec}");
+    }
+}
+
+#[test]
 fn a_service_selects_the_pods_and_carries_its_own_labels_and_annotations() {
     let service = of(
         &json!({"service": {

@@ -130,8 +130,21 @@ fn of_our_own_fields_null_is_for_those_that_a_server_side_apply_may_empty() {
         .map(|(path, _)| path)
         .collect();
     let expected = [
+        ".spec.autoscaling.annotations",
+        ".spec.autoscaling.annotations[*]",
         ".spec.autoscaling.behavior",
+        ".spec.autoscaling.labels",
+        ".spec.autoscaling.labels[*]",
         ".spec.autoscaling.metrics",
+        ".spec.deployment",
+        ".spec.deployment.annotations",
+        ".spec.deployment.annotations[*]",
+        ".spec.deployment.labels",
+        ".spec.deployment.labels[*]",
+        ".spec.disruptionBudget.annotations",
+        ".spec.disruptionBudget.annotations[*]",
+        ".spec.disruptionBudget.labels",
+        ".spec.disruptionBudget.labels[*]",
         ".spec.retiredManagers",
         ".spec.rollout",
         ".spec.rollout.strategy",

@@ -22,6 +22,15 @@ async fn whatever_may_be_empty_can_be_emptied() {
             service(json!({"loadBalancerSourceRanges": []})),
         ),
         (service(json!({"headless": true})), json!({"service": {"headless": true, "ports": []}})),
+        (json!({"deployment": {"labels": {"a": "b"}}}), json!({"deployment": {}})),
+        (
+            json!({"disruptionBudget": {"minAvailable": 1, "labels": {"a": "b"}, "annotations": {"a": "b"}}}),
+            json!({"disruptionBudget": {"minAvailable": 1, "labels": {}, "annotations": {}}}),
+        ),
+        (
+            json!({"autoscaling": {"maxReplicas": 3, "labels": {"a": "b"}, "annotations": {"a": "b"}}}),
+            json!({"autoscaling": {"maxReplicas": 3, "labels": {}, "annotations": {}}}),
+        ),
         (json!({"rollout": {"minReadySeconds": 1}}), json!({"rollout": {}})),
         (json!({"rollout": {"strategy": {"type": "Recreate"}}}), json!({"rollout": {"strategy": {}}})),
         (

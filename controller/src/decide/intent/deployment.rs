@@ -37,7 +37,8 @@ pub fn deployment(
             }
         }
     }
-    Ok(with_head(workload, CHILD, &intent))
+    let own = spec.deployment.clone().unwrap_or_default();
+    Ok(with_head(workload, CHILD, &intent, &own.labels, &own.annotations))
 }
 
 /// A label that the template has with another value stays: the API server says what is wrong with that.

@@ -11,7 +11,9 @@ mod minimal;
 mod selector;
 mod service;
 
-use baton_crd::{Workload, labels};
+use std::collections::BTreeMap;
+
+use baton_crd::{Workload, labels as own};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
@@ -65,8 +67,18 @@ pub fn child(
     }
 }
 
-/// The head that every child has: its type, its name, Baton's labels and the controller reference.
-fn with_head(workload: &Workload, kind: ChildKind, spec: &Value) -> Intent {
+/// Labels and annotations that a Workload asks for.
+type Texts = BTreeMap<String, String>;
+
+/// The head that every child has: its type, its name, Baton's labels and those asked for, annotations, and the controller
+/// reference. Baton's own labels win: by them it finds its children.
+fn with_head(
+    workload: &Workload,
+    kind: ChildKind,
+    spec: &Value,
+    labels: &Texts,
+    annotations: &Texts,
+) -> Intent {
     let name = workload.name_any();
     // No blockOwnerDeletion: where the API server enforces it, it needs a permission on finalizers that nothing else
     // here would use.
@@ -80,12 +92,20 @@ fn with_head(workload: &Workload, kind: ChildKind, spec: &Value) -> Intent {
     let mut metadata = json!({
         "name": name,
         "labels": {
-            labels::MANAGED_BY: labels::MANAGED_BY_BATON,
-            labels::NAME: name,
-            labels::WORKLOAD: name,
+            own::MANAGED_BY: own::MANAGED_BY_BATON,
+            own::NAME: name,
+            own::WORKLOAD: name,
         },
         "ownerReferences": [owner],
     });
+    for (name, value) in labels {
+        if metadata["labels"].get(name).is_none() {
+            metadata["labels"][name] = value.as_str().into();
+        }
+    }
+    if !annotations.is_empty() {
+        metadata["annotations"] = json!(annotations);
+    }
     if let Some(namespace) = workload.namespace() {
         metadata["namespace"] = namespace.into();
     }
@@ -95,6 +115,13 @@ fn with_head(workload: &Workload, kind: ChildKind, spec: &Value) -> Intent {
         "metadata": metadata,
         "spec": spec,
     }))
+}
+
+/// What a Workload says of a child's metadata stands among the fields of its spec.
+fn without_metadata(spec: &mut Value) {
+    if let Value::Object(fields) = spec {
+        fields.retain(|name, _| !matches!(name.as_str(), "labels" | "annotations"));
+    }
 }
 
 fn to_json<T: serde::Serialize>(child: ChildKind, value: &T) -> Result<Value, IntentError> {

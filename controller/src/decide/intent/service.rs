@@ -25,16 +25,5 @@ pub(super) fn service(workload: &Workload, selector: &Selector) -> Result<Option
     }
     spec.insert("selector".to_owned(), json!(selector.labels()));
 
-    let Intent(mut intent) = with_head(workload, CHILD, &Value::Object(spec));
-    let metadata = &mut intent["metadata"];
-    for (name, value) in &wanted.labels {
-        // Baton's own labels win: by them it finds its children.
-        if metadata["labels"].get(name).is_none() {
-            metadata["labels"][name] = value.as_str().into();
-        }
-    }
-    if !wanted.annotations.is_empty() {
-        metadata["annotations"] = json!(wanted.annotations);
-    }
-    Ok(Some(Intent(intent)))
+    Ok(Some(with_head(workload, CHILD, &Value::Object(spec), &wanted.labels, &wanted.annotations)))
 }

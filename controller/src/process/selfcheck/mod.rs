@@ -66,6 +66,7 @@ pub(crate) struct SelfCheck {
     request_timeout: Duration,
     scope: Scope,
     lease: Option<LeaseName>,
+    definition: Definition,
 }
 
 /// The Lease that is to be written.
@@ -92,8 +93,9 @@ impl SelfCheck {
         request_timeout: Duration,
         scope: Scope,
         lease: Option<LeaseName>,
+        definition: Definition,
     ) -> Self {
-        Self { client, request_timeout, scope, lease }
+        Self { client, request_timeout, scope, lease, definition }
     }
 
     /// Looks at everything, again and again until nothing is wrong; says meanwhile what it is.
@@ -160,7 +162,7 @@ impl SelfCheck {
     }
 
     async fn fields(&self) -> CheckResult {
-        match Definition::new(self.client.clone(), self.request_timeout).look().await {
+        match self.definition.look().await {
             Ok(Judgement::Complete) => CheckResult::Fine("has every field that this version knows".to_owned()),
             Ok(Judgement::Older(message)) => CheckResult::Wrong(message),
             Ok(Judgement::Unpublished) => CheckResult::Warning(
