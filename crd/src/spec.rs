@@ -80,6 +80,12 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
         description = "Why the Workload is ready, or isn't"
     ),
     printcolumn(
+        name = "Applied",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Applied\")].status",
+        description = "Whether every child is as the spec says"
+    ),
+    printcolumn(
         name = "Phase",
         type_ = "string",
         json_path = ".status.replicaOwnership.phase",

@@ -13,7 +13,12 @@ use kube::{Resource, ResourceExt, runtime::controller::Action};
 use serde_json::json;
 use tracing::warn;
 
-use super::{context::Context, enforce::enforce, pace::PassEnd, preview::preview};
+use super::{
+    context::Context,
+    enforce::enforce,
+    pace::{PassEnd, WorkloadPace},
+    preview::preview,
+};
 use crate::{
     FIELD_MANAGER,
     decide::intent::IntentError,
@@ -22,8 +27,8 @@ use crate::{
     report::{self, Pass, Unreadable},
 };
 
-/// A pass that ended early is followed by another after this.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
+/// How long a Workload that changed while its status was written waits for its own turn at most.
+const LATEST_TURN: Duration = Duration::from_secs(5);
 
 /// Why a pass ended early. The controller tries again after a pause.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +41,8 @@ pub(crate) enum ReconcileError {
     Status(#[source] ApiError),
 }
 
-pub(crate) fn on_error(_: Arc<WatchedWorkload>, _: &ReconcileError, _: Arc<Context>) -> Action {
-    Action::requeue(PAUSE_AFTER_FAILURE)
+pub(crate) fn on_error(watched: Arc<WatchedWorkload>, _: &ReconcileError, context: Arc<Context>) -> Action {
+    Action::requeue(context.record(&*watched, WorkloadPace::pass_failed))
 }
 
 /// How a pass ended.
@@ -101,6 +106,7 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
     });
     pass.takes.splice(0..0, unreported);
     let report_again = report(&pass, context).await?;
+    context.record(&*workload, WorkloadPace::pass_ended);
     let end = PassEnd { mode, generation, settled: pass.settled, report_again };
     let next = context.record(&*workload, |record| record.next_pass(&end, begun, Instant::now()));
     Ok(Passed {
@@ -133,11 +139,7 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
         }
         context.record(&**workload, |record| record.unreported.clone_from(&pass.takes));
         // The Workload has changed: its newer state has its own turn, at the latest after a pause.
-        return if error.is_stale() {
-            Ok(Some(PAUSE_AFTER_FAILURE))
-        } else {
-            Err(ReconcileError::Status(error))
-        };
+        return if error.is_stale() { Ok(Some(LATEST_TURN)) } else { Err(ReconcileError::Status(error)) };
     }
     for event in report::events_of_status(pass, &previous, &status, clock) {
         context.publish(workload, &event).await;

@@ -40,12 +40,11 @@ pub(super) fn conditions(
     let deployment = pass.seen.own(ChildKind::Deployment);
     let applied = applied(pass, children);
     let rollout = Rollout::of(deployment);
-    let deployment_applied = children
-        .iter()
-        .any(|child| child.kind == ChildKind::Deployment.name() && child.state == ChildState::Applied);
+    let is_applied = |child: &ChildStatus| matches!(child.state, ChildState::Applied | ChildState::Deleting);
+    let all_applied = deployment.is_some() && children.iter().all(is_applied);
 
-    let mut drafts = vec![ready(&rollout, deployment_applied), progressing(&rollout), applied];
-    if let Some(before) = still_ready(&rollout, deployment_applied, previous, generation) {
+    let mut drafts = vec![ready(&rollout, all_applied), progressing(&rollout), applied];
+    if let Some(before) = still_ready(&rollout, all_applied, previous, generation) {
         drafts[0] = ConditionDraft::new(condition::READY, true, "Available", before.message.clone());
     }
     drafts.extend(ownership.into_iter().flat_map(handover));
@@ -152,6 +151,8 @@ enum Rollout {
     /// The Deployment controller hasn't looked at the latest spec.
     Unseen,
     Stuck(String),
+    /// Pods can't be made: why, such as a quota.
+    Short(String),
     Underway {
         updated: i32,
         wanted: i32,
@@ -178,6 +179,9 @@ impl Rollout {
         let wanted = Replicas::of(live).count;
         let (updated, available) = (status("updatedReplicas"), status("availableReplicas"));
         let enough = deployment_condition(live, "Available", "True").is_some();
+        if let Some(failure) = deployment_condition(live, "ReplicaFailure", "True").filter(|_| !enough) {
+            return Self::Short(failure);
+        }
         if updated == wanted && status("replicas") == updated && available == updated {
             Self::Complete { available, enough }
         } else {
@@ -196,13 +200,12 @@ fn deployment_condition(live: &LiveObject, type_: &str, status: &str) -> Option<
 
 fn ready(rollout: &Rollout, applied: bool) -> ConditionDraft {
     let (status, reason, message) = match rollout {
-        _ if !applied => {
-            (false, "NotApplied", "the Deployment isn't as the spec says; see Applied".to_owned())
-        }
+        _ if !applied => (false, "NotApplied", "not every child is as the spec says; see Applied".to_owned()),
         Rollout::Missing | Rollout::Unseen => {
             (false, "RollingOut", "the Deployment controller has not seen the latest spec yet".to_owned())
         }
         Rollout::Stuck(message) => (false, "Stuck", message.clone()),
+        Rollout::Short(message) => (false, "ReplicaFailure", message.clone()),
         Rollout::Complete { available, enough: true } => {
             (true, "Available", format!("all {available} pods are available"))
         }
@@ -223,6 +226,7 @@ fn progressing(rollout: &Rollout) -> ConditionDraft {
             (true, "RollingOut", "the Deployment controller has the spec to look at".to_owned())
         }
         Rollout::Stuck(message) => (false, "Stuck", message.clone()),
+        Rollout::Short(message) => (true, "ReplicaFailure", message.clone()),
         Rollout::Underway { updated, wanted, available, .. } => {
             (true, "RollingOut", format!("{updated} of {wanted} pods are updated, {available} are available"))
         }

@@ -103,6 +103,23 @@ fn a_workload_is_ready_once_its_deployment_is_available_with_the_latest_spec() {
     let mut stuck = running();
     stuck["conditions"] = json!([{"type": "Progressing", "status": "False", "message": "deadline exceeded"}]);
     assert_eq!(ready(&stuck), pair("False Stuck", "False Stuck"));
+
+    let mut short = too_few;
+    let conditions = short["conditions"].as_array_mut().unwrap();
+    conditions.push(json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"}));
+    assert_eq!(ready(&short), pair("False ReplicaFailure", "True ReplicaFailure"));
+}
+
+#[test]
+fn a_workload_with_a_child_that_is_refused_is_not_ready() {
+    let workload = workload(&json!({"replicas": 3, "service": {"ports": [{"port": 80}]}}));
+    let with = |result: ChildResult| {
+        let results = applied().into_iter().chain([(ChildKind::Service, result)]);
+        let pass = pass(&workload, [deployment(&running())], results);
+        told(&status(&pass, &WorkloadStatus::default(), now()), "Ready")
+    };
+    assert_eq!(with(ChildResult::Created), "True Available");
+    assert_eq!(with(ChildResult::Rejected("no".to_owned())), "False NotApplied");
 }
 
 #[test]

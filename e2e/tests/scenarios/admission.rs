@@ -467,10 +467,10 @@ async fn kubectl_lists_what_an_operator_of_workloads_asks_for() {
     };
     assert_eq!(
         columns(&kubectl(&["get", "bwl"]).await),
-        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "AGE"]
+        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "APPLIED", "AGE"]
     );
     assert_eq!(
         columns(&kubectl(&["get", "baton", "--output", "wide"]).await),
-        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "PHASE", "MODE", "AGE"]
+        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "APPLIED", "PHASE", "MODE", "AGE"]
     );
 }

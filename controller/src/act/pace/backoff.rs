@@ -10,6 +10,11 @@ use crate::decide::child::ChildKind;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(2);
 
+/// The pause after a failure that this many came before.
+pub(super) fn pause_after(failures: u32) -> Duration {
+    FIRST.saturating_mul(1_u32.checked_shl(failures).unwrap_or(u32::MAX)).min(LONGEST)
+}
+
 /// Failures of a Workload's children in a row, and when each child may be tried again.
 #[derive(Debug, Default)]
 pub struct Backoff(BTreeMap<ChildKind, Failure>);
@@ -33,8 +38,7 @@ impl Backoff {
                 failure.in_a_row = if failure.generation == generation { failure.in_a_row + 1 } else { 0 };
             })
             .or_insert(Failure { generation, in_a_row: 0, retry_at: now });
-        let pause =
-            FIRST.saturating_mul(1_u32.checked_shl(failure.in_a_row).unwrap_or(u32::MAX)).min(LONGEST);
+        let pause = pause_after(failure.in_a_row);
         failure.generation = generation;
         failure.retry_at = now + pause;
         pause

@@ -54,6 +54,8 @@ pub struct WorkloadPace {
     pub resync: Resync,
     /// What was taken and isn't in the status yet, because that couldn't be written.
     pub unreported: Vec<(ChildKind, Take)>,
+    /// How many passes in a row ended early.
+    failed_passes: u32,
     /// The last spec: its generation, and a number that tells it from any other.
     spec: Option<(i64, u64)>,
     is_recalled: bool,
@@ -91,6 +93,7 @@ impl WorkloadPace {
             contention: Contention::default(),
             resync,
             unreported: Vec::new(),
+            failed_passes: 0,
             spec: None,
             is_recalled: false,
             reported: None,
@@ -145,6 +148,18 @@ impl WorkloadPace {
         }
         self.contention.corrected(child, generation, fields, now);
         self.contention.paused(generation, now).contains(&child)
+    }
+
+    /// A pass has ended with a report.
+    pub fn pass_ended(&mut self) {
+        self.failed_passes = 0;
+    }
+
+    /// A pass has ended early; the next one follows after this.
+    pub fn pass_failed(&mut self) -> Duration {
+        let pause = backoff::pause_after(self.failed_passes);
+        self.failed_passes += 1;
+        pause
     }
 
     /// A pass has ended like this.
@@ -270,6 +285,15 @@ mod tests {
 
         record.passed(&BTreeMap::from([(CHILD, ChildResult::Applied)]), &[], 1, now);
         assert!(record.held_back(1, now).1.is_empty());
+    }
+
+    #[test]
+    fn passes_that_end_early_follow_each_other_ever_more_slowly() {
+        let mut record = record(Instant::now());
+        let pauses: Vec<u64> = (0..9).map(|_| record.pass_failed().as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 64, 120, 120]);
+        record.pass_ended();
+        assert_eq!(record.pass_failed(), SECOND);
     }
 
     #[test]
