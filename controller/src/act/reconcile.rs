@@ -41,6 +41,7 @@ pub(crate) enum ReconcileError {
     Status(#[source] ApiError),
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the controller passes them so")]
 pub(crate) fn on_error(watched: Arc<WatchedWorkload>, _: &ReconcileError, context: Arc<Context>) -> Action {
     Action::requeue(context.record(&*watched, WorkloadPace::pass_failed))
 }
