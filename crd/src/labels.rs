@@ -1,4 +1,4 @@
-//! The labels that Baton puts on a Workload's children: who manages them, and whose they are.
+//! The labels that Baton puts on a Workload's children: who manages them, and whose they are. And the one annotation.
 //!
 //! Which child carries which label is the controller's business.
 
@@ -14,3 +14,6 @@ pub const NAME: &str = "app.kubernetes.io/name";
 /// The label that ties pods to their Workload: the selector of the Deployment, the Service and the
 /// `PodDisruptionBudget`. Its value is the Workload's name.
 pub const WORKLOAD: &str = "baton.rs/workload";
+
+/// The annotation of a suspended Workload's Deployment with the number of replicas that it had, and gets again.
+pub const REPLICAS_BEFORE_SUSPEND: &str = "baton.rs/replicas-before-suspend";

@@ -114,6 +114,11 @@ pub struct WorkloadSpec {
     #[schemars(range(min = 0))]
     pub replicas: Option<i32>,
 
+    /// Runs no pods while it is `true`, whoever decides their number, and comes back to the number before. An autoscaler that
+    /// Baton makes goes for as long. Everything else stays as the spec says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suspend: Option<bool>,
+
     /// The pods to run: the very pod template of a Deployment, with the same merge rules, so that several teams
     /// can each apply their part of it. Baton adds the labels by which it selects the pods.
     #[schemars(schema_with = "crate::schema::builtin_object")]
@@ -158,7 +163,8 @@ pub struct WorkloadSpec {
 
     /// How far Baton goes: `Enforce` (default) writes the children; `Preview` and `Paused` write none, and report in
     /// `status.plan` what a write would do: with `Preview` before you let Baton go on, with `Paused` what has drifted
-    /// while it rests.
+    /// while it rests. It is Baton that pauses: pods run on, and a rollout too. To pause a rollout, set the Deployment's
+    /// own `paused` (`kubectl rollout pause`); to run no pods, `suspend`.
     #[serde(default)]
     pub mode: Mode,
 }

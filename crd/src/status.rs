@@ -91,7 +91,7 @@ pub struct ReplicaOwnership {
     /// Where the number stands on its way between Baton and an autoscaler.
     pub phase: HandoverPhase,
 
-    /// The Deployment's `spec.replicas`.
+    /// The Deployment's `spec.replicas`; if somebody deleted the Deployment, what it was.
     pub value: i32,
 
     /// The HorizontalPodAutoscalers that scale the Deployment, whoever made them. None of them need hold the number yet.
@@ -128,6 +128,8 @@ pub enum HandoverPhase {
     AutoscalerConflict,
     /// Autoscaling is no longer wanted, and Baton is taking the number back.
     TakingBack,
+    /// Baton holds the number at 0, until the Workload is resumed.
+    Suspended,
 }
 
 /// How one of a Workload's children stands.

@@ -44,7 +44,7 @@ pub enum Then {
 /// One request to the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// A forced apply of a child's complete intent as `baton`.
+    /// An apply of a child's complete intent as `baton`: forced, unless it creates the child.
     Apply {
         /// The child.
         child: ChildKind,
@@ -92,7 +92,9 @@ impl Step {
         let target = self.child().target(workload);
         match self {
             Self::Apply { intent, guard, .. } => {
-                Ok(Request::apply(target, intent.as_value().clone(), FIELD_MANAGER, true, guard))
+                // Server-side apply knows no "must not exist". What was made since is met by a conflict then.
+                let force = *guard != Guard::Create;
+                Ok(Request::apply(target, intent.as_value().clone(), FIELD_MANAGER, force, guard))
             }
             Self::HandOver(request) | Self::ReleaseTemporary(request) => Ok((**request).clone()),
             Self::ReleaseScale(release) => release.request(target, FIELD_MANAGER),
@@ -318,6 +320,7 @@ fn move_replicas(seen: &Snapshot) -> Result<Movement, IntentError> {
     let selector = selector(seen);
     let apply = |replicas, guard| -> Result<Step, IntentError> {
         let intent = intent::deployment(workload, replicas, &selector)?;
+        let intent = intent.with_replicas_to_resume(seen.replicas_to_resume());
         Ok(Step::Apply { child: ChildKind::Deployment, intent, guard })
     };
     let next = seen.decision().next;
@@ -326,7 +329,7 @@ fn move_replicas(seen: &Snapshot) -> Result<Movement, IntentError> {
         let create = apply(number, Guard::Create)?;
         return Ok(match wanted_replicas(workload) {
             Wanted::Autoscaler { .. } => Movement::Transition(create),
-            Wanted::Number(_) | Wanted::HandsOff => Movement::Rest(create),
+            Wanted::Number(_) | Wanted::HandsOff | Wanted::Suspended => Movement::Rest(create),
         });
     };
     let (target, unchanged) = (ChildKind::Deployment.target(workload), Guard::Unchanged(live.revision()));

@@ -3,13 +3,16 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use baton_apply::LiveObject;
-use baton_crd::{Adoption, Workload};
+use baton_crd::{Adoption, Workload, labels};
 use kube::ResourceExt;
 
 use super::{
     child::ChildKind,
     replicas::{Autoscaler, Decision, Replicas, Seen, Wanted, Whose, decide},
 };
+
+/// The number of a Deployment that doesn't say any.
+const SERVERS_DEFAULT: i32 = 1;
 
 /// A Workload and its live children.
 #[derive(Clone, Debug)]
@@ -92,12 +95,36 @@ impl Snapshot {
         names
     }
 
+    /// The number that the Deployment had before it was suspended, as its annotation says; or before somebody deleted it, as the
+    /// status does.
+    fn replicas_before(&self) -> Option<i32> {
+        let before = match self.own(ChildKind::Deployment) {
+            Some(live) => live.annotations().get(labels::REPLICAS_BEFORE_SUSPEND)?.parse().ok()?,
+            None => self.workload.status.as_ref()?.replica_ownership.as_ref()?.value,
+        };
+        (before > 0).then_some(before)
+    }
+
+    /// The number to come back to, while the Workload is suspended.
+    pub fn replicas_to_resume(&self) -> Option<i32> {
+        if wanted_replicas(&self.workload) != Wanted::Suspended {
+            return None;
+        }
+        let count = self.replicas().map(|replicas| replicas.count).filter(|count| *count > 0);
+        let first = || match wanted_when_resumed(&self.workload) {
+            Wanted::Number(number) | Wanted::Autoscaler { start: number, .. } => Some(number),
+            Wanted::HandsOff | Wanted::Suspended => Some(SERVERS_DEFAULT),
+        };
+        count.or_else(|| self.replicas_before()).or_else(first)
+    }
+
     /// What is decided about the replica count.
     pub fn decision(&self) -> Decision {
         let seen = Seen {
             deployment: self.replicas(),
             own_autoscaler: self.own(ChildKind::Autoscaler).is_some(),
             others: &self.others_autoscalers(),
+            before: self.replicas_before(),
         };
         decide(wanted_replicas(&self.workload), &seen)
     }
@@ -105,6 +132,10 @@ impl Snapshot {
 
 /// Who this Workload wants to decide the number of replicas.
 pub fn wanted_replicas(workload: &Workload) -> Wanted {
+    if workload.spec.suspend == Some(true) { Wanted::Suspended } else { wanted_when_resumed(workload) }
+}
+
+fn wanted_when_resumed(workload: &Workload) -> Wanted {
     match (&workload.spec.autoscaling, workload.spec.replicas) {
         (Some(autoscaling), replicas) => Wanted::Autoscaler {
             start: replicas.or(autoscaling.min_replicas).unwrap_or(1),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::labels::ByKind;
 use crate::decide::child::ChildKind;
 
-const PHASES: [HandoverPhase; 9] = [
+const PHASES: [HandoverPhase; 10] = [
     HandoverPhase::Fixed,
     HandoverPhase::Unmanaged,
     HandoverPhase::HandoverPending,
@@ -22,6 +22,7 @@ const PHASES: [HandoverPhase; 9] = [
     HandoverPhase::AutoscalerDisabled,
     HandoverPhase::AutoscalerConflict,
     HandoverPhase::TakingBack,
+    HandoverPhase::Suspended,
 ];
 
 /// The labels of the phase gauge.

@@ -43,9 +43,11 @@ pub(super) fn conditions(
     let is_applied = |child: &ChildStatus| matches!(child.state, ChildState::Applied | ChildState::Deleting);
     let all_applied = deployment.is_some() && children.iter().all(is_applied);
 
-    let mut drafts = vec![ready(&rollout, all_applied), progressing(&rollout), applied];
+    let is_suspended = ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::Suspended);
+    let mut drafts = vec![ready(&rollout, all_applied, is_suspended), progressing(&rollout), applied];
     if let Some(before) = still_ready(&rollout, all_applied, previous, generation) {
-        drafts[0] = ConditionDraft::new(condition::READY, true, "Available", before.message.clone());
+        let reason = if is_suspended { "Suspended" } else { "Available" };
+        drafts[0] = ConditionDraft::new(condition::READY, true, reason, before.message.clone());
     }
     drafts.extend(ownership.into_iter().flat_map(handover));
     drafts.extend(contested(pass));
@@ -198,7 +200,7 @@ fn deployment_condition(live: &LiveObject, type_: &str, status: &str) -> Option<
     Some(condition["message"].as_str().unwrap_or_default().to_owned())
 }
 
-fn ready(rollout: &Rollout, applied: bool) -> ConditionDraft {
+fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {
     let (status, reason, message) = match rollout {
         _ if !applied => (false, "NotApplied", "not every child is as the spec says; see Applied".to_owned()),
         Rollout::Missing | Rollout::Unseen => {
@@ -206,6 +208,9 @@ fn ready(rollout: &Rollout, applied: bool) -> ConditionDraft {
         }
         Rollout::Stuck(message) => (false, "Stuck", message.clone()),
         Rollout::Short(message) => (false, "ReplicaFailure", message.clone()),
+        Rollout::Complete { enough: true, .. } if suspended => {
+            (true, "Suspended", "no pods run until spec.suspend is unset".to_owned())
+        }
         Rollout::Complete { available, enough: true } => {
             (true, "Available", format!("all {available} pods are available"))
         }
@@ -267,7 +272,7 @@ fn handover(ownership: &ReplicaOwnership) -> Vec<ConditionDraft> {
         drafts
     };
     match ownership.phase {
-        HandoverPhase::Fixed | HandoverPhase::Unmanaged => Vec::new(),
+        HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::Suspended => Vec::new(),
         HandoverPhase::HandedOver => {
             let message = format!("the autoscaler decides: {holder} holds {value} replicas");
             vec![ConditionDraft::new(condition::HANDED_OVER, true, "HandedOver", message)]

@@ -14,7 +14,11 @@ use super::{
     takeovers::takeovers,
 };
 use crate::decide::{
-    child::ChildKind, course::ChildResult, intent::Selector, replicas::Decision, snapshot::wants,
+    child::ChildKind,
+    course::ChildResult,
+    intent::Selector,
+    replicas::{Decision, ReplicaHolders, Replicas},
+    snapshot::wants,
 };
 
 /// The complete status after a pass. Equal to the previous one where nothing that people see has changed.
@@ -152,8 +156,11 @@ fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
 
 /// Who holds the number, as the handover's state machine sees it after the pass.
 fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
-    let replicas = pass.seen.replicas()?;
     let previous = previous.replica_ownership.as_ref();
+    // The number of a Deployment that is gone is the one that the next comes back with.
+    let is_gone = pass.seen.child(ChildKind::Deployment).is_none();
+    let gone = |before: &ReplicaOwnership| Replicas { count: before.value, holders: ReplicaHolders::default() };
+    let replicas = pass.seen.replicas().cloned().or_else(|| previous.filter(|_| is_gone).map(gone))?;
     let Decision { mut phase, mut waiting_for, .. } = pass.seen.decision();
     let holder = replicas.holders.describe();
     let autoscalers = pass.seen.autoscaler_names();

@@ -15,12 +15,20 @@ pub struct Cluster {
     pub own: Option<ObjectId>,
     /// Whether somebody else's HorizontalPodAutoscaler scales the Deployment.
     pub theirs: bool,
+    /// The Deployment's number as the Workload's status tells it, where that is ever asked for.
+    pub told: Option<i32>,
 }
 
 impl Cluster {
     /// A Workload that asks for nothing, and nothing of what it could lead to.
-    pub(super) const NOTHING: Self =
-        Self { spec: Spec::HandsOff, generation: 0, deployment: None, own: None, theirs: false };
+    pub(super) const NOTHING: Self = Self {
+        spec: Spec::HandsOff,
+        generation: 0,
+        deployment: None,
+        own: None,
+        theirs: false,
+        told: None,
+    };
 
     /// Whether this autoscaler's object is there.
     pub(super) fn has(&self, scaler: Scaler) -> bool {
@@ -33,7 +41,9 @@ impl Cluster {
     /// Takes over what another view shows of a part.
     pub(super) fn take(&mut self, part: Part, from: &Self) {
         match part {
-            Part::Workload => (self.spec, self.generation) = (from.spec, from.generation),
+            Part::Workload => {
+                (self.spec, self.generation, self.told) = (from.spec, from.generation, from.told);
+            }
             Part::Deployment => self.deployment = from.deployment,
             Part::Autoscalers => (self.own, self.theirs) = (from.own, from.theirs),
         }
@@ -51,6 +61,8 @@ pub enum Spec {
     Own,
     /// `spec.autoscaling.external`.
     External,
+    /// As `Own`, and suspended.
+    Suspended,
 }
 
 /// What one watch feeds, and so what lags behind together. Baton's own HorizontalPodAutoscaler and those of others come by one.

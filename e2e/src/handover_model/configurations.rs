@@ -71,6 +71,7 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             Extent::Thorough => thorough,
         },
     };
+    let suspended = || vec![Start::at_rest(Spec::Suspended), Start::scaled(Spec::Own)];
     vec![
         of(
             "to the autoscaler and back",
@@ -120,6 +121,20 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             &[THREE, Spec::Own],
             Budgets { edits: 1, scalings: 1, rogue: 1, ..none },
             Budgets { edits: 2, scalings: 2, by_hand: 1, rogue: 1, crashes: 1, late: 1, ..none },
+        ),
+        of(
+            "suspended and resumed",
+            suspended(),
+            &[THREE, Spec::Own, Spec::HandsOff, Spec::Suspended],
+            Budgets { edits: 2, scalings: 1, by_hand: 1, ..none },
+            Budgets { edits: 3, scalings: 2, by_hand: 1, losses: 1, crashes: 1, late: 1, ..none },
+        ),
+        of(
+            "deleted",
+            there_and_back(),
+            &[THREE, Spec::Own],
+            Budgets { edits: 1, scalings: 1, crashes: 1, late: 1, deletions: 1, ..none },
+            Budgets { edits: 2, scalings: 2, losses: 1, crashes: 1, late: 1, deletions: 2, ..none },
         ),
     ]
 }

@@ -50,6 +50,10 @@ pub enum Fault {
     GuardTooLate,
     /// Leaves out what changes no value, though it changes who owns one.
     SkipsOwnership,
+    /// Forces what it applies to create the Deployment.
+    ForceCreation,
+    /// Takes the number to zero without a note of what it was.
+    ForgetsOnSuspend,
 }
 
 impl Fault {
@@ -150,8 +154,13 @@ impl Fault {
             Self::TrustCache | Self::Unguarded => true,
             _ => false,
         };
-        if let Change::Apply { force, .. } = &mut request.change {
-            *force |= temporary && forces;
+        if let Change::Apply { force, body, .. } = &mut request.change {
+            *force |= temporary && forces || self == Self::ForceCreation;
+            if let Some(metadata) = body["metadata"].as_object_mut()
+                && self == Self::ForgetsOnSuspend
+            {
+                metadata.remove("annotations");
+            }
         }
         if unguarded { guarded_by(request, None) } else { request }
     }

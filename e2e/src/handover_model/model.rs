@@ -32,6 +32,8 @@ pub(super) struct Machinery {
     pub(super) server: Server,
     pub(super) operator: operator::PassStore,
     rests: HashMap<Cluster, bool>,
+    /// Whether anybody asks for what the status tells. Nobody does as long as the Deployment is there.
+    tells: bool,
     pub(super) occurrences: Occurrences,
 }
 
@@ -42,6 +44,7 @@ impl Handover {
             server: Server::new(),
             operator: operator::PassStore::new(fault),
             rests: HashMap::new(),
+            tells: configuration.budgets.deletions > 0,
             occurrences: Occurrences::default(),
         };
         Self { configuration, machinery: Arc::new(Mutex::new(machinery)) }
@@ -66,7 +69,8 @@ impl Model for Handover {
                 operator: OperatorState::Idle(HeldBack::default()),
                 late: None,
                 under_way: UnderWay::default(),
-                holds_by_late_write: false,
+                may_hold: false,
+                own_is_late: false,
                 made: u8::from(cluster.own.is_some()),
                 left: self.configuration.budgets,
                 broken: Broken::default(),
@@ -123,6 +127,7 @@ impl Model for Handover {
             OnlyFromWhatWasRead,
             NotWhileOthersHold,
             NeverLetGoAlone,
+            ComesBack,
             OneAtATime,
             Rest
         ]
@@ -139,9 +144,8 @@ fn fates(pending: Pending, state: &State) -> Vec<Fate> {
     if crashes > 0 {
         fates.push(Fate::CrashBefore);
     }
-    let Pending::Write(sent) = pending else { return fates };
-    // A creation is unguarded: nothing holds off one that arrives late.
-    let may_be_late = late > 0 && state.late.is_none() && !sent.creates;
+    let Pending::Write(_) = pending else { return fates };
+    let may_be_late = late > 0 && state.late.is_none();
     if losses > 0 {
         fates.push(Fate::ResponseLost);
         fates.extend(may_be_late.then_some(Fate::Late));
@@ -167,7 +171,11 @@ impl Handover {
         let Some(deployment) = cluster.deployment else { return };
         let machinery = self.machinery();
         let number = machinery.server.replicas(deployment);
-        if left.scalings > 0 {
+        if left.deletions > 0 {
+            actions.push(Action::Delete);
+        }
+        // At zero an autoscaler does nothing.
+        if left.scalings > 0 && number.count > 0 {
             for scaler in Scaler::ALL {
                 if cluster.has(scaler) || state.under_way.has(scaler) {
                     let numbers = scaler.numbers().iter().filter(|wanted| **wanted != number.count);
@@ -199,6 +207,8 @@ impl Machinery {
         if let (Some(scaler), Some(id)) = (scaler, cluster.deployment) {
             cluster.deployment = Some(self.server.scale(id, scaler.manager(), scaler.numbers()[0]));
         }
+        let tells = cluster.deployment.filter(|_| self.tells);
+        cluster.told = tells.map(|id| self.server.replicas(id).count);
         cluster
     }
 
@@ -220,7 +230,8 @@ impl Machinery {
                 if let Some(sent) = state.late.take() {
                     let held = self.baton_holds(state);
                     let response = self.carry_out(state, sent);
-                    state.holds_by_late_write |= !held && self.baton_holds(state);
+                    state.may_hold |= !held && self.baton_holds(state);
+                    state.own_is_late |= sent.child == ChildKind::Autoscaler && state.cluster.own.is_some();
                     let counts = matches!(response, ServerResponse::Done(_));
                     self.occurrences.note(if counts {
                         Occurrence::LateWriteCounted
@@ -258,6 +269,14 @@ impl Machinery {
                 left.others -= 1;
                 cluster.theirs = false;
                 state.under_way.theirs = left.scalings > 0 && cluster.deployment.is_some();
+            }
+            Action::Delete => {
+                left.deletions -= 1;
+                cluster.deployment = None;
+                state.under_way = UnderWay::default();
+                state.may_hold = false;
+                self.occurrences.note(Occurrence::Deleted);
+                overtake(state, ChildKind::Deployment);
             }
         }
     }
@@ -308,7 +327,12 @@ impl Machinery {
 
     fn go_on(&mut self, state: &mut State, pass: operator::PassId) {
         state.operator = match self.operator.pending(pass) {
-            Pending::Done => OperatorState::Idle(self.operator.held_back(pass)),
+            Pending::Done => {
+                if self.tells {
+                    state.cluster.told = self.operator.told(pass);
+                }
+                OperatorState::Idle(self.operator.held_back(pass))
+            }
             Pending::Read(_) | Pending::Write(_) => OperatorState::Pass(pass),
         };
     }
@@ -328,6 +352,7 @@ impl Machinery {
             (_, after) => {
                 state.cluster.own = after;
                 state.made += u8::from(before.is_none());
+                state.own_is_late &= after.is_some();
                 state.under_way.own = after.is_none() && state.left.scalings > 0;
                 overtake(state, sent.child);
             }
@@ -354,10 +379,12 @@ impl Machinery {
         if before == Some(after) {
             return;
         }
-        let (before, after) = (before.map(|id| self.server.replicas(id)), self.server.replicas(after));
+        let (before, after) = (before.map(|id| self.server.number(id)), self.server.number(after));
         state.broken = judge(before, after, sent, rogue);
-        state.holds_by_late_write &= after.holders.baton;
-        self.occurrences.moved(state.cluster.spec, before, after, sent.is_some());
+        state.may_hold |= sent.is_some_and(|sent| sent.creates);
+        state.may_hold &= after.replicas.holders.baton;
+        let before = before.map(|before| before.replicas);
+        self.occurrences.moved(state.cluster.spec, before, after.replicas, sent.is_some());
         // What was read before doesn't count any more.
         state.under_way = UnderWay::default();
         overtake(state, ChildKind::Deployment);
@@ -368,7 +395,7 @@ impl Machinery {
     }
 
     fn judge_state(&mut self, state: &mut State) {
-        let holds = self.baton_holds(state) && !state.holds_by_late_write;
+        let holds = self.baton_holds(state) && !state.may_hold && !state.own_is_late;
         state.broken.note(Promise::OneAtATime, holds && state.cluster.own.is_some());
         let start = Cluster { generation: 1, ..state.cluster };
         let is_kept = match self.rests.get(&start) {

@@ -35,6 +35,12 @@ pub enum Occurrence {
     ScaledAfterItsDeletion,
     /// The rogue let go alone, and the server reset the number.
     ResetByTheRogue,
+    /// Somebody deleted the Deployment.
+    Deleted,
+    /// Baton took the number to zero.
+    Suspended,
+    /// Baton brought the number back from zero.
+    Resumed,
 }
 
 impl Occurrence {
@@ -57,6 +63,9 @@ impl Occurrence {
             Self::SawANewerSpec => "a pass found a newer spec",
             Self::ScaledAfterItsDeletion => "an autoscaler wrote after its deletion",
             Self::ResetByTheRogue => "the rogue let go alone",
+            Self::Deleted => "the Deployment was deleted",
+            Self::Suspended => "Baton took the number to zero",
+            Self::Resumed => "Baton brought the number back",
         }
     }
 }
@@ -96,6 +105,8 @@ impl Occurrences {
             true if stays && is.baton && is_on_its_way(before) && !is_on_its_way(after) => {
                 Occurrence::Released
             }
+            true if !stays && after.count == 0 => Occurrence::Suspended,
+            true if !stays && before.count == 0 => Occurrence::Resumed,
             true if !stays && is.baton => Occurrence::Set,
             _ => return,
         };

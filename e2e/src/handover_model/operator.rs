@@ -48,6 +48,8 @@ pub struct Sent {
     pub(super) is_guarded: bool,
     /// Whether it creates its object. Such a write has no guard: server-side apply knows none.
     pub(super) creates: bool,
+    /// The Deployment's number as the status told it.
+    pub(super) told: Option<i32>,
     pub(super) child: ChildKind,
     pub(super) what: &'static str,
 }
@@ -100,6 +102,7 @@ struct Pass {
     held_back: HeldBack,
     spec: Spec,
     generation: u8,
+    told: Option<i32>,
 }
 
 pub(super) struct PassStore {
@@ -129,6 +132,12 @@ impl PassStore {
     /// The children that are left alone after this pass.
     pub(super) fn held_back(&self, id: PassId) -> HeldBack {
         self.pass(id).0.failed()
+    }
+
+    /// The Deployment's number, as the status tells it after this pass.
+    pub(super) fn told(&self, id: PassId) -> Option<i32> {
+        let (pass, _) = self.pass(id);
+        pass.course.seen().replicas().map(|replicas| replicas.count).or(pass.told)
     }
 
     pub(super) fn passes(&self) -> usize {
@@ -165,13 +174,14 @@ impl PassStore {
         children.extend(
             self.child(ChildKind::Autoscaler, seen, server).map(|live| (ChildKind::Autoscaler, live)),
         );
-        let workload = Arc::new(workload(cached.spec, cached.generation));
+        let workload = Arc::new(workload(cached.spec, cached.generation, cached.told));
         let snapshot = Snapshot::new(workload, children, autoscalers(seen, server));
         let pass = Pass {
             course: Course::new(snapshot, held_back.children(), for_real),
             held_back,
             spec: cached.spec,
             generation: cached.generation,
+            told: cached.told,
         };
         let id = self.go_on(pass, server);
         self.begun.insert(key, id);
@@ -219,7 +229,7 @@ impl PassStore {
         let seen = self.seen(cluster, pass.spec, pass.course.seen().replicas().is_some_and(is_on_its_way));
         match read {
             Read::Workload => {
-                pass.course.read_workload(Some(&workload(cluster.spec, cluster.generation).metadata));
+                pass.course.read_workload(Some(&workload(cluster.spec, cluster.generation, None).metadata));
             }
             Read::Child(child) => pass.course.read_child(child, self.child(child, seen, server)),
             Read::Autoscalers => pass.course.read_autoscalers(autoscalers(seen, server)),
@@ -279,6 +289,7 @@ impl PassStore {
             read: seen.replicas().map(|replicas| replicas.count),
             is_guarded,
             creates,
+            told: pass.told,
             child: step.child(),
             what: step.describe(),
         }
@@ -299,11 +310,12 @@ impl PassStore {
 
     fn know(&mut self, pass: Pass, pending: Pending) -> PassId {
         let text = Sha256::digest(format!(
-            "{:?} {:?} {:?} {} {pending:?}",
+            "{:?} {:?} {:?} {} {:?} {pending:?}",
             pass.course.state(),
             pass.failed(),
             pass.spec,
-            pass.generation
+            pass.generation,
+            pass.told
         ));
         *self.by_text.entry(text.into()).or_insert_with(|| {
             self.passes.push((pass, pending));
@@ -353,7 +365,7 @@ fn autoscalers(seen: Cluster, server: &Server) -> Vec<Autoscaler> {
     seen.theirs.then_some(theirs).into_iter().chain(own).collect()
 }
 
-fn workload(spec: Spec, generation: u8) -> Workload {
+fn workload(spec: Spec, generation: u8, told: Option<i32>) -> Workload {
     let mut object = json!({
         "apiVersion": "baton.rs/v1alpha1",
         "kind": "Workload",
@@ -364,10 +376,19 @@ fn workload(spec: Spec, generation: u8) -> Workload {
         Spec::Number(number) => object["spec"]["replicas"] = number.into(),
         Spec::HandsOff => {}
         Spec::Own => object["spec"]["autoscaling"] = json!({"minReplicas": START, "maxReplicas": 9}),
+        Spec::Suspended => {
+            object["spec"]["autoscaling"] = json!({"minReplicas": START, "maxReplicas": 9});
+            object["spec"]["suspend"] = true.into();
+        }
         Spec::External => {
             object["spec"]["replicas"] = START.into();
             object["spec"]["autoscaling"] = json!({"external": Map::new()});
         }
+    }
+    if let Some(value) = told {
+        let since = moment().to_string();
+        let ownership = json!({"holder": "somebody", "phase": "HandedOver", "value": value, "since": since});
+        object["status"] = json!({"replicaOwnership": ownership});
     }
     serde_json::from_value(object).expect("the model's Workloads can be read")
 }

@@ -3,13 +3,13 @@
 //! Most of it is about a single write of Baton's and is judged as that write is carried out, by the server's truth before and
 //! after it, whatever the operator believed. The rest is about states.
 
-use baton_controller::decide::replicas::Replicas;
+use baton_controller::decide::replicas::State;
 use clap::ValueEnum;
 
 use super::{
     cluster::{RESET, START, Spec},
     operator::Sent,
-    server::{is_held, is_on_its_way},
+    server::{Number, is_held, is_on_its_way},
     state::Broken,
 };
 
@@ -20,7 +20,8 @@ pub enum Promise {
     /// that it alone holds, brings that about.
     NoReset,
     /// A write of Baton's changes the number only to the `spec.replicas` of the Workload that it was planned from, which has no
-    /// autoscaling; or it creates the Deployment with what the autoscaler is to start from. So it lowers no other number.
+    /// autoscaling; or to zero, if that is suspended, and back; or it creates the Deployment with the number that it had, or
+    /// with what the autoscaler is to start from. So it lowers no other number.
     OnlyToTheSpec,
     /// A write of Baton's changes the number only from what Baton has read: it undoes no number that anybody wrote since.
     OnlyFromWhatWasRead,
@@ -28,8 +29,11 @@ pub enum Promise {
     NotWhileOthersHold,
     /// A number that somebody holds is still held by somebody after a write of Baton's.
     NeverLetGoAlone,
+    /// What a write of Baton's takes to zero says which number comes back.
+    ComesBack,
     /// While Baton's own autoscaler is there, Baton doesn't hold the number: one of the two at a time may change it. A write
-    /// that arrives late, after its sender gave it up, may make an exception: then the next pass lets go again.
+    /// that arrives late, after its sender gave it up, may make an exception, and so does a Deployment that is made anew under
+    /// its autoscaler: then Baton lets go next.
     OneAtATime,
     /// From every state the operator alone comes to rest, and at rest the number is whose it should be.
     Rest,
@@ -49,6 +53,7 @@ impl Promise {
             Self::OnlyFromWhatWasRead => "Baton changes the number only from what it has read",
             Self::NotWhileOthersHold => "Baton changes no number that others hold on its way",
             Self::NeverLetGoAlone => "Baton never lets go alone",
+            Self::ComesBack => "a number that is suspended comes back",
             Self::OneAtATime => "Baton holds no number that its autoscaler scales",
             Self::Rest => "the operator alone comes to rest, as the spec says",
         }
@@ -80,22 +85,43 @@ impl Broken {
 
 /// What a write to the Deployment broke, by its number before and after. Without a `sent` it was somebody else's; `rogue` tells
 /// whether it was the rogue's.
-pub(super) fn judge(before: Option<&Replicas>, after: &Replicas, sent: Option<&Sent>, rogue: bool) -> Broken {
+pub(super) fn judge(
+    before: Option<Number<'_>>,
+    after: Number<'_>,
+    sent: Option<&Sent>,
+    rogue: bool,
+) -> Broken {
     let mut broken = Broken::default();
-    let changes = before.is_none_or(|before| before.count != after.count);
-    let asks_for_none = before.is_none() && sent.is_some_and(|sent| sent.spec == Spec::HandsOff);
-    broken.note(Promise::NoReset, changes && after.count == RESET && !rogue && !asks_for_none);
+    let (number, holders) = (after.replicas.count, before.map(|before| before.replicas));
+    let changes = holders.is_none_or(|before| before.count != number);
+    let is_left = sent.is_some_and(|sent| sent.creates) && State::of(holders) == State::Held;
+    if is_left {
+        return broken;
+    }
+    let says = sent.and_then(|sent| says(sent, before));
+    let is_asked_for = before.is_none() && says == Some(RESET);
+    broken.note(Promise::NoReset, changes && number == RESET && !rogue && !is_asked_for);
     let Some(sent) = sent else { return broken };
-    let says = match (sent.spec, before) {
-        (Spec::Number(number), _) => Some(number),
-        (Spec::Own | Spec::External, None) => Some(START),
-        (Spec::HandsOff, None) => Some(RESET),
-        (Spec::Own | Spec::External | Spec::HandsOff, Some(_)) => None,
-    };
-    broken.note(Promise::OnlyToTheSpec, changes && says != Some(after.count));
-    let Some(before) = before else { return broken };
-    broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(before.count));
-    broken.note(Promise::NotWhileOthersHold, changes && is_on_its_way(before));
-    broken.note(Promise::NeverLetGoAlone, is_held(before) && !is_held(after));
+    broken.note(Promise::OnlyToTheSpec, changes && says != Some(number));
+    let (Some(before), Some(held)) = (before, holders) else { return broken };
+    broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(held.count));
+    broken.note(Promise::NotWhileOthersHold, changes && is_on_its_way(held));
+    broken.note(Promise::NeverLetGoAlone, is_held(held) && !is_held(after.replicas));
+    let comes_back = if changes { Some(held.count) } else { before.to_resume };
+    broken.note(Promise::ComesBack, number == 0 && after.to_resume != comes_back);
     broken
+}
+
+/// What a write of Baton's may set the number to.
+fn says(sent: &Sent, before: Option<Number<'_>>) -> Option<i32> {
+    let told = sent.told.filter(|number| *number > 0);
+    match (sent.spec, before) {
+        (Spec::Number(number), _) => Some(number),
+        (Spec::Suspended, _) => Some(0),
+        (Spec::Own | Spec::External, None) => told.or(Some(START)),
+        (Spec::HandsOff, None) => told.or(Some(RESET)),
+        (_, Some(before)) if before.replicas.count > 0 => None,
+        (Spec::HandsOff, Some(before)) => before.to_resume,
+        (Spec::Own | Spec::External, Some(before)) => before.to_resume.or(Some(START)),
+    }
 }

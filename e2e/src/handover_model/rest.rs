@@ -66,7 +66,12 @@ pub(super) fn is_as_it_should_be(start: &Cluster, rest: &Rest, server: &Server) 
     let Some(number) = cluster.deployment.map(|id| server.replicas(id)) else { return false };
     let before = start.deployment.map(|id| server.replicas(id));
     let holders = &number.holders;
-    let stays = before.is_none_or(|before| before.count == number.count);
+    let to_resume = start.deployment.and_then(|id| server.number(id).to_resume);
+    let stays = before.is_none_or(|before| match (before.count, cluster.spec) {
+        (0, Spec::HandsOff) => number.count == to_resume.unwrap_or(0),
+        (0, _) => number.count == to_resume.unwrap_or(START),
+        (count, _) => number.count == count,
+    });
     let was_scaled = before.is_some_and(|before| !before.holders.scale.is_empty());
     let is_right = match cluster.spec {
         // Somebody else's autoscaler scales it: it stays with that one.
@@ -74,9 +79,11 @@ pub(super) fn is_as_it_should_be(start: &Cluster, rest: &Rest, server: &Server) 
         Spec::Number(wanted) => number.count == wanted && holders.baton && !is_on_its_way(number),
         Spec::Own => stays && !holders.baton && (cluster.own.is_some() || cluster.theirs),
         Spec::HandsOff | Spec::External => stays && !holders.baton,
+        Spec::Suspended => number.count == 0 && holders.baton && !is_on_its_way(number),
     };
     let is_wanted = cluster.spec == Spec::Own;
-    let starts = before.is_some() || cluster.spec != Spec::Own || number.count == START;
+    let told = start.told.filter(|number| *number > 0);
+    let starts = before.is_some() || cluster.spec != Spec::Own || number.count == told.unwrap_or(START);
     is_right && starts && (is_wanted || cluster.own.is_none()) && *passes <= MOST_PASSES
 }
 

@@ -11,13 +11,14 @@ use baton_apply::{
     openapi::document_path,
 };
 use baton_controller::decide::{child::ChildKind, replicas::Replicas};
+use baton_crd::labels::REPLICAS_BEFORE_SUSPEND;
 use baton_merge::{
     Arena, Release,
     server::{Live, Resources, Spelling, Write},
     value::Value,
 };
 use jiff::Timestamp;
-use kube::core::Status;
+use kube::{ResourceExt as _, core::Status};
 use serde_json::{Value as Json, json};
 
 use super::cluster::RESET;
@@ -64,6 +65,15 @@ pub(super) fn is_on_its_way(replicas: &Replicas) -> bool {
 struct Object {
     live: LiveObject,
     replicas: Replicas,
+    to_resume: Option<i32>,
+}
+
+/// What is judged of a Deployment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number<'a> {
+    pub(super) replicas: &'a Replicas,
+    /// The number that it comes back to, if it is suspended.
+    pub(super) to_resume: Option<i32>,
 }
 
 pub(super) struct Server {
@@ -96,6 +106,11 @@ impl Server {
     /// A Deployment's replica count, and who owns it.
     pub(super) fn replicas(&self, id: ObjectId) -> &Replicas {
         &self.objects[usize::from(id.0)].replicas
+    }
+
+    pub(super) fn number(&self, id: ObjectId) -> Number<'_> {
+        let Object { replicas, to_resume, .. } = &self.objects[usize::from(id.0)];
+        Number { replicas, to_resume: *to_resume }
     }
 
     pub(super) fn request(&self, id: RequestId) -> &Request {
@@ -221,7 +236,8 @@ impl Server {
         object["metadata"]["resourceVersion"] = (id + 1).to_string().into();
         let live = LiveObject::from_json(object).expect("what is stored is an object");
         let replicas = Replicas::of(&live);
-        self.objects.push(Object { live, replicas });
+        let to_resume = live.annotations().get(REPLICAS_BEFORE_SUSPEND).and_then(|number| number.parse().ok());
+        self.objects.push(Object { live, replicas, to_resume });
         self.by_content.insert(content, ObjectId(id));
         ObjectId(id)
     }

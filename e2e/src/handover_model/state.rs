@@ -22,8 +22,11 @@ pub struct State {
     /// Writes of autoscalers that have read the number as it is and may still write another one, though their
     /// HorizontalPodAutoscaler is gone.
     pub under_way: UnderWay,
-    /// Whether Baton holds the number by a write that arrived late.
-    pub holds_by_late_write: bool,
+    /// Whether Baton holds the number by a write that arrived late, or because it made the Deployment: until it lets go, its
+    /// autoscaler may be there too.
+    pub may_hold: bool,
+    /// Whether Baton's autoscaler was made by a write that arrived late.
+    pub own_is_late: bool,
     /// How many autoscalers Baton has made: each has a uid of its own.
     pub made: u8,
     /// What may still happen.
@@ -78,6 +81,8 @@ pub struct Budgets {
     pub late: u8,
     /// Passes that send also what would change nothing.
     pub resyncs: u8,
+    /// Deletions of the Deployment.
+    pub deletions: u8,
 }
 
 impl FromStr for Allowance {
@@ -101,8 +106,9 @@ pub struct Allowance {
 }
 
 impl Budgets {
-    const NAMES: [&str; 9] =
-        ["edits", "scalings", "by-hand", "rogue", "others", "losses", "crashes", "late", "resyncs"];
+    const NAMES: [&str; 10] = [
+        "edits", "scalings", "by-hand", "rogue", "others", "losses", "crashes", "late", "resyncs", "deletions",
+    ];
 
     /// Lets a disturbance happen so often.
     pub fn allow(&mut self, allowance: &Allowance) {
@@ -112,8 +118,8 @@ impl Budgets {
     }
 
     fn named(&mut self, name: &str) -> Option<&mut u8> {
-        let Self { edits, scalings, by_hand, rogue, others, losses, crashes, late, resyncs } = self;
-        let all = [edits, scalings, by_hand, rogue, others, losses, crashes, late, resyncs];
+        let Self { edits, scalings, by_hand, rogue, others, losses, crashes, late, resyncs, deletions } = self;
+        let all = [edits, scalings, by_hand, rogue, others, losses, crashes, late, resyncs, deletions];
         Self::NAMES.into_iter().zip(all).find(|(known, _)| *known == name).map(|(_, times)| times)
     }
 }
@@ -152,6 +158,8 @@ pub enum Action {
     OthersCreate,
     /// Somebody deletes it.
     OthersDelete,
+    /// Somebody deletes the Deployment.
+    Delete,
 }
 
 /// What becomes of a request.

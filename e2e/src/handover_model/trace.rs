@@ -107,6 +107,7 @@ fn asks(spec: Spec) -> String {
         Spec::HandsOff => "neither replicas nor an autoscaler".to_owned(),
         Spec::Own => "an autoscaler of Baton's".to_owned(),
         Spec::External => "somebody else's autoscaler".to_owned(),
+        Spec::Suspended => "an autoscaler of Baton's, and to be suspended".to_owned(),
     }
 }
 
@@ -141,6 +142,7 @@ fn describe(machinery: &Machinery, before: &State, action: Action, after: &State
         Action::RogueLetsGo => ("the rogue", "apply nothing any more".to_owned()),
         Action::OthersCreate => ("somebody", "create an autoscaler of their own".to_owned()),
         Action::OthersDelete => ("somebody", "delete their autoscaler".to_owned()),
+        Action::Delete => ("somebody", "delete the Deployment".to_owned()),
     }
 }
 

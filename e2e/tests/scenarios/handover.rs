@@ -2,6 +2,7 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_testbed::{ReplicaWatch, eventually};
+use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::scene::{Scene, entries_of, replicas};
@@ -98,6 +99,19 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
     .await;
     scene.reconcile_times(3).await;
     assert_eq!(values(&watch).await, [4]);
+}
+
+#[tokio::test]
+async fn a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_had() {
+    let scene = Scene::start("deleted").await;
+    scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
+    let told = scene.condition("HandedOver", "True").await;
+    assert!(told.message.contains("4 replicas"), "{}", told.message);
+    let watch = scene.watch().await.unwrap();
+    scene.children(ChildKind::Deployment).delete("web", &DeleteParams::background()).await.unwrap();
+    scene.event(&["Normal Created", "Deployment"]).await;
+    scene.condition("Ready", "True").await;
+    assert_eq!(values(&watch).await, [4], "not the two that it was to start with");
 }
 
 #[tokio::test]

@@ -196,3 +196,38 @@ async fn from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays() {
     assert_eq!(watch.history().await.unwrap().values(), [5, 6, 7]);
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 7);
 }
+
+#[tokio::test]
+async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_zero_and_comes_back() {
+    let mut scene = Scene::start("suspended").await;
+    let external = json!({"replicas": 3, "autoscaling": {"external": {}}});
+    let mut suspended = external.clone();
+    suspended["suspend"] = true.into();
+    scene.apply(&external).await;
+    scene.make_autoscaler(&autoscaler("theirs", 4, 8)).await;
+    scene.phase(HandoverPhase::HandedOver, 4).await;
+    let watch = scene.watch().await.unwrap();
+
+    scene.apply(&suspended).await;
+    scene.phase(HandoverPhase::Suspended, 0).await;
+    assert_eq!(scene.condition("Ready", "True").await.reason, "Suspended");
+    let note = "baton.rs/replicas-before-suspend";
+    assert_eq!(scene.child(ChildKind::Deployment).await.unwrap().annotations()[note], "4");
+    scene.restart().await;
+    scene.reconcile_times(2).await;
+    assert_eq!(watch.history().await.unwrap().values(), [4, 0]);
+
+    scene.apply(&external).await;
+    scene.phase(HandoverPhase::HandoverPending, 4).await;
+    assert_eq!(scene.child(ChildKind::Deployment).await.unwrap().annotations().get(note), None);
+    assert_eq!(watch.history().await.unwrap().values(), [4, 0, 4]);
+    scene.event(&["Normal Suspended"]).await;
+
+    // A number of the spec's own comes back as the spec says it.
+    scene.delete_autoscaler("theirs").await;
+    scene.apply(&json!({"replicas": 2, "suspend": true})).await;
+    scene.phase(HandoverPhase::Suspended, 0).await;
+    scene.apply(&json!({"replicas": 5})).await;
+    scene.phase(HandoverPhase::Fixed, 5).await;
+    scene.event(&["Normal Resumed"]).await;
+}

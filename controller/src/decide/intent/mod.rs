@@ -32,6 +32,16 @@ impl Intent {
         &self.0
     }
 
+    /// With the number of replicas to come back to, as an annotation: written by the apply that takes them away, so that no crash
+    /// comes between.
+    #[must_use]
+    pub fn with_replicas_to_resume(mut self, replicas: Option<i32>) -> Self {
+        if let Some(replicas) = replicas {
+            self.0["metadata"]["annotations"][own::REPLICAS_BEFORE_SUSPEND] = replicas.to_string().into();
+        }
+        self
+    }
+
     /// The object, for a request body.
     pub fn into_value(self) -> Value {
         self.0

@@ -29,6 +29,8 @@ pub enum Wanted {
     Number(i32),
     /// Nobody that Baton knows of: neither `spec.replicas` nor `spec.autoscaling` is set.
     HandsOff,
+    /// Baton, which holds it at zero until the Workload is resumed.
+    Suspended,
     /// An autoscaler, which finds this number where Baton has to create the Deployment.
     Autoscaler {
         /// `spec.replicas`, else `minReplicas`, else 1.
@@ -59,6 +61,15 @@ pub struct Seen<'a> {
     pub own_autoscaler: bool,
     /// The HorizontalPodAutoscalers of others that scale the Deployment, by name.
     pub others: &'a [Autoscaler],
+    /// The number that the Deployment had, where it was suspended or is gone.
+    pub before: Option<i32>,
+}
+
+impl Seen<'_> {
+    /// Whether an autoscaler of somebody else's would not let this number be.
+    fn others_undo(&self, number: i32) -> bool {
+        self.others.iter().any(|other| number != 0 || !other.rests_at_zero())
+    }
 }
 
 /// Who holds the number, as `managedFields` tells it. Several may, as long as they agree; then it is the first that fits.
@@ -144,22 +155,26 @@ pub struct Decision {
 
 /// Decides the next move.
 pub fn decide(wanted: Wanted, seen: &Seen<'_>) -> Decision {
-    let Some(replicas) = seen.deployment else { return create(wanted) };
+    let Some(replicas) = seen.deployment else { return create(wanted, seen.before) };
     let (phase, waiting_for) = phase::phase(wanted, replicas, seen);
     let next = match wanted {
-        Wanted::Autoscaler { start, .. } => hand_over(replicas, start),
-        Wanted::HandsOff if replicas.state() == State::Held => Move::HandOver(replicas.count),
+        Wanted::Autoscaler { start, .. } => hand_over(replicas, seen.before.unwrap_or(start)),
+        Wanted::HandsOff if replicas.state() == State::Held => {
+            hand_over(replicas, seen.before.unwrap_or_default())
+        }
         Wanted::HandsOff => Move::LeaveOut,
         Wanted::Number(number) => take_back(number, replicas, seen),
+        Wanted::Suspended => take_back(0, replicas, seen),
     };
     Decision { next, phase, waiting_for }
 }
 
-fn create(wanted: Wanted) -> Decision {
+fn create(wanted: Wanted, before: Option<i32>) -> Decision {
     let (number, phase) = match wanted {
         Wanted::Number(number) => (Some(number), HandoverPhase::Fixed),
-        Wanted::HandsOff => (None, HandoverPhase::Unmanaged),
-        Wanted::Autoscaler { start, .. } => (Some(start), HandoverPhase::HandoverPending),
+        Wanted::HandsOff => (before, HandoverPhase::Unmanaged),
+        Wanted::Autoscaler { start, .. } => (before.or(Some(start)), HandoverPhase::HandoverPending),
+        Wanted::Suspended => (Some(0), HandoverPhase::Suspended),
     };
     Decision {
         next: Move::Create(number),
@@ -168,8 +183,8 @@ fn create(wanted: Wanted) -> Decision {
     }
 }
 
-/// Lets go of the count, so that whoever scales may set it. `start` is what an autoscaler should find in the place of a zero
-/// that Baton itself had set: at zero it would do nothing.
+/// Lets go of the count, so that whoever scales may set it. `start` is what they should find in the place of a zero that Baton
+/// itself had set: at zero an autoscaler would do nothing.
 fn hand_over(replicas: &Replicas, start: i32) -> Move {
     match replicas.state() {
         State::Held if replicas.count == 0 && start > 0 => Move::Claim(start),
@@ -187,7 +202,7 @@ fn take_back(number: i32, replicas: &Replicas, seen: &Seen<'_>) -> Move {
     }
     match replicas.state() {
         // Somebody else's autoscaler owns the count, or is about to: taking it back would be contention without an end.
-        State::Scaled { .. } | State::HandingOver { baton: false } if !seen.others.is_empty() => {
+        State::Scaled { .. } | State::HandingOver { baton: false } if seen.others_undo(number) => {
             Move::LeaveOut
         }
         _ if !temporary && scale.is_empty() => Move::Set(number),

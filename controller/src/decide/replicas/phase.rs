@@ -13,26 +13,29 @@ type Reported = (HandoverPhase, Option<String>);
 pub(super) fn phase(wanted: Wanted, held: &Replicas, seen: &Seen<'_>) -> Reported {
     match wanted {
         Wanted::Autoscaler { whose, .. } => autoscaled(whose, held, seen),
-        Wanted::Number(_) | Wanted::HandsOff if seen.own_autoscaler => {
+        _ if seen.own_autoscaler => {
             waiting(HandoverPhase::TakingBack, "Baton's HorizontalPodAutoscaler to be deleted")
         }
         Wanted::HandsOff => (HandoverPhase::Unmanaged, None),
-        Wanted::Number(number) => taken_back(number, held, seen),
+        Wanted::Number(number) => taken_back(number, HandoverPhase::Fixed, held, seen),
+        Wanted::Suspended => taken_back(0, HandoverPhase::Suspended, held, seen),
     }
 }
 
-fn taken_back(number: i32, held: &Replicas, seen: &Seen<'_>) -> Reported {
+fn taken_back(number: i32, at_rest: HandoverPhase, held: &Replicas, seen: &Seen<'_>) -> Reported {
     let (state, others) = (held.state(), &held.holders);
     match state {
-        State::Scaled { .. } | State::HandingOver { baton: false } if !seen.others.is_empty() => {
-            let awaited = format!("{}, which scales this Deployment, {SAY_SO}", names(seen));
+        State::Scaled { .. } | State::HandingOver { baton: false } if seen.others_undo(number) => {
+            let what_to_do =
+                if at_rest == HandoverPhase::Suspended { "to be deleted or paused" } else { SAY_SO };
+            let awaited = format!("{}, which scales this Deployment, {what_to_do}", names(seen));
             (HandoverPhase::AutoscalerConflict, Some(awaited))
         }
         _ if others.temporary || !others.scale.is_empty() => {
             waiting(HandoverPhase::TakingBack, "the number to be held by Baton alone")
         }
-        _ if held.count == number && others.baton => (HandoverPhase::Fixed, None),
-        _ => (HandoverPhase::Fixed, Some(format!("Baton to set {number}"))),
+        _ if held.count == number && others.baton => (at_rest, None),
+        _ => (at_rest, Some(format!("Baton to set {number}"))),
     }
 }
 

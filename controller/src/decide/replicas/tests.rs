@@ -5,7 +5,7 @@ use super::*;
 
 const OWN: Wanted = Wanted::Autoscaler { start: 2, whose: Whose::Own { min_replicas: 2 } };
 const EXTERNAL: Wanted = Wanted::Autoscaler { start: 1, whose: Whose::External };
-const ALL: [Wanted; 4] = [Wanted::Number(3), Wanted::HandsOff, OWN, EXTERNAL];
+const ALL: [Wanted; 5] = [Wanted::Number(3), Wanted::HandsOff, Wanted::Suspended, OWN, EXTERNAL];
 
 /// A Deployment with so many replicas that these managers hold, each named by one letter: Baton, the temporary one, an
 /// autoscaler by its scale subresource, another one.
@@ -41,7 +41,7 @@ fn autoscaler(name: &str, controller: Option<&str>) -> Autoscaler {
 
 /// What is decided for a Deployment that these hold, with or without an autoscaler of Baton's and with these of others.
 fn decision(wanted: Wanted, live: &Replicas, own_autoscaler: bool, others: &[Autoscaler]) -> Decision {
-    decide(wanted, &Seen { deployment: Some(live), own_autoscaler, others })
+    decide(wanted, &Seen { deployment: Some(live), own_autoscaler, others, before: None })
 }
 
 fn next(wanted: Wanted, managers: &str, own_autoscaler: bool) -> Move {
@@ -72,11 +72,45 @@ fn the_state_is_the_first_that_fits_of_those_who_hold_the_number() {
 
 #[test]
 fn a_deployment_that_is_not_there_is_created_with_the_number_its_owner_starts_from() {
-    let created =
-        |wanted| decide(wanted, &Seen { deployment: None, own_autoscaler: false, others: &[] }).next;
-    assert_eq!(created(Wanted::Number(3)), Move::Create(Some(3)));
-    assert_eq!(created(Wanted::HandsOff), Move::Create(None));
-    assert_eq!(created(OWN), Move::Create(Some(2)));
+    let created = |wanted, before| {
+        decide(wanted, &Seen { deployment: None, own_autoscaler: false, others: &[], before }).next
+    };
+    assert_eq!(created(Wanted::Number(3), None), Move::Create(Some(3)));
+    assert_eq!(created(Wanted::HandsOff, None), Move::Create(None));
+    assert_eq!(created(Wanted::Suspended, None), Move::Create(Some(0)));
+    assert_eq!(created(OWN, None), Move::Create(Some(2)));
+    let had_nine = Some(9);
+    assert_eq!(created(Wanted::Number(3), had_nine), Move::Create(Some(3)));
+    assert_eq!(created(Wanted::HandsOff, had_nine), Move::Create(Some(9)));
+    assert_eq!(created(Wanted::Suspended, had_nine), Move::Create(Some(0)));
+    assert_eq!(created(OWN, had_nine), Move::Create(Some(9)));
+}
+
+#[test]
+fn a_suspended_number_is_taken_as_it_is_before_it_goes_to_zero() {
+    assert_eq!(next(Wanted::Suspended, "s", true), Move::LeaveOut, "its autoscaler goes first");
+    assert_eq!(next(Wanted::Suspended, "s", false), Move::Claim(5));
+    assert_eq!(next(Wanted::Suspended, "b", false), Move::Set(0));
+    assert_eq!(phase(Wanted::Suspended, "b", false), HandoverPhase::Suspended);
+    let (hpa, keda) = (autoscaler("a", None), autoscaler("keda-hpa-web", Some("ScaledObject")));
+    let under = |other: &Autoscaler| {
+        decision(Wanted::Suspended, &held_by("s", 5), false, std::slice::from_ref(other))
+    };
+    assert_eq!(under(&hpa).next, Move::Claim(5), "at zero it does nothing");
+    assert_eq!((under(&keda).next, under(&keda).phase), (Move::LeaveOut, HandoverPhase::AutoscalerConflict));
+}
+
+#[test]
+fn whoever_decides_after_a_suspension_finds_the_number_before() {
+    let resumed = |wanted, before| {
+        let zero = held_by("b", 0);
+        let seen = Seen { deployment: Some(&zero), own_autoscaler: false, others: &[], before };
+        decide(wanted, &seen).next
+    };
+    for wanted in [OWN, EXTERNAL, Wanted::HandsOff] {
+        assert_eq!(resumed(wanted, Some(9)), Move::Claim(9), "{wanted:?}");
+    }
+    assert_eq!(resumed(Wanted::Number(3), Some(9)), Move::Set(3));
 }
 
 #[test]

@@ -20,6 +20,8 @@ crash_at_every_write_of! {
     autoscaling_switched_off_before_the_autoscaler_wrote: switched_off_before_the_autoscaler_wrote,
     autoscaling_switched_off_without_a_number: switched_off_without_a_number,
     a_number_that_the_workload_drops: number_dropped,
+    a_number_that_the_autoscaler_chose_is_suspended: suspended,
+    a_suspended_number_comes_back_under_the_autoscaler: resumed,
     batons_own_autoscaler_gives_way_to_an_external_one: own_to_external,
     an_external_autoscaler_gives_way_to_batons_own: external_to_own,
     a_deployment_of_client_side_apply_is_adopted_with_autoscaling: adopted_from_client_side_apply,

@@ -1,7 +1,9 @@
 //! The handovers, as data: where each begins, what is done, where it must end, and what the number may be on the way.
 //! Nothing here acts.
 
-use baton_crd::HandoverPhase::{self, AutoscalerMissing, Fixed, HandedOver, HandoverPending, Unmanaged};
+use baton_crd::HandoverPhase::{
+    self, AutoscalerMissing, Fixed, HandedOver, HandoverPending, Suspended, Unmanaged,
+};
 use baton_e2e::autoscaler;
 use serde_json::{Value, json};
 
@@ -166,6 +168,38 @@ pub fn number_dropped() -> Scenario {
         floor: 2,
         // Hand over, let go; a status.
         least_writes: 3,
+    }
+}
+
+fn suspend() -> Vec<Deed> {
+    let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
+    vec![
+        Deed::Apply(json!({"replicas": 2, "autoscaling": autoscaling, "suspend": true})),
+        state(Suspended, 0, BATON, false),
+    ]
+}
+
+pub fn suspended() -> Scenario {
+    Scenario {
+        name: "suspended",
+        before: handed_over(),
+        deeds: suspend(),
+        values: &[3, 0],
+        floor: 0,
+        // Delete the autoscaler, take back, release the scale entry, set; a status and an Event.
+        least_writes: 6,
+    }
+}
+
+pub fn resumed() -> Scenario {
+    Scenario {
+        name: "resumed",
+        before: handed_over().into_iter().chain(suspend()).collect(),
+        deeds: vec![autoscaled(2, 3), state(HandoverPending, 3, TEMPORARY, true)],
+        values: &[0, 3],
+        floor: 0,
+        // Set, hand over, let go, the autoscaler; a status and an Event.
+        least_writes: 6,
     }
 }
 
