@@ -208,8 +208,8 @@ fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {
         }
         Rollout::Stuck(message) => (false, "Stuck", message.clone()),
         Rollout::Short(message) => (false, "ReplicaFailure", message.clone()),
-        Rollout::Complete { enough: true, .. } if suspended => {
-            (true, "Suspended", "no pods run until spec.suspend is unset".to_owned())
+        Rollout::Complete { enough: true, .. } | Rollout::Underway { enough: true, .. } if suspended => {
+            (true, "Suspended", "no pods are to run until spec.suspend is unset".to_owned())
         }
         Rollout::Complete { available, enough: true } => {
             (true, "Available", format!("all {available} pods are available"))

@@ -167,7 +167,7 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
         ),
         HandoverPhase::AutoscalerConflict => warning("AutoscalerConflict", waiting(after)),
         HandoverPhase::Suspended => {
-            let note = "no pods run until spec.suspend is unset".to_owned();
+            let note = "no pods are to run until spec.suspend is unset".to_owned();
             event(EventType::Normal, "Suspended", "Suspend", note)
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if before == Some(HandoverPhase::Suspended) => {

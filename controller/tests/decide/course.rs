@@ -6,7 +6,7 @@ use crate::common::{
     cluster::{apply, earlier, enforced, object, response, schemas},
     deployment_held_by, live, seen, workload,
 };
-use baton_apply::{ApiError, LiveObject, Outcome, contention::Correction};
+use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
 use baton_controller::decide::{
     child::ChildKind,
     course::{ChildResult, Course, Ended, Next, Read},
@@ -166,4 +166,21 @@ fn a_rejected_child_and_one_without_a_response_are_left_alone_from_then_on() {
         assert_eq!(first_step(&workload, &mut course, Ok(live.as_ref())), None);
         assert_eq!(course.finish().results[&ChildKind::Service], expected);
     }
+}
+
+#[test]
+fn what_somebody_made_while_baton_looked_is_met_by_a_conflict_and_not_overwritten() {
+    let workload = workload(&json!({"replicas": 3}));
+    let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
+    let created = first_step(&workload, &mut course, Ok(None)).unwrap();
+    let request = created.request(&workload).unwrap();
+    assert!(matches!(request.change, Change::Apply { force: false, .. }), "{request:?}");
+
+    let ended = course.responded(schemas(), Err(refusal(409))).unwrap();
+    assert!(matches!(ended.outcome, Outcome::Stale { .. }), "{ended:?}");
+    let mut theirs = deployment_held_by("o", 4).1;
+    theirs["metadata"]["ownerReferences"] = json!([]);
+    assert_eq!(first_step(&workload, &mut course, Ok(Some(&live(theirs)))), None);
+    let refused: Vec<ChildKind> = course.finish().refused.iter().map(|refusal| refusal.child).collect();
+    assert_eq!(refused, [ChildKind::Deployment]);
 }
