@@ -280,6 +280,7 @@ fn others(seen: &Snapshot, untouched: &BTreeSet<ChildKind>) -> Result<Vec<Step>,
         let too_early = child == ChildKind::Autoscaler && !has_let_go(seen);
         let live = seen.own(child);
         if untouched.contains(&child)
+            || !wants(&seen.workload, child)
             || too_early
             || live.is_some_and(LiveObject::is_terminating)
             || seen.foreign(child).is_some()

@@ -82,8 +82,18 @@ impl Snapshot {
                 && self.workload.spec.adoption == Adoption::Adopt
                 && wants(&self.workload, ChildKind::Autoscaler)
         };
-        let is_others = |one: &&Autoscaler| !one.is_controlled_by(&uid) && !is_to_be_adopted(one);
+        let is_others =
+            |one: &&Autoscaler| !one.scales_workload && !one.is_controlled_by(&uid) && !is_to_be_adopted(one);
         self.autoscalers.iter().filter(is_others).cloned().collect()
+    }
+
+    /// The names of the HorizontalPodAutoscalers that set the Workload's number, though an autoscaler of the Deployment decides.
+    pub fn autoscalers_in_vain(&self) -> Vec<&str> {
+        if !matches!(wanted_replicas(&self.workload), Wanted::Autoscaler { .. }) {
+            return Vec::new();
+        }
+        let in_vain = self.autoscalers.iter().filter(|one| one.scales_workload);
+        in_vain.map(|one| one.name.as_str()).collect()
     }
 
     /// The names of all HorizontalPodAutoscalers that scale the Deployment.

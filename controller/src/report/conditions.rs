@@ -49,7 +49,8 @@ pub(super) fn conditions(
         let reason = if is_suspended { "Suspended" } else { "Available" };
         drafts[0] = ConditionDraft::new(condition::READY, true, reason, before.message.clone());
     }
-    drafts.extend(ownership.into_iter().flat_map(handover));
+    let number = pass.seen.workload.spec.replicas;
+    drafts.extend(ownership.into_iter().flat_map(|ownership| handover(ownership, number)));
     drafts.extend(contested(pass));
     drafts.into_iter().map(|draft| dated(draft, generation, previous, now)).collect()
 }
@@ -262,10 +263,13 @@ fn contested(pass: &Pass) -> Option<ConditionDraft> {
 
 /// With autoscaling, `HandedOver` tells whether the autoscaler holds the number; what is unusual is told by a condition
 /// of its own, which goes away with its cause.
-fn handover(ownership: &ReplicaOwnership) -> Vec<ConditionDraft> {
+fn handover(ownership: &ReplicaOwnership, number: Option<i32>) -> Vec<ConditionDraft> {
     let ReplicaOwnership { holder, value, waiting_for, .. } = ownership;
+    let idle = number.filter(|number| number != value);
+    let idle =
+        idle.map_or_else(String::new, |number| format!("; spec.replicas, {number}, does nothing meanwhile"));
     let waiting = waiting_for.as_deref().unwrap_or("nothing");
-    let held = format!("{holder} holds {value} replicas; waiting for {waiting}");
+    let held = format!("{holder} holds {value} replicas; waiting for {waiting}{idle}");
     let not_yet = |reason, unusual| {
         let mut drafts = vec![ConditionDraft::new(condition::HANDED_OVER, false, reason, held.clone())];
         drafts.extend(Option::map(unusual, |type_| ConditionDraft::new(type_, true, reason, held.clone())));
@@ -274,7 +278,7 @@ fn handover(ownership: &ReplicaOwnership) -> Vec<ConditionDraft> {
     match ownership.phase {
         HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::Suspended => Vec::new(),
         HandoverPhase::HandedOver => {
-            let message = format!("the autoscaler decides: {holder} holds {value} replicas");
+            let message = format!("the autoscaler decides: {holder} holds {value} replicas{idle}");
             vec![ConditionDraft::new(condition::HANDED_OVER, true, "HandedOver", message)]
         }
         HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),

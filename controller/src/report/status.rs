@@ -159,7 +159,8 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
     let previous = previous.replica_ownership.as_ref();
     // The number of a Deployment that is gone is the one that the next comes back with.
     let is_gone = pass.seen.child(ChildKind::Deployment).is_none();
-    let gone = |before: &ReplicaOwnership| Replicas { count: before.value, holders: ReplicaHolders::default() };
+    let gone =
+        |before: &ReplicaOwnership| Replicas { count: before.value, holders: ReplicaHolders::default() };
     let replicas = pass.seen.replicas().cloned().or_else(|| previous.filter(|_| is_gone).map(gone))?;
     let Decision { mut phase, mut waiting_for, .. } = pass.seen.decision();
     let holder = replicas.holders.describe();
@@ -173,6 +174,14 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
         waiting_for = Some(
             "a HorizontalPodAutoscaler that scales the Deployment, or another write of the number".to_owned(),
         );
+    }
+    let in_vain = pass.seen.autoscalers_in_vain();
+    if !in_vain.is_empty() {
+        phase = HandoverPhase::AutoscalerConflict;
+        waiting_for = Some(format!(
+            "{} to have the Deployment as target: the Workload's number does nothing while spec.autoscaling is set",
+            in_vain.join(", ")
+        ));
     }
     // A mode that writes nothing sets the number on no way.
     let begins_a_way = matches!(phase, HandoverPhase::HandoverPending | HandoverPhase::TakingBack);

@@ -201,7 +201,7 @@ fn an_autoscaler_that_is_gone_is_missed_while_the_number_stays() {
 }
 
 fn autoscaler(name: &str) -> Autoscaler {
-    Autoscaler { name: name.to_owned(), min_replicas: 2, controller: None }
+    Autoscaler { name: name.to_owned(), min_replicas: 2, controller: None, scales_workload: false }
 }
 
 #[test]

@@ -13,11 +13,12 @@ use baton_testbed::workspace;
 use clap::Parser;
 
 /// The files below `manifests/` whose copies are in the chart.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "crd/workloads.baton.rs.yaml",
     "crd/clusterrole-view.yaml",
     "crd/clusterrole-edit.yaml",
     "policies/authors.yaml",
+    "policies/replicas.yaml",
     "rbac/clusterrole.yaml",
     "deploy/role.yaml",
     "components/monitoring/prometheusrule.yaml",

@@ -20,7 +20,7 @@ struct Cli {
     /// As far as `cargo test` goes, which takes some seconds.
     #[arg(long)]
     quick: bool,
-    /// Another number of times for a disturbance: edits, scalings, by-hand, rogue, others, losses, crashes, late or resyncs.
+    /// Another number of times for a disturbance: edits, scalings, by-hand, rogue, others, losses, crashes, late, resyncs or deletions.
     #[arg(long, value_name = "NAME=TIMES")]
     budget: Vec<Allowance>,
     /// Put this mistake into the operator, and show how it goes wrong.

@@ -21,14 +21,8 @@ pub struct Cluster {
 
 impl Cluster {
     /// A Workload that asks for nothing, and nothing of what it could lead to.
-    pub(super) const NOTHING: Self = Self {
-        spec: Spec::HandsOff,
-        generation: 0,
-        deployment: None,
-        own: None,
-        theirs: false,
-        told: None,
-    };
+    pub(super) const NOTHING: Self =
+        Self { spec: Spec::HandsOff, generation: 0, deployment: None, own: None, theirs: false, told: None };
 
     /// Whether this autoscaler's object is there.
     pub(super) fn has(&self, scaler: Scaler) -> bool {

@@ -85,7 +85,7 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             vec![Start::nothing(Spec::Own), Start::nothing(THREE), Start::nothing(Spec::External)],
             &[THREE, Spec::Own, Spec::HandsOff],
             Budgets { edits: 1, scalings: 1, crashes: 1, ..none },
-            Budgets { edits: 3, scalings: 2, losses: 1, crashes: 1, late: 1, ..none },
+            Budgets { edits: 3, scalings: 1, losses: 1, crashes: 1, late: 1, ..none },
         ),
         of(
             "crashes and late writes",
@@ -127,14 +127,14 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             suspended(),
             &[THREE, Spec::Own, Spec::HandsOff, Spec::Suspended],
             Budgets { edits: 2, scalings: 1, by_hand: 1, ..none },
-            Budgets { edits: 3, scalings: 2, by_hand: 1, losses: 1, crashes: 1, late: 1, ..none },
+            Budgets { edits: 3, scalings: 1, by_hand: 1, losses: 1, crashes: 1, ..none },
         ),
         of(
             "deleted",
             there_and_back(),
             &[THREE, Spec::Own],
             Budgets { edits: 1, scalings: 1, crashes: 1, late: 1, deletions: 1, ..none },
-            Budgets { edits: 2, scalings: 2, losses: 1, crashes: 1, late: 1, deletions: 2, ..none },
+            Budgets { edits: 2, scalings: 1, losses: 1, crashes: 1, late: 1, deletions: 1, ..none },
         ),
     ]
 }

@@ -361,7 +361,12 @@ impl Pass {
 /// The HorizontalPodAutoscalers that scale the Deployment.
 fn autoscalers(seen: Cluster, server: &Server) -> Vec<Autoscaler> {
     let own = seen.own.and_then(|own| Autoscaler::of(server.live(own))).map(|(_, own)| own);
-    let theirs = Autoscaler { name: "theirs".to_owned(), min_replicas: START, controller: None };
+    let theirs = Autoscaler {
+        name: "theirs".to_owned(),
+        min_replicas: START,
+        controller: None,
+        scales_workload: false,
+    };
     seen.theirs.then_some(theirs).into_iter().chain(own).collect()
 }
 

@@ -94,7 +94,8 @@ pub(super) fn judge(
     let mut broken = Broken::default();
     let (number, holders) = (after.replicas.count, before.map(|before| before.replicas));
     let changes = holders.is_none_or(|before| before.count != number);
-    let is_left = sent.is_some_and(|sent| sent.creates) && State::of(holders) == State::Held;
+    let is_left =
+        sent.is_some_and(|sent| sent.creates) && matches!(State::of(holders), State::Held | State::Unheld);
     if is_left {
         return broken;
     }

@@ -236,7 +236,8 @@ impl Server {
         object["metadata"]["resourceVersion"] = (id + 1).to_string().into();
         let live = LiveObject::from_json(object).expect("what is stored is an object");
         let replicas = Replicas::of(&live);
-        let to_resume = live.annotations().get(REPLICAS_BEFORE_SUSPEND).and_then(|number| number.parse().ok());
+        let to_resume =
+            live.annotations().get(REPLICAS_BEFORE_SUSPEND).and_then(|number| number.parse().ok());
         self.objects.push(Object { live, replicas, to_resume });
         self.by_content.insert(content, ObjectId(id));
         ObjectId(id)

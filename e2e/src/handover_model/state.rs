@@ -107,7 +107,16 @@ pub struct Allowance {
 
 impl Budgets {
     const NAMES: [&str; 10] = [
-        "edits", "scalings", "by-hand", "rogue", "others", "losses", "crashes", "late", "resyncs", "deletions",
+        "edits",
+        "scalings",
+        "by-hand",
+        "rogue",
+        "others",
+        "losses",
+        "crashes",
+        "late",
+        "resyncs",
+        "deletions",
     ];
 
     /// Lets a disturbance happen so often.
@@ -118,7 +127,8 @@ impl Budgets {
     }
 
     fn named(&mut self, name: &str) -> Option<&mut u8> {
-        let Self { edits, scalings, by_hand, rogue, others, losses, crashes, late, resyncs, deletions } = self;
+        let Self { edits, scalings, by_hand, rogue, others, losses, crashes, late, resyncs, deletions } =
+            self;
         let all = [edits, scalings, by_hand, rogue, others, losses, crashes, late, resyncs, deletions];
         Self::NAMES.into_iter().zip(all).find(|(known, _)| *known == name).map(|(_, times)| times)
     }

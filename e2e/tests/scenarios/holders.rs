@@ -231,3 +231,23 @@ async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_ze
     scene.phase(HandoverPhase::Fixed, 5).await;
     scene.event(&["Normal Resumed"]).await;
 }
+
+#[tokio::test]
+async fn an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another_decides() {
+    let scene = Scene::start("workload-as-target").await;
+    let autoscaling = json!({"minReplicas": 2, "maxReplicas": 4});
+    scene.apply(&json!({"autoscaling": autoscaling})).await;
+    scene.phase(HandoverPhase::HandoverPending, 2).await;
+    let mut theirs = autoscaler("theirs", 3, 8);
+    theirs["spec"]["scaleTargetRef"] =
+        json!({"apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "name": "web"});
+    scene.make_autoscaler(&theirs).await;
+    let conflict = scene.phase(HandoverPhase::AutoscalerConflict, 2).await;
+    let waiting = conflict.waiting_for.unwrap();
+    assert!(waiting.starts_with("theirs to have the Deployment as target"), "{waiting}");
+    scene.event(&["Warning AutoscalerConflict", "theirs"]).await;
+
+    // Where nobody else decides, the number that it writes is the spec's.
+    scene.apply(&json!({"replicas": 2})).await;
+    scene.phase(HandoverPhase::Fixed, 3).await;
+}

@@ -1,6 +1,7 @@
 //! What people type.
 
 use baton_controller::decide::child::ChildKind;
+use baton_testbed::eventually;
 use serde_json::json;
 
 use crate::scene::{Scene, replicas};
@@ -23,6 +24,33 @@ async fn kubectl_gets_waits_for_and_scales_a_workload() {
 
     kubectl("scale bwl/web --replicas=3").await;
     scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
+}
+
+#[tokio::test]
+async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides() {
+    let scene = Scene::start("scale-ignored").await;
+    let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/replicas.yaml");
+    scene.cluster.kubectl(["apply", "--server-side", "-f", policy]).await.unwrap().success().unwrap();
+    scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
+    scene.condition("HandoverPending", "True").await;
+    let mut number = 5;
+    eventually("kubectl to be warned", async || {
+        number += 1;
+        let line = format!("--replicas={number}");
+        let args = ["scale", "bwl/web", &line, "--namespace", scene.ns()];
+        let warning = scene.cluster.kubectl(args).await.unwrap().stderr;
+        if warning.contains("scaling this Workload does nothing") { Ok(()) } else { Err(warning) }
+    })
+    .await;
+    let edit = r#"{"spec": {"replicas": 3}}"#;
+    let args =
+        ["patch", "bwl/web", "--type=merge", "-p", edit, "--dry-run=server", "--namespace", scene.ns()];
+    let warning = scene.cluster.kubectl(args).await.unwrap().stderr;
+    assert!(warning.contains("spec.replicas does nothing"), "{warning}");
+
+    let told = scene.condition("HandedOver", "False").await.message;
+    assert!(told.contains(&format!("spec.replicas, {number}, does nothing meanwhile")), "{told}");
+    assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 2);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use baton_apply::LiveObject;
 use baton_crd::Workload;
-use kube::ResourceExt as _;
+use kube::{Resource as _, ResourceExt as _};
 
 use crate::decide::child::ChildKind;
 
@@ -15,6 +15,8 @@ pub struct Autoscaler {
     pub min_replicas: i32,
     /// The kind and the uid of its controller, such as KEDA's `ScaledObject`.
     pub controller: Option<(String, String)>,
+    /// Whether its target is the Workload in the place of the Deployment.
+    pub scales_workload: bool,
 }
 
 impl Autoscaler {
@@ -29,19 +31,23 @@ impl Autoscaler {
         self.min_replicas > 0 && self.controller.is_none()
     }
 
-    /// Reads it off a live HorizontalPodAutoscaler, with the Deployment that it scales; none where it scales something else.
+    /// Reads it off a live HorizontalPodAutoscaler, with the Deployment that it scales, or whose Workload; none where it scales
+    /// something else.
     pub fn of(live: &LiveObject) -> Option<(ScaleTarget, Self)> {
         let target = |field| live.get(&["spec", "scaleTargetRef", field])?.as_str();
         let (group, _) = target("apiVersion")?.split_once('/')?;
-        if (group, target("kind")?) != ("apps", ChildKind::Deployment.name()) {
-            return None;
-        }
+        let scales_workload = match (group, target("kind")?) {
+            ("apps", kind) if kind == ChildKind::Deployment.name() => false,
+            (group, kind) if (group, kind) == (&*Workload::group(&()), &*Workload::kind(&())) => true,
+            _ => return None,
+        };
         let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true));
         let autoscaler = Self {
             name: live.name_any(),
             // The API server fills it in; 1 is its default.
             min_replicas: live.number(&["spec", "minReplicas"]).unwrap_or(1),
             controller: controller.map(|owner| (owner.kind.clone(), owner.uid.clone())),
+            scales_workload,
         };
         let namespace = live.namespace().unwrap_or_default();
         Some((ScaleTarget { namespace, deployment: target("name")?.to_owned() }, autoscaler))
