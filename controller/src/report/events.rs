@@ -167,11 +167,10 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
         ),
         HandoverPhase::AutoscalerConflict => warning("AutoscalerConflict", waiting(after)),
         HandoverPhase::Suspended => {
-            let note = "no pods are to run until spec.suspend is unset".to_owned();
-            event(EventType::Normal, "Suspended", "Suspend", note)
+            normal("Suspended", "no pods are to run until spec.suspend is unset".to_owned())
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if before == Some(HandoverPhase::Suspended) => {
-            event(EventType::Normal, "Resumed", "Resume", format!("{holder} holds {value} replicas again"))
+            normal("Resumed", format!("{holder} holds {value} replicas again"))
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if was_autoscaled(before) => {
             let note = format!("nobody autoscales any more: {holder} holds {value} replicas");

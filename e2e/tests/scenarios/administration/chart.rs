@@ -154,7 +154,7 @@ fn without_leader_election_the_old_operator_stops_first() {
 fn what_can_be_left_out_is_left_out() {
     let objects = with(&json!({
         "crds.install": false,
-        "policies.authors": false,
+        "policies": {"authors": false, "replicas": false},
         "rbac": {"create": false, "userRoles": false},
         "priorityClass": {"create": false, "name": ""},
         "podDisruptionBudget.enabled": false,
