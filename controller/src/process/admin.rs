@@ -1,7 +1,8 @@
 //! The admin port: liveness and readiness for the kubelet, metrics for Prometheus.
 //!
 //! `/healthz` answers as long as the process does; `/readyz` as [`Readiness`] says, with the reasons on a line each;
-//! `/metrics` in the `OpenMetrics` text format. Nothing here changes anything, and no Workload's content is shown.
+//! `/metrics` in the `OpenMetrics` text format, unless the secure metrics port has them. Nothing here changes anything, and no
+//! Workload's content is shown.
 
 use std::{io, net::SocketAddr};
 
@@ -31,17 +32,16 @@ pub(crate) struct Shown {
 pub(crate) async fn serve(
     address: SocketAddr,
     shown: Shown,
+    has_metrics: bool,
 ) -> io::Result<impl Future<Output = io::Result<()>>> {
     let listener = TcpListener::bind(address).await?;
-    Ok(axum::serve(listener, router(shown)).into_future())
+    Ok(axum::serve(listener, router(shown, has_metrics)).into_future())
 }
 
-fn router(shown: Shown) -> Router {
-    Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
-        .with_state(shown)
+fn router(shown: Shown, has_metrics: bool) -> Router {
+    let health = Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(readyz));
+    let router = if has_metrics { health.route("/metrics", get(metrics)) } else { health };
+    router.with_state(shown)
 }
 
 async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
@@ -53,7 +53,7 @@ async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
     }
 }
 
-async fn metrics(
+pub(super) async fn metrics(
     State(shown): State<Shown>,
 ) -> Result<([(HeaderName, &'static str); 1], String), StatusCode> {
     let workloads = shown.workloads.state();

@@ -8,6 +8,7 @@ pub mod election;
 pub mod permissions;
 mod readiness;
 mod run;
+mod secure_metrics;
 pub mod selfcheck;
 mod signals;
 #[cfg(feature = "otel")]

@@ -28,6 +28,8 @@ pub enum PermissionScope {
     Watched,
     /// In the namespace of the Lease, and only with `--leader-elect`.
     Lease,
+    /// In the cluster, whatever is watched, and only with `--secure-metrics-addr`.
+    SecureMetrics,
 }
 
 /// The Lease's name where no other is asked for.
@@ -109,6 +111,22 @@ pub const PERMISSIONS: &[Permission] = &[
         name: Some(LEASE),
         verbs: &["get", "patch"],
         why: "Candidates look who leads; the leader renews its lease by server-side apply.",
+    },
+    Permission {
+        scope: PermissionScope::SecureMetrics,
+        group: "authentication.k8s.io",
+        resource: "tokenreviews",
+        name: None,
+        verbs: &["create"],
+        why: "Who asks for the metrics is asked of the API server, by their bearer token.",
+    },
+    Permission {
+        scope: PermissionScope::SecureMetrics,
+        group: "authorization.k8s.io",
+        resource: "subjectaccessreviews",
+        name: None,
+        verbs: &["create"],
+        why: "Whether they may read the metrics is asked of the API server too.",
     },
 ];
 

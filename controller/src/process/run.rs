@@ -8,6 +8,7 @@ use std::{
     io,
     net::SocketAddr,
     num::NonZeroU16,
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -15,7 +16,7 @@ use std::{
 use baton_apply::{SchemaCache, SchemaStatus};
 use futures::{Stream, StreamExt, stream};
 use kube::{
-    Config,
+    Client, Config,
     client::ClientBuilder,
     runtime::{
         Controller,
@@ -35,6 +36,7 @@ use super::{
     cli::{CheckArgs, ElectionArgs, RunArgs},
     election::{Candidacy, Election, Leadership, Lost, TimingError, fence_layer},
     readiness::{Gate, Readiness},
+    secure_metrics::{self, Certificate, CertificateError, Reviewer},
     selfcheck::{Finding, LeaseName, SelfCheck},
     signals::{Shutdown, sighups},
 };
@@ -64,6 +66,18 @@ pub enum RunError {
         #[source]
         source: io::Error,
     },
+    /// The secure metrics port could not listen.
+    #[error("can't serve metrics on {address}; choose another --secure-metrics-addr")]
+    SecureMetrics {
+        /// The address asked for.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// There is no certificate for the secure metrics port.
+    #[error("there is no certificate to serve metrics with; look at --metrics-cert-dir")]
+    Certificate(#[from] CertificateError),
     /// The signal handlers could not be installed.
     #[error("can't listen for SIGTERM and SIGHUP")]
     Signals(#[source] io::Error),
@@ -103,7 +117,10 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let shown =
         Shown { readiness: readiness.clone(), metrics: metrics.clone(), workloads: workloads.clone() };
     // They end with this function.
-    let mut tasks = background(args, shown, &stores, schemas.as_ref(), &shutdown).await?;
+    let mut tasks = background(args, shown.clone(), &stores, schemas.as_ref(), &shutdown).await?;
+    if let Some(address) = args.secure_metrics_addr {
+        serve_securely(&mut tasks, address, args.metrics_cert_dir.as_deref(), &config, shown).await?;
+    }
     let again = Arc::new(Notify::new());
     let (gate, all) = (readiness.clone(), again.clone());
     tasks.spawn(definition.clone().keep_verified(move |older| {
@@ -116,7 +133,9 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
 
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
-    let check = SelfCheck::new(client.clone(), limit, scope, lease.clone(), definition.clone());
+    let has_secure_metrics = args.secure_metrics_addr.is_some();
+    let check =
+        SelfCheck::new(client.clone(), limit, scope, lease.clone(), has_secure_metrics, definition.clone());
     let mut election = None;
     let win = async {
         stores.ready().await;
@@ -165,7 +184,8 @@ pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
     let limit = args.request_timeout.0;
     let definition = Definition::new(client.clone(), limit);
-    Ok(SelfCheck::new(client, limit, Scope::from(&args.scope), lease, definition).look().await)
+    let (scope, has_secure_metrics) = (Scope::from(&args.scope), args.secure_metrics_addr.is_some());
+    Ok(SelfCheck::new(client, limit, scope, lease, has_secure_metrics, definition).look().await)
 }
 
 /// The cluster, as every client finds it.
@@ -189,7 +209,9 @@ async fn background(
     let (readiness, metrics, address) = (shown.readiness.clone(), shown.metrics.clone(), args.admin_addr);
     readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
     readiness.close(Gate::Schemas, "looking at the API server's schemas for the first time");
-    let admin = admin::serve(address, shown).await.map_err(|source| RunError::Admin { address, source })?;
+    let has_metrics = args.secure_metrics_addr.is_none();
+    let admin = admin::serve(address, shown, has_metrics).await;
+    let admin = admin.map_err(|source| RunError::Admin { address, source })?;
     tasks.spawn(async { drop(admin.await) });
     if let Some(schemas) = schemas.cloned() {
         tasks.spawn(report_schemas(schemas.status(), metrics));
@@ -199,7 +221,31 @@ async fn background(
     Ok(tasks)
 }
 
-/// Stands for election, with a client that isn't behind the fence.
+/// Adds the tasks of the secure metrics port.
+async fn serve_securely(
+    tasks: &mut JoinSet<()>,
+    address: SocketAddr,
+    certificate: Option<&Path>,
+    config: &Config,
+    shown: Shown,
+) -> Result<(), RunError> {
+    let certificate = match certificate {
+        Some(folder) => Certificate::from_files(folder.to_owned())?,
+        None => Certificate::self_signed()?,
+    };
+    let reviewer = Reviewer::new(unfenced(config.clone(), &shown.metrics)?);
+    let served = secure_metrics::serve(address, certificate.acceptor()?, reviewer, shown).await;
+    tasks.spawn(served.map_err(|source| RunError::SecureMetrics { address, source })?);
+    tasks.spawn(certificate.keep_current());
+    Ok(())
+}
+
+/// A client that isn't behind the fence: for what a replica does that doesn't lead.
+fn unfenced(config: Config, metrics: &Metrics) -> Result<Client, RunError> {
+    Ok(ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build())
+}
+
+/// Stands for election.
 fn stand(
     args: &ElectionArgs,
     config: Config,
@@ -207,7 +253,7 @@ fn stand(
     leadership: Leadership,
     metrics: &Metrics,
 ) -> Result<Election, RunError> {
-    let client = ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build();
+    let client = unfenced(config, metrics)?;
     let identity = args.identity.as_ref().map_or_else(made_up_identity, |identity| identity.0.clone());
     let candidacy = Candidacy { namespace, lease, identity, timing: args.timing()? };
     Ok(Election::stand(client, candidacy, leadership, metrics.clone()))

@@ -4,7 +4,7 @@
 mod documented;
 mod names;
 
-use std::{net::SocketAddr, num::NonZeroU16, str::FromStr, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
@@ -55,9 +55,18 @@ pub struct RunArgs {
     /// The time limit of each request, such as `30s` or `1m`.
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
-    /// Where `/healthz`, `/readyz` and `/metrics` are served.
+    /// Where `/healthz`, `/readyz` and, unless `--secure-metrics-addr` is given, `/metrics` are served.
     #[arg(long, env = "BATON_ADMIN_ADDR", default_value = "0.0.0.0:8080")]
     pub admin_addr: SocketAddr,
+    /// Where `/metrics` is served over HTTPS, such as `0.0.0.0:8443`, to whoever may `get` the non-resource URL `/metrics` by
+    /// the API server's review of their bearer token. Then the admin port has no `/metrics`.
+    #[arg(long, env = "BATON_SECURE_METRICS_ADDR")]
+    pub secure_metrics_addr: Option<SocketAddr>,
+    /// The folder with the certificate of `--secure-metrics-addr` and its key: `tls.crt` and `tls.key`, as in a Secret of
+    /// the type `kubernetes.io/tls`. They are read again when they change. If absent, a self-signed certificate is made at
+    /// the start.
+    #[arg(long, env = "BATON_METRICS_CERT_DIR", requires = "secure_metrics_addr")]
+    pub metrics_cert_dir: Option<PathBuf>,
     /// Whether each write is predicted first, so that those that would change nothing aren't sent, and people are told what
     /// the others take. `false` sends every apply.
     #[arg(long, env = "BATON_PREDICT", default_value_t = true, action = ArgAction::Set)]
@@ -94,6 +103,9 @@ pub struct CheckArgs {
     /// The time limit of each request, such as `30s` or `1m`.
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
+    /// Where `/metrics` is to be served over HTTPS; if absent, the permissions for that aren't asked for.
+    #[arg(long, env = "BATON_SECURE_METRICS_ADDR")]
+    pub secure_metrics_addr: Option<SocketAddr>,
 }
 
 /// Which Workloads are Baton's.
@@ -222,6 +234,14 @@ mod tests {
             assert!(error.contains(flag), "{error}");
         }
         assert!(run(&["--namespace", "a,,b"]).unwrap_err().contains("leave it out"));
+    }
+
+    #[test]
+    fn a_certificate_for_metrics_that_are_not_served_over_https_is_refused() {
+        let certificate = ["--metrics-cert-dir", "/certificate"];
+        assert!(run(&certificate).unwrap_err().contains("--secure-metrics-addr"));
+        let both = [&certificate[..], &["--secure-metrics-addr", "0.0.0.0:8443"]].concat();
+        assert!(run(&both).unwrap().metrics_cert_dir.is_some());
     }
 
     #[test]

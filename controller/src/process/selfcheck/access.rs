@@ -40,13 +40,19 @@ impl Question {
     }
 }
 
-/// All that is to be asked, for these namespaces (`None` for all) and, with an election, for this Lease.
-pub(super) fn questions(namespaces: &[Option<&str>], lease: Option<&LeaseName>) -> Vec<Question> {
+/// All that is to be asked, for these namespaces (`None` for all), with an election for this Lease, and with secure metrics
+/// for the reviews of those who read them.
+pub(super) fn questions(
+    namespaces: &[Option<&str>],
+    lease: Option<&LeaseName>,
+    has_secure_metrics: bool,
+) -> Vec<Question> {
     let mut questions = Vec::new();
     for rule in PERMISSIONS {
         let places: Vec<Option<&str>> = match rule.scope {
             PermissionScope::Watched => namespaces.to_vec(),
             PermissionScope::Lease => lease.iter().map(|lease| Some(&*lease.namespace)).collect(),
+            PermissionScope::SecureMetrics => has_secure_metrics.then_some(None).into_iter().collect(),
         };
         let name = rule.name.and(lease).map(|lease| lease.name.clone());
         for namespace in places {
@@ -114,13 +120,25 @@ mod tests {
             .filter(|rule| rule.scope == PermissionScope::Watched)
             .map(|rule| rule.verbs.len())
             .sum();
-        assert_eq!(questions(&[None], None).len(), watched);
-        assert_eq!(questions(&[Some("a"), Some("b")], Some(&lease())).len(), 2 * watched + 3);
+        assert_eq!(questions(&[None], None, false).len(), watched);
+        assert_eq!(questions(&[Some("a"), Some("b")], Some(&lease()), false).len(), 2 * watched + 3);
+    }
+
+    #[test]
+    fn the_reviews_are_the_clusters_whatever_is_watched_and_asked_for_only_where_metrics_are_secure() {
+        let all = questions(&[Some("a"), Some("b")], None, true);
+        let reviews: Vec<_> = all
+            .iter()
+            .filter(|one| one.rule.scope == PermissionScope::SecureMetrics)
+            .map(|one| (one.verb, one.rule.resource, one.namespace.as_deref()))
+            .collect();
+        assert_eq!(reviews, [("create", "tokenreviews", None), ("create", "subjectaccessreviews", None)]);
+        assert_eq!(all.len(), questions(&[Some("a"), Some("b")], None, false).len() + 2);
     }
 
     #[test]
     fn a_question_names_what_the_api_server_would_check() {
-        let all = questions(&[Some("a")], Some(&lease()));
+        let all = questions(&[Some("a")], Some(&lease()), false);
         let attributes = |resource: &str, verb: &str| {
             let asked = all.iter().find(|one| one.rule.resource == resource && one.verb == verb).unwrap();
             asked.review().spec.resource_attributes.unwrap()
@@ -141,7 +159,7 @@ mod tests {
 
     #[test]
     fn all_that_is_missing_is_told_as_the_rules_to_add() {
-        let missing: Vec<_> = questions(&[Some("a")], Some(&lease()))
+        let missing: Vec<_> = questions(&[Some("a")], Some(&lease()), false)
             .into_iter()
             .filter(|one| one.rule.resource == "services" && one.verb.ends_with('t') || one.name.is_some())
             .collect();

@@ -66,6 +66,7 @@ pub(crate) struct SelfCheck {
     request_timeout: Duration,
     scope: Scope,
     lease: Option<LeaseName>,
+    has_secure_metrics: bool,
     definition: Definition,
 }
 
@@ -93,9 +94,10 @@ impl SelfCheck {
         request_timeout: Duration,
         scope: Scope,
         lease: Option<LeaseName>,
+        has_secure_metrics: bool,
         definition: Definition,
     ) -> Self {
-        Self { client, request_timeout, scope, lease, definition }
+        Self { client, request_timeout, scope, lease, has_secure_metrics, definition }
     }
 
     /// Looks at everything, again and again until nothing is wrong; says meanwhile what it is.
@@ -180,7 +182,8 @@ impl SelfCheck {
     }
 
     async fn access(&self) -> CheckResult {
-        let questions = access::questions(&self.scope.namespaces(), self.lease.as_ref());
+        let questions =
+            access::questions(&self.scope.namespaces(), self.lease.as_ref(), self.has_secure_metrics);
         let asked = questions.into_iter().map(|question| self.ask(question));
         let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         let mut missing = Vec::new();

@@ -1,0 +1,300 @@
+//! The secure metrics port: `/metrics` over HTTPS, for whoever may read it by the API server's [review](reviewer) of their
+//! bearer token.
+//!
+//! Whoever reaches the port costs little: each connection is for one request and has one time limit, from the handshake to the
+//! end of the response, and there are only so many at a time. So neither a slow client nor a broken handshake holds up others,
+//! but somebody who keeps all connections busy keeps Prometheus out for as long.
+
+mod certificate;
+mod reviewer;
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use hyper::server::conn::http1;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+use tracing::debug;
+
+use self::reviewer::Verdict;
+pub(crate) use self::{
+    certificate::{Certificate, CertificateError},
+    reviewer::Reviewer,
+};
+use super::admin::{self, Shown};
+
+/// How long a connection may last. Prometheus waits as long for a scrape, unless it is told otherwise.
+const CONNECTION_LIMIT: Duration = Duration::from_secs(10);
+/// How many connections there may be at the same time.
+const CONNECTIONS: usize = 64;
+/// The most that the head of a request may have, in bytes: a token has one or two thousand.
+const LARGEST_HEAD: usize = 32 * 1024;
+
+/// Who may be shown what.
+#[derive(Clone)]
+struct Protected {
+    reviewer: Reviewer,
+    shown: Shown,
+}
+
+/// Listens right away, so that an address in use is an error at start; serves until dropped.
+pub(crate) async fn serve(
+    address: SocketAddr,
+    acceptor: TlsAcceptor,
+    reviewer: Reviewer,
+    shown: Shown,
+) -> io::Result<impl Future<Output = ()>> {
+    let listener = TcpListener::bind(address).await?;
+    Ok(accept(listener, acceptor, router(Protected { reviewer, shown })))
+}
+
+fn router(protected: Protected) -> Router {
+    Router::new().route("/metrics", get(metrics)).with_state(protected)
+}
+
+async fn metrics(State(Protected { reviewer, shown }): State<Protected>, headers: HeaderMap) -> Response {
+    match reviewer.verdict(&headers).await {
+        Some(Verdict::Allowed) => admin::metrics(State(shown)).await.into_response(),
+        Some(Verdict::Unauthenticated) => {
+            let message = "a bearer token is needed that the API server knows\n";
+            (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], message).into_response()
+        }
+        Some(Verdict::Denied) => {
+            let message = "the permission to get the non-resource URL /metrics is missing\n";
+            (StatusCode::FORBIDDEN, message).into_response()
+        }
+        None => {
+            let message = "the API server can't be asked who may read this; the operator's log says why\n";
+            (StatusCode::SERVICE_UNAVAILABLE, message).into_response()
+        }
+    }
+}
+
+/// Takes connections, each in a task of its own. They end with this future.
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        if connections.len() >= CONNECTIONS {
+            connections.join_next().await;
+        }
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let request = one_request(stream, acceptor.clone(), router.clone());
+                connections.spawn(timeout(CONNECTION_LIMIT, request));
+            }
+            Err(error) => {
+                // Mostly there are too many open files, which takes a moment to change.
+                debug!(%error, "can't accept a connection");
+                sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+}
+
+/// What goes wrong is the client's to notice: anybody can cause it.
+async fn one_request(stream: TcpStream, acceptor: TlsAcceptor, router: Router) {
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let served = http1::Builder::new()
+        .keep_alive(false)
+        .max_buf_size(LARGEST_HEAD)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let _ = served.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        net::Ipv4Addr,
+        sync::{Arc, Mutex},
+        task::{Context, Poll},
+    };
+
+    use futures::{
+        FutureExt as _,
+        future::{BoxFuture, join_all},
+    };
+    use kube::{
+        Client,
+        client::Body,
+        runtime::reflector::{self, store::Writer},
+    };
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio_rustls::{
+        TlsConnector,
+        rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName},
+    };
+    use tower::Service;
+
+    use super::*;
+    use crate::{
+        lock::lock,
+        metrics::Metrics,
+        observe::{Stores, WatchedWorkload},
+        process::readiness::Readiness,
+    };
+
+    /// An API server that knows the tokens `reader` and `somebody`, of whom the first may read metrics. Of `outage` it knows
+    /// nothing, since it fails. It keeps what it was asked.
+    #[derive(Clone, Default)]
+    struct ApiServer(Arc<Mutex<Vec<Value>>>);
+
+    impl Service<http::Request<Body>> for ApiServer {
+        type Response = http::Response<Body>;
+        type Error = Infallible;
+        type Future = BoxFuture<'static, Result<http::Response<Body>, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+            let asked = self.0.clone();
+            async move {
+                let body = request.into_body().collect_bytes().await.unwrap();
+                let mut review: Value = serde_json::from_slice(&body).unwrap();
+                lock(&asked).push(review["spec"].clone());
+                let token = review["spec"]["token"].as_str().map(str::to_owned);
+                review["status"] = match token.as_deref() {
+                    None => json!({"allowed": review["spec"]["user"] == "reader"}),
+                    Some(user @ ("reader" | "somebody")) => {
+                        json!({"authenticated": true, "user": {"username": user}})
+                    }
+                    Some(_) => json!({"authenticated": false, "error": "invalid bearer token"}),
+                };
+                let code = if token.as_deref() == Some("outage") { 500 } else { 201 };
+                let body = Body::from(review.to_string().into_bytes());
+                Ok(http::Response::builder().status(code).body(body).unwrap())
+            }
+            .boxed()
+        }
+    }
+
+    /// The port, with clients that trust its certificate.
+    struct Port {
+        address: SocketAddr,
+        connector: TlsConnector,
+        asked: ApiServer,
+        _serving: JoinSet<()>,
+        _cache: Writer<WatchedWorkload>,
+    }
+
+    impl Port {
+        async fn open() -> Self {
+            let certificate = Certificate::self_signed().unwrap();
+            let mut roots = RootCertStore::empty();
+            roots.add(certificate.der()).unwrap();
+            let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+
+            let asked = ApiServer::default();
+            let reviewer = Reviewer::new(Client::new(asked.clone(), "default"));
+            let (workloads, cache) = reflector::store();
+            let shown =
+                Shown { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads };
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let mut serving = JoinSet::new();
+            let router = router(Protected { reviewer, shown });
+            serving.spawn(accept(listener, certificate.acceptor().unwrap(), router));
+            let connector = TlsConnector::from(Arc::new(config));
+            Self { address, connector, asked, _serving: serving, _cache: cache }
+        }
+
+        /// The response to a GET; none where the connection ends without.
+        async fn get(&self, path: &str, headers: &str) -> Option<String> {
+            let stream = TcpStream::connect(self.address).await.unwrap();
+            let name = ServerName::try_from("baton").unwrap();
+            let mut stream = self.connector.connect(name, stream).await.unwrap();
+            let request = format!("GET {path} HTTP/1.1\r\nHost: baton\r\n{headers}\r\n");
+            stream.write_all(request.as_bytes()).await.ok()?;
+            let mut response = String::new();
+            // The server hangs up after one response, or before.
+            let read = stream.read_to_string(&mut response).await;
+            (read.is_ok() && !response.is_empty()).then_some(response)
+        }
+
+        async fn get_as(&self, token: &str) -> String {
+            self.get("/metrics", &format!("Authorization: Bearer {token}\r\n")).await.unwrap()
+        }
+
+        /// How many reviews the API server was asked for.
+        fn reviews(&self) -> usize {
+            lock(&self.asked.0).len()
+        }
+    }
+
+    #[tokio::test]
+    async fn metrics_are_for_whoever_may_read_them() {
+        let port = Port::open().await;
+        let allowed = port.get_as("reader").await;
+        assert!(allowed.starts_with("HTTP/1.1 200") && allowed.contains("baton_build_info"), "{allowed}");
+        assert!(allowed.to_lowercase().contains("connection: close"), "{allowed}");
+        let denied = port.get_as("somebody").await;
+        assert!(denied.starts_with("HTTP/1.1 403") && !denied.contains("baton_"), "{denied}");
+        let unknown = port.get_as("made-up").await;
+        assert!(unknown.starts_with("HTTP/1.1 401") && !unknown.contains("baton_"), "{unknown}");
+        assert_eq!(port.reviews(), 2 + 2 + 1);
+
+        // Nobody is asked about nobody.
+        let anonymous = port.get("/metrics", "").await.unwrap();
+        assert!(anonymous.starts_with("HTTP/1.1 401"), "{anonymous}");
+        assert!(anonymous.to_lowercase().contains("www-authenticate: bearer"), "{anonymous}");
+        let elsewhere = port.get("/readyz", "").await.unwrap();
+        assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
+        assert_eq!(port.reviews(), 5);
+    }
+
+    #[tokio::test]
+    async fn a_verdict_is_remembered_and_an_outage_is_not() {
+        let port = Port::open().await;
+        for _ in 0..3 {
+            for (token, code) in [("reader", "200"), ("somebody", "403"), ("made-up", "401")] {
+                let response = port.get_as(token).await;
+                assert!(response.starts_with(&format!("HTTP/1.1 {code}")), "{token}: {response}");
+            }
+        }
+        assert_eq!(port.reviews(), 5);
+        for _ in 0..3 {
+            let response = port.get_as("outage").await;
+            assert!(response.starts_with("HTTP/1.1 503") && !response.contains("baton_"), "{response}");
+        }
+        assert_eq!(port.reviews(), 5 + 3);
+    }
+
+    #[tokio::test]
+    async fn clients_that_are_slow_or_speak_no_tls_hold_up_nobody() {
+        let port = Port::open().await;
+        let connect = async || TcpStream::connect(port.address).await.unwrap();
+        let _silent = join_all((0..CONNECTIONS / 2).map(|_| connect())).await;
+        let mut plain = connect().await;
+        plain.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").await.unwrap();
+        let response = timeout(CONNECTION_LIMIT / 2, port.get_as("reader")).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    }
+
+    #[tokio::test]
+    async fn a_head_that_is_too_large_is_refused() {
+        let port = Port::open().await;
+        let token = "x".repeat(2 * LARGEST_HEAD);
+        let response = port.get("/metrics", &format!("Authorization: Bearer {token}\r\n")).await;
+        assert!(response.is_none_or(|response| response.starts_with("HTTP/1.1 431")));
+        assert_eq!(port.reviews(), 0);
+    }
+}

@@ -1,0 +1,246 @@
+//! Whether somebody may read the metrics: what the API server says of their bearer token.
+//!
+//! Two questions, as every component of Kubernetes asks them that leaves this to the API server: a `TokenReview`, which says
+//! whose token it is, and a `SubjectAccessReview`, which says whether they may `get` the non-resource URL `/metrics`. Tokens
+//! are kept nowhere: a verdict is remembered by the digest of its token.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use axum::http::{HeaderMap, header::AUTHORIZATION};
+use baton_apply::{ApiError, bounded};
+use k8s_openapi::api::{
+    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
+    authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+};
+use kube::{Api, Client, api::PostParams};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+use crate::{causes::with_causes, lock::lock};
+
+/// How long both questions may take together: less than Prometheus waits for a scrape.
+const LIMIT: Duration = Duration::from_secs(5);
+/// How many tokens are asked about at the same time, so that strangers with made-up tokens can't load the API server.
+const AT_ONCE: usize = 4;
+/// How long a verdict holds. Somebody who was just given the permission doesn't wait for long.
+const ALLOWED_FOR: Duration = Duration::from_mins(1);
+const REFUSED_FOR: Duration = Duration::from_secs(10);
+/// How many verdicts are remembered.
+const REMEMBERED: usize = 1024;
+
+/// What the API server says of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// They may read the metrics.
+    Allowed,
+    /// There is no token, or it is nobody's.
+    Unauthenticated,
+    /// They are somebody, and may not.
+    Denied,
+}
+
+impl Verdict {
+    fn holds_for(self) -> Duration {
+        match self {
+            Self::Allowed => ALLOWED_FOR,
+            Self::Unauthenticated | Self::Denied => REFUSED_FOR,
+        }
+    }
+}
+
+/// Asks the API server, and remembers what it said for a while. Clones share that.
+#[derive(Clone)]
+pub(crate) struct Reviewer {
+    client: Client,
+    state: Arc<State>,
+}
+
+struct State {
+    verdicts: Mutex<Verdicts>,
+    turns: Semaphore,
+    /// Whether the last question failed, so that a failure is logged once and not at each scrape.
+    fails: AtomicBool,
+}
+
+impl Reviewer {
+    pub(crate) fn new(client: Client) -> Self {
+        let (verdicts, turns) = (Mutex::default(), Semaphore::new(AT_ONCE));
+        Self { client, state: Arc::new(State { verdicts, turns, fails: AtomicBool::new(false) }) }
+    }
+
+    /// The verdict on a request with these headers; none where the API server can't be asked, which is logged.
+    pub(super) async fn verdict(&self, headers: &HeaderMap) -> Option<Verdict> {
+        let Some(token) = bearer(headers) else { return Some(Verdict::Unauthenticated) };
+        let digest = TokenDigest::of(token);
+        if let Some(known) = lock(&self.state.verdicts).get(&digest, Instant::now()) {
+            return Some(known);
+        }
+        let asked = bounded(LIMIT, async {
+            // It is never closed, so that an error can't be.
+            let _turn = self.state.turns.acquire().await;
+            self.ask(token).await
+        });
+        match asked.await {
+            Ok(verdict) => {
+                self.state.fails.store(false, Ordering::Relaxed);
+                lock(&self.state.verdicts).remember(digest, verdict, Instant::now());
+                Some(verdict)
+            }
+            Err(error) => {
+                self.tell(&error);
+                None
+            }
+        }
+    }
+
+    async fn ask(&self, token: &str) -> kube::Result<Verdict> {
+        let params = PostParams::default();
+        let tokens: Api<TokenReview> = Api::all(self.client.clone());
+        let status = tokens.create(&params, &token_review(token)).await?.status.unwrap_or_default();
+        let Some(user) = status.user.filter(|_| status.authenticated == Some(true)) else {
+            return Ok(Verdict::Unauthenticated);
+        };
+        let accesses: Api<SubjectAccessReview> = Api::all(self.client.clone());
+        let review = accesses.create(&params, &access_review(user)).await?;
+        let is_allowed = review.status.is_some_and(|status| status.allowed);
+        Ok(if is_allowed { Verdict::Allowed } else { Verdict::Denied })
+    }
+
+    fn tell(&self, error: &ApiError) {
+        if !self.state.fails.swap(true, Ordering::Relaxed) {
+            warn!(
+                error = with_causes(error),
+                "can't ask the API server who may read the metrics; nobody may meanwhile"
+            );
+        }
+    }
+}
+
+/// The token that a request bears.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+fn token_review(token: &str) -> TokenReview {
+    let spec = TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() };
+    TokenReview { spec, ..TokenReview::default() }
+}
+
+/// Whether this user may do what a scrape does.
+fn access_review(UserInfo { username, uid, groups, extra }: UserInfo) -> SubjectAccessReview {
+    let attributes =
+        NonResourceAttributes { path: Some("/metrics".to_owned()), verb: Some("get".to_owned()) };
+    let spec = SubjectAccessReviewSpec {
+        user: username,
+        uid,
+        groups,
+        extra,
+        non_resource_attributes: Some(attributes),
+        ..SubjectAccessReviewSpec::default()
+    };
+    SubjectAccessReview { spec, ..SubjectAccessReview::default() }
+}
+
+/// What a token is recognized by without being kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct TokenDigest([u8; 32]);
+
+impl TokenDigest {
+    fn of(token: &str) -> Self {
+        Self(Sha256::digest(token).into())
+    }
+}
+
+/// The verdicts that hold for a while.
+#[derive(Default)]
+struct Verdicts(HashMap<TokenDigest, (Verdict, Instant)>);
+
+impl Verdicts {
+    fn get(&self, token: &TokenDigest, now: Instant) -> Option<Verdict> {
+        self.0.get(token).filter(|(_, until)| now < *until).map(|(verdict, _)| *verdict)
+    }
+
+    fn remember(&mut self, token: TokenDigest, verdict: Verdict, now: Instant) {
+        if self.0.len() >= REMEMBERED {
+            self.0.retain(|_, (_, until)| now < *until);
+        }
+        // So many tokens in so short a time are made up. What is forgotten with them is asked again.
+        if self.0.len() >= REMEMBERED {
+            self.0.clear();
+        }
+        self.0.insert(token, (verdict, now + verdict.holds_for()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_what_follows_the_scheme_bearer() {
+        let of = |value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
+            bearer(&headers).map(str::to_owned)
+        };
+        assert_eq!(of("Bearer abc.def").as_deref(), Some("abc.def"));
+        assert_eq!(of("bearer  abc ").as_deref(), Some("abc"));
+        for other in ["Bearer", "Bearer ", "Basic abc", "abc", ""] {
+            assert_eq!(of(other), None, "{other:?}");
+        }
+        assert_eq!(bearer(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn it_is_asked_whether_the_user_may_get_the_metrics() {
+        let user = json!({"username": "prometheus", "uid": "1", "groups": ["system:authenticated"], "extra": {"k": ["v"]}});
+        let review = access_review(serde_json::from_value(user).unwrap());
+        let spec = json!({
+            "user": "prometheus", "uid": "1", "groups": ["system:authenticated"], "extra": {"k": ["v"]},
+            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+        });
+        assert_eq!(serde_json::to_value(review.spec).unwrap(), spec);
+    }
+
+    #[test]
+    fn a_refusal_is_forgotten_sooner_than_a_permission() {
+        let (now, mut verdicts) = (Instant::now(), Verdicts::default());
+        let [allowed, denied] = ["allowed", "denied"].map(TokenDigest::of);
+        verdicts.remember(allowed, Verdict::Allowed, now);
+        verdicts.remember(denied, Verdict::Denied, now);
+        assert_eq!(verdicts.get(&allowed, now), Some(Verdict::Allowed));
+        assert_eq!(verdicts.get(&denied, now), Some(Verdict::Denied));
+        assert_eq!(verdicts.get(&TokenDigest::of("other"), now), None);
+        let later = now + REFUSED_FOR;
+        assert_eq!(verdicts.get(&allowed, later), Some(Verdict::Allowed));
+        assert_eq!(verdicts.get(&denied, later), None);
+        assert_eq!(verdicts.get(&allowed, now + ALLOWED_FOR), None);
+    }
+
+    #[test]
+    fn however_many_tokens_come_no_more_than_so_many_are_remembered() {
+        let (now, mut verdicts) = (Instant::now(), Verdicts::default());
+        for number in 0..3 * REMEMBERED {
+            verdicts.remember(TokenDigest::of(&number.to_string()), Verdict::Unauthenticated, now);
+            assert!(verdicts.0.len() <= REMEMBERED, "{}", verdicts.0.len());
+        }
+        // The old ones make room for a new one.
+        let later = now + REFUSED_FOR;
+        let allowed = TokenDigest::of("allowed");
+        verdicts.remember(allowed, Verdict::Allowed, later);
+        assert_eq!(verdicts.get(&allowed, later), Some(Verdict::Allowed));
+    }
+}
