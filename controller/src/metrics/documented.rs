@@ -34,6 +34,7 @@ fn all_metrics() -> Metrics {
     for verb in VERBS {
         let request = RequestKind { verb, resource: "workloads".to_owned() };
         metrics.requested(&request, Code::Status(200), Duration::from_millis(2));
+        metrics.denied(&request);
     }
     // Whoever adds a metric is led here: has it a series by now?
     let Counts {
@@ -47,6 +48,7 @@ fn all_metrics() -> Metrics {
         schema_refreshes: _,
         api_requests: _,
         api_request_duration: _,
+        permission_denials: _,
     } = &metrics.0.counts;
     metrics
 }

@@ -1,6 +1,6 @@
 //! Counts and times the requests of the Kubernetes client, as a layer of its stack.
 //!
-//! What a request means is [`super::request`]'s.
+//! What a request means is [`super::request`]'s, and whether a refusal is about a permission is [`super::denial`]'s.
 
 use std::{
     task::{Context, Poll},
@@ -9,9 +9,11 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use http::{Request, Response, StatusCode};
-use tower::Service;
+use http_body_util::BodyExt as _;
+use kube::client::{Body, DynBody};
+use tower::{BoxError, Service};
 
-use super::{Metrics, labels::Code, request::RequestKind};
+use super::{Metrics, denial, labels::Code, request::RequestKind};
 
 /// A service whose requests are counted: around the client's own stack, so that a request that the stack itself can't send
 /// counts too.
@@ -21,36 +23,57 @@ pub(crate) struct CountedService<S> {
     pub(super) metrics: Metrics,
 }
 
-impl<S, B, Answer> Service<Request<B>> for CountedService<S>
+impl<S, B> Service<Request<B>> for CountedService<S>
 where
-    S: Service<Request<B>, Response = Response<Answer>>,
+    S: Service<Request<B>, Response = Response<Box<DynBody>>, Error = BoxError>,
     S::Future: Send + 'static,
 {
     type Response = S::Response;
-    type Error = S::Error;
-    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<S::Response, BoxError>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
+        let kind = RequestKind::of(&request);
+        let metrics = self.metrics.clone();
         let mut pending = Pending {
-            kind: RequestKind::of(&request),
+            kind: kind.clone(),
             code: Code::Error,
             begun: Instant::now(),
-            metrics: self.metrics.clone(),
+            metrics: metrics.clone(),
         };
         let answer = self.inner.call(request);
         async move {
-            let answer = answer.await;
-            if let Ok(answer) = &answer {
-                pending.answered(answer.status());
+            let answer = answer.await?;
+            pending.answered(answer.status());
+            // It ends with the head of the answer.
+            drop(pending);
+            if answer.status() == StatusCode::FORBIDDEN {
+                read(answer, &kind, &metrics).await
+            } else {
+                Ok(answer)
             }
-            answer
         }
         .boxed()
     }
+}
+
+/// Counts a refusal that means that a permission is missing, and passes it on as it came.
+async fn read(
+    refusal: Response<Box<DynBody>>,
+    request: &RequestKind,
+    metrics: &Metrics,
+) -> Result<Response<Box<DynBody>>, BoxError> {
+    let (head, body) = refusal.into_parts();
+    let body = body.collect().await?.to_bytes();
+    if denial::is_of_the_authorizer(&body) {
+        metrics.denied(request);
+    }
+    let body: Box<DynBody> = Box::new(Body::from(body).map_err(BoxError::from));
+    Ok(Response::from_parts(head, body))
 }
 
 /// A request under way. It is counted when it ends in whatever way, and so also when its future is dropped, as happens at
@@ -76,7 +99,7 @@ impl Drop for Pending {
 
 #[cfg(test)]
 mod tests {
-    use std::{io, time::Duration};
+    use std::time::Duration;
 
     use tower::Layer;
 
@@ -84,23 +107,26 @@ mod tests {
 
     /// A service that ends every request in the same way, after this long.
     #[derive(Clone)]
-    struct Always(Result<StatusCode, &'static str>, Duration);
+    struct Always(Result<(StatusCode, &'static str), &'static str>, Duration);
 
     impl Service<Request<()>> for Always {
-        type Response = Response<()>;
-        type Error = io::Error;
-        type Future = BoxFuture<'static, Result<Response<()>, io::Error>>;
+        type Response = Response<Box<DynBody>>;
+        type Error = BoxError;
+        type Future = BoxFuture<'static, Result<Response<Box<DynBody>>, BoxError>>;
 
-        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
             Poll::Ready(Ok(()))
         }
 
-        fn call(&mut self, _: Request<()>) -> Self::Future {
+        fn call(&mut self, request: Request<()>) -> Self::Future {
             let Self(end, after) = self.clone();
+            drop(request);
             async move {
                 tokio::time::sleep(after).await;
-                let status = end.map_err(io::Error::other)?;
-                let mut response = Response::new(());
+                let (status, body) = end?;
+                let body: Box<DynBody> =
+                    Box::new(Body::from(body.as_bytes().to_vec()).map_err(BoxError::from));
+                let mut response = Response::new(body);
                 *response.status_mut() = status;
                 Ok(response)
             }
@@ -108,13 +134,21 @@ mod tests {
         }
     }
 
-    /// What the metrics say after a request for a path was answered in this way, or given up after a moment.
-    async fn counted(path: &str, end: Result<StatusCode, &'static str>, after: Duration) -> String {
+    /// What the metrics say after a request for a path was answered in this way, or given up after a moment; and the body.
+    async fn counted_and_read(path: &str, always: Always) -> (String, Option<Vec<u8>>) {
         let metrics = Metrics::new();
-        let mut service = metrics.request_layer().layer(Always(end, after));
+        let mut service = metrics.request_layer().layer(always);
         let request = Request::get(path).body(()).unwrap();
-        let _ = tokio::time::timeout(Duration::from_millis(50), service.call(request)).await;
-        metrics.text([]).unwrap()
+        let answer = tokio::time::timeout(Duration::from_millis(50), service.call(request)).await;
+        let body = match answer {
+            Ok(Ok(answer)) => Some(answer.into_body().collect().await.unwrap().to_bytes().to_vec()),
+            _ => None,
+        };
+        (metrics.text([]).unwrap(), body)
+    }
+
+    async fn counted(path: &str, end: Result<StatusCode, &'static str>, after: Duration) -> String {
+        counted_and_read(path, Always(end.map(|status| (status, "")), after)).await.0
     }
 
     const SERVICE: &str = "/api/v1/namespaces/shop/services/web";
@@ -152,5 +186,25 @@ mod tests {
         let text = counted("/api/v1/services?watch=true", Ok(StatusCode::OK), SOON).await;
         assert!(text.contains("{verb=\"watch\",resource=\"services\",code=\"200\"} 1"), "{text}");
         assert!(!text.contains("baton_api_request_duration_seconds_count"), "{text}");
+    }
+
+    const QUOTA: &str =
+        r#"{"kind": "Status", "message": "services \"web\" is forbidden: exceeded quota: none"}"#;
+    const PERMISSION: &str = r#"{"kind": "Status", "message": "services \"web\" is forbidden: User \"baton\" cannot get resource \"services\" in API group \"\" in the namespace \"shop\""}"#;
+
+    #[tokio::test]
+    async fn only_a_missing_permission_counts_as_one_and_every_refusal_is_passed_on_as_it_came() {
+        let denial = "baton_permission_denials_total{verb=\"get\",resource=\"services\"} 1\n";
+        for (code, message, is_denial) in [
+            (StatusCode::FORBIDDEN, PERMISSION, true),
+            (StatusCode::FORBIDDEN, QUOTA, false),
+            (StatusCode::FORBIDDEN, "", false),
+            (StatusCode::CONFLICT, PERMISSION, false),
+        ] {
+            let (text, body) = counted_and_read(SERVICE, Always(Ok((code, message)), SOON)).await;
+            assert_eq!(text.contains(denial), is_denial, "{code} {message}: {text}");
+            assert!(text.contains(&count(code.as_str())) && text.contains(TIMED), "{text}");
+            assert_eq!(body.as_deref(), Some(message.as_bytes()));
+        }
     }
 }

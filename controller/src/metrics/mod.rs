@@ -3,6 +3,7 @@
 //! Others tell it what happened; how something ended they say by an enum such as [`ApplyOutcome`]. Nothing is decided by what
 //! is in here.
 
+mod denial;
 mod labels;
 mod layer;
 mod managers;
@@ -64,6 +65,7 @@ struct Counts {
     schema_refreshes: Family<ByOutcome, Counter>,
     api_requests: Family<ByRequestAndCode, Counter>,
     api_request_duration: Family<RequestKind, Histogram>,
+    permission_denials: Family<RequestKind, Counter>,
 }
 
 impl Metrics {
@@ -124,6 +126,11 @@ impl Metrics {
         }
     }
 
+    /// The API server refused a request because a permission is missing.
+    fn denied(&self, request: &RequestKind) {
+        self.0.counts.permission_denials.get_or_create(request).inc();
+    }
+
     /// Everything as `OpenMetrics` text, with what these Workloads, all that there are, say of themselves.
     ///
     /// # Errors
@@ -161,6 +168,7 @@ impl Counts {
             schema_refreshes: Family::default(),
             api_requests: Family::default(),
             api_request_duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            permission_denials: Family::default(),
         };
         for outcome in ReconcileOutcome::ALL {
             counts.reconciles.get_or_create(&ByOutcome { outcome: outcome.text() }).inc_by(0);
@@ -228,6 +236,11 @@ impl Counts {
              out",
             Unit::Seconds,
             counts.api_request_duration,
+        );
+        registry.register(
+            "baton_permission_denials",
+            "Requests that the API server refused because a permission is missing",
+            counts.permission_denials,
         );
         registry
     }
