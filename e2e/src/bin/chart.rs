@@ -13,7 +13,7 @@ use baton_testbed::workspace;
 use clap::Parser;
 
 /// The files below `manifests/` whose copies are in the chart.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 11] = [
     "crd/workloads.baton.rs.yaml",
     "crd/clusterrole-view.yaml",
     "crd/clusterrole-edit.yaml",
@@ -23,6 +23,8 @@ const SOURCES: [&str; 9] = [
     "deploy/role.yaml",
     "components/monitoring/prometheusrule.yaml",
     "components/monitoring/dashboard.json",
+    "components/secure-metrics/clusterrole-metrics-auth.yaml",
+    "components/secure-metrics/clusterrole-metrics-reader.yaml",
 ];
 /// Where they are copied to.
 const COPIES: &str = "charts/baton/files";
