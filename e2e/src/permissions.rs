@@ -16,6 +16,8 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 pub const WORKLOADS: &str = "rbac/clusterrole.yaml";
 /// The manifest with the rules for where the operator lives.
 pub const ELECTION: &str = "deploy/role.yaml";
+/// The manifest with the rules for secure metrics, which not every installation has.
+pub const SECURE_METRICS: &str = "components/secure-metrics/clusterrole-metrics-auth.yaml";
 
 /// What every user may create, by the API server's default role `system:basic-user`.
 const FOR_EVERYBODY: [&str; 2] = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
@@ -75,7 +77,7 @@ impl Permission {
     }
 }
 
-/// The permissions that a role of the manifests grants: [`WORKLOADS`] or [`ELECTION`].
+/// The permissions that a role of the manifests grants: [`WORKLOADS`], [`ELECTION`] or [`SECURE_METRICS`].
 pub fn granted(manifest: &str) -> Result<Vec<Permission>, Error> {
     let path = workspace().join("manifests").join(manifest);
     let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;

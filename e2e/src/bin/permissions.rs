@@ -9,7 +9,7 @@
 use std::{env, fs, path::Path};
 
 use anyhow::{Context as _, bail};
-use baton_e2e::permissions::{ELECTION, Usage, WORKLOADS, granted};
+use baton_e2e::permissions::{ELECTION, SECURE_METRICS, Usage, WORKLOADS, granted};
 use baton_testbed::AUDIT_DIR;
 use clap::Parser;
 
@@ -32,6 +32,7 @@ fn main() -> anyhow::Result<()> {
 
     let mut all = granted(WORKLOADS)?;
     all.extend(granted(ELECTION)?);
+    all.extend(granted(SECURE_METRICS)?);
     println!("{:>9} {:>9}  permission, by {logs} audit logs", "allowed", "denied");
     for permission in &all {
         let count = usage.count(permission);
@@ -45,7 +46,10 @@ fn main() -> anyhow::Result<()> {
         println!("never used: {permission}");
     }
     if check && !(difference.missing.is_empty() && difference.unused.is_empty()) {
-        bail!("the rules in manifests/{WORKLOADS} and manifests/{ELECTION} are not what the operator uses");
+        bail!(
+            "the rules in manifests/{WORKLOADS}, manifests/{ELECTION} and manifests/{SECURE_METRICS} are not what the \
+             operator uses"
+        );
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ mod rejection;
 mod scene;
 mod schema;
 mod scope;
+mod secure_metrics;
 mod selfcheck;
 mod settled;
 mod skew;

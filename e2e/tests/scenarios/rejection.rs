@@ -99,3 +99,24 @@ async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_ov
     });
     assert_eq!(refused.await.reason, "NotOwned");
 }
+
+#[tokio::test]
+async fn what_a_tenants_quota_refuses_is_no_missing_permission() {
+    let scene = Scene::start("quota").await;
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"count/services": "0"}},
+    });
+    scene.kubectl("apply --server-side -f -", &[quota]).await.unwrap();
+    eventually("the quota to be enforced", async || {
+        let used =
+            scene.kubectl("get resourcequota none --output jsonpath={.status.used}", &[]).await.unwrap();
+        if used.is_empty() { Err(used) } else { Ok(()) }
+    })
+    .await;
+    scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
+    scene.event(&["Warning Rejected:", "exceeded quota: none"]).await;
+    let metrics = scene.operator.metrics_text().await.unwrap();
+    let refused = "baton_api_requests_total{verb=\"apply\",resource=\"services\",code=\"403\"}";
+    assert!(metrics.contains(refused), "{metrics}");
+    assert!(!metrics.contains("baton_permission_denials_total{"), "{metrics}");
+}

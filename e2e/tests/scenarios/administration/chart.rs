@@ -187,6 +187,74 @@ fn for_openshift_the_user_is_the_clusters_to_choose_and_baton_may_delete_deploym
 }
 
 #[test]
+fn secure_metrics_have_a_port_of_their_own_and_a_certificate_from_a_secret_where_there_is_one() {
+    let values =
+        json!({"metrics": {"secure": true, "certSecret": "baton-metrics"}, "monitoring.enabled": true});
+    let objects = with(&values).unwrap();
+    let variables = variables(&objects);
+    for wanted in
+        [("BATON_SECURE_METRICS_ADDR", "0.0.0.0:8443"), ("BATON_METRICS_CERT_DIR", "/metrics-certificate")]
+    {
+        let found = variables.iter().any(|(name, value)| (name.as_str(), value.as_str()) == wanted);
+        assert!(found, "{wanted:?} in {variables:?}");
+    }
+    let pod = &one(&objects, "Deployment", "baton")["spec"]["template"]["spec"];
+    assert_eq!(pod["volumes"][0]["secret"]["secretName"], "baton-metrics");
+    assert_eq!(pod["containers"][0]["volumeMounts"][0]["mountPath"], "/metrics-certificate");
+    let endpoint = &one(&objects, "ServiceMonitor", "baton")["spec"]["endpoints"][0];
+    let tls = json!({
+        "serverName": "baton.baton-system.svc",
+        "ca": {"secret": {"name": "baton-metrics", "key": "ca.crt"}},
+    });
+    assert_eq!((&endpoint["scheme"], &endpoint["tlsConfig"]), (&json!("https"), &tls));
+
+    // A certificate that nothing is served with isn't mounted.
+    let objects = with(&json!({"metrics.certSecret": "baton-metrics"})).unwrap();
+    assert_eq!(one(&objects, "Deployment", "baton")["spec"]["template"]["spec"]["volumes"], Value::Null);
+}
+
+#[test]
+fn the_network_is_as_narrow_as_the_values_say() {
+    let policy = |values: &Value| one(&with(values).unwrap(), "NetworkPolicy", "baton")["spec"].clone();
+    let open = policy(&json!({}));
+    assert_eq!(open["egress"][1]["to"], Value::Null, "any address");
+    assert_eq!(open["ingress"], json!([{"ports": [{"protocol": "TCP", "port": 8080}]}]));
+
+    let peers =
+        json!([{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]);
+    let mut values = json!({
+        "networkPolicy": {"apiServerCIDRs": ["10.96.0.1/32", "fd00::/64"], "apiServerPorts": [443, 8443], "metricsFrom": peers},
+    });
+    let narrow = policy(&values);
+    let server = &narrow["egress"][1];
+    assert_eq!(
+        server["to"],
+        json!([{"ipBlock": {"cidr": "10.96.0.1/32"}}, {"ipBlock": {"cidr": "fd00::/64"}}])
+    );
+    assert_eq!(server["ports"][1]["port"], 8443);
+    assert_eq!(narrow["ingress"], json!([{"ports": [{"protocol": "TCP", "port": 8080}], "from": peers}]));
+
+    // Then port 8080 tells of health alone.
+    values["metrics.secure"] = json!(true);
+    let secure = json!([
+        {"ports": [{"protocol": "TCP", "port": 8080}]},
+        {"ports": [{"protocol": "TCP", "port": 8443}], "from": peers},
+    ]);
+    assert_eq!(policy(&values)["ingress"], secure);
+}
+
+#[test]
+fn the_user_namespace_is_kubernetes_to_choose_unless_the_values_say() {
+    let pod = |values: &Value| {
+        one(&with(values).unwrap(), "Deployment", "baton")["spec"]["template"]["spec"]["hostUsers"].clone()
+    };
+    assert_eq!(pod(&json!({})), Value::Null);
+    for says in [true, false] {
+        assert_eq!(pod(&json!({"hostUsers": says})), says);
+    }
+}
+
+#[test]
 fn the_definition_stays_when_the_release_goes_unless_it_was_told_to_go() {
     let policy = |values: &Value| {
         let objects = with(values).unwrap();
@@ -240,6 +308,10 @@ fn values_that_mean_nothing_are_refused() {
         (json!({"image.digest": "latest"}), "digest"),
         (json!({"networkPolicy.apiServerPorts": []}), "apiServerPorts"),
         (json!({"podDisruptionBudget.maxUnavailable": "some"}), "maxUnavailable"),
+        (json!({"networkPolicy.apiServerCIDRs": ["10.0.0.1"]}), "apiServerCIDRs"),
+        (json!({"networkPolicy.metricsFrom": [{"namespace": "monitoring"}]}), "metricsFrom"),
+        (json!({"metrics.secure": "yes"}), "secure"),
+        (json!({"hostUsers": "no"}), "hostUsers"),
         (json!({"monitoring.on": true}), "on"),
     ] {
         match with(&values) {

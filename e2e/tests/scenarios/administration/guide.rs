@@ -3,10 +3,10 @@
 
 use baton_e2e::{Operator, OperatorOptions, guide};
 use baton_testbed::{ControlPlane, eventually};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    objects::{kustomized, repository},
+    objects::{Objects, kustomized, repository},
     server::kubectl,
 };
 
@@ -256,4 +256,61 @@ fn the_kustomization_that_the_page_shows_is_one() {
         "{variables:?}"
     );
     assert!(objects.keys().any(|id| id.kind == "PrometheusRule"));
+}
+
+/// What the page shows to add to one's own kustomization below this heading.
+fn addition(heading: &str) -> Value {
+    let page = std::fs::read_to_string(repository(PAGE)).unwrap();
+    let (_, below) = page.split_once(&format!("# {heading}\n")).unwrap();
+    let (_, yaml) = below.split_once("```yaml\n# add to my-baton/kustomization.yaml\n").unwrap();
+    serde_norway::from_str(yaml.split("```").next().unwrap()).unwrap()
+}
+
+/// The installation with monitoring and secure metrics, and with an addition of the page.
+fn with_addition(heading: &str) -> Objects {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = folder.path().join("my-baton");
+    std::fs::create_dir(&mine).unwrap();
+    std::os::unix::fs::symlink(repository("").canonicalize().unwrap(), folder.path().join("baton")).unwrap();
+    let mut kustomization = addition(heading);
+    kustomization["resources"] = json!(["../baton/manifests/overlays/secure-metrics"]);
+    // JSON is YAML, too.
+    std::fs::write(mine.join("kustomization.yaml"), kustomization.to_string()).unwrap();
+    kustomized(&mine)
+}
+
+fn of_kind<'a>(objects: &'a Objects, kind: &str) -> &'a Value {
+    objects.iter().find(|(id, _)| id.kind == kind).map(|(_, object)| object).unwrap()
+}
+
+#[test]
+fn each_addition_that_the_page_shows_does_what_it_says() {
+    let objects = with_addition("The API server's addresses");
+    let egress = &of_kind(&objects, "NetworkPolicy")["spec"]["egress"];
+    assert_eq!(egress[0]["to"], Value::Null, "names are asked for wherever they are known");
+    assert_eq!(egress[1]["to"][0]["ipBlock"]["cidr"], "10.96.0.1/32");
+    assert_eq!(egress[1]["ports"][1]["port"], 6443);
+
+    let objects = with_addition("User namespaces");
+    assert_eq!(of_kind(&objects, "Deployment")["spec"]["template"]["spec"]["hostUsers"], false);
+
+    let objects = with_addition("A certificate of your own");
+    let pod = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"];
+    let (container, volume) = (&pod["containers"][0], &pod["volumes"][0]);
+    let folder = &container["volumeMounts"][0];
+    assert_eq!(folder["name"], volume["name"]);
+    let variables = container["env"].as_array().unwrap();
+    let variable = variables.iter().find(|one| one["name"] == "BATON_METRICS_CERT_DIR").unwrap();
+    assert_eq!(variable["value"], folder["mountPath"]);
+    let tls = &of_kind(&objects, "ServiceMonitor")["spec"]["endpoints"][0]["tlsConfig"];
+    assert_eq!(tls["ca"]["secret"]["name"], volume["secret"]["secretName"]);
+    assert_eq!(tls["insecureSkipVerify"], Value::Null);
+
+    let objects = with_addition("Where the alerts' runbooks are");
+    let groups = of_kind(&objects, "PrometheusRule")["spec"]["groups"].as_array().unwrap();
+    for alert in groups.iter().flat_map(|group| group["rules"].as_array().unwrap()) {
+        let anchor = alert["alert"].as_str().unwrap().to_lowercase();
+        let url = format!("https://wiki.example/baton/operations#{anchor}");
+        assert_eq!(alert["annotations"]["runbook_url"], url);
+    }
 }

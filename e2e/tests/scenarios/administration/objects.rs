@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 /// The ways of installing Baton that both kustomize and Helm know.
-pub const INSTALLATIONS: [Installation; 5] = [
+pub const INSTALLATIONS: [Installation; 6] = [
     Installation { folder: ".", section: "Install", namespace: "baton-system", values: None },
     Installation {
         folder: "overlays/single-namespace",
@@ -38,6 +38,12 @@ pub const INSTALLATIONS: [Installation; 5] = [
         section: "Install on OpenShift",
         namespace: "baton-system",
         values: Some("openshift.yaml"),
+    },
+    Installation {
+        folder: "overlays/secure-metrics",
+        section: "Install with secure metrics",
+        namespace: "baton-system",
+        values: Some("secure-metrics.yaml"),
     },
 ];
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use baton_controller::process::permissions::{PERMISSIONS, PermissionScope};
-use baton_e2e::permissions::{ELECTION, Permission, WORKLOADS, granted};
+use baton_e2e::permissions::{ELECTION, Permission, SECURE_METRICS, WORKLOADS, granted};
 
 fn needed(scope: PermissionScope) -> BTreeSet<Permission> {
     let rules = PERMISSIONS.iter().filter(|rule| rule.scope == scope);
@@ -20,7 +20,11 @@ fn needed(scope: PermissionScope) -> BTreeSet<Permission> {
 
 #[test]
 fn the_manifests_grant_what_the_operator_needs_and_nothing_else() {
-    for (scope, manifest) in [(PermissionScope::Watched, WORKLOADS), (PermissionScope::Lease, ELECTION)] {
+    for (scope, manifest) in [
+        (PermissionScope::Watched, WORKLOADS),
+        (PermissionScope::Lease, ELECTION),
+        (PermissionScope::SecureMetrics, SECURE_METRICS),
+    ] {
         let granted: BTreeSet<Permission> = granted(manifest).unwrap().into_iter().collect();
         assert_eq!(granted, needed(scope), "manifests/{manifest}");
     }

@@ -1,0 +1,171 @@
+//! Metrics over HTTPS: for whoever may read them by the API server's word, with a certificate that can be renewed.
+
+use std::{fs, net::SocketAddr, sync::Arc};
+
+use baton_e2e::{OperatorOptions, permissions::SECURE_METRICS};
+use baton_testbed::{eventually, net, workspace};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{
+        ClientConfig, RootCertStore,
+        crypto::ring,
+        pki_types::{CertificateDer, ServerName},
+    },
+};
+
+use crate::scene::Scene;
+
+/// What lets somebody read metrics.
+const READER: &str = "components/secure-metrics/clusterrole-metrics-reader.yaml";
+
+/// An operator with secure metrics that nobody has given the permissions for them.
+struct Secure {
+    scene: Scene,
+    address: SocketAddr,
+    /// With the operator's certificate and key.
+    folder: TempDir,
+}
+
+impl Secure {
+    /// Returns the certificate too.
+    async fn start(name: &str) -> (Self, CertificateDer<'static>) {
+        let folder = tempfile::tempdir().unwrap();
+        let certificate = renew(&folder);
+        let [port] = net::free_ports().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let files = folder.path().display().to_string();
+        let args = ["--secure-metrics-addr", &address.to_string(), "--metrics-cert-dir", &files];
+        let args = args.map(str::to_owned).to_vec();
+        let options = OperatorOptions { args, unready: true, ..OperatorOptions::default() };
+        let scene = Scene::start_with(name, options).await;
+        (Self { scene, address, folder }, certificate)
+    }
+
+    /// Binds the role of a manifest to a ServiceAccount.
+    async fn bind(&self, manifest: &str, namespace: &str, account: &str) {
+        let path = workspace().join("manifests").join(manifest).display().to_string();
+        self.kubectl(&["apply", "--server-side", "--filename", &path]).await;
+        let role = manifest.split("clusterrole-").nth(1).unwrap().trim_end_matches(".yaml");
+        let role = format!("baton-{role}");
+        let (name, account) = (format!("{role}:{}", self.scene.ns()), format!("{namespace}:{account}"));
+        let binding =
+            ["create", "clusterrolebinding", &name, "--clusterrole", &role, "--serviceaccount", &account];
+        self.kubectl(&binding).await;
+    }
+
+    async fn kubectl(&self, args: &[&str]) -> String {
+        self.scene.cluster.kubectl(args).await.unwrap().success().unwrap()
+    }
+
+    /// A token of a new ServiceAccount.
+    async fn token(&self, account: &str) -> String {
+        let ns = self.scene.ns();
+        self.kubectl(&["create", "serviceaccount", account, "--namespace", ns]).await;
+        self.kubectl(&["create", "token", account, "--namespace", ns]).await.trim().to_owned()
+    }
+
+    /// The response to a scrape with this token; none where the port isn't open yet, or shows another certificate.
+    async fn scrape(&self, trusted: &CertificateDer<'static>, token: Option<&str>) -> Option<String> {
+        let mut roots = RootCertStore::empty();
+        roots.add(trusted.clone()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let stream = TcpStream::connect(self.address).await.ok()?;
+        let name = ServerName::try_from(NAME).unwrap();
+        let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.ok()?;
+        let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {NAME}\r\n{token}\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        Some(response)
+    }
+
+    /// Waits until a scrape has this status code.
+    async fn answers(&self, trusted: &CertificateDer<'static>, token: Option<&str>, code: u16) -> String {
+        eventually(&format!("a scrape to be answered with {code}"), async || {
+            match self.scrape(trusted, token).await {
+                Some(response) if response.starts_with(&format!("HTTP/1.1 {code} ")) => Ok(response),
+                other => Err((other, self.scene.operator.log_tail(10))),
+            }
+        })
+        .await
+    }
+}
+
+/// The name in the certificates.
+const NAME: &str = "baton.baton-system.svc";
+
+/// Writes a new certificate and its key, as cert-manager does.
+fn renew(folder: &TempDir) -> CertificateDer<'static> {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+    fs::write(folder.path().join("tls.crt"), cert.pem()).unwrap();
+    fs::write(folder.path().join("tls.key"), signing_key.serialize_pem()).unwrap();
+    cert.der().clone()
+}
+
+#[tokio::test]
+async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word() {
+    let (secure, certificate) = Secure::start("secure-metrics").await;
+    let operator = &secure.scene.operator;
+    let [reader, stranger] = [secure.token("reader").await, secure.token("stranger").await];
+    secure.bind(READER, secure.scene.ns(), "reader").await;
+
+    // Nobody is let in as long as the API server can't be asked, and the self-check says what is missing.
+    eventually("the missing permissions to be told", async || match operator.readiness().await {
+        Some((503, reasons))
+            if ["tokenreviews", "subjectaccessreviews"].iter().all(|one| reasons.contains(one)) =>
+        {
+            Ok(())
+        }
+        other => Err(other),
+    })
+    .await;
+    secure.answers(&certificate, Some(&reader), 503).await;
+    let account = operator.user().rsplit(':').next().unwrap();
+    secure.bind(SECURE_METRICS, "default", account).await;
+    eventually("the operator to be ready", async || match operator.readiness().await {
+        Some((200, _)) => Ok(()),
+        other => Err(other),
+    })
+    .await;
+
+    secure.answers(&certificate, None, 401).await;
+    secure.answers(&certificate, Some("made-up"), 401).await;
+    let refused = secure.answers(&certificate, Some(&stranger), 403).await;
+    assert!(!refused.contains("baton_"), "{refused}");
+    let metrics = secure.answers(&certificate, Some(&reader), 200).await;
+    assert!(metrics.contains("baton_build_info"), "{metrics}");
+    let denied = r#"baton_permission_denials_total{verb="create",resource="tokenreviews"}"#;
+    assert!(
+        metrics.contains(denied),
+        "what the API server really says when a permission is missing:\n{metrics}"
+    );
+
+    // The admin port is the kubelet's alone.
+    let admin = operator.health_address();
+    let [health, metrics] = ["/healthz", "/metrics"].map(|path| net::http_response(admin, path).unwrap().0);
+    assert_eq!((health, metrics), (200, 404));
+    let log = operator.logs();
+    for token in [&reader, &stranger] {
+        assert!(!log.contains(token.as_str()), "a token is in the log");
+    }
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_shown_without_a_restart() {
+    let (secure, old) = Secure::start("renewed").await;
+    secure.answers(&old, None, 401).await;
+    let new = renew(&secure.folder);
+    secure.answers(&new, None, 401).await;
+    assert_eq!(secure.scrape(&old, None).await, None);
+}
