@@ -3,8 +3,13 @@
 #     docker build --tag baton:0.1.0 .
 #     docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example/baton:0.1.0 --push .
 
-# Compiled on the builder's own architecture, whatever the image's is. The release is the one that rust-toolchain.toml names.
-FROM --platform=$BUILDPLATFORM rust:1.95.0 AS build
+# The release is the one that rust-toolchain.toml names. A tag can be moved: to have the same builder each time, give it by the
+# digest that you have checked, --build-arg RUST_IMAGE=rust:1.95.0@sha256:… (`docker buildx imagetools inspect rust:1.95.0`
+# shows it). The image itself has nothing of another: it begins at scratch.
+ARG RUST_IMAGE=rust:1.95.0
+
+# Compiled on the builder's own architecture, whatever the image's is.
+FROM --platform=$BUILDPLATFORM $RUST_IMAGE AS build
 ARG BUILDARCH
 ARG TARGETARCH
 # A C compiler for the other architecture, for the assembler of the cryptography and for the linker.
