@@ -2,8 +2,9 @@
 
 use std::{fs, net::SocketAddr, sync::Arc};
 
-use baton_e2e::{OperatorOptions, permissions::SECURE_METRICS};
-use baton_testbed::{eventually, net, workspace};
+use baton_e2e::{OperatorOptions, Place, permissions::SECURE_METRICS};
+use baton_testbed::{ControlPlane, eventually, net, workspace};
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -32,15 +33,15 @@ struct Secure {
 }
 
 impl Secure {
-    /// Returns the certificate too.
-    async fn start(name: &str) -> (Self, CertificateDer<'static>) {
+    /// With these flags too. Returns the certificate as well.
+    async fn start(name: &str, flags: &[&str]) -> (Self, CertificateDer<'static>) {
         let folder = tempfile::tempdir().unwrap();
         let certificate = renew(&folder);
         let [port] = net::free_ports().unwrap();
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let files = folder.path().display().to_string();
         let args = ["--secure-metrics-addr", &address.to_string(), "--metrics-cert-dir", &files];
-        let args = args.map(str::to_owned).to_vec();
+        let args = [&args[..], flags].concat().into_iter().map(str::to_owned).collect();
         let options = OperatorOptions { args, unready: true, ..OperatorOptions::default() };
         let scene = Scene::start_with(name, options).await;
         (Self { scene, address, folder }, certificate)
@@ -56,6 +57,11 @@ impl Secure {
         let binding =
             ["create", "clusterrolebinding", &name, "--clusterrole", &role, "--serviceaccount", &account];
         self.kubectl(&binding).await;
+    }
+
+    /// The operator's ServiceAccount, in the namespace `default`.
+    fn account(&self) -> &str {
+        self.scene.operator.user().rsplit(':').next().unwrap()
     }
 
     async fn kubectl(&self, args: &[&str]) -> String {
@@ -115,7 +121,7 @@ fn renew(folder: &TempDir) -> CertificateDer<'static> {
 
 #[tokio::test]
 async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word() {
-    let (secure, certificate) = Secure::start("secure-metrics").await;
+    let (secure, certificate) = Secure::start("secure-metrics", &[]).await;
     let operator = &secure.scene.operator;
     let [reader, stranger] = [secure.token("reader").await, secure.token("stranger").await];
     secure.bind(READER, secure.scene.ns(), "reader").await;
@@ -131,8 +137,7 @@ async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word() 
     })
     .await;
     secure.answers(&certificate, Some(&reader), 503).await;
-    let account = operator.user().rsplit(':').next().unwrap();
-    secure.bind(SECURE_METRICS, "default", account).await;
+    secure.bind(SECURE_METRICS, "default", secure.account()).await;
     eventually("the operator to be ready", async || match operator.readiness().await {
         Some((200, _)) => Ok(()),
         other => Err(other),
@@ -163,9 +168,42 @@ async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word() 
 
 #[tokio::test]
 async fn a_renewed_certificate_is_shown_without_a_restart() {
-    let (secure, old) = Secure::start("renewed").await;
+    let (secure, old) = Secure::start("renewed", &[]).await;
     secure.answers(&old, None, 401).await;
     let new = renew(&secure.folder);
     secure.answers(&new, None, 401).await;
     assert_eq!(secure.scrape(&old, None).await, None);
+}
+
+#[tokio::test]
+async fn a_replica_that_stands_by_shows_its_metrics_too() {
+    let elsewhere = Place::new(ControlPlane::shared().await, "led").await.unwrap();
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "baton"},
+        "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"},
+    });
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "election"},
+        "rules": [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "get", "patch"]}],
+    });
+    elsewhere.kubectl("apply --server-side -f -", &[lease, role]).await.unwrap();
+    let flags = ["--leader-elect", "--lease-namespace", elsewhere.ns()];
+    let (secure, certificate) = Secure::start("stands-by", &flags).await;
+    let reader = secure.token("reader").await;
+    secure.bind(READER, secure.scene.ns(), "reader").await;
+    secure.bind(SECURE_METRICS, "default", secure.account()).await;
+    let account = format!("default:{}", secure.account());
+    let bind = format!("create rolebinding election --role election --serviceaccount {account}");
+    elsewhere.kubectl(&bind, &[]).await.unwrap();
+
+    eventually("the operator to stand by", async || {
+        if secure.scene.operator.logs().contains("standing by") {
+            Ok(())
+        } else {
+            Err(secure.scene.operator.log_tail(10))
+        }
+    })
+    .await;
+    let metrics = secure.answers(&certificate, Some(&reader), 200).await;
+    assert!(metrics.contains("\nbaton_leader 0\n"), "{metrics}");
 }
