@@ -127,7 +127,7 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
             suspended(),
             &[THREE, Spec::Own, Spec::HandsOff, Spec::Suspended],
             Budgets { edits: 2, scalings: 1, by_hand: 1, ..none },
-            Budgets { edits: 3, scalings: 1, by_hand: 1, losses: 1, crashes: 1, ..none },
+            Budgets { edits: 3, scalings: 1, by_hand: 1, crashes: 1, ..none },
         ),
         of(
             "deleted",
