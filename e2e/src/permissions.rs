@@ -189,11 +189,12 @@ fn is_operator(user: &str) -> bool {
     account.is_some_and(|(_, name)| name.starts_with("baton"))
 }
 
-/// The verb for which the permission is missing: `… cannot create resource "deployments" …`. Others forbid too, such as
-/// admission, with another message.
+/// The verb for which the permission is missing: `… User "…" cannot create resource "deployments" …`. Others forbid too, such
+/// as admission, with another message.
 fn denied_verb(request: &AuditEntry) -> Option<&str> {
     let message = request.message.as_deref().filter(|_| request.code == Some(403))?;
-    let (_, rest) = message.split_once(" cannot ")?;
+    let (_, user) = message.split_once("User \"")?;
+    let (_, rest) = user.split_once("\" cannot ")?;
     rest.split_once(" resource ").map(|(verb, _)| verb)
 }
 
@@ -267,9 +268,13 @@ mod tests {
 
     #[test]
     fn what_admission_forbids_is_no_missing_permission() {
-        let forbidden = r#"baton "verb":"create","objectRef":{"resource":"services"},"responseStatus":{"code":403,"message":"services is forbidden: exceeded quota"}"#;
         let granted = rules(r#"[{apiGroups: [""], resources: [services], verbs: [create]}]"#);
-        assert_eq!(log(&[forbidden]).compare(&granted), Difference::default());
+        for words in ["exceeded quota", "cannot set an ownerRef on a resource you can't delete"] {
+            let forbidden = format!(
+                r#"baton "verb":"create","objectRef":{{"resource":"services"}},"responseStatus":{{"code":403,"message":"services is forbidden: {words}"}}"#
+            );
+            assert_eq!(log(&[&forbidden]).compare(&granted), Difference::default());
+        }
     }
 
     #[test]
