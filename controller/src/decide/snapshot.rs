@@ -8,7 +8,7 @@ use kube::ResourceExt;
 
 use super::{
     child::ChildKind,
-    replicas::{Autoscaler, Decision, Replicas, Seen, Wanted, Whose, decide},
+    replicas::{Autoscaler, Decision, Replicas, Seen, Wanted, Whose, decide, first_number},
 };
 
 /// The number of a Deployment that doesn't say any.
@@ -121,10 +121,7 @@ impl Snapshot {
             return None;
         }
         let count = self.replicas().map(|replicas| replicas.count).filter(|count| *count > 0);
-        let first = || match wanted_when_resumed(&self.workload) {
-            Wanted::Number(number) | Wanted::Autoscaler { start: number, .. } => Some(number),
-            Wanted::HandsOff | Wanted::Suspended => Some(SERVERS_DEFAULT),
-        };
+        let first = || first_number(wanted_when_resumed(&self.workload), None).or(Some(SERVERS_DEFAULT));
         count.or_else(|| self.replicas_before()).or_else(first)
     }
 

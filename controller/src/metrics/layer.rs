@@ -37,25 +37,23 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let kind = RequestKind::of(&request);
-        let metrics = self.metrics.clone();
         let mut pending = Pending {
-            kind: kind.clone(),
+            kind: RequestKind::of(&request),
             code: Code::Error,
             begun: Instant::now(),
-            metrics: metrics.clone(),
+            metrics: self.metrics.clone(),
         };
         let answer = self.inner.call(request);
         async move {
             let answer = answer.await?;
             pending.answered(answer.status());
+            if answer.status() != StatusCode::FORBIDDEN {
+                return Ok(answer);
+            }
+            let (kind, metrics) = (pending.kind.clone(), pending.metrics.clone());
             // It ends with the head of the answer.
             drop(pending);
-            if answer.status() == StatusCode::FORBIDDEN {
-                read(answer, &kind, &metrics).await
-            } else {
-                Ok(answer)
-            }
+            read(answer, &kind, &metrics).await
         }
         .boxed()
     }

@@ -169,15 +169,25 @@ pub fn decide(wanted: Wanted, seen: &Seen<'_>) -> Decision {
     Decision { next, phase, waiting_for }
 }
 
+/// The number that a Deployment is made with, where this is the one that it had before; absent: the server's default.
+pub fn first_number(wanted: Wanted, before: Option<i32>) -> Option<i32> {
+    match wanted {
+        Wanted::Number(number) => Some(number),
+        Wanted::HandsOff => before,
+        Wanted::Autoscaler { start, .. } => before.or(Some(start)),
+        Wanted::Suspended => Some(0),
+    }
+}
+
 fn create(wanted: Wanted, before: Option<i32>) -> Decision {
-    let (number, phase) = match wanted {
-        Wanted::Number(number) => (Some(number), HandoverPhase::Fixed),
-        Wanted::HandsOff => (before, HandoverPhase::Unmanaged),
-        Wanted::Autoscaler { start, .. } => (before.or(Some(start)), HandoverPhase::HandoverPending),
-        Wanted::Suspended => (Some(0), HandoverPhase::Suspended),
+    let phase = match wanted {
+        Wanted::Number(_) => HandoverPhase::Fixed,
+        Wanted::HandsOff => HandoverPhase::Unmanaged,
+        Wanted::Autoscaler { .. } => HandoverPhase::HandoverPending,
+        Wanted::Suspended => HandoverPhase::Suspended,
     };
     Decision {
-        next: Move::Create(number),
+        next: Move::Create(first_number(wanted, before)),
         phase,
         waiting_for: Some("the Deployment to be created".to_owned()),
     }
