@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     ApiError, Change, Effect, Guard, LiveObject, Outcome, PreparedWrite, Request, SchemaCache, Schemas,
-    Target, Tries, Verdict, bounded,
+    Target, Tries, Verdict, bounded, leftovers::MOST_BEFORE,
 };
 
 /// Is told how each write ended, for metrics and logs.
@@ -101,7 +101,7 @@ impl Applier {
     }
 
     /// Makes any write of an object, by the same protocol. Where [left-over defaults](crate::leftovers) stand in the way of an
-    /// apply, these are two.
+    /// apply, others come before it; if nothing is left to be sent then, the outcome is that of the last of these.
     pub async fn write(
         &self,
         mut request: Request,
@@ -109,20 +109,27 @@ impl Applier {
         always_send: bool,
         tries: Tries,
     ) -> Outcome {
-        let (live, schemas) = (of_its_kind(live, &request.target), self.schemas());
-        let write = schemas.prepare(request.clone(), live.as_ref(), tries, Timestamp::now());
-        if !write.comes_before() {
-            return self.send_if_needed(&write, live.as_ref(), always_send).await;
-        }
-        match self.perform(&write, live.as_ref(), Effect::Stored).await {
-            Outcome::Stored { object, .. } => {
-                if request.requires_unchanged() {
-                    request.require_unchanged(&object);
-                }
-                let write = schemas.prepare_itself(request, Some(&object), tries, Timestamp::now());
-                self.send_if_needed(&write, Some(&object), always_send).await
+        let (mut live, schemas) = (of_its_kind(live, &request.target), self.schemas());
+        let (mut before, mut last) = (0, Outcome::Skipped);
+        loop {
+            let write = if before < MOST_BEFORE {
+                schemas.prepare(request.clone(), live.as_ref(), tries, Timestamp::now())
+            } else {
+                schemas.prepare_itself(request.clone(), live.as_ref(), tries, Timestamp::now())
+            };
+            if !write.comes_before() {
+                return match self.send_if_needed(&write, live.as_ref(), always_send).await {
+                    Outcome::Skipped => last,
+                    outcome => outcome,
+                };
             }
-            outcome => outcome,
+            before += 1;
+            last = self.perform(&write, live.as_ref(), Effect::Stored).await;
+            let Outcome::Stored { object, .. } = &last else { return last };
+            if request.requires_unchanged() {
+                request.require_unchanged(object);
+            }
+            live = Some(object.clone());
         }
     }
 

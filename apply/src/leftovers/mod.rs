@@ -20,8 +20,10 @@
 //! prepares again after a write that [comes before](crate::PreparedWrite::comes_before) the one that it asked for.
 //!
 //! The same goes for a struct that an intent has empty after it had something in it, such as a container's `securityContext: {}`: the
-//! server drops it, and with the next apply of the same intent adds it again. In a pod template these would be two rollouts. So it
-//! is emptied by a first apply, with `null` for each field, and the second one changes nothing but who owns it.
+//! server drops it, and with the next apply of the same intent adds it again. In a pod template these would be two rollouts. A
+//! volume's `downwardAPI: {}` would even become an `emptyDir`. So a first apply gives each field what the server fills in, or
+//! `null`, and what comes next changes nothing but who owns it: a patch of `managedFields` by which the manager gives up the
+//! fields that have a value, where there are any, and the apply.
 //!
 //! Where the manager owns the field already, or the whole struct or list item goes with it, the apply alone suffices, and
 //! nothing is claimed. A field that somebody else owns is left to its owner. A field that an admission webhook has set isn't
@@ -43,18 +45,21 @@ use baton_merge::{
     schema::TypeId,
     server::Resource,
     typed::{Duplicates, Struct, Typed},
-    value::{Member, Value},
+    value::Value,
 };
 use kube::core::ApiResource;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
-use self::rules::{RULES, Rule, ServerDefault};
+use self::rules::{EMPTY_STRUCTS, RULES, Rule, ServerDefault};
 use crate::{
     Change, FieldPath, Forecast, LiveObject, Request, Schemas,
     find::{find, find_mut},
     object::{managed_fields, text},
-    ownership::claim,
+    ownership::reown,
 };
+
+/// How many writes come before an apply at most: fields are claimed, structs emptied, and fields given up.
+pub(crate) const MOST_BEFORE: usize = 3;
 
 impl Schemas {
     /// The request that has to come before an apply, and the fields for whose sake; `None` where the apply does it alone.
@@ -81,19 +86,29 @@ impl Schemas {
         let named = |paths: Vec<Path<'_>>| paths.into_iter().map(FieldPath::from).collect();
         if !leftovers.is_empty() {
             let claimed = search.fields_at(&leftovers, live.as_json())?;
-            return Some((claim(&request.target, live, manager.clone(), claimed)?, named(leftovers)));
+            let first =
+                reown(&arena, &request.target, live, manager.clone(), |owned| owned.union(&arena, claimed))?;
+            return Some((first, named(leftovers)));
         }
         let emptied = search.emptied(body, live.as_json(), &stored.object)?;
-        if emptied.is_empty() {
+        let paths: Vec<Path<'_>> = emptied.iter().map(|emptied| emptied.path).collect();
+        let first = if emptied.is_empty() {
             return None;
-        }
-        let mut request = request.clone();
-        if let Change::Apply { body, .. } = &mut request.change {
-            for (path, fields) in &emptied {
-                empty(body, *path, fields);
+        } else if emptied.iter().all(|emptied| emptied.is_reset) {
+            let structs = FieldSet::of_paths(&arena, paths.iter().copied());
+            reown(&arena, &request.target, live, manager.clone(), |owned| {
+                owned.recursive_difference(&arena, structs).union(&arena, structs)
+            })?
+        } else {
+            let mut request = request.clone();
+            if let Change::Apply { body, .. } = &mut request.change {
+                for Emptied { path, reset, .. } in emptied {
+                    *find_mut(path, body)? = reset;
+                }
             }
-        }
-        Some((request, named(emptied.into_iter().map(|(path, _)| path).collect())))
+            request
+        };
+        Some((first, named(paths)))
     }
 }
 
@@ -101,10 +116,26 @@ fn is_core(kind: &ApiResource, name: &str) -> bool {
     kind.group.is_empty() && kind.kind == name
 }
 
-/// Writes a struct that is to be empty with `null` in the place of each field that it loses.
-fn empty(body: &mut Json, path: Path<'_>, fields: &[Member<'_>]) {
-    if let Some(emptied) = find_mut(path, body) {
-        *emptied = fields.iter().map(|(name, _)| ((*name).to_owned(), Json::Null)).collect();
+/// A struct that an intent has empty, and that the server would drop instead.
+struct Emptied<'a> {
+    path: Path<'a>,
+    /// What has to be applied instead.
+    reset: Json,
+    /// Whether the live struct is that already.
+    is_reset: bool,
+}
+
+/// What the server fills in, with `null` for what a live value has beside.
+fn reset(live: &Json, filled_in: Json) -> Json {
+    match (live, filled_in) {
+        (Json::Object(live), Json::Object(mut fields)) => {
+            for (name, live) in live {
+                let field = fields.remove(name).map_or(Json::Null, |field| reset(live, field));
+                fields.insert(name.clone(), field);
+            }
+            fields.into()
+        }
+        (_, filled_in) => filled_in,
     }
 }
 
@@ -121,16 +152,15 @@ impl<'a> Search<'a> {
             .iter()
             .filter_map(|rule| Some((self.resource.schema().type_named(rule.of)?, rule)))
             .collect();
-        let types: Vec<TypeId> = rules.iter().map(|(type_id, _)| *type_id).collect();
-        if types.is_empty() {
+        if rules.is_empty() {
             return Some(Vec::new());
         }
         let (before, after) = (self.typed(live)?, self.typed(predicted)?);
         let owned = self.united(managed_fields(predicted));
         let mut leftovers = Vec::new();
-        for found in after.structs_of(&types) {
-            let Some(was) = found.path.find(before.value()) else { continue };
+        for found in after.structs() {
             for (_, rule) in rules.iter().filter(|(type_id, _)| *type_id == found.type_id) {
+                let Some(was) = found.path.find(before.value()) else { continue };
                 let path = found.path.join(self.arena, PathElement::Field(rule.field));
                 if !is_owned(owned, path) && rule.is_left_over(was, &found) {
                     leftovers.push(path);
@@ -140,24 +170,32 @@ impl<'a> Search<'a> {
         Some(leftovers)
     }
 
-    /// The structs that the intent has empty, and that the server would drop instead, each with the fields that it loses.
-    fn emptied(
-        &self,
-        intent: &'a Json,
-        live: &'a Json,
-        predicted: &'a Json,
-    ) -> Option<Vec<(Path<'a>, &'a [Member<'a>])>> {
-        let [intent, live, predicted] =
-            [intent, live, predicted].map(|object| Value::from_json(self.arena, object).ok());
-        let (intent, live, predicted) = (intent?, live?, predicted?);
-        let applied = self.typed_value(intent)?.to_set().ok()?.paths(self.arena);
-        let emptied = |path: Path<'a>| {
-            let is_empty = find(path, intent)?.as_map().is_some_and(|map| map.is_empty());
-            let is_dropped = is_empty && find(path, predicted)?.is_null();
-            let fields = find(path, live).filter(|_| is_dropped)?.as_map()?.members();
-            (!fields.is_empty()).then_some((path, fields))
+    /// The structs that the intent has empty, and that the server would drop instead.
+    fn emptied(&self, intent: &'a Json, live: &'a Json, predicted: &'a Json) -> Option<Vec<Emptied<'a>>> {
+        let structs = self.typed(intent)?.structs();
+        let [live, predicted] = [live, predicted].map(|object| Value::from_json(self.arena, object).ok());
+        let (live, predicted) = (live?, predicted?);
+        let emptied = |found: &Struct<'a>| {
+            let is_empty = found.value.as_map()?.is_empty();
+            let is_dropped = is_empty && find(found.path, predicted)?.is_null();
+            let live = find(found.path, live).filter(|_| is_dropped)?;
+            let has_fields = live.as_map().is_some_and(|fields| !fields.is_empty());
+            let live = has_fields.then(|| live.to_json())?;
+            let reset = reset(&live, self.filled_in(found.path, &structs, &live));
+            Some(Emptied { path: found.path, is_reset: reset == live, reset })
         };
-        Some(applied.into_iter().filter_map(emptied).collect())
+        Some(structs.iter().filter_map(emptied).collect())
+    }
+
+    /// What the server fills into the struct at a path, should it be empty.
+    fn filled_in(&self, path: Path<'a>, structs: &[Struct<'a>], live: &Json) -> Json {
+        let rule = || {
+            let (PathElement::Field(field), around) = path.elements().split_last()? else { return None };
+            let around = structs.iter().find(|found| found.path.elements() == around)?.type_id;
+            let is_of = |name| self.resource.schema().type_named(name) == Some(around);
+            EMPTY_STRUCTS.iter().find(|rule| rule.field == *field && is_of(rule.of))
+        };
+        rule().map_or_else(|| Json::Object(Map::new()), |rule| (rule.filled_in)(live))
     }
 
     /// What the server copied from a Secret's `stringData`, which it never stores, and the manager doesn't apply any more.
@@ -203,10 +241,7 @@ impl<'a> Search<'a> {
     }
 
     fn typed(&self, object: &'a Json) -> Option<Typed<'a>> {
-        self.typed_value(Value::from_json(self.arena, object).ok()?)
-    }
-
-    fn typed_value(&self, value: Value<'a>) -> Option<Typed<'a>> {
+        let value = Value::from_json(self.arena, object).ok()?;
         let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
         Typed::for_release(self.schemas.release(), self.arena, schema, type_id, value, Duplicates::Allowed)
             .ok()

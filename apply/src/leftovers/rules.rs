@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         of: "io.k8s.api.apps.v1.DeploymentStrategy",
         field: "rollingUpdate",
         default: |strategy| match text(strategy, "type") {
-            "" | "RollingUpdate" => ServerDefault::Value(json!({"maxSurge": "25%", "maxUnavailable": "25%"})),
+            "" | "RollingUpdate" => ServerDefault::Value(deployment_rollout()),
             _ => Absent,
         },
     },
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
         of: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
         field: "rollingUpdate",
         default: |strategy| match text(strategy, "type") {
-            "" | "RollingUpdate" => ServerDefault::Value(json!({"maxSurge": 0, "maxUnavailable": 1})),
+            "" | "RollingUpdate" => ServerDefault::Value(daemon_set_rollout()),
             _ => Absent,
         },
     },
@@ -123,6 +123,140 @@ pub(super) const RULES: &[Rule] = &[
         default: |names| ServerDefault::Value(format!("{}List", text(names, "kind")).into()),
     },
 ];
+
+/// What the server fills into a struct that is empty.
+pub(super) struct EmptyStruct {
+    /// The name of the schema of the struct around it.
+    pub(super) of: &'static str,
+    /// The field of that struct which it is.
+    pub(super) field: &'static str,
+    /// What it then has, where it had this before.
+    pub(super) filled_in: fn(&Value) -> Value,
+}
+
+/// Those that may be empty, in the order of their files in the API server's sources.
+pub(super) const EMPTY_STRUCTS: &[EmptyStruct] = &[
+    // pkg/apis/apps/v1/defaults.go: SetDefaults_Deployment.
+    EmptyStruct {
+        of: "io.k8s.api.apps.v1.DeploymentSpec",
+        field: "strategy",
+        filled_in: |_| rolling(&deployment_rollout()),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.apps.v1.DeploymentStrategy",
+        field: "rollingUpdate",
+        filled_in: |_| deployment_rollout(),
+    },
+    // SetDefaults_DaemonSet.
+    EmptyStruct {
+        of: "io.k8s.api.apps.v1.DaemonSetSpec",
+        field: "updateStrategy",
+        filled_in: |_| rolling(&daemon_set_rollout()),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
+        field: "rollingUpdate",
+        filled_in: |_| daemon_set_rollout(),
+    },
+    // SetDefaults_StatefulSet.
+    EmptyStruct {
+        of: "io.k8s.api.apps.v1.StatefulSetSpec",
+        field: "updateStrategy",
+        filled_in: |before| rolling(&stateful_set_rollout(&before["rollingUpdate"])),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
+        field: "rollingUpdate",
+        filled_in: stateful_set_rollout,
+    },
+    EmptyStruct {
+        of: "io.k8s.api.apps.v1.StatefulSetSpec",
+        field: "persistentVolumeClaimRetentionPolicy",
+        filled_in: |_| json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+    },
+    // pkg/apis/autoscaling/v2/defaults.go: SetDefaults_HorizontalPodAutoscalerBehavior.
+    EmptyStruct {
+        of: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec",
+        field: "behavior",
+        filled_in: |_| json!({"scaleUp": scale_up(), "scaleDown": scale_down()}),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior",
+        field: "scaleUp",
+        filled_in: |_| scale_up(),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior",
+        field: "scaleDown",
+        filled_in: |_| scale_down(),
+    },
+    // pkg/apis/core/v1/defaults.go: SetDefaults_Service.
+    EmptyStruct {
+        of: "io.k8s.api.core.v1.ServiceSpec",
+        field: "sessionAffinityConfig",
+        filled_in: |_| json!({"clientIP": {"timeoutSeconds": 10_800}}),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.core.v1.SessionAffinityConfig",
+        field: "clientIP",
+        filled_in: |_| json!({"timeoutSeconds": 10_800}),
+    },
+    // SetDefaults_DownwardAPIVolumeSource, SetDefaults_ProjectedVolumeSource.
+    EmptyStruct {
+        of: "io.k8s.api.core.v1.Volume",
+        field: "downwardAPI",
+        filled_in: |_| json!({"defaultMode": 0o644}),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.core.v1.Volume",
+        field: "projected",
+        filled_in: |_| json!({"defaultMode": 0o644}),
+    },
+    // pkg/apis/flowcontrol/v1/defaults.go: SetDefaults_QueuingConfiguration, SetDefaults_ExemptPriorityLevelConfiguration.
+    EmptyStruct {
+        of: "io.k8s.api.flowcontrol.v1.LimitResponse",
+        field: "queuing",
+        filled_in: |_| json!({"queues": 64, "handSize": 8, "queueLengthLimit": 50}),
+    },
+    EmptyStruct {
+        of: "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec",
+        field: "exempt",
+        filled_in: |_| json!({"nominalConcurrencyShares": 0, "lendablePercent": 0}),
+    },
+];
+
+fn rolling(rollout: &Value) -> Value {
+    json!({"type": "RollingUpdate", "rollingUpdate": rollout})
+}
+
+fn deployment_rollout() -> Value {
+    json!({"maxSurge": "25%", "maxUnavailable": "25%"})
+}
+
+fn daemon_set_rollout() -> Value {
+    json!({"maxSurge": 0, "maxUnavailable": 1})
+}
+
+/// With `maxUnavailable` only where the server has that feature switched on.
+fn stateful_set_rollout(before: &Value) -> Value {
+    let mut rollout = json!({"partition": 0});
+    if before.get("maxUnavailable").is_some() {
+        rollout["maxUnavailable"] = 1.into();
+    }
+    rollout
+}
+
+fn scale_up() -> Value {
+    let policy = |of: &str, value: i32| json!({"type": of, "value": value, "periodSeconds": 15});
+    json!({
+        "stabilizationWindowSeconds": 0, "selectPolicy": "Max",
+        "policies": [policy("Pods", 4), policy("Percent", 100)],
+    })
+}
+
+fn scale_down() -> Value {
+    json!({"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]})
+}
 
 fn text<'v>(object: &'v Value, field: &str) -> &'v str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()

@@ -10,9 +10,9 @@
 //! | take a field out of an entry that isn't yours, with its value as it is | [`Release`]: a JSON patch of `managedFields` |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
-mod claim;
 mod migrate;
 mod release;
+mod reown;
 
 use std::borrow::Cow;
 
@@ -23,9 +23,9 @@ use baton_merge::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use claim::claim;
 pub use migrate::{LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
+pub(crate) use reown::reown;
 
 use crate::{Guard, LiveObject, Request, Target, object::text};
 

@@ -70,8 +70,7 @@ pub(super) fn is_absent(of: &str, field: &str, value: &Value, is_part: bool) -> 
 pub(crate) fn unstored<'a>(arena: &'a Arena, object: &Typed<'a>) -> FieldSet<'a> {
     let named = |(name, fields): (&String, &'static Vec<String>)| Some((object.type_named(name)?, fields));
     let types: HashMap<_, _> = OMITTED_WHEN_ZERO.iter().filter_map(named).collect();
-    let ids: Vec<_> = types.keys().copied().collect();
-    let paths = object.structs_of(&ids).into_iter().flat_map(|found| {
+    let paths = object.structs().into_iter().flat_map(|found| {
         let fields = types.get(&found.type_id).into_iter().flat_map(|fields| fields.iter());
         let zeros =
             fields.filter(move |field| found.value.get(field).is_some_and(|value| is_zero(&value.to_json())));

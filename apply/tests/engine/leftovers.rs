@@ -116,6 +116,37 @@ fn a_struct_that_is_emptied_is_emptied_by_one_change_of_the_object() {
 }
 
 #[test]
+fn a_struct_is_emptied_of_what_the_server_fills_in_by_giving_it_up() {
+    let body = |source: Value| {
+        let mut body = deployment(&json!({"image": "app:1"}));
+        body["spec"]["template"]["spec"]["volumes"] = json!([{"name": "v", "downwardAPI": source}]);
+        body
+    };
+    let intent = body(json!({}));
+    let volume = FieldPath::spelled(r#".spec.template.spec.volumes[name="v"].downwardAPI"#);
+    let mode = FieldPath::spelled(r#".spec.template.spec.volumes[name="v"].downwardAPI.defaultMode"#);
+
+    let default = stored(&[("baton", &body(json!({"defaultMode": 0o644})))]);
+    let (after, writes) = applied(&default, &intent);
+    assert_eq!((after.get(&["spec"]), writes), (default.get(&["spec"]), 2), "the second isn't sent");
+    assert!(after.is_owned_by("baton", &volume) && !after.is_owned_by("baton", &mode));
+    assert!(schemas().prepare(forced(&intent), Some(&after), Tries::default(), now()).is_noop());
+
+    let other = stored(&[("baton", &body(json!({"defaultMode": 0o400, "items": [{"path": "a"}]})))]);
+    let write = schemas().prepare(forced(&intent), Some(&other), Tries::default(), now());
+    let Change::Apply { body, .. } = &write.request.change else { panic!("{:?}", write.request) };
+    let reset = json!({"defaultMode": 0o644, "items": null});
+    assert_eq!(body["spec"]["template"]["spec"]["volumes"][0]["downwardAPI"], reset);
+}
+
+#[test]
+fn a_map_that_is_emptied_goes_by_the_apply_alone() {
+    let body = |labels: Value| object(&deployments(), &json!({"template": {"metadata": {"labels": labels}}}));
+    let live = stored(&[("baton", &body(json!({"app": "web"})))]);
+    assert!(clears(&live, &body(json!({}))).is_empty(), "null would be an empty text in a map");
+}
+
+#[test]
 fn who_has_never_applied_gets_an_entry_of_its_own() {
     let live = but(&with_defaulted_strategy(&strategy(None)), |object| {
         object["metadata"]["managedFields"][0]["manager"] = "kubectl-create".into();

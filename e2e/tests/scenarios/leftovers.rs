@@ -15,12 +15,14 @@ use baton_controller::decide::child::ChildKind;
 use baton_testbed::ControlPlane;
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, StatefulSet},
-    core::v1::{PodTemplate, ReplicationController, Secret},
+    autoscaling::v2::HorizontalPodAutoscaler,
+    core::v1::{PodTemplate, ReplicationController, Secret, Service},
+    flowcontrol::v1::PriorityLevelConfiguration,
     networking::v1::NetworkPolicy,
 };
 use kube::{
     Api, Resource,
-    api::{Patch, PatchParams},
+    api::{DeleteParams, Patch, PatchParams},
     core::ApiResource,
 };
 use serde_json::{Value, json};
@@ -93,6 +95,12 @@ fn cases() -> Vec<Case> {
         pods(secured(json!({"runAsUser": 1})), secured(json!({})), 2);
         let level = |options: Value| secured(json!({"runAsUser": 1, "seLinuxOptions": options}));
         pods(level(json!({"level": "s0"})), level(json!({})), 2);
+        let downward = |source: Value| volume(json!({"downwardAPI": source}));
+        pods(downward(json!({"defaultMode": 0o644})), downward(json!({})), 1);
+        pods(downward(json!({"defaultMode": 0o400})), downward(json!({})), 2);
+        let projected = |source: Value| volume(json!({"projected": source}));
+        let sources = json!([{"configMap": {"name": "web"}}]);
+        pods(projected(json!({"defaultMode": 0o644, "sources": sources})), projected(json!({})), 2);
         pods(app("app"), app("app:1"), 2);
         pods(app("app:1"), app("app:latest"), 2);
         pods(app("app:1"), app("app:2"), 1);
@@ -121,8 +129,57 @@ fn cases() -> Vec<Case> {
         case(kind, of(Value::Null), of(other.clone()), 2);
         case(kind, of(other.clone()), of(Value::Null), 1);
         // A StatefulSet that says its type has nothing filled in.
-        case(kind, of(rolling), of(other), if kind.kind == "StatefulSet" { 1 } else { 2 });
+        case(kind, of(rolling), of(other.clone()), if kind.kind == "StatefulSet" { 1 } else { 2 });
+        case(kind, of(other), of(json!({})), 2);
+        let rollout = |rollout: Value| of(json!({"type": default, "rollingUpdate": rollout}));
+        let whole = match kind.kind.as_str() {
+            "StatefulSet" => json!({"partition": 1, "maxUnavailable": 1}),
+            _ => json!({"maxSurge": 0, "maxUnavailable": 2}),
+        };
+        case(kind, rollout(whole.clone()), rollout(json!({})), 2);
+        case(kind, rollout(whole), of(json!({})), 2);
     }
+
+    let retention = |policy: Value| {
+        let mut object = pods(&stateful_sets, &labels, &app("app:1"));
+        object["spec"]["persistentVolumeClaimRetentionPolicy"] = policy;
+        object
+    };
+    case(
+        &stateful_sets,
+        retention(json!({"whenDeleted": "Delete", "whenScaled": "Retain"})),
+        retention(json!({})),
+        2,
+    );
+
+    let autoscalers = ApiResource::erase::<HorizontalPodAutoscaler>(&());
+    let behavior = |behavior: Value| {
+        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"});
+        json!({"spec": {"scaleTargetRef": target, "maxReplicas": 2, "behavior": behavior}})
+    };
+    let policies = json!([{"type": "Pods", "value": 1, "periodSeconds": 60}]);
+    let rules = json!({"stabilizationWindowSeconds": 60, "selectPolicy": "Min", "policies": policies});
+    for direction in ["scaleUp", "scaleDown"] {
+        case(&autoscalers, behavior(json!({direction: rules})), behavior(json!({direction: {}})), 2);
+    }
+    case(&autoscalers, behavior(json!({"scaleUp": rules, "scaleDown": rules})), behavior(json!({})), 2);
+
+    let services = ApiResource::erase::<Service>(&());
+    let affinity = |config: Value| {
+        let mut spec = json!({"clusterIP": "None", "ports": [{"port": 80}], "sessionAffinity": "ClientIP"});
+        spec["sessionAffinityConfig"] = config;
+        json!({"spec": spec})
+    };
+    let timeout = json!({"clientIP": {"timeoutSeconds": 60}});
+    case(&services, affinity(timeout.clone()), affinity(json!({})), 2);
+    case(&services, affinity(timeout), affinity(json!({"clientIP": {}})), 2);
+
+    let levels = ApiResource::erase::<PriorityLevelConfiguration>(&());
+    let level = |queuing: Value| {
+        let limited = json!({"limitResponse": {"type": "Queue", "queuing": queuing}});
+        json!({"spec": {"type": "Limited", "limited": limited}})
+    };
+    case(&levels, level(json!({"queues": 8, "handSize": 2, "queueLengthLimit": 9})), level(json!({})), 2);
 
     let versioned =
         |version: &str| pods(&controllers, &json!({"app": "web", "version": version}), &app("app:1"));
@@ -173,17 +230,24 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
     applier.ready().await;
 
     for (number, Case { kind, before, after, writes }) in cases.iter().enumerate() {
-        let api: Api<LiveObject> = Api::namespaced_with(client.clone(), namespace.name(), kind);
+        let scope = (kind.kind != "PriorityLevelConfiguration").then(|| namespace.name());
+        let api: Api<LiveObject> = match scope {
+            Some(scope) => Api::namespaced_with(client.clone(), scope, kind),
+            None => Api::all_with(client.clone(), kind),
+        };
         let intent = |content: &Value, name: &str| {
             let mut intent = content.clone();
             intent["apiVersion"] = kind.api_version.as_str().into();
             intent["kind"] = kind.kind.as_str().into();
-            intent["metadata"] = json!({"name": name, "namespace": namespace.name()});
+            intent["metadata"] = json!({"name": name});
+            if let Some(scope) = scope {
+                intent["metadata"]["namespace"] = scope.into();
+            }
             intent
         };
-        let name = format!("case-{number}");
+        let name = format!("{}-{number}", namespace.name());
         let context = format!("{}: {before}\n{after}", kind.kind);
-        let target = Target::new(kind.clone(), Some(namespace.name().to_owned()), name.clone());
+        let target = Target::new(kind.clone(), scope.map(str::to_owned), name.clone());
         let apply = async |content: &Value| {
             loop {
                 let live = applier.read(&target).await.unwrap();
@@ -216,6 +280,9 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
         let is_secret_text = after.get("stringData").is_some();
         assert!(matches!(again, Outcome::Skipped) || is_secret_text, "{context}\n{again:?}");
         assert_eq!(sent.0.swap(0, Ordering::Relaxed), 1 + writes + usize::from(is_secret_text), "{context}");
+        if scope.is_none() {
+            api.delete(&name, &DeleteParams::default()).await.unwrap();
+        }
     }
     refreshing.abort();
 }
@@ -254,7 +321,7 @@ async fn a_child_is_what_its_workload_says_whatever_it_said_before() {
         scene.condition("Applied", "True").await;
         let is = scene.child(ChildKind::Deployment).await.unwrap().data.pointer(place).cloned();
         assert_ne!(was, is, "{before}\n{after}");
-        scene.workloads().delete("web", &kube::api::DeleteParams::default()).await.unwrap();
+        scene.workloads().delete("web", &DeleteParams::default()).await.unwrap();
         scene.gone(ChildKind::Deployment).await;
     }
 }

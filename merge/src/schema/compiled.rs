@@ -100,6 +100,10 @@ impl Map {
         self.fields.get(name)
     }
 
+    pub(crate) fn has_named_fields(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
     /// The type of a field that the schema names.
     pub(crate) fn named_field(&self, name: &str) -> Option<TypeId> {
         self.field(name).map(|field| field.type_id)

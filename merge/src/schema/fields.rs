@@ -47,6 +47,10 @@ impl Fields {
         Self { fields, slots }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&Field> {
         let outline = Outline::of(name);
         for slot in outline.slots(self.slots.len()) {

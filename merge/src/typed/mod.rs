@@ -194,9 +194,10 @@ impl<'a> Typed<'a> {
         self.context.schema.type_named(name)
     }
 
-    /// The structs of these types, each before those in it. What is merged as a whole isn't searched: nobody owns a part of it.
-    pub fn structs_of(&self, types: &[TypeId]) -> Vec<Struct<'a>> {
-        structs::structs_of(self.context, self.type_id, self.value, types)
+    /// The structs: the maps whose type names fields, each before those in it. What is merged as a whole isn't searched: nobody
+    /// owns a part of it.
+    pub fn structs(&self) -> Vec<Struct<'a>> {
+        structs::structs(self.context, self.type_id, self.value)
     }
 
     /// The set with the fields that the schema names and that have members of the set below them.

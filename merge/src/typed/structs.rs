@@ -1,4 +1,4 @@
-//! The structs of given types in a value.
+//! The structs in a value.
 
 use super::{Context, kinds::Kind};
 use crate::{
@@ -18,30 +18,24 @@ pub struct Struct<'a> {
     pub value: Value<'a>,
 }
 
-pub(super) fn structs_of<'a>(
-    context: Context<'a>,
-    type_id: TypeId,
-    value: Value<'a>,
-    types: &[TypeId],
-) -> Vec<Struct<'a>> {
-    let mut walk = Walk { context, types, path: Vec::new(), found: Vec::new() };
+pub(super) fn structs<'a>(context: Context<'a>, type_id: TypeId, value: Value<'a>) -> Vec<Struct<'a>> {
+    let mut walk = Walk { context, path: Vec::new(), found: Vec::new() };
     walk.value(type_id, value);
     walk.found
 }
 
-struct Walk<'a, 't> {
+struct Walk<'a> {
     context: Context<'a>,
-    types: &'t [TypeId],
     path: Vec<PathElement<'a>>,
     found: Vec<Struct<'a>>,
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a> Walk<'a> {
     fn value(&mut self, type_id: TypeId, value: Value<'a>) {
         let Some(atom) = self.context.schema.atom(type_id) else { return };
         match (Kind::of(atom, Some(&value)), value) {
             (Kind::Map(map), Value::Map(members)) if !map.is_atomic => {
-                if self.types.contains(&type_id) {
+                if map.has_named_fields() {
                     let path = Path::new(self.context.arena.slice(&self.path));
                     self.found.push(Struct { type_id, path, value });
                 }

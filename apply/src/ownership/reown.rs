@@ -1,4 +1,4 @@
-//! Makes live fields a manager's, without writing them.
+//! Changes what a manager has applied, without writing it.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use crate::{Change, LiveObject, Request, Target, object::text};
 
-/// A JSON patch of `managedFields` that makes these fields the manager's, as if it had applied them with the values that they
-/// have. It counts only for the object as it was read. `None` where the manager has applied in another version of the API, in
-/// which the fields may have other names.
-pub(crate) fn claim(
+/// A JSON patch of `managedFields` after which the manager owns other fields, as if it had applied those with the values that
+/// they have. It counts only for the object as it was read. `None` where the manager has applied in another version of the
+/// API, in which the fields may have other names.
+pub(crate) fn reown<'a>(
+    arena: &'a Arena,
     target: &Target,
-    live: &LiveObject,
+    live: &'a LiveObject,
     manager: Cow<'static, str>,
-    fields: FieldSet<'_>,
+    change: impl FnOnce(FieldSet<'a>) -> FieldSet<'a>,
 ) -> Option<Request> {
-    let arena = Arena::new();
     let api_version = &target.resource.api_version;
     let is_own = |entry: &&Value| {
         text(entry, "subresource").is_none_or(str::is_empty)
@@ -26,13 +26,12 @@ pub(crate) fn claim(
     let write = match own {
         Some((_, entry)) if text(entry, "apiVersion") != Some(api_version) => return None,
         Some((position, entry)) => {
-            let owned = FieldSet::from_fields_v1(&arena, entry.get("fieldsV1")?).ok()?;
-            let fields = owned.union(&arena, fields).to_fields_v1();
+            let fields = change(FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok()?).to_fields_v1();
             json!({"op": "replace", "path": format!("/metadata/managedFields/{position}/fieldsV1"), "value": fields})
         }
         None => json!({"op": "add", "path": "/metadata/managedFields/-", "value": {
             "manager": manager, "operation": "Apply", "apiVersion": api_version,
-            "fieldsType": "FieldsV1", "fieldsV1": fields.to_fields_v1(),
+            "fieldsType": "FieldsV1", "fieldsV1": change(FieldSet::default()).to_fields_v1(),
         }}),
     };
     let version = live.revision().resource_version;
