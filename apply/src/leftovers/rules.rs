@@ -212,16 +212,11 @@ pub(super) const EMPTY_STRUCTS: &[EmptyStruct] = &[
         field: "projected",
         filled_in: |_| json!({"defaultMode": 0o644}),
     },
-    // pkg/apis/flowcontrol/v1/defaults.go: SetDefaults_QueuingConfiguration, SetDefaults_ExemptPriorityLevelConfiguration.
+    // pkg/apis/flowcontrol/v1/defaults.go: SetDefaults_QueuingConfiguration.
     EmptyStruct {
         of: "io.k8s.api.flowcontrol.v1.LimitResponse",
         field: "queuing",
         filled_in: |_| json!({"queues": 64, "handSize": 8, "queueLengthLimit": 50}),
-    },
-    EmptyStruct {
-        of: "io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec",
-        field: "exempt",
-        filled_in: |_| json!({"nominalConcurrencyShares": 0, "lendablePercent": 0}),
     },
 ];
 

@@ -4,7 +4,7 @@
 //!
 //! 1. The Deployment is what `kubectl apply --server-side` makes of the same template where nothing was before, and the Service
 //!    likewise: they depend on what the Workload says, and not on what it said earlier.
-//! 2. One write brought each of them there, and another pass sends none.
+//! 2. One write brought each of them there, after two at most for what stood in its way, and another pass sends none.
 //! 3. Neither does a restart of Baton.
 //! 4. No prediction was wrong.
 //! 5. Where the edit was previewed, the plan named the fields that then changed, and no others.

@@ -101,8 +101,8 @@ pub async fn play<S: Stage>(stage: &mut S, turns: &[Turn], depth: Depth) -> Resu
             seen.judge(turn, news, allowed, what);
         }
     };
-    // The second one is for what stands in the way of the first.
-    judge(WRITES, 2, &stage.news()?);
+    // Two of them are for what stands in the way of the third: what is left over, and what is emptied.
+    judge(WRITES, 3, &stage.news()?);
     // One that was refused isn't there.
     let workloads = board.count().await?;
     if depth >= Depth::Pass {
@@ -167,6 +167,11 @@ impl Seen {
     }
 }
 
+/// What the children are made of.
+fn content(spec: &Value) -> [Value; 3] {
+    ["template", "rollout", "service"].map(|part| spec[part].clone())
+}
+
 /// Where a prediction was wrong, without the values.
 fn place(mismatch: &str) -> &str {
     mismatch.split(": predicted").next().unwrap_or_default()
@@ -204,9 +209,11 @@ impl Board {
     /// The turn of one Workload, up to where Baton says that it is done.
     async fn take(&self, turn: &Turn, stage: &impl Stage) -> Result<Seen, Error> {
         let mut seen = Seen::default();
+        let mut previewed = None;
         if turn.previewed {
             match self.say(turn, "Preview", &Reported::Previewed).await? {
                 Ok(workload) => {
+                    previewed = Some(content(&workload.data["spec"]));
                     let plan = workload.data["status"]["plan"].clone();
                     seen.plan = Some(serde_json::from_value(plan).unwrap_or_default());
                     seen.before = self.children(&turn.name).await?;
@@ -224,10 +231,12 @@ impl Board {
                 return Ok(seen);
             }
         };
-        // What an apply empties is null in the stored Workload, and means the same as what was never there.
-        let is_as_sent =
-            ["template", "rollout", "service"].iter().all(|part| stored[part] == turn.spec[part]);
-        let wanted = if is_as_sent {
+        // What an apply empties is null in the stored Workload, and means the same as what was never there. With the next apply
+        // it is empty, and so the plan was made of another Workload.
+        if previewed != Some(content(&stored)) {
+            seen.plan = None;
+        }
+        let wanted = if content(&stored) == content(&turn.spec) {
             turn.by_hand.clone()
         } else {
             let wanted = by_hand(stage, &turn.name, &stored).await;

@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 /// An object that is applied with one content and then with another.
+#[derive(Clone)]
 struct Case {
     kind: ApiResource,
     before: Value,
@@ -129,57 +130,8 @@ fn cases() -> Vec<Case> {
         case(kind, of(Value::Null), of(other.clone()), 2);
         case(kind, of(other.clone()), of(Value::Null), 1);
         // A StatefulSet that says its type has nothing filled in.
-        case(kind, of(rolling), of(other.clone()), if kind.kind == "StatefulSet" { 1 } else { 2 });
-        case(kind, of(other), of(json!({})), 2);
-        let rollout = |rollout: Value| of(json!({"type": default, "rollingUpdate": rollout}));
-        let whole = match kind.kind.as_str() {
-            "StatefulSet" => json!({"partition": 1, "maxUnavailable": 1}),
-            _ => json!({"maxSurge": 0, "maxUnavailable": 2}),
-        };
-        case(kind, rollout(whole.clone()), rollout(json!({})), 2);
-        case(kind, rollout(whole), of(json!({})), 2);
+        case(kind, of(rolling), of(other), if kind.kind == "StatefulSet" { 1 } else { 2 });
     }
-
-    let retention = |policy: Value| {
-        let mut object = pods(&stateful_sets, &labels, &app("app:1"));
-        object["spec"]["persistentVolumeClaimRetentionPolicy"] = policy;
-        object
-    };
-    case(
-        &stateful_sets,
-        retention(json!({"whenDeleted": "Delete", "whenScaled": "Retain"})),
-        retention(json!({})),
-        2,
-    );
-
-    let autoscalers = ApiResource::erase::<HorizontalPodAutoscaler>(&());
-    let behavior = |behavior: Value| {
-        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"});
-        json!({"spec": {"scaleTargetRef": target, "maxReplicas": 2, "behavior": behavior}})
-    };
-    let policies = json!([{"type": "Pods", "value": 1, "periodSeconds": 60}]);
-    let rules = json!({"stabilizationWindowSeconds": 60, "selectPolicy": "Min", "policies": policies});
-    for direction in ["scaleUp", "scaleDown"] {
-        case(&autoscalers, behavior(json!({direction: rules})), behavior(json!({direction: {}})), 2);
-    }
-    case(&autoscalers, behavior(json!({"scaleUp": rules, "scaleDown": rules})), behavior(json!({})), 2);
-
-    let services = ApiResource::erase::<Service>(&());
-    let affinity = |config: Value| {
-        let mut spec = json!({"clusterIP": "None", "ports": [{"port": 80}], "sessionAffinity": "ClientIP"});
-        spec["sessionAffinityConfig"] = config;
-        json!({"spec": spec})
-    };
-    let timeout = json!({"clientIP": {"timeoutSeconds": 60}});
-    case(&services, affinity(timeout.clone()), affinity(json!({})), 2);
-    case(&services, affinity(timeout), affinity(json!({"clientIP": {}})), 2);
-
-    let levels = ApiResource::erase::<PriorityLevelConfiguration>(&());
-    let level = |queuing: Value| {
-        let limited = json!({"limitResponse": {"type": "Queue", "queuing": queuing}});
-        json!({"spec": {"type": "Limited", "limited": limited}})
-    };
-    case(&levels, level(json!({"queues": 8, "handSize": 2, "queueLengthLimit": 9})), level(json!({})), 2);
 
     let versioned =
         |version: &str| pods(&controllers, &json!({"app": "web", "version": version}), &app("app:1"));
@@ -203,6 +155,71 @@ fn cases() -> Vec<Case> {
     cases
 }
 
+/// Structs that are emptied, and that the server then fills its defaults into.
+fn emptied_cases() -> Vec<Case> {
+    let stateful_sets = ApiResource::erase::<StatefulSet>(&());
+    let autoscalers = ApiResource::erase::<HorizontalPodAutoscaler>(&());
+    let services = ApiResource::erase::<Service>(&());
+    let levels = ApiResource::erase::<PriorityLevelConfiguration>(&());
+    let mut cases = Vec::new();
+    let mut case = |kind: &ApiResource, before: Value, after: Value| {
+        cases.push(Case { kind: kind.clone(), before, after, writes: 2 });
+    };
+    let with = |kind: &ApiResource, field: &str, value: Value| {
+        let pod = json!({"containers": [{"name": "app", "image": "app:1"}]});
+        let mut object = pods(kind, &json!({"app": "web"}), &pod);
+        object["spec"][field] = value;
+        object
+    };
+
+    let (surge, partition) =
+        (json!({"maxSurge": 0, "maxUnavailable": 2}), json!({"partition": 1, "maxUnavailable": 1}));
+    for (kind, field, other, rollout) in [
+        (&ApiResource::erase::<Deployment>(&()), "strategy", "Recreate", &surge),
+        (&ApiResource::erase::<DaemonSet>(&()), "updateStrategy", "OnDelete", &surge),
+        (&stateful_sets, "updateStrategy", "OnDelete", &partition),
+    ] {
+        let rolling =
+            |rollout: &Value| with(kind, field, json!({"type": "RollingUpdate", "rollingUpdate": rollout}));
+        case(kind, with(kind, field, json!({"type": other})), with(kind, field, json!({})));
+        case(kind, rolling(rollout), rolling(&json!({})));
+        case(kind, rolling(rollout), with(kind, field, json!({})));
+    }
+    let retention = |policy: Value| with(&stateful_sets, "persistentVolumeClaimRetentionPolicy", policy);
+    case(
+        &stateful_sets,
+        retention(json!({"whenDeleted": "Delete", "whenScaled": "Retain"})),
+        retention(json!({})),
+    );
+
+    let behavior = |behavior: Value| {
+        let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "none"});
+        json!({"spec": {"scaleTargetRef": target, "maxReplicas": 2, "behavior": behavior}})
+    };
+    let policies = json!([{"type": "Pods", "value": 1, "periodSeconds": 60}]);
+    let rules = json!({"stabilizationWindowSeconds": 60, "selectPolicy": "Min", "policies": policies});
+    for direction in ["scaleUp", "scaleDown"] {
+        case(&autoscalers, behavior(json!({direction: rules})), behavior(json!({direction: {}})));
+    }
+    case(&autoscalers, behavior(json!({"scaleUp": rules, "scaleDown": rules})), behavior(json!({})));
+
+    let affinity = |config: Value| {
+        let mut spec = json!({"clusterIP": "None", "ports": [{"port": 80}], "sessionAffinity": "ClientIP"});
+        spec["sessionAffinityConfig"] = config;
+        json!({"spec": spec})
+    };
+    let timeout = json!({"clientIP": {"timeoutSeconds": 60}});
+    case(&services, affinity(timeout.clone()), affinity(json!({})));
+    case(&services, affinity(timeout), affinity(json!({"clientIP": {}})));
+
+    let queued = |queuing: Value| {
+        let limited = json!({"limitResponse": {"type": "Queue", "queuing": queuing}});
+        json!({"spec": {"type": "Limited", "limited": limited}})
+    };
+    case(&levels, queued(json!({"queues": 8, "handSize": 2, "queueLengthLimit": 9})), queued(json!({})));
+    cases
+}
+
 /// How many writes were sent.
 #[derive(Clone, Default)]
 struct Sent(Arc<AtomicUsize>);
@@ -220,7 +237,7 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
     let cluster = ControlPlane::shared().await;
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("leftovers").await.unwrap();
-    let cases = cases();
+    let cases = [cases(), emptied_cases()].concat();
     let limit = Duration::from_secs(30);
     let kinds = cases.iter().map(|case| case.kind.clone());
     let schemas = SchemaCache::new(client.clone(), kinds, limit);
