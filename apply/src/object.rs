@@ -11,7 +11,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IntoDeserializer, value::MapDeserializer},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::FieldPath;
 
@@ -34,6 +34,13 @@ pub struct Revision {
     pub uid: String,
     /// `metadata.resourceVersion`: any stored write changes it.
     pub resource_version: String,
+}
+
+impl Revision {
+    /// The operation by which a JSON patch counts for this revision alone.
+    pub(crate) fn test(&self) -> Value {
+        json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.resource_version})
+    }
 }
 
 impl LiveObject {

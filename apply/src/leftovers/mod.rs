@@ -78,19 +78,25 @@ impl Schemas {
         let can_change = request.target.subresource.is_none() && !is_core(kind, "Pod");
         let resource = self.resource(kind).ok().filter(|resource| can_change && !resource.is_custom())?;
         let arena = Arena::new();
-        let search = Search { schemas: self, resource, arena: &arena };
-        let mut leftovers = search.leftovers(live.as_json(), &stored.object)?;
+        let (schema, type_id) = (resource.schema(), resource.type_id());
+        let typed = |object| {
+            let value = Value::from_json(&arena, object).ok()?;
+            Typed::for_release(self.release(), &arena, schema, type_id, value, Duplicates::Allowed).ok()
+        };
+        let (before, after) = (typed(live.as_json())?, typed(&stored.object)?);
+        let search = Search { resource, arena: &arena, before, after };
+        let mut leftovers = search.leftovers(&stored.object);
         if is_core(kind, "Secret") {
             leftovers.extend(search.copies_of_string_data(live.as_json(), &stored.object, manager));
         }
         let named = |paths: Vec<Path<'_>>| paths.into_iter().map(FieldPath::from).collect();
         if !leftovers.is_empty() {
-            let claimed = search.fields_at(&leftovers, live.as_json())?;
+            let claimed = search.live_fields_at(&leftovers)?;
             let first =
                 reown(&arena, &request.target, live, manager.clone(), |owned| owned.union(&arena, claimed))?;
             return Some((first, named(leftovers)));
         }
-        let emptied = search.emptied(body, live.as_json(), &stored.object)?;
+        let emptied = search.emptied(&typed(body)?.structs());
         let paths: Vec<Path<'_>> = emptied.iter().map(|emptied| emptied.path).collect();
         let first = if emptied.is_empty() {
             return None;
@@ -140,51 +146,50 @@ fn reset(live: &Json, filled_in: Json) -> Json {
 }
 
 struct Search<'a> {
-    schemas: &'a Schemas,
     resource: Resource<'a>,
     arena: &'a Arena,
+    /// The live object.
+    before: Typed<'a>,
+    /// As it is predicted to become.
+    after: Typed<'a>,
 }
 
 impl<'a> Search<'a> {
-    /// The paths of left-over defaults in a predicted object.
-    fn leftovers(&self, live: &'a Json, predicted: &'a Json) -> Option<Vec<Path<'a>>> {
+    /// The paths of left-over defaults in the predicted object.
+    fn leftovers(&self, predicted: &'a Json) -> Vec<Path<'a>> {
         let rules: Vec<(TypeId, &Rule)> = RULES
             .iter()
             .filter_map(|rule| Some((self.resource.schema().type_named(rule.of)?, rule)))
             .collect();
         if rules.is_empty() {
-            return Some(Vec::new());
+            return Vec::new();
         }
-        let (before, after) = (self.typed(live)?, self.typed(predicted)?);
         let owned = self.united(managed_fields(predicted));
         let mut leftovers = Vec::new();
-        for found in after.structs() {
+        for found in self.after.structs() {
             for (_, rule) in rules.iter().filter(|(type_id, _)| *type_id == found.type_id) {
-                let Some(was) = found.path.find(before.value()) else { continue };
+                let Some(was) = found.path.find(self.before.value()) else { continue };
                 let path = found.path.join(self.arena, PathElement::Field(rule.field));
                 if !is_owned(owned, path) && rule.is_left_over(was, &found) {
                     leftovers.push(path);
                 }
             }
         }
-        Some(leftovers)
+        leftovers
     }
 
-    /// The structs that the intent has empty, and that the server would drop instead.
-    fn emptied(&self, intent: &'a Json, live: &'a Json, predicted: &'a Json) -> Option<Vec<Emptied<'a>>> {
-        let structs = self.typed(intent)?.structs();
-        let [live, predicted] = [live, predicted].map(|object| Value::from_json(self.arena, object).ok());
-        let (live, predicted) = (live?, predicted?);
+    /// Those of the intent's structs that are empty, and that the server would drop instead.
+    fn emptied(&self, structs: &[Struct<'a>]) -> Vec<Emptied<'a>> {
         let emptied = |found: &Struct<'a>| {
             let is_empty = found.value.as_map()?.is_empty();
-            let is_dropped = is_empty && find(found.path, predicted)?.is_null();
-            let live = find(found.path, live).filter(|_| is_dropped)?;
+            let is_dropped = is_empty && find(found.path, self.after.value())?.is_null();
+            let live = find(found.path, self.before.value()).filter(|_| is_dropped)?;
             let has_fields = live.as_map().is_some_and(|fields| !fields.is_empty());
             let live = has_fields.then(|| live.to_json())?;
-            let reset = reset(&live, self.filled_in(found.path, &structs, &live));
+            let reset = reset(&live, self.filled_in(found.path, structs, &live));
             Some(Emptied { path: found.path, is_reset: reset == live, reset })
         };
-        Some(structs.iter().filter_map(emptied).collect())
+        structs.iter().filter_map(emptied).collect()
     }
 
     /// What the server fills into the struct at a path, should it be empty.
@@ -233,18 +238,11 @@ impl<'a> Search<'a> {
             .fold(FieldSet::default(), |all, fields| all.union(self.arena, fields))
     }
 
-    /// All that the object has at these paths, as an applier would own it.
-    fn fields_at(&self, paths: &[Path<'a>], object: &'a Json) -> Option<FieldSet<'a>> {
-        let all = self.typed(object)?.to_set().ok()?.paths(self.arena);
+    /// All that the live object has at these paths, as an applier would own it.
+    fn live_fields_at(&self, paths: &[Path<'a>]) -> Option<FieldSet<'a>> {
+        let all = self.before.to_set().ok()?.paths(self.arena);
         let is_there = |path: &Path<'a>| paths.iter().any(|top| path.elements().starts_with(top.elements()));
         Some(FieldSet::of_paths(self.arena, all.into_iter().filter(is_there)))
-    }
-
-    fn typed(&self, object: &'a Json) -> Option<Typed<'a>> {
-        let value = Value::from_json(self.arena, object).ok()?;
-        let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
-        Typed::for_release(self.schemas.release(), self.arena, schema, type_id, value, Duplicates::Allowed)
-            .ok()
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) const RULES: &[Rule] = &[
         of: "io.k8s.api.apps.v1.StatefulSetUpdateStrategy",
         field: "rollingUpdate",
         default: |strategy| match text(strategy, "type") {
-            "" => ServerDefault::Value(json!({"partition": 0})),
+            "" => ServerDefault::Value(stateful_set_rollout(&Value::Null)),
             "RollingUpdate" => Anything,
             _ => Absent,
         },

@@ -130,7 +130,7 @@ impl Migration {
     /// All that the patch depends on is what its test refers to.
     fn operations(&self) -> Value {
         let mut operations = vec![
-            json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.revision.resource_version}),
+            self.revision.test(),
             json!({"op": "replace", "path": "/metadata/managedFields", "value": self.managed_fields}),
         ];
         operations.extend(match self.drops {

@@ -51,9 +51,7 @@ impl Release {
     }
 
     fn operations(&self) -> Value {
-        let mut operations = vec![json!({
-            "op": "test", "path": "/metadata/resourceVersion", "value": self.revision.resource_version,
-        })];
+        let mut operations = vec![self.revision.test()];
         // From the last to the first, so that a removal doesn't move those still to come.
         for (position, rest) in self.entries.iter().rev() {
             let path = format!("/metadata/managedFields/{position}");

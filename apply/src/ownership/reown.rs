@@ -34,8 +34,6 @@ pub(crate) fn reown<'a>(
             "fieldsType": "FieldsV1", "fieldsV1": change(FieldSet::default()).to_fields_v1(),
         }}),
     };
-    let version = live.revision().resource_version;
-    let test = json!({"op": "test", "path": "/metadata/resourceVersion", "value": version});
-    let operations = serde_json::from_value(json!([test, write])).ok()?;
+    let operations = serde_json::from_value(json!([live.revision().test(), write])).ok()?;
     Some(Request { target: target.clone(), change: Change::Patch { operations, manager } })
 }

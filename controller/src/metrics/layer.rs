@@ -116,9 +116,8 @@ mod tests {
             Poll::Ready(Ok(()))
         }
 
-        fn call(&mut self, request: Request<()>) -> Self::Future {
+        fn call(&mut self, _: Request<()>) -> Self::Future {
             let Self(end, after) = self.clone();
-            drop(request);
             async move {
                 tokio::time::sleep(after).await;
                 let (status, body) = end?;

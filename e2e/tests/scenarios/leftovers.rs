@@ -30,7 +30,6 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 /// An object that is applied with one content and then with another.
-#[derive(Clone)]
 struct Case {
     kind: ApiResource,
     before: Value,
@@ -237,7 +236,8 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
     let cluster = ControlPlane::shared().await;
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("leftovers").await.unwrap();
-    let cases = [cases(), emptied_cases()].concat();
+    let mut cases = cases();
+    cases.extend(emptied_cases());
     let limit = Duration::from_secs(30);
     let kinds = cases.iter().map(|case| case.kind.clone());
     let schemas = SchemaCache::new(client.clone(), kinds, limit);

@@ -211,6 +211,14 @@ mod tests {
         fs::write(folder.path().join(KEY), key).unwrap();
     }
 
+    /// With this pair in use, and in the files.
+    fn using(pair: &Pair) -> (TempDir, Current, Files) {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder, pair);
+        let Certificate { current, files } = Certificate::from_files(folder.path().to_owned()).unwrap();
+        (folder, current, files.unwrap())
+    }
+
     /// The certificate that a client would be shown.
     fn shown(current: &Current) -> Vec<u8> {
         lock(&current.0).cert[0].to_vec()
@@ -222,23 +230,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_pair_that_was_renewed_is_shown_from_then_on() {
-        let folder = tempfile::tempdir().unwrap();
         let (old, new) = (pair(), pair());
-        write(&folder, &old);
-        let Certificate { current, files } = Certificate::from_files(folder.path().to_owned()).unwrap();
+        let (folder, current, mut files) = using(&old);
         assert_eq!(shown(&current), der(&old));
         write(&folder, &new);
-        files.unwrap().renew(&current).await.unwrap();
+        files.renew(&current).await.unwrap();
         assert_eq!(shown(&current), der(&new));
     }
 
     #[tokio::test]
     async fn the_old_pair_stays_until_the_new_one_can_be_used() {
-        let folder = tempfile::tempdir().unwrap();
         let (old, new) = (pair(), pair());
-        write(&folder, &old);
-        let Certificate { current, files } = Certificate::from_files(folder.path().to_owned()).unwrap();
-        let mut files = files.unwrap();
+        let (folder, current, mut files) = using(&old);
 
         // The certificate is there and its key isn't yet.
         write(&folder, &Pair { certificate: new.certificate.clone(), key: old.key.clone() });
