@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -11,8 +11,10 @@ use std::{
 use baton_crd::HandoverPhase::{Fixed, HandedOver};
 use baton_e2e::Operator;
 use baton_testbed::{Action, PATIENCE, Proxy, ReplicaWatch, eventually};
+use futures::FutureExt;
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::sync::oneshot;
 
 use crate::{
     candidates::{Candidates, LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD},
@@ -36,19 +38,44 @@ struct Scene {
 }
 
 impl Scene {
+    /// The answer to the temporary manager's write is lost.
     async fn in_a_handover() -> Self {
+        let scene = Self::before_a_handover(|| Action::CutAfter).await;
+        let lent = tokio::time::timeout(PATIENCE, scene.proxy.cut()).await;
+        lent.expect("the operator that leads begins the handover");
+        scene
+    }
+
+    /// `a` was put to sleep while it waited for the answer to the temporary manager's write, so that no other write was
+    /// on its way to a socket: such a one can't be held back.
+    async fn asleep_in_a_handover() -> Self {
+        let (lending, lends) = oneshot::channel();
+        let (sleeping, sleeps) = oneshot::channel();
+        let scene = Self::before_a_handover(move || {
+            let _ = lending.send(());
+            Action::behind(sleeps.map(drop))
+        });
+        let scene = scene.await;
+        tokio::time::timeout(PATIENCE, lends).await.expect("the handover to begin in time").unwrap();
+        scene.a.process().pause().unwrap();
+        sleeping.send(()).unwrap();
+        scene
+    }
+
+    /// The handover will begin at once, and this is what happens to the temporary manager's first write.
+    async fn before_a_handover(lend: impl FnOnce() -> Action + Send + 'static) -> Self {
         let candidates = Candidates::of(&["a", "b"]).await;
         let is_cut_off = Arc::new(AtomicBool::new(false));
         let cut_off = is_cut_off.clone();
-        let is_lent = AtomicBool::new(false);
+        let lend = Mutex::new(Some(lend));
         let proxy = Proxy::start(candidates.place.cluster, move |request| {
             let lends = request.query("fieldManager").as_deref() == Some("handover-to-hpa");
             if cut_off.load(Ordering::SeqCst) {
-                Action::CutBefore
-            } else if lends && !is_lent.swap(true, Ordering::SeqCst) {
-                Action::CutAfter
-            } else {
-                Action::Forward
+                return Action::CutBefore;
+            }
+            match lends.then(|| lend.lock().unwrap().take()).flatten() {
+                Some(lend) => lend(),
+                None => Action::Forward,
             }
         });
         let proxy = Arc::new(proxy.await.unwrap());
@@ -60,8 +87,6 @@ impl Scene {
         candidates.reach(Fixed, 2).await;
         let watch = candidates.watch().await;
         candidates.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 3, "maxReplicas": 8}})).await;
-        let lent = tokio::time::timeout(PATIENCE, proxy.cut()).await;
-        lent.expect("the operator that leads begins the handover");
         Self { a, b, watch, proxy, is_cut_off, candidates }
     }
 
@@ -144,9 +169,8 @@ async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads() {
 
 #[tokio::test]
 async fn a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up() {
-    let scene = Scene::in_a_handover().await;
+    let scene = Scene::asleep_in_a_handover().await;
     let begun = Instant::now();
-    scene.a.process().pause().unwrap();
     let took = scene.taken_over_since(begun).await;
     assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
     scene.candidates.reach(HandedOver, 3).await;

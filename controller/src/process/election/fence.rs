@@ -147,10 +147,11 @@ mod tests {
         }
     }
 
+    /// Long enough that a busy machine renews in time.
     const TIMING: Timing = Timing {
-        lease_duration: Duration::from_millis(300),
-        renew_deadline: Duration::from_millis(200),
-        retry_period: Duration::from_millis(40),
+        lease_duration: Duration::from_millis(1200),
+        renew_deadline: Duration::from_millis(800),
+        retry_period: Duration::from_millis(160),
     };
     const AT_ONCE: Duration = Duration::ZERO;
     const TOO_LATE: Duration = Duration::from_mins(1);
