@@ -63,4 +63,11 @@ impl Arena {
     pub(crate) fn slice<T: Copy>(&self, items: &[T]) -> &[T] {
         self.0.alloc_slice_copy(items)
     }
+
+    /// Items in memory of the arena, such as those of a [list](crate::value::Value::List).
+    pub fn list<T: Copy>(&self, items: impl IntoIterator<Item = T>) -> &[T] {
+        let mut list = self.vec();
+        list.extend(items);
+        list.into_bump_slice()
+    }
 }

@@ -507,6 +507,7 @@ mod arena;
 pub mod fieldpath;
 mod noop;
 pub mod predict;
+pub mod quantity;
 mod release;
 pub mod schema;
 pub mod server;

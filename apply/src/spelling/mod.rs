@@ -4,15 +4,15 @@
 //! would be sent again and again. [`minimal`] spells an intent as the server will; the rest of this module recognizes what
 //! the server has spelled in its own way.
 
-mod quantity;
 mod types;
 mod zeros;
 
+use baton_merge::quantity::{self, Precision};
 use serde_json::{Map, Value};
 
+use self::types::Type;
 pub use self::types::Types;
 pub(crate) use self::zeros::unstored;
-use self::{quantity::Precision, types::Type};
 
 /// Spells a value of a type as the server stores it, without what says nothing; absent where nothing is left.
 ///

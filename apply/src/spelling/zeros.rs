@@ -10,7 +10,7 @@ use baton_merge::{
 use serde_json::{Map, Value};
 
 /// By type, the fields whose Go type is no pointer and that aren't written when they are zero: `omitempty` in k8s.io/api.
-/// `e2e/zeros` makes the file from the types.
+/// `e2e/controlplane/types` makes the file from the types.
 static OMITTED_WHEN_ZERO: LazyLock<HashMap<String, Vec<String>>> =
     LazyLock::new(|| serde_json::from_str(include_str!("zeros.json")).unwrap_or_default());
 

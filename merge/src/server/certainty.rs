@@ -3,7 +3,7 @@
 //! What the server does beyond the field manager can often be ruled out by looking at the write. Where it can't, this says
 //! so. Most reasons were found by comparing predictions with a real server's answers.
 
-use super::{Request, Resource, Verb, entries::Managed, objects};
+use super::{Request, Resource, Verb, entries::Managed};
 use crate::{
     fieldpath::{Path, PathElement::Field},
     value::Value,
@@ -42,7 +42,7 @@ pub(super) struct Computed<'c, 'a> {
     pub(super) changed: bool,
 }
 
-impl<'a> Request<'a> {
+impl<'a> Request<'_, 'a> {
     pub(super) fn certainty(&self, computed: &Computed<'_, 'a>) -> Certainty {
         if let Some(reason) = self.unknowable(computed) {
             return Certainty::Unknown(reason);
@@ -94,7 +94,7 @@ impl<'a> Request<'a> {
                 _ => None,
             });
             let names: Vec<_> = fields.collect();
-            let shown = computed.live.is_some_and(|live| objects::get(live, &names).is_some());
+            let shown = computed.live.is_some_and(|live| live.at(&names).is_some());
             !shown && owners().any(|owned| owned.set.contains(path))
         };
         if resource.is_custom() && HIDDEN_WHEN_EMPTY.iter().any(is_hidden) {
@@ -143,7 +143,7 @@ fn has_quantities(object: Value<'_>) -> bool {
             _ => false,
         }
     }
-    objects::get(object, &["spec", "metrics"]).is_some_and(in_value)
+    object.at(&["spec", "metrics"]).is_some_and(in_value)
 }
 
 impl Resource<'_> {

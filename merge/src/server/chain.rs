@@ -263,8 +263,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         manager: &'a str,
     ) -> Written<'a> {
         let arena = self.context.arena;
-        let live_uid =
-            objects::get(live, &["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
+        let live_uid = live.at(&["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
         let object = objects::without_managed_fields(arena, object);
         // An object that nobody owns stays so, unless this write creates it.
         if owners.fields.is_empty() && !live_uid.is_empty() {

@@ -35,7 +35,7 @@ impl<'a> Converter<'a> for Versions<'a> {
         };
         let arena = self.context.arena;
         let version = Value::String(arena.copy_text(version));
-        let map = super::objects::with_member(arena, map, "apiVersion", Some(version));
+        let map = map.with(arena, "apiVersion", Some(version));
         Typed::validated(self.context, type_id, Value::Map(map), Duplicates::Forbidden)
             .map_err(|error| failed(&error.to_string()))
     }

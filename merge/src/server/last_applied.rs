@@ -1,7 +1,7 @@
 //! The annotation that client-side `kubectl apply` keeps its last intent in, after `lastappliedmanager.go` and
 //! `lastappliedupdater.go`.
 
-use super::{chain::Chain, objects};
+use super::chain::Chain;
 use crate::{
     Arena,
     fieldpath::FieldSet,
@@ -17,7 +17,7 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 fn annotations(object: Value<'_>) -> Option<Map<'_>> {
-    objects::get(object, &["metadata", "annotations"])?.as_map()
+    object.at(&["metadata", "annotations"])?.as_map()
 }
 
 /// The annotations as the server's accessor has them: none where one is no string; null counts as empty.
@@ -57,19 +57,17 @@ pub(super) fn updated<'a>(arena: &'a Arena, object: Value<'a>, intent: Value<'a>
     go_json(&mut text, &intent, Dialect::Standard);
     text.push('\n');
     let strings = coerced(arena, annotations);
-    let with = objects::with_member(arena, strings, ANNOTATION, Some(Value::String(arena.copy_text(&text))));
+    let with = strings.with(arena, ANNOTATION, Some(Value::String(arena.copy_text(&text))));
     let size: usize =
         with.members().iter().map(|(name, value)| name.len() + value.as_str().map_or(0, str::len)).sum();
-    let kept =
-        if size > MAX_ANNOTATIONS { objects::with_member(arena, strings, ANNOTATION, None) } else { with };
-    objects::with(arena, object, &["metadata", "annotations"], Some(Value::Map(kept)))
+    let kept = if size > MAX_ANNOTATIONS { strings.with(arena, ANNOTATION, None) } else { with };
+    object.with(arena, &["metadata", "annotations"], Some(Value::Map(kept)))
 }
 
 /// The intent without the annotation; without annotations at all where there are none that can be read.
 fn without_annotation<'a>(arena: &'a Arena, intent: Value<'a>) -> Value<'a> {
-    let kept = texts(intent)
-        .map(|map| Value::Map(objects::with_member(arena, coerced(arena, map), ANNOTATION, None)));
-    objects::with(arena, intent, &["metadata", "annotations"], kept)
+    let kept = texts(intent).map(|map| Value::Map(coerced(arena, map).with(arena, ANNOTATION, None)));
+    intent.with(arena, &["metadata", "annotations"], kept)
 }
 
 fn coerced<'a>(arena: &'a Arena, map: Map<'a>) -> Map<'a> {

@@ -55,6 +55,10 @@ pub struct Live<'a> {
     pub spelling: Spelling,
 }
 
+/// What a server does to an object between the field manager and the store, such as filling in defaults. Whether anything is
+/// stored is decided by what comes out.
+pub type Finish<'f, 'a> = &'f dyn Fn(Value<'a>) -> Value<'a>;
+
 /// Why a server refuses a write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal<'a> {
@@ -88,7 +92,23 @@ impl<'a> Resource<'a> {
         write: Write<'a>,
         force: bool,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request::new(*self, arena, live, intent, write).run(Verb::Apply { force })
+        self.apply_and_finish(arena, live, intent, write, force, &|object| object)
+    }
+
+    /// As [`apply`](Self::apply), for who knows what the server does after the field manager.
+    ///
+    /// # Errors
+    /// When the server would refuse it.
+    pub fn apply_and_finish(
+        &self,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        intent: Value<'a>,
+        write: Write<'a>,
+        force: bool,
+        finish: Finish<'_, 'a>,
+    ) -> Result<Stored<'a>, Refusal<'a>> {
+        Request::new(*self, arena, live, intent, write, finish).run(Verb::Apply { force })
     }
 
     /// What any other write leads to, the object being the one after the write: an update, a patch, a creation.
@@ -102,7 +122,22 @@ impl<'a> Resource<'a> {
         object: Value<'a>,
         write: Write<'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request::new(*self, arena, live, object, write).run(Verb::Update)
+        self.update_and_finish(arena, live, object, write, &|object| object)
+    }
+
+    /// As [`update`](Self::update), for who knows what the server does after the field manager.
+    ///
+    /// # Errors
+    /// When the server would refuse it.
+    pub fn update_and_finish(
+        &self,
+        arena: &'a Arena,
+        live: Option<Live<'a>>,
+        object: Value<'a>,
+        write: Write<'a>,
+        finish: Finish<'_, 'a>,
+    ) -> Result<Stored<'a>, Refusal<'a>> {
+        Request::new(*self, arena, live, object, write, finish).run(Verb::Update)
     }
 }
 
@@ -125,7 +160,7 @@ impl<'a> Resource<'a> {
                 self.gvk
             )));
         }
-        Ok(objects::with(arena, object, &["apiVersion"], Some(Value::String(self.api_version()))))
+        Ok(object.with(arena, &["apiVersion"], Some(Value::String(self.api_version()))))
     }
 }
 
@@ -166,25 +201,27 @@ enum Verb {
 }
 
 /// A write to an object of a resource.
-struct Request<'a> {
+struct Request<'f, 'a> {
     resource: Resource<'a>,
     arena: &'a Arena,
     live: Option<Live<'a>>,
     object: Value<'a>,
     write: Write<'a>,
+    finish: Finish<'f, 'a>,
 }
 
-impl<'a> Request<'a> {
+impl<'f, 'a> Request<'f, 'a> {
     fn new(
         resource: Resource<'a>,
         arena: &'a Arena,
         live: Option<Live<'a>>,
         object: Value<'a>,
         write: Write<'a>,
+        finish: Finish<'f, 'a>,
     ) -> Self {
         // Compared here and nowhere else: all that follows sees what is the same by its memory.
         let object = live.map_or(object, |live| object.shared_with(arena, &live.object));
-        Self { resource, arena, live, object, write }
+        Self { resource, arena, live, object, write, finish }
     }
 
     fn run(&self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
@@ -225,7 +262,7 @@ impl<'a> Request<'a> {
                 chain.update(live.unwrap_or(chain.zero), object, self.write.manager)
             }
         };
-        written.object = self.reset(resets, written.object);
+        written.object = (self.finish)(self.reset(resets, written.object));
         Ok(self.stored(verb, written, if self.resource.is_custom() { Order::Names } else { Order::Set }))
     }
 
@@ -271,7 +308,7 @@ impl<'a> Request<'a> {
         let rules = self.write.release.rules();
         let zero = if rules.unset_times_are_null { objects::with_null_times(self.arena, zero) } else { zero };
         for (name, value) in zero.as_map().unwrap_or_default().members() {
-            map = objects::with_member(self.arena, map, name, Some(*value));
+            map = map.with(self.arena, name, Some(*value));
         }
         Ok(Value::Map(map))
     }
@@ -300,7 +337,7 @@ impl<'a> Request<'a> {
             return self.object;
         }
         let reset = self.arena.slice(&[Value::Map(Map::default())]);
-        objects::with(self.arena, self.object, &["metadata", "managedFields"], Some(Value::List(reset)))
+        self.object.with(self.arena, &["metadata", "managedFields"], Some(Value::List(reset)))
     }
 
     /// The object with the fields that the write resets as they were.
@@ -312,13 +349,11 @@ impl<'a> Request<'a> {
         else {
             // Only a node brings its status along.
             let is_node = self.resource.gvk.group.is_empty() && self.resource.gvk.kind == "Node";
-            return if is_node { object } else { objects::with(self.arena, object, &["status"], None) };
+            return if is_node { object } else { object.with(self.arena, &["status"], None) };
         };
         if self.resource.is_custom() && self.write.subresource == "status" {
-            return objects::with(self.arena, live, &["status"], object.get("status"));
+            return live.with(self.arena, &["status"], object.get("status"));
         }
-        resets
-            .iter()
-            .fold(object, |object, path| objects::with(self.arena, object, path, objects::get(live, path)))
+        resets.iter().fold(object, |object, path| object.with(self.arena, path, live.at(path)))
     }
 }

@@ -21,7 +21,7 @@ const REPLICAS: Path<'static> = Path::new(&[PathElement::Field("spec"), PathElem
 /// What the storage of custom resources takes an absent number for, so that any number written differs from it.
 const UNSET: i32 = i32::MIN;
 
-impl<'a> Request<'a> {
+impl<'a> Request<'_, 'a> {
     pub(super) fn scale(&self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
         let Some((scale, scale_type)) = self.resource.scale() else { return Err(self.no_subresource()) };
         let Some(live) = self.live else {
@@ -52,10 +52,11 @@ impl<'a> Request<'a> {
         }
         let object = objects::without_managed_fields(self.arena, live.object);
         let path: &'a [String] = &scale.replicas;
-        let object = objects::with(self.arena, object, path, Some(Value::Int(replicas.into())));
-        if objects::get(object, path).is_none() {
+        let object = object.with(self.arena, path, Some(Value::Int(replicas.into())));
+        if object.at(path).is_none() {
             return Err(no_place(path));
         }
+        let object = (self.finish)(object);
         let managed = self.to_parent(scale, &parent, &written.owners);
         let written = Written { object, owners: managed, before: parent, is_incomplete: false };
         Ok(self.stored(verb, written, Order::Names))
@@ -94,7 +95,7 @@ impl<'a> Request<'a> {
 
     /// The scale of the parent, as the Go type has it: a number of 0 is left out.
     fn scale_of(&self, scale: &'a Scale, parent: Value<'a>) -> Result<Value<'a>, Refusal<'a>> {
-        let number = |path: &[String]| match objects::get(parent, path) {
+        let number = |path: &[String]| match parent.at(path) {
             None if !has_place(parent, path) => Err(no_place(path)),
             None => Ok(None),
             Some(Value::Int(number)) => Ok(Some(number)),
@@ -105,7 +106,7 @@ impl<'a> Request<'a> {
         let status = number(&scale.status_replicas)?.unwrap_or(0);
         let mut metadata = self.arena.vec();
         for name in ["creationTimestamp", "name", "namespace", "resourceVersion", "uid"] {
-            let value = objects::get(parent, &["metadata", name]);
+            let value = parent.at(&["metadata", name]);
             metadata.extend(
                 value
                     .filter(|value| value.as_str().is_some_and(|text| !text.is_empty()))
@@ -147,7 +148,7 @@ impl<'a> Request<'a> {
                 "the object isn't of {SCALE_VERSION}, Kind={SCALE_KIND}"
             )));
         }
-        let number = |path: &[&str]| match objects::get(object, path) {
+        let number = |path: &[&str]| match object.at(path) {
             None | Some(Value::Null) => Ok(0),
             Some(Value::Int(number)) => i32::try_from(number)
                 .map_err(|_| Refusal::BadRequest(format!("{} is too large", path.join(".")))),
@@ -224,7 +225,7 @@ impl<'a> Request<'a> {
 
 /// Whether all that stands above a path is absent, null or a map.
 fn has_place(object: Value<'_>, path: &[String]) -> bool {
-    let mut above = (0..path.len()).filter_map(|end| objects::get(object, &path[..end]));
+    let mut above = (0..path.len()).filter_map(|end| object.at(&path[..end]));
     above.all(|value| value.is_null() || value.as_map().is_some())
 }
 
@@ -234,7 +235,7 @@ fn no_place<'a>(path: &[String]) -> Refusal<'a> {
 
 /// The number that a written scale asks for. Its Go type takes a float that is an integer, and no other; also in the status.
 fn replicas_in(scale: Value<'_>) -> Result<i32, Refusal<'_>> {
-    let number = |path: [&str; 2]| match objects::get(scale, &path) {
+    let number = |path: [&str; 2]| match scale.at(&path) {
         Some(Value::Int(number)) => Ok(truncated(number)),
         Some(Value::Float(number)) if number.fract() == 0.0 => Ok(truncated(integer(number))),
         Some(Value::Float(number)) => {

@@ -22,11 +22,12 @@ pub struct Stored<'a> {
     pub changed: bool,
     /// How far this can be relied on.
     pub certainty: Certainty,
-    order: Order,
+    /// How the field sets are spelled.
+    pub order: Order,
     before: Managed<'a>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> Request<'_, 'a> {
     /// Decides whether a write is stored: not where it differs from what is there in time stamps alone, or not at all.
     pub(super) fn stored(&self, verb: Verb, written: Written<'a>, order: Order) -> Stored<'a> {
         let Written { object, owners: after, before, is_incomplete } = written;

@@ -20,7 +20,7 @@ pub(crate) use text::{
     Dialect, escape_json, go_json, is_plain, is_plain_in_html, plain_length, write_plain_json_string,
 };
 
-use crate::arena::ArenaVec;
+use crate::arena::{Arena, ArenaVec};
 
 /// A JSON value. Absent is not [`Null`](Self::Null): what may be absent is an `Option<Value>`.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +76,35 @@ impl<'a> Value<'a> {
             Self::String(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// The value at a path of plain fields.
+    pub fn at<S: AsRef<str>>(&self, path: &[S]) -> Option<Value<'a>> {
+        path.iter().try_fold(*self, |value, name| value.get(name.as_ref()))
+    }
+
+    /// This value with the one at a path of plain fields set, or taken out where it is `None`. Parents that are missing are
+    /// made for a value to set; where a parent is something else than a map nothing changes.
+    ///
+    /// ```
+    /// use baton_merge::{Arena, value::Value};
+    ///
+    /// let arena = Arena::new();
+    /// let scaled = Value::from_text(&arena, "{}")?.with(&arena, &["spec", "replicas"], Some(Value::Int(3)));
+    /// assert_eq!(scaled.at(&["spec", "replicas"]), Some(Value::Int(3)));
+    /// # Ok::<(), baton_merge::value::ValueError>(())
+    /// ```
+    #[must_use]
+    pub fn with<S: AsRef<str>>(self, arena: &'a Arena, path: &[S], value: Option<Value<'a>>) -> Self {
+        let (Self::Map(map), Some((name, rest))) = (self, path.split_first()) else { return self };
+        let name = name.as_ref();
+        let value = match (rest, value, map.get(name)) {
+            ([], value, _) => value,
+            (_, None, None) => return self,
+            (_, value, Some(child)) => Some(child.with(arena, rest, value)),
+            (_, value, None) => Some(Self::Map(Map::default()).with(arena, rest, value)),
+        };
+        Self::Map(map.with(arena, name, value))
     }
 
     /// How many nulls there are in it.
@@ -172,6 +201,21 @@ impl<'a> Value<'a> {
 }
 
 impl<'a> Map<'a> {
+    /// The map of these members in any order. Of two with one name the last counts, as in a JSON text.
+    ///
+    /// ```
+    /// use baton_merge::{Arena, value::{Map, Value}};
+    ///
+    /// let arena = Arena::new();
+    /// let map = Map::new(&arena, [("name", Value::String("web")), ("image", Value::String("nginx"))]);
+    /// assert_eq!(map.members()[0].0, "image", "they are sorted");
+    /// ```
+    pub fn new(arena: &'a Arena, members: impl IntoIterator<Item = Member<'a>>) -> Self {
+        let mut all = arena.vec();
+        all.extend(members);
+        Self::of_unsorted(all)
+    }
+
     /// The map of these members, which have to be sorted by name, each name once.
     pub(crate) fn of_sorted(members: &'a [Member<'a>]) -> Self {
         debug_assert!(members.is_sorted_by(|left, right| left.0 < right.0), "members aren't sorted");
@@ -216,6 +260,25 @@ impl<'a> Map<'a> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The map with a member set, or taken out where the value is `None`.
+    #[must_use]
+    pub fn with(self, arena: &'a Arena, name: &str, value: Option<Value<'a>>) -> Self {
+        let at = self.0.binary_search_by(|(own, _)| (*own).cmp(name));
+        let (end, begin) = match (at, value) {
+            (Err(_), None) => return self,
+            (Err(at), Some(_)) => (at, at),
+            (Ok(at), _) => (at, at + 1),
+        };
+        let mut members = arena.vec_with_capacity(self.0.len() + 1);
+        members.extend_from_slice_copy(&self.0[..end]);
+        if let Some(value) = value {
+            let name = if begin > end { self.0[end].0 } else { arena.copy_text(name) };
+            members.push((name, value));
+        }
+        members.extend_from_slice_copy(&self.0[begin..]);
+        Self::of_sorted(members.into_bump_slice())
     }
 
     /// Walks over two maps together, in the order of their names: each name once, with what either side has.

@@ -8,7 +8,7 @@ use std::iter;
 
 /// How small the smallest part of a quantity may be. What is smaller is rounded away from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Precision {
+pub enum Precision {
     /// Thousandths: what the server keeps of the amounts in a list of resources, such as `limits`.
     Milli,
     /// Billionths: what it keeps of any other quantity.
@@ -26,12 +26,12 @@ impl Precision {
 
 /// The spelling under which the server stores a quantity, as it reads it again. Absent where the text is no quantity, or
 /// one that the server can't write: a number above `999E` with such a suffix.
-pub(crate) fn canonical(text: &str, precision: Precision) -> Option<String> {
+pub fn canonical(text: &str, precision: Precision) -> Option<String> {
     Quantity::parse(text, precision)?.spelled()
 }
 
 /// Whether two texts are quantities of the same number.
-pub(crate) fn are_equal(one: &str, other: &str) -> bool {
+pub fn are_equal(one: &str, other: &str) -> bool {
     match (Quantity::parse(one, Precision::Nano), Quantity::parse(other, Precision::Nano)) {
         (Some(one), Some(other)) => one.number == other.number,
         _ => false,

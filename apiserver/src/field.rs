@@ -1,0 +1,129 @@
+//! What is wrong with a field of an object, in the words of `k8s.io/apimachinery/pkg/util/validation/field`.
+
+use std::fmt;
+
+use baton_merge::value::Value;
+
+/// A path to a field, as it is shown: `spec.template.spec.containers[0].name`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FieldPath(String);
+
+impl FieldPath {
+    /// The path of a top-level field; empty for the object itself.
+    pub(crate) fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// The path to a field below this one.
+    pub(crate) fn child(&self, name: &str) -> Self {
+        if self.0.is_empty() { Self::new(name) } else { Self(format!("{}.{name}", self.0)) }
+    }
+
+    /// The path to an item of this list.
+    pub(crate) fn index(&self, position: usize) -> Self {
+        Self(format!("{}[{position}]", self.0))
+    }
+
+    /// The path to the value of a key of this map.
+    pub(crate) fn key(&self, key: &str) -> Self {
+        Self(format!("{}[{key}]", self.0))
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "<nil>" } else { &self.0 })
+    }
+}
+
+/// What is wrong with a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FieldError {
+    /// The reason of the cause, such as `FieldValueInvalid`.
+    pub(crate) reason: &'static str,
+    /// Where.
+    pub(crate) field: String,
+    /// What, with the value, without the path.
+    pub(crate) message: String,
+}
+
+impl FieldError {
+    fn new(reason: &'static str, path: &FieldPath, message: String) -> Self {
+        Self { reason, field: path.to_string(), message }
+    }
+
+    fn with_detail(reason: &'static str, path: &FieldPath, message: String, detail: &str) -> Self {
+        let message = if detail.is_empty() { message } else { format!("{message}: {detail}") };
+        Self::new(reason, path, message)
+    }
+
+    /// A field that has to be there isn't.
+    pub(crate) fn required(path: &FieldPath, detail: &str) -> Self {
+        Self::with_detail("FieldValueRequired", path, "Required value".to_owned(), detail)
+    }
+
+    /// A value that isn't allowed here.
+    pub(crate) fn invalid(path: &FieldPath, value: Value<'_>, detail: &str) -> Self {
+        Self::with_detail("FieldValueInvalid", path, format!("Invalid value: {}", shown(value)), detail)
+    }
+
+    /// As [`invalid`](Self::invalid), for a text.
+    pub(crate) fn invalid_text(path: &FieldPath, value: &str, detail: &str) -> Self {
+        Self::invalid(path, Value::String(value), detail)
+    }
+
+    /// A value of the wrong type.
+    pub(crate) fn type_invalid(path: &FieldPath, value: Value<'_>, detail: &str) -> Self {
+        Self::with_detail("FieldValueTypeInvalid", path, format!("Invalid value: {}", shown(value)), detail)
+    }
+
+    /// A value that isn't one of a fixed few, which are shown in the order that they are given in.
+    pub(crate) fn not_supported(path: &FieldPath, value: Value<'_>, supported: &[&str]) -> Self {
+        let quoted: Vec<_> = supported.iter().map(|text| format!("{text:?}")).collect();
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
+        };
+        let message = format!("Unsupported value: {}", shown(value));
+        Self::with_detail("FieldValueNotSupported", path, message, &detail)
+    }
+
+    /// A value that may not be there, or not change.
+    pub(crate) fn forbidden(path: &FieldPath, detail: &str) -> Self {
+        Self::with_detail("FieldValueForbidden", path, "Forbidden".to_owned(), detail)
+    }
+
+    /// A value that is there already.
+    pub(crate) fn duplicate(path: &FieldPath, value: Value<'_>) -> Self {
+        Self::new("FieldValueDuplicate", path, format!("Duplicate value: {}", shown(value)))
+    }
+
+    /// A text with too many bytes.
+    pub(crate) fn too_long(path: &FieldPath, limit: usize) -> Self {
+        let unit = if limit == 1 { "byte" } else { "bytes" };
+        Self::new("FieldValueTooLong", path, format!("Too long: may not be more than {limit} {unit}"))
+    }
+
+    /// A list with too many items.
+    pub(crate) fn too_many(path: &FieldPath, found: usize, limit: usize) -> Self {
+        let unit = if limit == 1 { "item" } else { "items" };
+        Self::new("FieldValueTooMany", path, format!("Too many: {found}: must have at most {limit} {unit}"))
+    }
+
+    /// What it refers to isn't there.
+    pub(crate) fn not_found(path: &FieldPath, value: Value<'_>) -> Self {
+        Self::new("FieldValueNotFound", path, format!("Not found: {}", shown(value)))
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message)
+    }
+}
+
+/// A value as Go shows it in these messages: texts quoted, numbers plain, the rest as JSON.
+fn shown(value: Value<'_>) -> String {
+    serde_json::to_string(&value).unwrap_or_default()
+}

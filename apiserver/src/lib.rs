@@ -1,0 +1,3 @@
+//! A Kubernetes API server inside a process.
+
+mod field;
