@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
 // step is one field on the way from a kind to a struct in it.
@@ -22,15 +20,11 @@ type step struct {
 
 // learnDefaults asks the server's own defaulting what it fills in: for each struct in each kind, in an object that has this
 // struct and nothing else. What depends on other fields isn't found by this; apiserver/src/kinds has those rules.
-func learnDefaults(kinds map[schema.GroupVersionKind]reflect.Type, types map[string]*aType) error {
+func learnDefaults(kinds []kind, types map[string]*aType) error {
 	found := map[string]map[string]map[string]bool{}
-	names := slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int {
-		return bytes.Compare([]byte(a.String()), []byte(b.String()))
-	})
-	for _, kind := range names {
-		t := kinds[kind]
-		l := learner{found: found, types: types, root: t}
-		if err := l.visit(t, nil, nil); err != nil {
+	for _, kind := range kinds {
+		l := learner{found: found, types: types, root: kind}
+		if err := l.visit(kind.goType, nil, nil); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}
@@ -58,7 +52,7 @@ type learner struct {
 	// By type and field: what it is filled with; "" is nothing.
 	found map[string]map[string]map[string]bool
 	types map[string]*aType
-	root  reflect.Type
+	root  kind
 }
 
 // visit learns about the struct at the end of the path, and then about those in it.
@@ -101,12 +95,12 @@ func (l *learner) inside(owner, t reflect.Type, path []step, prefix []int, above
 }
 
 func (l *learner) learn(t reflect.Type, path []step) error {
-	object := reflect.New(l.root)
+	object := reflect.New(l.root.goType)
 	before, err := fields(populate(object.Elem(), path))
 	if err != nil {
 		return err
 	}
-	legacyscheme.Scheme.Default(object.Interface().(runtime.Object))
+	l.root.scheme.Default(object.Interface().(runtime.Object))
 	after, err := fields(populate(object.Elem(), path))
 	if err != nil {
 		return err

@@ -14,22 +14,37 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controlplane"
 	_ "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
 
-// served are the built-in kinds that a server serves by default and that have metadata, with their Go types.
-func served() map[schema.GroupVersionKind]reflect.Type {
+// kind is one that a server serves by default and that has metadata.
+type kind struct {
+	schema.GroupVersionKind
+	goType reflect.Type
+	scheme *runtime.Scheme
+}
+
+func served() []kind {
 	config := controlplane.DefaultAPIResourceConfigSource()
-	kinds := map[schema.GroupVersionKind]reflect.Type{}
-	for kind, t := range legacyscheme.Scheme.AllKnownTypes() {
-		if _, ok := t.FieldByName("ObjectMeta"); ok && config.GroupVersionConfigs[kind.GroupVersion()] {
-			kinds[kind] = t
+	var kinds []kind
+	for _, scheme := range []*runtime.Scheme{legacyscheme.Scheme, apiextensions.Scheme, aggregator.Scheme} {
+		for name, t := range scheme.AllKnownTypes() {
+			group := name.GroupVersion()
+			isServed := config.GroupVersionConfigs[group] || scheme != legacyscheme.Scheme && group.Version == "v1" && group.Group != ""
+			if _, ok := t.FieldByName("ObjectMeta"); ok && isServed {
+				kinds = append(kinds, kind{name, t, scheme})
+			}
 		}
 	}
+	slices.SortFunc(kinds, func(a, b kind) int { return strings.Compare(a.String(), b.String()) })
 	return kinds
 }
 
@@ -58,12 +73,7 @@ func run() error {
 	check := flag.Bool("check", false, "fail when a file isn't up to date")
 	flag.Parse()
 	kinds := served()
-	roots := make([]reflect.Type, 0, len(kinds))
-	for _, t := range kinds {
-		roots = append(roots, t)
-	}
-	slices.SortFunc(roots, func(a, b reflect.Type) int { return bytes.Compare([]byte(openAPIName(a)), []byte(openAPIName(b))) })
-	all := shapes(roots)
+	all := shapes(kinds)
 	if err := learnDefaults(kinds, all); err != nil {
 		return err
 	}

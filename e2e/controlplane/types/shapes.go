@@ -22,11 +22,11 @@ type walk struct {
 
 var marshaler = reflect.TypeFor[json.Marshaler]()
 
-// shapes are all structs that can be reached from the roots, by the name of their schema.
-func shapes(roots []reflect.Type) map[string]*aType {
+// shapes are all structs in these kinds, by the name of their schema.
+func shapes(kinds []kind) map[string]*aType {
 	w := walk{types: map[string]*aType{}}
-	for _, root := range roots {
-		w.shape(root)
+	for _, kind := range kinds {
+		w.shape(kind.goType)
 	}
 	return w.types
 }
