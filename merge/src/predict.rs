@@ -66,6 +66,12 @@ pub struct Taken<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conflicts<'a>(Vec<Conflict<'a, ManagerId<'a>>>);
 
+impl<'a> From<Vec<Conflict<'a, ManagerId<'a>>>> for Conflicts<'a> {
+    fn from(conflicts: Vec<Conflict<'a, ManagerId<'a>>>) -> Self {
+        Self(conflicts)
+    }
+}
+
 impl<'a> Conflicts<'a> {
     /// One by one, in the order of the managers.
     pub fn iter(&self) -> std::slice::Iter<'_, Conflict<'a, ManagerId<'a>>> {

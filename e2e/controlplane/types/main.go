@@ -77,7 +77,12 @@ func run() error {
 	if err := learnDefaults(kinds, all); err != nil {
 		return err
 	}
-	if err := write(*types, all, *check); err != nil {
+	names := map[string]string{}
+	for _, kind := range kinds {
+		version, name := kind.ToAPIVersionAndKind()
+		names[version+" "+name] = openAPIName(kind.goType)
+	}
+	if err := write(*types, map[string]any{"kinds": names, "types": all}, *check); err != nil {
 		return err
 	}
 	return write(*zeros, zeroFields(all), *check)

@@ -107,6 +107,14 @@ impl<'a> Resource<'a> {
 }
 
 impl Stored<'_> {
+    /// The `managedFields` as JSON, as the server stores them; empty where there are none.
+    pub fn managed_fields_text(&self) -> String {
+        if self.managed_fields.is_empty() {
+            return String::new();
+        }
+        serde_json::to_string(&Entries(self)).unwrap_or_default()
+    }
+
     /// The complete object as JSON. Whether the members of field sets keep their order is up to `serde_json`'s map.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()

@@ -186,7 +186,7 @@ impl<'a> Value<'a> {
 
     /// Whether both are the very same value: the same scalar, or the same piece of memory. Cheap, and never wrong when
     /// it says yes.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
             (Self::Bool(left), Self::Bool(right)) => left == right,

@@ -1,0 +1,225 @@
+//! How a server is made and spoken to.
+
+use std::{fmt, io, net::SocketAddr, sync::Arc};
+
+use baton_merge::Release;
+use http::Method;
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Client, CustomResourceExt};
+use serde_json::{Value, json};
+
+use crate::{
+    http::Request,
+    options::Query,
+    serve::{self, Serving},
+    server::{Clock, Server},
+    service::InProcess,
+};
+
+/// An API server inside the process.
+///
+/// Clones are the same server. It lives as long as any of them, a client or an open watch does.
+#[derive(Clone)]
+pub struct ApiServer {
+    server: Arc<Server>,
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").field("version", &self.server.store.version()).finish_non_exhaustive()
+    }
+}
+
+/// What a server begins with.
+pub struct Builder {
+    objects: Vec<Value>,
+    release: Release,
+    clock: Clock,
+    history_length: usize,
+}
+
+/// Why a server can't begin as it is told to.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// What was loaded isn't YAML or JSON.
+    #[error("can't read {what}: {source}")]
+    Yaml {
+        /// Which part of it.
+        what: String,
+        /// Why.
+        #[source]
+        source: serde_norway::Error,
+    },
+    /// The server itself refuses an object.
+    #[error("{kind} {name:?} is refused: {message}")]
+    Refused {
+        /// Of which kind the object is.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// What the server says of it.
+        message: String,
+    },
+}
+
+/// So many changes of each resource are kept for watches, unless the builder is told otherwise.
+const HISTORY: usize = 10_000;
+
+/// The namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+impl ApiServer {
+    /// A server with built-in kinds only, of the latest release that the merge core knows.
+    pub fn builder() -> Builder {
+        Builder {
+            objects: Vec::new(),
+            release: Release::LATEST,
+            clock: Box::new(Timestamp::now),
+            history_length: HISTORY,
+        }
+    }
+
+    /// A client that speaks to the server without a socket.
+    pub fn client(&self) -> Client {
+        Client::new(InProcess(self.server.clone()), "default")
+    }
+
+    /// Serves HTTP on an address, which should be one of the loopback interface: everybody who reaches it may do everything.
+    ///
+    /// # Errors
+    /// When the address can't be listened on.
+    pub async fn serve(&self, address: SocketAddr) -> io::Result<Serving> {
+        serve::serve(self.server.clone(), address).await
+    }
+
+    /// Makes objects, as a `kubectl create` of this YAML would.
+    ///
+    /// # Errors
+    /// When it can't be read, or the server refuses an object.
+    pub fn load(&self, yaml: &str) -> Result<(), StartError> {
+        documents(yaml)?.iter().try_for_each(|object| self.create(object))
+    }
+
+    fn create(&self, object: &Value) -> Result<(), StartError> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
+        let refused = |message: String| StartError::Refused { kind: kind.clone(), name: name.clone(), message };
+        let api_version = text(&object["apiVersion"]);
+        let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+        let registry = self.server.registry();
+        let resource = registry.of_kind(group, version, &kind);
+        let resource = resource.ok_or_else(|| refused(format!("there is no such kind in {api_version:?}")))?;
+        let root = if group.is_empty() { "api" } else { "apis" };
+        let plural = &resource.plural;
+        let path = if resource.namespaced {
+            let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
+            format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
+        } else {
+            format!("/{root}/{api_version}/{plural}")
+        };
+        let request = Request {
+            method: Method::POST,
+            path,
+            query: Query::of(Some("fieldValidation=Strict")),
+            headers: http::HeaderMap::new(),
+            body: object.to_string().into(),
+        };
+        let answer = self.server.handle(&request);
+        if answer.code < 300 {
+            return Ok(());
+        }
+        let status: Value =
+            answer.body.as_whole().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+        Err(refused(text(&status["message"])))
+    }
+}
+
+impl Builder {
+    /// With a custom resource, from its Rust type.
+    #[must_use]
+    pub fn crd<K: CustomResourceExt>(self) -> Self {
+        self.crd_object(&K::crd())
+    }
+
+    /// With a custom resource, from its definition.
+    #[must_use]
+    pub fn crd_object(mut self, definition: &CustomResourceDefinition) -> Self {
+        // The type says no kind of its own in JSON.
+        let mut object = serde_json::to_value(definition).unwrap_or_default();
+        object["apiVersion"] = "apiextensions.k8s.io/v1".into();
+        object["kind"] = "CustomResourceDefinition".into();
+        self.objects.push(object);
+        self
+    }
+
+    /// With the objects of a YAML text, custom resource definitions among them, in its order.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn load(mut self, yaml: &str) -> Result<Self, StartError> {
+        self.objects.extend(documents(yaml)?);
+        Ok(self)
+    }
+
+    /// Of another release of Kubernetes. It decides how writes are merged; the kinds are the same in all of them.
+    #[must_use]
+    pub fn release(mut self, release: Release) -> Self {
+        self.release = release;
+        self
+    }
+
+    /// With another clock than the system's, for what is written into objects. How long a watch lasts goes by tokio's time.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.clock = Box::new(clock);
+        self
+    }
+
+    /// With so many changes of each resource kept. A watch from before them is told that its version is gone.
+    #[must_use]
+    pub fn history(mut self, length: usize) -> Self {
+        self.history_length = length;
+        self
+    }
+
+    /// Starts the server.
+    ///
+    /// # Errors
+    /// When it refuses what it is to begin with.
+    pub fn start(self) -> Result<ApiServer, StartError> {
+        let server = ApiServer { server: Arc::new(Server::new(self.release, self.clock, self.history_length)) };
+        for name in NAMESPACES {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            server.create(&namespace)?;
+        }
+        self.objects.iter().try_for_each(|object| server.create(object))?;
+        Ok(server)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let objects = self.objects.len();
+        f.debug_struct("Builder").field("objects", &objects).field("release", &self.release).finish_non_exhaustive()
+    }
+}
+
+/// The objects of a YAML text, those of lists one by one.
+fn documents(yaml: &str) -> Result<Vec<Value>, StartError> {
+    let mut objects = Vec::new();
+    for (position, document) in serde_norway::Deserializer::from_str(yaml).enumerate() {
+        let read = <Value as serde::Deserialize>::deserialize(document);
+        let read = read.map_err(|source| StartError::Yaml { what: format!("document {}", position + 1), source })?;
+        match read {
+            Value::Null => {}
+            Value::Object(mut list) if list.get("kind") == Some(&json!("List")) => {
+                if let Some(Value::Array(items)) = list.remove("items") {
+                    objects.extend(items);
+                }
+            }
+            object => objects.push(object),
+        }
+    }
+    Ok(objects)
+}

@@ -1,0 +1,127 @@
+//! What was recorded from a real server: its lists of resources and its OpenAPI documents. `cargo openapi-refresh` makes it.
+
+use std::{
+    io::Read as _,
+    sync::{LazyLock, OnceLock},
+};
+
+use baton_merge::server::Resources;
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a server says of its own resources.
+#[derive(Default, Deserialize)]
+pub(crate) struct Discovery {
+    /// The groups in the server's order, as `APIGroup`.
+    pub(crate) groups: Vec<Value>,
+    /// The `APIResourceList` of each group version, by its path.
+    pub(crate) resources: std::collections::BTreeMap<String, Value>,
+}
+
+pub(crate) static DISCOVERY: LazyLock<Discovery> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../data/discovery.json")).unwrap_or_default());
+
+/// The OpenAPI document of a group version.
+pub(crate) struct Document {
+    /// Below `/openapi/v3`, such as `apis/apps/v1`.
+    pub(crate) path: &'static str,
+    whole: &'static [u8],
+    for_merging: &'static [u8],
+    resources: OnceLock<Resources>,
+    schemas: OnceLock<Value>,
+    text: OnceLock<String>,
+}
+
+macro_rules! documents {
+    ($($path:literal: $file:literal,)*) => {
+        static DOCUMENTS: &[Document] = &[$(Document {
+            path: $path,
+            whole: include_bytes!(concat!("../data/openapi/", $file, ".json.gz")),
+            for_merging: include_bytes!(concat!("../data/schemas/", $file, ".json.gz")),
+            resources: OnceLock::new(),
+            schemas: OnceLock::new(),
+            text: OnceLock::new(),
+        },)*];
+    };
+}
+
+documents! {
+    "api/v1": "api_v1",
+    "apis/admissionregistration.k8s.io/v1": "apis_admissionregistration.k8s.io_v1",
+    "apis/apiextensions.k8s.io/v1": "apis_apiextensions.k8s.io_v1",
+    "apis/apiregistration.k8s.io/v1": "apis_apiregistration.k8s.io_v1",
+    "apis/apps/v1": "apis_apps_v1",
+    "apis/authentication.k8s.io/v1": "apis_authentication.k8s.io_v1",
+    "apis/authorization.k8s.io/v1": "apis_authorization.k8s.io_v1",
+    "apis/autoscaling/v1": "apis_autoscaling_v1",
+    "apis/autoscaling/v2": "apis_autoscaling_v2",
+    "apis/batch/v1": "apis_batch_v1",
+    "apis/certificates.k8s.io/v1": "apis_certificates.k8s.io_v1",
+    "apis/coordination.k8s.io/v1": "apis_coordination.k8s.io_v1",
+    "apis/discovery.k8s.io/v1": "apis_discovery.k8s.io_v1",
+    "apis/events.k8s.io/v1": "apis_events.k8s.io_v1",
+    "apis/flowcontrol.apiserver.k8s.io/v1": "apis_flowcontrol.apiserver.k8s.io_v1",
+    "apis/networking.k8s.io/v1": "apis_networking.k8s.io_v1",
+    "apis/node.k8s.io/v1": "apis_node.k8s.io_v1",
+    "apis/policy/v1": "apis_policy_v1",
+    "apis/rbac.authorization.k8s.io/v1": "apis_rbac.authorization.k8s.io_v1",
+    "apis/resource.k8s.io/v1": "apis_resource.k8s.io_v1",
+    "apis/scheduling.k8s.io/v1": "apis_scheduling.k8s.io_v1",
+    "apis/storage.k8s.io/v1": "apis_storage.k8s.io_v1",
+}
+
+/// The documents of all built-in group versions.
+pub(crate) fn documents() -> &'static [Document] {
+    DOCUMENTS
+}
+
+impl Document {
+    /// The document of a group version.
+    pub(crate) fn of(path: &str) -> Option<&'static Self> {
+        DOCUMENTS.iter().find(|document| document.path == path)
+    }
+
+    /// The document as the server serves it.
+    pub(crate) fn text(&self) -> &str {
+        self.text.get_or_init(|| unpacked(self.whole))
+    }
+
+    /// The kinds, compiled for the merge core.
+    pub(crate) fn resources(&self) -> Option<&Resources> {
+        if self.resources.get().is_none() {
+            let compiled = Resources::from_openapi(self.schemas()).ok()?;
+            // Another thread may have been faster.
+            let _ = self.resources.set(compiled);
+        }
+        self.resources.get()
+    }
+
+    /// The document without prose.
+    pub(crate) fn schemas(&self) -> &Value {
+        self.schemas.get_or_init(|| serde_json::from_str(&unpacked(self.for_merging)).unwrap_or_default())
+    }
+}
+
+fn unpacked(packed: &[u8]) -> String {
+    let mut text = String::new();
+    // What is compiled in was packed by ourselves; a test reads all of it.
+    let _ = GzDecoder::new(packed).read_to_string(&mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_document_is_there_and_compiles() {
+        for document in documents() {
+            let parsed: Value = serde_json::from_str(document.text()).unwrap();
+            assert!(parsed["paths"].is_object(), "{}", document.path);
+            assert!(document.resources().is_some(), "{}", document.path);
+            assert!(DISCOVERY.resources.contains_key(document.path), "{}", document.path);
+        }
+        assert_eq!(documents().len(), DISCOVERY.resources.len());
+    }
+}

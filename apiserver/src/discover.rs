@@ -1,0 +1,191 @@
+//! What the server says of itself: its version, its health, its resources and their schemas.
+
+use http::{
+    Method,
+    header::{ETAG, IF_NONE_MATCH},
+};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha512};
+
+use crate::{
+    custom,
+    data::{self, DISCOVERY, Document},
+    http::{Answer, Form, Request},
+    registry::{GroupVersion, Registry},
+    server::{Server, media},
+    status::Failure,
+};
+
+/// The answer to a request that isn't about objects; none for one that is.
+pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer>, Failure> {
+    let path = request.path.trim_end_matches('/');
+    if !matches!(request.method, Method::GET | Method::HEAD) {
+        return Ok(None);
+    }
+    let registry = server.registry();
+    let answer = match path {
+        "/healthz" | "/livez" | "/readyz" => Answer::plain(200, "ok"),
+        "/version" => Answer::json(200, &version(server)),
+        "" => Answer::json(200, &paths(&registry)),
+        "/api" | "/apis" if media(request)?.form == Form::Discovery => {
+            let list = aggregated(&registry, path == "/api");
+            let answer = Answer::json(200, &list);
+            Answer {
+                content_type: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+                ..answer
+            }
+        }
+        "/api" => Answer::json(
+            200,
+            &json!({
+                "kind": "APIVersions", "versions": ["v1"],
+                "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+            }),
+        ),
+        "/apis" => Answer::json(
+            200,
+            &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(&registry)}),
+        ),
+        "/openapi/v3" => Answer::json(200, &openapi_index(&registry)),
+        _ => match path.trim_start_matches('/').split('/').collect::<Vec<_>>().as_slice() {
+            ["openapi", "v3", rest @ ..] => return openapi(&registry, request, &rest.join("/")).map(Some),
+            ["api" | "apis", ..] => match registry.group_version(path.trim_start_matches('/')) {
+                Some(of) => Answer::json(200, &resources(of)),
+                None => match path.strip_prefix("/apis/") {
+                    Some(group) if !group.contains('/') => {
+                        let groups = groups(&registry);
+                        let mut found = groups.into_iter().find(|own| own["name"] == group);
+                        let found = found.as_mut().ok_or_else(Failure::no_such_path)?;
+                        found["kind"] = "APIGroup".into();
+                        found["apiVersion"] = "v1".into();
+                        Answer::json(200, found)
+                    }
+                    _ => return Ok(None),
+                },
+            },
+            _ => return Ok(None),
+        },
+    };
+    Ok(Some(answer))
+}
+
+fn version(server: &Server) -> Value {
+    let release = server.release.to_string();
+    let minor = release.split('.').nth(1).unwrap_or_default();
+    let git = if release.matches('.').count() == 2 { format!("v{release}") } else { format!("v{release}.0") };
+    json!({
+        "major": "1", "minor": minor, "gitVersion": git, "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    })
+}
+
+fn paths(registry: &Registry) -> Value {
+    let mut paths: Vec<String> = registry.all().map(|of| format!("/{}", of.path())).collect();
+    paths.extend(["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
+    paths.sort();
+    json!({"paths": paths})
+}
+
+/// The groups as `APIGroup`: the recorded ones, then those of custom resources.
+fn groups(registry: &Registry) -> Vec<Value> {
+    let custom = registry.custom().iter().map(|(group, versions)| {
+        let version = |of: &GroupVersion| json!({"groupVersion": of.name(), "version": of.version});
+        let versions: Vec<_> = versions.iter().map(|of| version(of)).collect();
+        json!({"name": group, "versions": versions, "preferredVersion": versions.first()})
+    });
+    DISCOVERY.groups.iter().cloned().chain(custom).collect()
+}
+
+fn resources(of: &GroupVersion) -> Value {
+    let resources: Vec<_> = of.resources.iter().flat_map(|resource| resource.listed()).collect();
+    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": of.name(), "resources": resources})
+}
+
+fn aggregated(registry: &Registry, of_core: bool) -> Value {
+    let version = |of: &GroupVersion| {
+        let resources: Vec<_> = of.resources.iter().map(|resource| resource.discovered()).collect();
+        json!({"version": of.version, "resources": resources, "freshness": "Current"})
+    };
+    let item = |name: &str, versions: Vec<Value>| {
+        let mut metadata = json!({"creationTimestamp": null});
+        if !name.is_empty() {
+            metadata["name"] = name.into();
+        }
+        json!({"metadata": metadata, "versions": versions})
+    };
+    let items: Vec<Value> = if of_core {
+        registry.group_version("api/v1").map(|of| item("", vec![version(of)])).into_iter().collect()
+    } else {
+        let of = |group: &Value| {
+            let name = group["name"].as_str().unwrap_or_default();
+            let versions = group["versions"].as_array().into_iter().flatten();
+            let path = |of: &Value| format!("apis/{}", of["groupVersion"].as_str().unwrap_or_default());
+            let versions = versions.filter_map(|of| registry.group_version(&path(of)));
+            item(name, versions.map(|of| version(of)).collect())
+        };
+        groups(registry).iter().map(of).collect()
+    };
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
+}
+
+/// The hash of a document, in its address and as its `ETag`.
+fn hash(text: &str) -> String {
+    let digest = Sha512::digest(text.as_bytes());
+    digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02X}"))
+}
+
+fn document(registry: &Registry, path: &str) -> Option<std::borrow::Cow<'static, str>> {
+    if let Some(document) = Document::of(path) {
+        return Some(document.text().into());
+    }
+    let of = registry.group_version(path)?;
+    Some(custom_document(of).to_string().into())
+}
+
+fn custom_document(of: &GroupVersion) -> Value {
+    let versions = of.resources.iter().filter_map(|resource| match &resource.schema {
+        crate::registry::Schema::Custom(custom) => custom.version(),
+        crate::registry::Schema::BuiltIn { .. } => None,
+    });
+    let versions: Vec<_> = versions.collect();
+    custom::openapi(&versions, &shared_schemas())
+}
+
+/// The schemas that documents of custom resources have in common with those of built-in kinds.
+fn shared_schemas() -> Map<String, Value> {
+    let whole = |path| {
+        let text = Document::of(path).map(Document::text).unwrap_or_default();
+        let mut document: Value = serde_json::from_str(text).unwrap_or_default();
+        match document["components"]["schemas"].take() {
+            Value::Object(schemas) => schemas,
+            _ => Map::new(),
+        }
+    };
+    let mut shared = whole("apis/autoscaling/v1");
+    shared.retain(|name, _| name.contains(".meta.v1.") || name.contains(".autoscaling.v1.Scale"));
+    shared
+}
+
+fn openapi_index(registry: &Registry) -> Value {
+    let built_in = data::documents().iter().map(|document| (document.path.to_owned(), hash(document.text())));
+    let custom = registry.custom().iter().flat_map(|(_, versions)| versions);
+    let custom = custom.map(|of| (of.path(), hash(&custom_document(of).to_string())));
+    let url = |path: &str, hash: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")});
+    let paths: Map<String, Value> =
+        built_in.chain(custom).map(|(path, hash)| (path.clone(), url(&path, &hash))).collect();
+    json!({"paths": paths})
+}
+
+fn openapi(registry: &Registry, request: &Request, path: &str) -> Result<Answer, Failure> {
+    let text = document(registry, path).ok_or_else(Failure::no_such_path)?;
+    let hash = hash(&text);
+    let etag = format!("\"{hash}\"");
+    let mut answer = if request.header(IF_NONE_MATCH).split(',').any(|own| own.trim() == etag) {
+        Answer::text(304, String::new())
+    } else {
+        Answer::text(200, text.into_owned())
+    };
+    answer.headers.push((ETAG, etag));
+    Ok(answer)
+}

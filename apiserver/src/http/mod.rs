@@ -1,0 +1,105 @@
+//! Requests and responses: what the server reads of the one and writes into the other.
+
+mod body;
+mod media;
+
+pub use self::body::{Body, BodyError};
+pub(crate) use self::media::{Form, Format, Media};
+
+use bytes::Bytes;
+use http::{
+    HeaderValue, Method, Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT},
+};
+use serde_json::Value;
+
+use crate::{options::Query, status::Failure};
+
+const WARNING: HeaderName = HeaderName::from_static("warning");
+
+/// A request whose body was read.
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Query,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Request {
+    pub(crate) fn new(parts: http::request::Parts, body: Bytes) -> Self {
+        let path = parts.uri.path().to_owned();
+        Self { query: Query::of(parts.uri.query()), method: parts.method, path, headers: parts.headers, body }
+    }
+
+    pub(crate) fn header(&self, name: impl http::header::AsHeaderName) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn user_agent(&self) -> &str {
+        self.header(USER_AGENT)
+    }
+
+    /// The media type of the body, without parameters.
+    pub(crate) fn content_type(&self) -> &str {
+        self.header(CONTENT_TYPE).split(';').next().unwrap_or_default().trim()
+    }
+}
+
+/// What a request is answered with.
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) body: Body,
+    pub(crate) content_type: &'static str,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) headers: Vec<(HeaderName, String)>,
+}
+
+impl Answer {
+    /// JSON that is text already.
+    pub(crate) fn text(code: u16, json: String) -> Self {
+        Self {
+            code,
+            body: Body::whole(json.into()),
+            content_type: "application/json",
+            warnings: Vec::new(),
+            headers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn json(code: u16, value: &Value) -> Self {
+        Self::text(code, value.to_string())
+    }
+
+    pub(crate) fn plain(code: u16, text: &str) -> Self {
+        Self { content_type: "text/plain; charset=utf-8", ..Self::text(code, text.to_owned()) }
+    }
+
+    pub(crate) fn failure(failure: &Failure) -> Self {
+        let mut answer = Self::json(failure.code, &failure.to_json());
+        if let Some(seconds) = failure.retry_after {
+            answer.headers.push((RETRY_AFTER, seconds.to_string()));
+        }
+        answer
+    }
+
+    pub(crate) fn into_response(self) -> Response<Body> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        for (name, value) in self.headers {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
+        for warning in self.warnings {
+            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
+                headers.append(WARNING, value);
+            }
+        }
+        response
+    }
+}

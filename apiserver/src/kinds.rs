@@ -1,0 +1,2 @@
+//! Placeholder until the strategies are there.
+pub(crate) const CONDITIONAL: &[(&str, &str)] = &[];

@@ -1,0 +1,95 @@
+//! The part of an object's metadata that the server itself writes, after `pkg/registry/rest/{create,update,meta}.go` of apiserver.
+
+use baton_merge::{Arena, value::Value};
+use jiff::Timestamp;
+
+use crate::{server::Place, types};
+
+/// The alphabet of generated names: no vowels, so that no words come out.
+const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+const GENERATED: usize = 5;
+const MAX_BASE: usize = 58;
+
+/// A name that begins with what `generateName` says.
+pub(crate) fn generated_name(base: &str) -> String {
+    let end = (0..=MAX_BASE.min(base.len())).rev().find(|end| base.is_char_boundary(*end)).unwrap_or_default();
+    let letters = (0..GENERATED).map(|_| fastrand::choice(LETTERS).copied().map_or('x', char::from));
+    base[..end].chars().chain(letters).collect()
+}
+
+/// A random UUID.
+fn new_uid() -> String {
+    let bits = (fastrand::u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+/// An object that is being created.
+pub(crate) fn created<'a>(arena: &'a Arena, object: Value<'a>, place: &Place, now: Timestamp) -> Value<'a> {
+    let text = |text: String| Some(Value::String(arena.copy_text(&text)));
+    let own = [
+        ("name", text(place.name.clone())),
+        ("namespace", text(place.namespace.clone()).filter(|_| !place.namespace.is_empty())),
+        ("uid", text(new_uid())),
+        ("creationTimestamp", text(types::second_time(now))),
+        ("deletionTimestamp", None),
+        ("deletionGracePeriodSeconds", None),
+        ("selfLink", None),
+        ("resourceVersion", None),
+        ("generation", None),
+    ];
+    own.into_iter().fold(object, |object, (name, value)| object.with(arena, &["metadata", name], value))
+}
+
+/// An object that is being updated, with what no update changes.
+pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> Value<'a> {
+    let live = |name| old.at(&["metadata", name]);
+    let own = |object: Value<'a>, name| object.at(&["metadata", name]);
+    let mut object = object;
+    for name in ["creationTimestamp", "generation", "resourceVersion", "selfLink"] {
+        object = object.with(arena, &["metadata", name], live(name));
+    }
+    for name in ["name", "namespace", "uid", "deletionGracePeriodSeconds"] {
+        let is_unset = own(object, name).is_none_or(|value| value.as_str() == Some(""));
+        if is_unset {
+            object = object.with(arena, &["metadata", name], live(name));
+        }
+    }
+    if live("deletionTimestamp").is_some() {
+        object = object.with(arena, &["metadata", "deletionTimestamp"], live("deletionTimestamp"));
+    }
+    object
+}
+
+/// Whether an object is deleted and nothing holds it any more.
+pub(crate) fn is_done_for(object: Value<'_>) -> bool {
+    let of = |name| object.at(&["metadata", name]);
+    let is_empty = |value: Option<Value<'_>>| {
+        value.and_then(|value| value.as_list()).is_none_or(<[_]>::is_empty)
+    };
+    of("deletionTimestamp").is_some()
+        && is_empty(of("finalizers"))
+        && of("deletionGracePeriodSeconds").is_none_or(|seconds| seconds == Value::Int(0))
+        && is_empty(object.at(&["spec", "finalizers"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uid_is_a_random_uuid() {
+        let uid = new_uid();
+        assert_eq!(uid.len(), 36);
+        assert_eq!(&uid[14..15], "4");
+        assert!("89ab".contains(&uid[19..20]), "{uid}");
+        assert_ne!(uid, new_uid());
+    }
+
+    #[test]
+    fn a_generated_name_is_short_enough_for_a_label() {
+        let name = generated_name(&"x".repeat(80));
+        assert_eq!(name.len(), 63);
+        assert_eq!(generated_name("web-").len(), 9);
+    }
+}

@@ -1,0 +1,290 @@
+//! What a request says besides its object: the options in its query, checked as the server checks them.
+
+use std::borrow::Cow;
+
+use baton_merge::value::Value;
+use serde::Deserialize;
+
+use crate::{
+    field::{FieldError, FieldPath},
+    status::Failure,
+};
+
+/// The query of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn of(query: Option<&str>) -> Self {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        Self(pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
+    }
+
+    /// The first value of a parameter.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.all(key).next()
+    }
+
+    pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(own, _)| own == key).map(|(_, value)| value.as_str())
+    }
+
+    /// As Go's conversion of a query reads it: anything but `false` and `0` is true.
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        self.get(key).map(|value| !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"))
+    }
+
+    fn number(&self, key: &str) -> Result<Option<i64>, Failure> {
+        let Some(text) = self.get(key).filter(|text| !text.is_empty()) else { return Ok(None) };
+        let error = || {
+            Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+        };
+        text.parse().map(Some).map_err(|_| error())
+    }
+}
+
+/// How a field that can't be stored is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// The options of a write.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) field_manager: String,
+    pub(crate) field_validation: FieldValidation,
+    pub(crate) force: bool,
+}
+
+const MAX_MANAGER: usize = 128;
+
+impl WriteOptions {
+    /// Reads the options of a kind such as `CreateOptions`.
+    pub(crate) fn read(kind: &str, query: &Query, is_apply: bool, user_agent: &str) -> Result<Self, Failure> {
+        let mut errors = Vec::new();
+        let force = query.flag("force");
+        if kind == "PatchOptions" && !is_apply && force.is_some() {
+            let path = FieldPath::new("force");
+            errors.push(FieldError::forbidden(&path, "may not be specified for non-apply patch"));
+        }
+        let manager = query.get("fieldManager").unwrap_or_default();
+        let path = FieldPath::new("fieldManager");
+        if manager.is_empty() && is_apply {
+            errors.push(FieldError::required(&path, "is required for apply patch"));
+        }
+        if manager.len() > MAX_MANAGER {
+            errors.push(FieldError::too_long(&path, MAX_MANAGER));
+        }
+        if let Some((position, _)) = manager.char_indices().find(|(_, letter)| !is_printable(*letter)) {
+            let detail = format!("should only contain printable characters (invalid character at index {position})");
+            errors.push(FieldError::invalid_text(&path, manager, &detail));
+        }
+        let dry_run = dry_run(query.all("dryRun"), &mut errors);
+        let field_validation = match query.get("fieldValidation").unwrap_or_default() {
+            "Ignore" => FieldValidation::Ignore,
+            "" | "Warn" => FieldValidation::Warn,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let path = FieldPath::new("fieldValidation");
+                let supported = ["Ignore", "Strict", "Warn"];
+                errors.push(FieldError::not_supported(&path, Value::String(other), &supported));
+                FieldValidation::Warn
+            }
+        };
+        if !errors.is_empty() {
+            return Err(Failure::invalid_options(kind, &errors));
+        }
+        let field_manager = if manager.is_empty() { manager_of(user_agent) } else { manager.to_owned() };
+        Ok(Self { dry_run, field_manager, field_validation, force: force.unwrap_or(false) })
+    }
+}
+
+fn is_printable(letter: char) -> bool {
+    letter == ' ' || !letter.is_control() && !letter.is_whitespace()
+}
+
+fn dry_run<'q>(values: impl Iterator<Item = &'q str>, errors: &mut Vec<FieldError>) -> bool {
+    let values: Vec<_> = values.collect();
+    let path = FieldPath::new("dryRun");
+    if values.iter().any(|value| *value != "All") {
+        let shown: Vec<_> = values.iter().map(|value| Value::String(value)).collect();
+        errors.push(FieldError::not_supported(&path, Value::List(&shown), &["All"]));
+    }
+    !values.is_empty()
+}
+
+/// The field manager of who names none: the program's name at the start of its user agent.
+fn manager_of(user_agent: &str) -> String {
+    let name = user_agent.split('/').next().unwrap_or_default();
+    let printable: String = name.chars().filter(|letter| is_printable(*letter)).take(MAX_MANAGER).collect();
+    if printable.is_empty() { "unknown".to_owned() } else { printable }
+}
+
+/// The options of a deletion, from its body or its query.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DeleteOptions {
+    pub(crate) grace_period_seconds: Option<i64>,
+    pub(crate) preconditions: Option<Preconditions>,
+    pub(crate) orphan_dependents: Option<bool>,
+    pub(crate) propagation_policy: Option<String>,
+    dry_run: Vec<String>,
+    #[serde(skip)]
+    pub(crate) is_dry_run: bool,
+}
+
+/// What has to hold of an object.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Preconditions {
+    pub(crate) uid: Option<String>,
+    pub(crate) resource_version: Option<String>,
+}
+
+/// What happens to what an object owns, when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+impl DeleteOptions {
+    /// Reads them from the body, where there is one, else from the query.
+    pub(crate) fn read(body: &[u8], query: &Query) -> Result<Self, Failure> {
+        let mut options: Self = if body.is_empty() {
+            Self {
+                grace_period_seconds: query.number("gracePeriodSeconds")?,
+                orphan_dependents: query.flag("orphanDependents"),
+                propagation_policy: query.get("propagationPolicy").map(str::to_owned),
+                dry_run: query.all("dryRun").map(str::to_owned).collect(),
+                ..Self::default()
+            }
+        } else {
+            serde_json::from_slice(body).map_err(|error| {
+                Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+            })?
+        };
+        let mut errors = Vec::new();
+        if options.orphan_dependents.is_some() && options.propagation_policy.is_some() {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            let path = FieldPath::new("propagationPolicy");
+            let value = Value::String(options.propagation_policy.as_deref().unwrap_or_default());
+            errors.push(FieldError::invalid(&path, value, detail));
+        }
+        if let Some(policy) = options.propagation_policy.as_deref()
+            && !matches!(policy, "Foreground" | "Background" | "Orphan")
+        {
+            let path = FieldPath::new("propagationPolicy");
+            let supported = ["Background", "Foreground", "Orphan", "nil"];
+            errors.push(FieldError::not_supported(&path, Value::String(policy), &supported));
+        }
+        options.is_dry_run = dry_run(options.dry_run.iter().map(String::as_str), &mut errors);
+        if errors.is_empty() { Ok(options) } else { Err(Failure::invalid_options("DeleteOptions", &errors)) }
+    }
+
+    /// What it asks for; none where it leaves that to the kind.
+    pub(crate) fn propagation(&self) -> Option<Propagation> {
+        match (self.propagation_policy.as_deref(), self.orphan_dependents) {
+            (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
+            (Some("Foreground"), _) => Some(Propagation::Foreground),
+            (Some(_), _) | (None, Some(false)) => Some(Propagation::Background),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The options of a list or watch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ListOptions {
+    pub(crate) label_selector: String,
+    pub(crate) field_selector: String,
+    pub(crate) watch: bool,
+    pub(crate) bookmarks: bool,
+    pub(crate) resource_version: String,
+    pub(crate) version_match: Option<VersionMatch>,
+    pub(crate) timeout_seconds: Option<u64>,
+    pub(crate) limit: Option<usize>,
+    pub(crate) continue_at: String,
+    pub(crate) initial_events: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VersionMatch {
+    NotOlderThan,
+    Exact,
+}
+
+impl ListOptions {
+    pub(crate) fn read(query: &Query) -> Result<Self, Failure> {
+        let text = |key| Cow::from(query.get(key).unwrap_or_default()).into_owned();
+        let mut errors = Vec::new();
+        let version_match = match query.get("resourceVersionMatch").unwrap_or_default() {
+            "" => None,
+            "NotOlderThan" => Some(VersionMatch::NotOlderThan),
+            "Exact" => Some(VersionMatch::Exact),
+            other => {
+                let path = FieldPath::new("resourceVersionMatch");
+                let supported = ["Exact", "NotOlderThan", ""];
+                errors.push(FieldError::not_supported(&path, Value::String(other), &supported));
+                None
+            }
+        };
+        let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
+        let limit = query.number("limit")?.and_then(positive).and_then(|limit| usize::try_from(limit).ok());
+        let options = Self {
+            label_selector: text("labelSelector"),
+            field_selector: text("fieldSelector"),
+            watch: query.flag("watch").unwrap_or(false),
+            bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
+            resource_version: text("resourceVersion"),
+            version_match,
+            timeout_seconds: query.number("timeoutSeconds")?.and_then(positive),
+            limit,
+            continue_at: text("continue"),
+            initial_events: query.flag("sendInitialEvents"),
+        };
+        options.check(&mut errors);
+        if errors.is_empty() { Ok(options) } else { Err(Failure::invalid_options("ListOptions", &errors)) }
+    }
+
+    fn check(&self, errors: &mut Vec<FieldError>) {
+        let path = FieldPath::new("resourceVersionMatch");
+        let mut forbid = |path: &FieldPath, detail: &str| errors.push(FieldError::forbidden(path, detail));
+        match (self.watch, self.initial_events) {
+            (true, None) => {
+                if self.version_match.is_some() {
+                    forbid(&path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+                }
+            }
+            (true, Some(_)) => {
+                if self.version_match != Some(VersionMatch::NotOlderThan) {
+                    forbid(&path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+                }
+                if !self.bookmarks {
+                    let path = FieldPath::new("sendInitialEvents");
+                    forbid(&path, "sendInitialEvents requires allowWatchBookmarks to be set to true");
+                }
+            }
+            (false, Some(_)) => {
+                forbid(&FieldPath::new("sendInitialEvents"), "sendInitialEvents is forbidden for list");
+            }
+            (false, None) if self.version_match.is_some() => {
+                if self.resource_version.is_empty() {
+                    forbid(&path, "resourceVersionMatch is forbidden unless resourceVersion is provided");
+                }
+                if !self.continue_at.is_empty() {
+                    forbid(&path, "resourceVersionMatch is forbidden when continue is provided");
+                }
+                if self.version_match == Some(VersionMatch::Exact) && self.resource_version == "0" {
+                    forbid(&path, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+                }
+            }
+            (false, None) => {}
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Objects in the form that a client wants: whole, their metadata, or as rows of a table; as JSON or YAML.
+
+use std::sync::Arc;
+
+use baton_merge::Arena;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{
+    http::{Answer, Form, Format, Media, Request},
+    registry::{Resource, Schema},
+    scale,
+    server::{Place, Server, media},
+    status::Failure,
+    store::{Key, Record},
+    table::{self, IncludeObject, Row},
+};
+
+/// An object as the answer to a request.
+pub(crate) fn rendered(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+    record: &Record,
+    code: u16,
+) -> Result<Answer, Failure> {
+    let wanted = media(request)?;
+    if place.subresource == "scale" {
+        let arena = Arena::new();
+        let resource = &place.resource;
+        let api_version = resource.gvk.api_version();
+        let parent = record.value(&arena, &api_version, &resource.gvk.kind).map_err(Failure::internal)?;
+        return formatted(Answer::json(code, &scale::of(resource, parent)?), wanted.format);
+    }
+    let text = Rendering::new(request, &place.resource, wanted, server.now())?.object(record)?;
+    formatted(Answer::text(code, text), wanted.format)
+}
+
+/// Objects as a list.
+pub(crate) fn listed(
+    request: &Request,
+    place: &Place,
+    objects: &[(Key, Arc<Record>)],
+    metadata: Value,
+) -> Result<Answer, Failure> {
+    let wanted = media(request)?;
+    let rendering = Rendering::new(request, &place.resource, wanted, Timestamp::now())?;
+    formatted(Answer::text(200, rendering.list(objects, metadata)?), wanted.format)
+}
+
+fn formatted(answer: Answer, format: Format) -> Result<Answer, Failure> {
+    if format == Format::Json {
+        return Ok(answer);
+    }
+    let json: Value = answer.body.as_whole().and_then(|json| serde_json::from_slice(json).ok()).unwrap_or_default();
+    let yaml = serde_norway::to_string(&json).map_err(Failure::internal)?;
+    Ok(Answer { content_type: "application/yaml", ..Answer::text(answer.code, yaml) })
+}
+
+/// How the objects of one answer are rendered.
+pub(super) struct Rendering {
+    resource: Arc<Resource>,
+    api_version: String,
+    form: Form,
+    include: IncludeObject,
+    now: Timestamp,
+}
+
+impl Rendering {
+    pub(super) fn new(
+        request: &Request,
+        resource: &Arc<Resource>,
+        wanted: Media,
+        now: Timestamp,
+    ) -> Result<Self, Failure> {
+        let include = match request.query.get("includeObject").unwrap_or_default() {
+            "" | "Metadata" => IncludeObject::Metadata,
+            "None" => IncludeObject::None,
+            "Object" => IncludeObject::Object,
+            other => return Err(Failure::bad_request(format!("unrecognized includeObject value: {other:?}"))),
+        };
+        let form = if wanted.form == Form::Discovery { Form::Object } else { wanted.form };
+        let api_version = resource.gvk.api_version();
+        Ok(Self { resource: resource.clone(), api_version, form, include, now })
+    }
+
+    /// One object.
+    pub(super) fn object(&self, record: &Record) -> Result<String, Failure> {
+        match self.form {
+            Form::Table => self.table(&[record], json!({"resourceVersion": record.version.to_string()}), true),
+            Form::Metadata => Ok(partial(&parsed(record)?, "PartialObjectMetadata").to_string()),
+            _ => Ok(record.json(&self.api_version, &self.resource.gvk.kind)),
+        }
+    }
+
+    /// One object of many, as a watch delivers it: its table has columns only if it is the first.
+    pub(super) fn event(&self, record: &Record, is_first: bool) -> Result<String, Failure> {
+        match self.form {
+            Form::Table => self.table(&[record], json!({"resourceVersion": record.version.to_string()}), is_first),
+            _ => self.object(record),
+        }
+    }
+
+    fn list(&self, objects: &[(Key, Arc<Record>)], metadata: Value) -> Result<String, Failure> {
+        let records: Vec<&Record> = objects.iter().map(|(_, record)| record.as_ref()).collect();
+        match self.form {
+            Form::Table => self.table(&records, metadata, true),
+            Form::Metadata => {
+                let items = records.iter().map(|record| Ok(partial(&parsed(record)?, "PartialObjectMetadata")));
+                let items = items.collect::<Result<Vec<_>, Failure>>()?;
+                let list = json!({
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                    "items": items,
+                });
+                Ok(list.to_string())
+            }
+            _ => Ok(self.plain_list(&records, &metadata)),
+        }
+    }
+
+    fn plain_list(&self, records: &[&Record], metadata: &Value) -> String {
+        let size: usize = records.iter().map(|record| record.text().len() + 64).sum();
+        let mut text = String::with_capacity(size + 256);
+        let (kind, api_version) = (&self.resource.list_kind, &self.api_version);
+        text.push_str(&format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#));
+        for (position, record) in records.iter().enumerate() {
+            if position > 0 {
+                text.push(',');
+            }
+            // The items of a list of a built-in kind don't say their kind.
+            if self.resource.is_custom() {
+                text.push_str(&record.json(api_version, &self.resource.gvk.kind));
+            } else {
+                text.push_str(record.text());
+            }
+        }
+        text.push_str("]}");
+        text
+    }
+
+    fn table(&self, records: &[&Record], metadata: Value, with_columns: bool) -> Result<String, Failure> {
+        let gvk = &self.resource.gvk;
+        let mut rows = Vec::new();
+        for record in records {
+            let arena = Arena::new();
+            let object = record.value(&arena, &self.api_version, &gvk.kind).map_err(Failure::internal)?;
+            let cells = match &self.resource.schema {
+                Schema::BuiltIn { .. } => table::cells(&gvk.group, &gvk.kind, object, self.now),
+                Schema::Custom(custom) => {
+                    custom.version().map(|version| version.cells(object, self.now)).unwrap_or_default()
+                }
+            };
+            rows.push(Row { cells, object: object.to_json() });
+        }
+        let columns = match &self.resource.schema {
+            _ if !with_columns => Vec::new(),
+            Schema::BuiltIn { .. } => table::columns(&gvk.group, &gvk.kind).into_owned(),
+            Schema::Custom(custom) => custom.version().map(|version| version.columns()).unwrap_or_default(),
+        };
+        Ok(table::table(&columns, rows, metadata, self.include).to_string())
+    }
+}
+
+fn parsed(record: &Record) -> Result<Value, Failure> {
+    serde_json::from_str(record.text()).map_err(Failure::internal)
+}
+
+fn partial(object: &Value, kind: &str) -> Value {
+    json!({"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+/// What a bookmark is in the form of a watch.
+impl Rendering {
+    pub(super) fn bookmark(&self, version: u64, ends_initial_events: bool) -> Value {
+        let (kind, api_version) = match self.form {
+            Form::Table => ("Table", "meta.k8s.io/v1"),
+            Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
+            _ => (self.resource.gvk.kind.as_str(), self.api_version.as_str()),
+        };
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if ends_initial_events {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        json!({"kind": kind, "apiVersion": api_version, "metadata": metadata})
+    }
+}

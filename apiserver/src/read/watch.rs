@@ -1,0 +1,178 @@
+//! Watches: what becomes of the selected objects, from a version on.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::stream;
+use serde_json::json;
+use tokio::{sync::watch::Receiver, time::Instant};
+
+use super::{Selection, form::Rendering, version_of};
+use crate::{
+    http::{Answer, Body, BodyError, Request},
+    options::ListOptions,
+    server::{Place, Server, media},
+    status::Failure,
+    store::{Change, ChangeKind, Range, Record},
+};
+
+/// How often a watch that wants bookmarks gets one.
+const BOOKMARKS: Duration = Duration::from_secs(60);
+/// For how long a watch lasts that says nothing of it: the real server's is between this and twice this.
+const LASTS: Duration = Duration::from_secs(1800);
+
+/// A watch as the answer to a request.
+pub(super) fn watch(
+    server: &Arc<Server>,
+    request: &Request,
+    place: &Place,
+    options: &ListOptions,
+) -> Result<Answer, Failure> {
+    let selection = Selection::read(place, options)?;
+    let rendering = Rendering::new(request, &place.resource, media(request)?, server.now())?;
+    let from = version_of(&options.resource_version)?;
+    let lasts = options.timeout_seconds.map_or(LASTS, Duration::from_secs);
+    let mut watch = Watch {
+        server: server.clone(),
+        place: place.clone(),
+        selection,
+        rendering,
+        changes: server.store.changes(),
+        seen: from,
+        wants_bookmarks: options.bookmarks,
+        next_bookmark: Instant::now() + BOOKMARKS,
+        ends: Instant::now() + lasts,
+        queue: VecDeque::new(),
+        has_sent: false,
+        is_over: false,
+    };
+    let wants_all = options.initial_events.unwrap_or(from == 0);
+    if wants_all {
+        watch.begin(options.initial_events == Some(true));
+    } else if from == 0 {
+        watch.seen = server.store.version();
+    }
+    let events = stream::unfold(watch, |mut watch| async move { Some((watch.next().await?, watch)) });
+    Ok(Answer { body: Body::stream(events), ..Answer::text(200, String::new()) })
+}
+
+struct Watch {
+    server: Arc<Server>,
+    place: Place,
+    selection: Selection,
+    rendering: Rendering,
+    changes: Receiver<u64>,
+    /// The version up to which everything is in the queue or was sent.
+    seen: u64,
+    wants_bookmarks: bool,
+    next_bookmark: Instant,
+    ends: Instant,
+    queue: VecDeque<Bytes>,
+    has_sent: bool,
+    is_over: bool,
+}
+
+impl Watch {
+    /// The next event; none at the end.
+    async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+        loop {
+            if let Some(event) = self.queue.pop_front() {
+                return Some(Ok(event));
+            }
+            if self.is_over {
+                return None;
+            }
+            // Marked as seen before looking, so that nothing is missed in between.
+            self.changes.mark_unchanged();
+            self.take_changes();
+            if !self.queue.is_empty() || self.is_over {
+                continue;
+            }
+            tokio::select! {
+                changed = self.changes.changed() => changed.ok()?,
+                () = tokio::time::sleep_until(self.ends) => return None,
+                () = tokio::time::sleep_until(self.next_bookmark), if self.wants_bookmarks => {
+                    self.next_bookmark += BOOKMARKS;
+                    self.bookmark(false);
+                }
+            }
+        }
+    }
+
+    /// All that is there, as if it had just been made.
+    fn begin(&mut self, says_when_complete: bool) {
+        let namespace = (!self.place.namespace.is_empty()).then(|| self.place.namespace.clone());
+        let range = Range { namespace, ..Range::default() };
+        // Only a list at an older version can fail.
+        let Ok(snapshot) = self.server.store.list(&self.place.resource.storage, &range) else { return };
+        for (key, record) in &snapshot.objects {
+            if self.selection.picks(key, record) {
+                self.push("ADDED", record);
+            }
+        }
+        self.seen = snapshot.version;
+        if says_when_complete {
+            self.bookmark(true);
+        }
+    }
+
+    fn take_changes(&mut self) {
+        match self.server.store.changes_after(&self.place.resource.storage, self.seen) {
+            Ok((changes, version)) => {
+                changes.iter().for_each(|change| self.take(change));
+                self.seen = self.seen.max(version);
+            }
+            Err(old) => {
+                let message = format!("too old resource version: {} ({})", self.seen, old.oldest);
+                let status = Failure::expired(message).to_json();
+                self.queue.push_back(event("ERROR", &status.to_string()));
+                self.is_over = true;
+            }
+        }
+    }
+
+    /// A change as this watch sees it: what begins to be selected is added, what stops being so deleted.
+    fn take(&mut self, change: &Change) {
+        if !self.place.namespace.is_empty() && change.key.namespace != self.place.namespace {
+            return;
+        }
+        let picks = |record: &Arc<Record>| self.selection.picks(&change.key, record);
+        let was = change.previous.as_ref().is_some_and(picks);
+        let is = change.kind != ChangeKind::Deleted && picks(&change.record);
+        match (was, is) {
+            (false, true) => self.push("ADDED", &change.record),
+            (true, true) => self.push("MODIFIED", &change.record),
+            (true, false) => {
+                // The last state that was selected, at the version at which it no longer is.
+                if let Some(previous) = &change.previous {
+                    let last = previous.at_version(change.version);
+                    self.push("DELETED", &last);
+                }
+            }
+            (false, false) => {}
+        }
+    }
+
+    fn push(&mut self, kind: &str, record: &Record) {
+        let is_first = !self.has_sent;
+        self.has_sent = true;
+        let object = match self.rendering.event(record, is_first) {
+            Ok(object) => event(kind, &object),
+            Err(failure) => event("ERROR", &failure.to_json().to_string()),
+        };
+        self.queue.push_back(object);
+    }
+
+    fn bookmark(&mut self, ends_initial_events: bool) {
+        let bookmark = self.rendering.bookmark(self.seen, ends_initial_events);
+        self.queue.push_back(event("BOOKMARK", &bookmark.to_string()));
+    }
+}
+
+fn event(kind: &str, object: &str) -> Bytes {
+    format!("{{\"type\":{},\"object\":{object}}}\n", json!(kind)).into()
+}

@@ -1,0 +1,353 @@
+//! Which resources the server serves: the built-in ones, and those of the custom resource definitions in its store.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+};
+
+use baton_merge::{schema::kinds::GroupVersionKind, server};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    custom,
+    data::{DISCOVERY, Document},
+    types::{TYPES, TypeRef},
+};
+
+/// One resource in one version.
+pub(crate) struct Resource {
+    pub(crate) gvk: GroupVersionKind,
+    /// `deployments`
+    pub(crate) plural: String,
+    /// `Deployment` in lower case, or what its definition says.
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) verbs: Vec<String>,
+    pub(crate) subresources: Vec<Subresource>,
+    pub(crate) schema: Schema,
+    /// What its objects are kept under, in all versions: as [`qualified`](Self::qualified).
+    pub(crate) storage: String,
+    /// As `kind` in lists.
+    pub(crate) list_kind: String,
+    storage_version_hash: String,
+}
+
+/// A subresource, as discovery shows it.
+pub(crate) struct Subresource {
+    pub(crate) name: String,
+    pub(crate) gvk: GroupVersionKind,
+    pub(crate) verbs: Vec<String>,
+}
+
+/// What a resource's objects look like.
+pub(crate) enum Schema {
+    BuiltIn { document: &'static Document, of: Option<TypeRef> },
+    Custom(Arc<CustomVersion>),
+}
+
+/// A version of a custom resource.
+pub(crate) struct CustomVersion {
+    pub(crate) definition: Arc<custom::Definition>,
+    /// All versions, compiled for the merge core.
+    pub(crate) resources: Arc<server::Resources>,
+    pub(crate) name: String,
+}
+
+impl CustomVersion {
+    pub(crate) fn version(&self) -> Option<&custom::Version> {
+        self.definition.version(&self.name)
+    }
+}
+
+/// An entry of an `APIResourceList`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Listed {
+    name: String,
+    singular_name: String,
+    kind: String,
+    group: String,
+    version: String,
+    namespaced: bool,
+    verbs: Vec<String>,
+    short_names: Vec<String>,
+    categories: Vec<String>,
+    storage_version_hash: String,
+}
+
+/// A group version, with its resources in the order of discovery.
+pub(crate) struct GroupVersion {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) resources: Vec<Arc<Resource>>,
+}
+
+impl GroupVersion {
+    /// `apps/v1`, or `v1`.
+    pub(crate) fn name(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// Where it is served, such as `apis/apps/v1`.
+    pub(crate) fn path(&self) -> String {
+        let root = if self.group.is_empty() { "api" } else { "apis" };
+        format!("{root}/{}", self.name())
+    }
+
+    pub(crate) fn resource(&self, plural: &str) -> Option<&Arc<Resource>> {
+        self.resources.iter().find(|resource| resource.plural == plural)
+    }
+}
+
+/// The built-in group versions, made once for all servers of the process.
+static BUILT_IN: LazyLock<Vec<Arc<GroupVersion>>> =
+    LazyLock::new(|| DISCOVERY.resources.iter().map(|(path, list)| Arc::new(built_in(path, list))).collect());
+
+fn built_in(path: &str, list: &Value) -> GroupVersion {
+    let name = list["groupVersion"].as_str().unwrap_or_default();
+    let (group, version) = name.split_once('/').unwrap_or(("", name));
+    let listed: Vec<Listed> = serde_json::from_value(list["resources"].clone()).unwrap_or_default();
+    let document = Document::of(path);
+    let resources = listed.iter().filter(|resource| !resource.name.contains('/')).filter_map(|resource| {
+        let gvk = GroupVersionKind::new(
+            if resource.group.is_empty() { group } else { &resource.group },
+            if resource.version.is_empty() { version } else { &resource.version },
+            resource.kind.as_str(),
+        );
+        let of = TYPES.of_kind(&gvk);
+        let below = format!("{}/", resource.name);
+        let subresources = listed.iter().filter_map(|sub| {
+            let gvk = GroupVersionKind::new(
+                if sub.group.is_empty() && sub.version.is_empty() { group } else { &sub.group },
+                if sub.version.is_empty() { version } else { &sub.version },
+                sub.kind.as_str(),
+            );
+            Some(Subresource { name: sub.name.strip_prefix(&below)?.to_owned(), gvk, verbs: sub.verbs.clone() })
+        });
+        Some(Arc::new(Resource {
+            list_kind: format!("{}List", resource.kind),
+            storage: qualified(&resource.name, &gvk.group),
+            plural: resource.name.clone(),
+            singular: resource.singular_name.clone(),
+            short_names: resource.short_names.clone(),
+            categories: resource.categories.clone(),
+            namespaced: resource.namespaced,
+            verbs: resource.verbs.clone(),
+            subresources: subresources.collect(),
+            schema: Schema::BuiltIn { document: document?, of },
+            storage_version_hash: resource.storage_version_hash.clone(),
+            gvk,
+        }))
+    });
+    GroupVersion { group: group.to_owned(), version: version.to_owned(), resources: resources.collect() }
+}
+
+/// All that is served.
+#[derive(Clone)]
+pub(crate) struct Registry {
+    /// By their path, such as `apis/apps/v1`.
+    versions: HashMap<String, Arc<GroupVersion>>,
+    /// The groups of custom resources in the order of their names, with their versions, the preferred one first.
+    custom: Vec<(String, Vec<Arc<GroupVersion>>)>,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { versions: BUILT_IN.iter().map(|of| (of.path(), of.clone())).collect(), custom: Vec::new() }
+    }
+}
+
+impl Registry {
+    /// The group version at a path, such as `apis/apps/v1`.
+    pub(crate) fn group_version(&self, path: &str) -> Option<&Arc<GroupVersion>> {
+        self.versions.get(path)
+    }
+
+    /// A resource of a group version.
+    pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+        let path =
+            if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+        self.versions.get(&path)?.resource(plural)
+    }
+
+    /// A resource by its kind.
+    pub(crate) fn of_kind(&self, group: &str, version: &str, kind: &str) -> Option<&Arc<Resource>> {
+        let path =
+            if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+        self.versions.get(&path)?.resources.iter().find(|resource| resource.gvk.kind == kind)
+    }
+
+    /// All resources, each once: in the version that its group prefers.
+    pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let built_in = BUILT_IN.iter().filter(|of| {
+            let groups = DISCOVERY.groups.iter();
+            of.group.is_empty()
+                || groups.into_iter().any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
+        });
+        let custom = self.custom.iter().filter_map(|(_, versions)| versions.first());
+        built_in.chain(custom).flat_map(|of| &of.resources)
+    }
+
+    /// The custom resources become these, by group.
+    pub(crate) fn set_custom(&mut self, custom: Vec<(String, Vec<Arc<GroupVersion>>)>) {
+        for (_, versions) in &self.custom {
+            for of in versions {
+                self.versions.remove(&of.path());
+            }
+        }
+        for (_, versions) in &custom {
+            self.versions.extend(versions.iter().map(|of| (of.path(), of.clone())));
+        }
+        self.custom = custom;
+    }
+
+    /// The groups of custom resources with their versions, the preferred one first.
+    pub(crate) fn custom(&self) -> &[(String, Vec<Arc<GroupVersion>>)] {
+        &self.custom
+    }
+
+    /// All group versions, the built-in ones first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<GroupVersion>> {
+        BUILT_IN.iter().chain(self.custom.iter().flat_map(|(_, versions)| versions))
+    }
+}
+
+impl Resource {
+    /// A resource of a custom resource definition.
+    pub(crate) fn custom(version: CustomVersion, gvk: GroupVersionKind, names: &Value, namespaced: bool) -> Self {
+        let text = |name: &str| names[name].as_str().unwrap_or_default().to_owned();
+        let list = |name: &str| serde_json::from_value(names[name].clone()).unwrap_or_default();
+        let subresource = |name: &str, gvk| Subresource {
+            name: name.to_owned(),
+            gvk,
+            verbs: ["get", "patch", "update"].map(str::to_owned).into(),
+        };
+        let mut subresources = Vec::new();
+        if let Some(of) = version.version() {
+            if of.has_status() {
+                subresources.push(subresource("status", gvk.clone()));
+            }
+            if of.has_scale() {
+                subresources.push(subresource("scale", GroupVersionKind::new("autoscaling", "v1", "Scale")));
+            }
+        }
+        Self {
+            storage: qualified(&text("plural"), &gvk.group),
+            plural: text("plural"),
+            singular: text("singular"),
+            short_names: list("shortNames"),
+            categories: list("categories"),
+            namespaced,
+            verbs: ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+                .map(str::to_owned)
+                .into(),
+            subresources,
+            schema: Schema::Custom(Arc::new(version)),
+            list_kind: text("listKind"),
+            storage_version_hash: String::new(),
+            gvk,
+        }
+    }
+
+    /// `deployments.apps`, or `pods`: how messages and the store call it.
+    pub(crate) fn qualified(&self) -> String {
+        qualified(&self.plural, &self.gvk.group)
+    }
+
+    /// What a `Status` says about one of its objects.
+    pub(crate) fn details(&self, name: &str) -> Value {
+        let mut details = json!({"kind": self.plural});
+        for (key, value) in [("group", self.gvk.group.as_str()), ("name", name)] {
+            if !value.is_empty() {
+                details[key] = value.into();
+            }
+        }
+        details
+    }
+
+    /// The kind as the merge core knows it.
+    pub(crate) fn merged(&self) -> Option<server::Resource<'_>> {
+        match &self.schema {
+            Schema::BuiltIn { document, .. } => document.resources()?.get(&self.gvk),
+            Schema::Custom(version) => version.resources.get(&self.gvk),
+        }
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.schema, Schema::Custom(_))
+    }
+
+    /// Whether it is this built-in kind.
+    pub(crate) fn is(&self, group: &str, kind: &str) -> bool {
+        !self.is_custom() && self.gvk.group == group && self.gvk.kind == kind
+    }
+
+    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+
+    pub(crate) fn allows(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|own| own == verb)
+    }
+
+    /// Its entry in an `APIResourceList`, and those of its subresources.
+    pub(crate) fn listed(&self) -> Vec<Value> {
+        let mut own = json!({
+            "name": self.plural, "singularName": self.singular, "namespaced": self.namespaced,
+            "kind": self.gvk.kind, "verbs": self.verbs,
+        });
+        for (key, names) in [("shortNames", &self.short_names), ("categories", &self.categories)] {
+            if !names.is_empty() {
+                own[key] = names.clone().into();
+            }
+        }
+        if !self.storage_version_hash.is_empty() {
+            own["storageVersionHash"] = self.storage_version_hash.as_str().into();
+        }
+        let below = self.subresources.iter().map(|subresource| {
+            let mut entry = json!({
+                "name": format!("{}/{}", self.plural, subresource.name), "singularName": "",
+                "namespaced": self.namespaced, "kind": subresource.gvk.kind, "verbs": subresource.verbs,
+            });
+            if (&subresource.gvk.group, &subresource.gvk.version) != (&self.gvk.group, &self.gvk.version) {
+                entry["group"] = subresource.gvk.group.as_str().into();
+                entry["version"] = subresource.gvk.version.as_str().into();
+            }
+            entry
+        });
+        std::iter::once(own).chain(below).collect()
+    }
+
+    /// Its entry in an `APIGroupDiscoveryList`.
+    pub(crate) fn discovered(&self) -> Value {
+        let kind = |gvk: &GroupVersionKind| json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind});
+        let mut own = json!({
+            "resource": self.plural, "responseKind": kind(&self.gvk), "singularResource": self.singular,
+            "scope": if self.namespaced { "Namespaced" } else { "Cluster" }, "verbs": self.verbs,
+        });
+        for (key, names) in [("shortNames", &self.short_names), ("categories", &self.categories)] {
+            if !names.is_empty() {
+                own[key] = names.clone().into();
+            }
+        }
+        let below = self.subresources.iter().map(|subresource| {
+            json!({
+                "subresource": subresource.name, "responseKind": kind(&subresource.gvk),
+                "verbs": subresource.verbs,
+            })
+        });
+        let below: Vec<_> = below.collect();
+        if !below.is_empty() {
+            own["subresources"] = below.into();
+        }
+        own
+    }
+}
+
+fn qualified(plural: &str, group: &str) -> String {
+    if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
+}

@@ -1,0 +1,74 @@
+//! The `scale` subresource: an object's replicas as an `autoscaling/v1` Scale. How it is written is the merge core's.
+
+use baton_merge::{
+    Arena,
+    value::Value,
+};
+use serde_json::json;
+
+use crate::{
+    objects::ReadObject,
+    registry::{Resource, Schema},
+    selector::{LabelSelector, format_labels},
+    server::Server,
+    status::Failure,
+    types::{Decoder, TYPES},
+};
+
+/// The scale of an object.
+pub(crate) fn of(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
+    let (replicas, status) = match &resource.schema {
+        Schema::Custom(custom) => {
+            let version = custom.version().ok_or_else(Failure::no_such_path)?;
+            return version.scale(object).map_err(Failure::internal);
+        }
+        Schema::BuiltIn { .. } => (object.at(&["spec", "replicas"]), object.at(&["status", "replicas"])),
+    };
+    let number = |value: Option<Value<'_>>| match value {
+        Some(Value::Int(number)) => number,
+        _ => 0,
+    };
+    let mut metadata = json!({});
+    for name in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object.at(&["metadata", name]) {
+            metadata[name] = value.to_json();
+        }
+    }
+    let mut scale = json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
+        "spec": {}, "status": {"replicas": number(status)},
+    });
+    if number(replicas) != 0 {
+        scale["spec"]["replicas"] = number(replicas).into();
+    }
+    let selector = selector(resource, object);
+    if !selector.is_empty() {
+        scale["status"]["selector"] = selector.into();
+    }
+    Ok(scale)
+}
+
+/// The selector as text.
+fn selector(resource: &Resource, object: Value<'_>) -> String {
+    let Some(selector) = object.at(&["spec", "selector"]) else { return String::new() };
+    if resource.is("", "ReplicationController") {
+        return format_labels(selector.as_map());
+    }
+    LabelSelector::from_object(Some(selector)).map(|selector| selector.to_string()).unwrap_or_default()
+}
+
+/// The scale that a request brings.
+pub(crate) fn read<'a>(server: &Server, arena: &'a Arena, object: Value<'a>) -> Result<ReadObject<'a>, Failure> {
+    let scale = baton_merge::schema::kinds::GroupVersionKind::new("autoscaling", "v1", "Scale");
+    let of = TYPES.of_kind(&scale).ok_or_else(Failure::no_such_path)?;
+    let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+    if (text("apiVersion"), text("kind")) != ("autoscaling/v1", "Scale") {
+        let message = format!("no kind {:?} is registered for version {:?} in scheme", text("kind"), text("apiVersion"));
+        return Err(Failure::bad_request(message));
+    }
+    let decoder = Decoder { types: &TYPES, arena, fills_in: true, release: server.release };
+    let decoded = decoder.decode(of, object).map_err(|error| {
+        Failure::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
+    })?;
+    Ok(ReadObject { object: decoded.object, unknown: decoded.unknown })
+}

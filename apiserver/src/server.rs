@@ -1,0 +1,211 @@
+//! The server: what it keeps, and which part of it a request is for.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use baton_merge::Release;
+use http::Method;
+use jiff::Timestamp;
+
+use crate::{
+    discover,
+    http::{Answer, Media, Request},
+    options::{ListOptions, Query},
+    read, registry::{Registry, Resource},
+    status::Failure,
+    store::{Key, Store},
+    write,
+};
+
+/// The largest body that is read, as etcd limits what the real server takes.
+pub(crate) const MAX_BODY: usize = 3 * 1024 * 1024;
+
+/// A time of day, as the server reads it.
+pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send + Sync>;
+
+pub(crate) struct Server {
+    pub(crate) store: Store,
+    registry: RwLock<Arc<Registry>>,
+    pub(crate) release: Release,
+    clock: Clock,
+}
+
+/// The objects or the object that a path names.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) resource: Arc<Resource>,
+    /// Empty for all namespaces, and for what has none.
+    pub(crate) namespace: String,
+    /// Empty for all objects.
+    pub(crate) name: String,
+    pub(crate) subresource: String,
+}
+
+impl Place {
+    pub(crate) fn key(&self) -> Key {
+        Key { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+}
+
+impl Server {
+    pub(crate) fn new(release: Release, clock: Clock, history_length: usize) -> Self {
+        Self {
+            store: Store::new(history_length),
+            registry: RwLock::new(Arc::new(Registry::default())),
+            release,
+            clock,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_registry(&self, registry: Registry) {
+        *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
+    }
+
+    /// Answers a request. What isn't a watch is answered at once.
+    pub(crate) fn handle(self: &Arc<Self>, request: &Request) -> Answer {
+        self.route(request).unwrap_or_else(|failure| Answer::failure(&failure))
+    }
+
+    fn route(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
+        if let Some(answer) = discover::answer(self, request)? {
+            return Ok(answer);
+        }
+        let place = self.place(&request.path)?;
+        match (&request.method, place.name.is_empty(), place.subresource.as_str()) {
+            (_, _, subresource) if !subresource.is_empty() => self.at_subresource(request, &place),
+            (method @ (&Method::GET | &Method::HEAD), true, _) => {
+                let verb = if is_watch(&request.query) { "watch" } else { "list" };
+                allowed(&place, verb)?;
+                let _ = method;
+                read::collection(self, request, &place)
+            }
+            (&Method::GET | &Method::HEAD, false, _) => {
+                allowed(&place, "get")?;
+                if is_watch(&request.query) {
+                    return read::collection(self, request, &place);
+                }
+                read::one(self, request, &place)
+            }
+            (&Method::POST, true, _) => {
+                allowed(&place, "create")?;
+                write::create(self, request, &place)
+            }
+            (&Method::PUT, false, _) => {
+                allowed(&place, "update")?;
+                write::update(self, request, &place)
+            }
+            (&Method::PATCH, false, _) => {
+                allowed(&place, "patch")?;
+                write::patch(self, request, &place)
+            }
+            (&Method::DELETE, false, _) => {
+                allowed(&place, "delete")?;
+                write::delete(self, request, &place)
+            }
+            (&Method::DELETE, true, _) => {
+                allowed(&place, "deletecollection")?;
+                write::delete_collection(self, request, &place)
+            }
+            _ => Err(Failure::method_not_allowed()),
+        }
+    }
+
+    fn at_subresource(self: &Arc<Self>, request: &Request, place: &Place) -> Result<Answer, Failure> {
+        let verb = match request.method {
+            Method::GET | Method::HEAD => "get",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            Method::POST => "create",
+            Method::DELETE => "delete",
+            _ => return Err(Failure::method_not_allowed()),
+        };
+        let Some(subresource) = place.resource.subresource(&place.subresource) else {
+            return Err(Failure::no_such_path());
+        };
+        if !subresource.verbs.iter().any(|own| own == verb) {
+            return Err(Failure::method_not_allowed());
+        }
+        match (place.subresource.as_str(), verb) {
+            ("status" | "scale" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "get") => {
+                read::one(self, request, place)
+            }
+            ("status" | "scale" | "finalize" | "ephemeralcontainers" | "resize" | "approval", "update") => {
+                write::update(self, request, place)
+            }
+            ("status" | "scale" | "ephemeralcontainers" | "resize" | "approval", "patch") => {
+                write::patch(self, request, place)
+            }
+            ("eviction", "create") => write::evict(self, request, place),
+            ("binding", "create") => write::bind(self, request, place),
+            (name, _) => {
+                let message = format!("{name} of {} isn't played by this server", place.resource.qualified());
+                Err(Failure::new(501, "NotImplemented", message))
+            }
+        }
+    }
+
+    /// What a path names.
+    fn place(&self, path: &str) -> Result<Place, Failure> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return Err(Failure::no_such_path()),
+        };
+        let registry = self.registry();
+        let (namespace, rest) = match rest {
+            // The namespace itself, and what is below it.
+            ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            _ => ("", rest),
+        };
+        let [plural, rest @ ..] = rest else { return Err(Failure::no_such_path()) };
+        let resource = registry.resource(group, version, plural).ok_or_else(Failure::no_such_path)?;
+        let (name, subresource) = match rest {
+            [] => ("", String::new()),
+            [name] => (*name, String::new()),
+            [name, subresource @ ..] => (*name, subresource.join("/")),
+        };
+        let is_at_home = namespace.is_empty() != resource.namespaced || name.is_empty() && namespace.is_empty();
+        if !is_at_home || rest.iter().any(|part| part.is_empty()) {
+            return Err(Failure::no_such_path());
+        }
+        let unescaped = |text: &str| percent_decoded(text);
+        Ok(Place {
+            resource: resource.clone(),
+            namespace: unescaped(namespace),
+            name: unescaped(name),
+            subresource,
+        })
+    }
+}
+
+fn is_watch(query: &Query) -> bool {
+    ListOptions::read(query).is_ok_and(|options| options.watch) || query.flag("watch").unwrap_or(false)
+}
+
+fn allowed(place: &Place, verb: &str) -> Result<(), Failure> {
+    if place.resource.allows(verb) { Ok(()) } else { Err(Failure::method_not_allowed()) }
+}
+
+/// A part of a path without its escapes. What isn't UTF-8 stays.
+fn percent_decoded(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    // A plus sign is none of a space in a path.
+    let escaped = text.replace('+', "%2B");
+    form_urlencoded::parse(format!("={escaped}").as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+/// In which form a request wants its answer.
+pub(crate) fn media(request: &Request) -> Result<Media, Failure> {
+    Media::accepted(request.header(http::header::ACCEPT))
+}

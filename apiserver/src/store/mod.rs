@@ -1,0 +1,226 @@
+//! Where objects are kept: in their latest state, with a history of changes for watches and for lists at an older version.
+//!
+//! Knows nothing of kinds. A write is compared with what it was computed from and put in place in one step, as etcd does it.
+
+mod history;
+mod record;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Bound,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use tokio::sync::watch;
+
+use self::history::History;
+pub(crate) use self::{
+    history::{Change, ChangeKind, TooOld},
+    record::{Draft, Record},
+};
+
+/// The name of an object among those of its resource. Objects without a namespace have an empty one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+pub(crate) struct Store {
+    state: RwLock<State>,
+    /// The version of the latest change, for who waits for the next.
+    version: watch::Sender<u64>,
+    history_length: usize,
+}
+
+struct State {
+    version: u64,
+    collections: HashMap<String, Collection>,
+}
+
+#[derive(Default)]
+struct Collection {
+    objects: BTreeMap<Key, Arc<Record>>,
+    history: History,
+}
+
+/// A write that was computed from what isn't there any more.
+#[derive(Debug)]
+pub(crate) struct Outdated;
+
+/// Objects as they were at a version.
+pub(crate) struct Snapshot {
+    pub(crate) version: u64,
+    pub(crate) objects: Vec<(Key, Arc<Record>)>,
+    /// How many there are after these, where there was a limit.
+    pub(crate) remaining: usize,
+}
+
+/// Which part of a collection is read.
+#[derive(Clone, Default)]
+pub(crate) struct Range {
+    /// Only in this namespace.
+    pub(crate) namespace: Option<String>,
+    /// Only after this one.
+    pub(crate) after: Option<Key>,
+    pub(crate) limit: Option<usize>,
+    /// As they were at this version.
+    pub(crate) at: Option<u64>,
+}
+
+impl Store {
+    /// An empty store that keeps the last changes of each resource, so many.
+    pub(crate) fn new(history_length: usize) -> Self {
+        Self {
+            state: RwLock::new(State { version: 1, collections: HashMap::new() }),
+            version: watch::Sender::new(1),
+            history_length,
+        }
+    }
+
+    // A panic while the lock is held leaves nothing half done: a write is a few insertions at its end.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The version of the latest change.
+    pub(crate) fn version(&self) -> u64 {
+        *self.version.borrow()
+    }
+
+    /// Wakes up at each change.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.version.subscribe()
+    }
+
+    pub(crate) fn get(&self, resource: &str, key: &Key) -> Option<Arc<Record>> {
+        self.read().collections.get(resource)?.objects.get(key).cloned()
+    }
+
+    /// How many objects there are of a resource.
+    pub(crate) fn count(&self, resource: &str) -> usize {
+        self.read().collections.get(resource).map_or(0, |collection| collection.objects.len())
+    }
+
+    /// Objects in the order of their namespaces and names.
+    ///
+    /// # Errors
+    /// When they are asked for at a version that isn't kept any more.
+    pub(crate) fn list(&self, resource: &str, range: &Range) -> Result<Snapshot, TooOld> {
+        let state = self.read();
+        let version = range.at.unwrap_or(state.version);
+        let Some(collection) = state.collections.get(resource) else {
+            return Ok(Snapshot { version, objects: Vec::new(), remaining: 0 });
+        };
+        let past;
+        let objects = match range.at {
+            Some(at) if at < state.version => {
+                past = collection.history.undo(&collection.objects, at)?;
+                &past
+            }
+            _ => &collection.objects,
+        };
+        let from = match (&range.after, &range.namespace) {
+            (Some(after), _) => Bound::Excluded(after.clone()),
+            (None, Some(namespace)) => {
+                Bound::Included(Key { namespace: namespace.clone(), name: String::new() })
+            }
+            (None, None) => Bound::Unbounded,
+        };
+        let mut found = objects
+            .range((from, Bound::Unbounded))
+            .take_while(|(key, _)| range.namespace.as_ref().is_none_or(|namespace| key.namespace == *namespace));
+        let limit = range.limit.unwrap_or(usize::MAX);
+        let objects = found.by_ref().take(limit).map(|(key, record)| (key.clone(), record.clone())).collect();
+        Ok(Snapshot { version, objects, remaining: found.count() })
+    }
+
+    /// The changes of a resource after a version, and the version up to which these are all.
+    ///
+    /// # Errors
+    /// When some of them aren't kept any more.
+    pub(crate) fn changes_after(&self, resource: &str, version: u64) -> Result<(Vec<Change>, u64), TooOld> {
+        let state = self.read();
+        let changes = match state.collections.get(resource) {
+            Some(collection) => collection.history.after(version)?,
+            None => Vec::new(),
+        };
+        Ok((changes, state.version))
+    }
+
+    /// Puts an object in place of the one that it was computed from, or where there was none.
+    ///
+    /// # Errors
+    /// When something else is there by now.
+    pub(crate) fn put(
+        &self,
+        resource: &str,
+        key: Key,
+        expected: Option<&Arc<Record>>,
+        draft: Draft<'_, '_>,
+    ) -> Result<Arc<Record>, Outdated> {
+        let mut state = self.write();
+        let version = state.version + 1;
+        let collection = state.collections.entry(resource.to_owned()).or_default();
+        check(collection.objects.get(&key), expected)?;
+        let record = Arc::new(Record::write(draft, version));
+        let previous = collection.objects.insert(key.clone(), record.clone());
+        let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        let change = Change { version, kind, key, record: record.clone(), previous };
+        collection.history.push(change, self.history_length);
+        state.version = version;
+        // Under the lock, so that versions are told in their order.
+        self.version.send_replace(version);
+        Ok(record)
+    }
+
+    /// Takes an object away. The answer is how it was, at the version of its deletion.
+    ///
+    /// # Errors
+    /// When something else is there by now.
+    pub(crate) fn remove(
+        &self,
+        resource: &str,
+        key: &Key,
+        expected: &Arc<Record>,
+    ) -> Result<Arc<Record>, Outdated> {
+        let mut state = self.write();
+        let version = state.version + 1;
+        let Some(collection) = state.collections.get_mut(resource) else { return Err(Outdated) };
+        check(collection.objects.get(key), Some(expected))?;
+        let previous = collection.objects.remove(key);
+        let record = Arc::new(expected.at_version(version));
+        let change = Change {
+            version,
+            kind: ChangeKind::Deleted,
+            key: key.clone(),
+            record: record.clone(),
+            previous,
+        };
+        collection.history.push(change, self.history_length);
+        state.version = version;
+        self.version.send_replace(version);
+        Ok(record)
+    }
+
+    /// Forgets all past changes, as a restarted server whose storage was compacted.
+    pub(crate) fn forget_history(&self) {
+        let mut state = self.write();
+        let version = state.version;
+        for collection in state.collections.values_mut() {
+            collection.history.forget(version);
+        }
+    }
+}
+
+fn check(found: Option<&Arc<Record>>, expected: Option<&Arc<Record>>) -> Result<(), Outdated> {
+    match (found, expected) {
+        (None, None) => Ok(()),
+        (Some(found), Some(expected)) if Arc::ptr_eq(found, expected) => Ok(()),
+        _ => Err(Outdated),
+    }
+}

@@ -1,0 +1,178 @@
+//! An object as it is kept: as the text that is sent to whoever reads it.
+//!
+//! The text has no `apiVersion` and no `kind`, which the items of a list haven't either, and its `metadata` comes first, with
+//! `managedFields` and `resourceVersion` before the rest. So both can be taken out or replaced without reading it.
+
+use std::fmt::Write as _;
+
+use baton_merge::{
+    Arena,
+    server::{Order, Spelling, Stored},
+    value::{Value, ValueError},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+const START: &str = r#"{"metadata":{"#;
+const MANAGED_FIELDS: &str = r#""managedFields":"#;
+const VERSION: &str = r#""resourceVersion":""#;
+
+/// An object that is to be stored.
+pub(crate) struct Draft<'d, 'a> {
+    pub(crate) object: Value<'a>,
+    pub(crate) owners: Owners<'d>,
+    pub(crate) order: Order,
+}
+
+/// The `managedFields` of an object that is to be stored.
+#[derive(Clone, Copy)]
+pub(crate) enum Owners<'d> {
+    None,
+    /// As they are after a write.
+    Written(&'d Stored<'d>),
+    /// As they were.
+    Kept(&'d Record),
+}
+
+/// An object in the store.
+#[derive(Debug)]
+pub(crate) struct Record {
+    text: Box<str>,
+    pub(crate) version: u64,
+    /// How its field sets are spelled.
+    pub(crate) order: Order,
+    /// Where the version begins.
+    version_at: u32,
+}
+
+impl Record {
+    /// The object at a version; without one where that is 0, as an object that isn't stored.
+    pub(crate) fn write(draft: Draft<'_, '_>, version: u64) -> Self {
+        let mut text = String::with_capacity(4096);
+        text.push_str(START);
+        let kept;
+        let managed_fields = match draft.owners {
+            Owners::None => "",
+            Owners::Kept(record) => record.managed_fields(),
+            Owners::Written(stored) => {
+                kept = stored.managed_fields_text();
+                &kept
+            }
+        };
+        if !managed_fields.is_empty() {
+            // Writing to a string can't fail.
+            let _ = write!(text, "{MANAGED_FIELDS}{managed_fields},");
+        }
+        let version_at = text.len();
+        if version > 0 {
+            let _ = write!(text, "{VERSION}{version}\",");
+        }
+        let map = draft.object.as_map().unwrap_or_default();
+        let metadata = map.get("metadata").and_then(|metadata| metadata.as_map()).unwrap_or_default();
+        let own = ["managedFields", "resourceVersion"];
+        write_members(&mut text, metadata.members(), &own);
+        text.push('}');
+        let top = map.members().iter().filter(|(name, _)| !["apiVersion", "kind", "metadata"].contains(name));
+        for (name, value) in top {
+            text.push(',');
+            write_member(&mut text, name, value);
+        }
+        text.push('}');
+        text.shrink_to_fit();
+        let version_at = u32::try_from(version_at).unwrap_or_default();
+        Self { text: text.into_boxed_str(), version, order: draft.order, version_at }
+    }
+
+    /// The same object at another version.
+    pub(crate) fn at_version(&self, version: u64) -> Self {
+        let at = self.version_at as usize;
+        let rest = &self.text[at..];
+        let end = VERSION.len() + self.version.to_string().len() + 2;
+        let rest = if self.version > 0 { rest.get(end..).unwrap_or_default() } else { rest };
+        let text = format!("{}{VERSION}{version}\",{rest}", &self.text[..at]);
+        Self { text: text.into_boxed_str(), version, order: self.order, version_at: self.version_at }
+    }
+
+    /// The entries of `managedFields`, as they stand; empty where there are none.
+    pub(crate) fn managed_fields(&self) -> &str {
+        let from = START.len() + MANAGED_FIELDS.len();
+        let to = (self.version_at as usize).saturating_sub(1);
+        self.text.get(from..to).unwrap_or_default()
+    }
+
+    /// How the field sets are spelled, found by reading them.
+    pub(crate) fn spelling(&self) -> Spelling {
+        let entries: Vec<Entry<'_>> = serde_json::from_str(self.managed_fields()).unwrap_or_default();
+        let spelled = entries.iter().filter_map(|entry| entry.fields).map(|fields| Spelling::of_fields_v1(fields.get()));
+        spelled.fold(Spelling::UNKNOWN, Spelling::and)
+    }
+
+    /// The object as text, without `apiVersion` and `kind`.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The object as text.
+    pub(crate) fn json(&self, api_version: &str, kind: &str) -> String {
+        format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}",{}"#, &self.text[1..])
+    }
+
+    /// The object.
+    ///
+    /// # Errors
+    /// Never, since it was written here; but that is for the reader to say.
+    pub(crate) fn value<'a>(
+        &'a self,
+        arena: &'a Arena,
+        api_version: &'a str,
+        kind: &'a str,
+    ) -> Result<Value<'a>, ValueError> {
+        let bare = Value::from_text(arena, &self.text)?;
+        let typed = bare.with(arena, &["apiVersion"], Some(Value::String(api_version)));
+        Ok(typed.with(arena, &["kind"], Some(Value::String(kind))))
+    }
+}
+
+#[derive(Deserialize)]
+struct Entry<'t> {
+    #[serde(rename = "fieldsV1", borrow)]
+    fields: Option<&'t RawValue>,
+}
+
+fn write_members(text: &mut String, members: &[(&str, Value<'_>)], without: &[&str]) {
+    for (name, value) in members.iter().filter(|(name, _)| !without.contains(name)) {
+        write_member(text, name, value);
+        text.push(',');
+    }
+    if text.ends_with(',') {
+        text.pop();
+    }
+}
+
+fn write_member(text: &mut String, name: &str, value: &Value<'_>) {
+    // Every value can be said in JSON.
+    text.push_str(&serde_json::to_string(name).unwrap_or_default());
+    text.push(':');
+    text.push_str(&serde_json::to_string(value).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_changes_its_version_and_nothing_else() {
+        let arena = Arena::new();
+        let text = r#"{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"x"}}"#;
+        let object = Value::from_text(&arena, text).unwrap();
+        let draft = || Draft { object, owners: Owners::None, order: Order::Set };
+        let first = Record::write(draft(), 9);
+        assert_eq!(first.text(), r#"{"metadata":{"resourceVersion":"9","name":"x"},"data":{"a":"b"}}"#);
+        let later = first.at_version(10);
+        assert_eq!(later.text(), r#"{"metadata":{"resourceVersion":"10","name":"x"},"data":{"a":"b"}}"#);
+        assert_eq!(Record::write(draft(), 0).at_version(10).text(), later.text());
+        let value = later.value(&arena, "v1", "ConfigMap").unwrap();
+        assert_eq!(value.at(&["metadata", "resourceVersion"]), Some(Value::String("10")));
+        assert_eq!(later.managed_fields(), "");
+    }
+}

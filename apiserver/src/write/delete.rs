@@ -1,0 +1,268 @@
+//! Deletions: at once, once its finalizers are gone, or when its time is up. After `Store.Delete` of apiserver's
+//! `registry/generic/registry/store.go`, and `registry/rest/delete.go`.
+
+use std::sync::Arc;
+
+use baton_merge::{Arena, value::Value};
+use serde_json::json;
+
+use crate::{
+    http::{Answer, Request},
+    options::{DeleteOptions, Propagation, WriteOptions},
+    read,
+    registry::Resource,
+    server::{Place, Server},
+    status::{Failure, success},
+    store::{Draft, Owners, Record},
+    types,
+};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+const ATTEMPTS: usize = 100;
+
+/// `DELETE` of an object.
+pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    let options = DeleteOptions::read(&request.body, &request.query)?;
+    let deleted = delete_one(server, place, &options)?;
+    let resource = &place.resource;
+    match deleted {
+        Deleted::Gone(record) if !returns_object(resource) => {
+            let arena = Arena::new();
+            let object = Value::from_text(&arena, record.text()).map_err(Failure::internal)?;
+            let uid = object.at(&["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
+            Ok(Answer::json(200, &success(resource, &place.name, uid)))
+        }
+        Deleted::Gone(record) | Deleted::Marked(record) => read::rendered(server, request, place, &record, 200),
+    }
+}
+
+/// `DELETE` of a collection: of what the selectors select of it.
+pub(crate) fn delete_collection(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    let options = DeleteOptions::read(&request.body, &request.query)?;
+    let selected = read::selected(server, request, place)?;
+    let mut deleted = Vec::new();
+    for (key, record) in selected.objects {
+        let place = Place { namespace: key.namespace.clone(), name: key.name.clone(), ..place.clone() };
+        match delete_one(server, &place, &options) {
+            Ok(_) => deleted.push((key, record)),
+            Err(failure) if failure.code == 404 => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    read::listed(request, place, &deleted, json!({"resourceVersion": selected.version.to_string()}))
+}
+
+/// `POST` of an eviction: a deletion that a disruption budget may refuse.
+pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
+    let eviction: serde_json::Value = serde_json::from_slice(&request.body)
+        .map_err(|error| Failure::bad_request(format!("can't read the eviction: {error}")))?;
+    let options = eviction.get("deleteOptions").map(serde_json::Value::to_string).unwrap_or_default();
+    let mut options = DeleteOptions::read(options.as_bytes(), &request.query)?;
+    options.is_dry_run |= write.dry_run;
+    let pod = Place { subresource: String::new(), ..place.clone() };
+    crate::disruption::check(server, &pod)?;
+    delete_one(server, &pod, &options)?;
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(Answer::json(201, &status))
+}
+
+/// What a deletion made of an object.
+pub(crate) enum Deleted {
+    /// It is gone; this is how it was.
+    Gone(Arc<Record>),
+    /// It goes later.
+    Marked(Arc<Record>),
+}
+
+/// Deletes an object, or marks it as deleted.
+pub(crate) fn delete_one(server: &Server, place: &Place, options: &DeleteOptions) -> Result<Deleted, Failure> {
+    for _ in 0..ATTEMPTS {
+        let live = server.store.get(&place.resource.storage, &place.key());
+        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        if let Some(deleted) = attempt(server, place, options, &live)? {
+            return Ok(deleted);
+        }
+    }
+    Err(Failure::modified(&place.resource, &place.name))
+}
+
+/// One attempt; none where somebody else was faster.
+fn attempt(
+    server: &Server,
+    place: &Place,
+    options: &DeleteOptions,
+    live: &Arc<Record>,
+) -> Result<Option<Deleted>, Failure> {
+    let arena = Arena::new();
+    let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
+    check_preconditions(place, options, object)?;
+    let marked = marked(server, &arena, &place.resource, options, object);
+    let storage = &place.resource.storage;
+    let Some(marked) = marked else {
+        if options.is_dry_run {
+            return Ok(Some(Deleted::Gone(live.clone())));
+        }
+        let gone = server.store.remove(storage, &place.key(), live).ok();
+        return Ok(gone.map(Deleted::Gone));
+    };
+    if marked.is_same(&object) {
+        return Ok(Some(Deleted::Marked(live.clone())));
+    }
+    let draft = Draft { object: marked, owners: Owners::Kept(live), order: live.order };
+    if options.is_dry_run {
+        return Ok(Some(Deleted::Marked(Arc::new(Record::write(draft, live.version)))));
+    }
+    Ok(server.store.put(storage, place.key(), Some(live), draft).ok().map(Deleted::Marked))
+}
+
+fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>) -> Result<(), Failure> {
+    let Some(wanted) = &options.preconditions else { return Ok(()) };
+    let found = |name| object.at(&["metadata", name]).and_then(|value| value.as_str()).unwrap_or_default();
+    let conflict = |why: String| {
+        let kind = &place.resource.gvk.kind;
+        let mut failure = Failure::conflict(&place.resource, &place.name, &why);
+        failure.message = match place.resource.gvk.group.as_str() {
+            "" => format!("Operation cannot be fulfilled on {kind} {:?}: {why}", place.name),
+            group => format!("Operation cannot be fulfilled on {kind}.{group} {:?}: {why}", place.name),
+        };
+        if let Some(details) = &mut failure.details {
+            details["kind"] = kind.as_str().into();
+        }
+        failure
+    };
+    let uid = found("uid");
+    if let Some(wanted) = wanted.uid.as_deref().filter(|wanted| *wanted != uid) {
+        return Err(conflict(format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+        )));
+    }
+    let version = found("resourceVersion");
+    if let Some(wanted) = wanted.resource_version.as_deref().filter(|wanted| *wanted != version) {
+        return Err(conflict(format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+        )));
+    }
+    Ok(())
+}
+
+/// The object marked as deleted; none where nothing keeps it.
+fn marked<'a>(
+    server: &Server,
+    arena: &'a Arena,
+    resource: &Resource,
+    options: &DeleteOptions,
+    object: Value<'a>,
+) -> Option<Value<'a>> {
+    let metadata = |name| object.at(&["metadata", name]);
+    let is_marked = metadata("deletionTimestamp").is_some();
+    let grace = grace(resource, options, object);
+    let finalizers = finalizers(arena, resource, options, object);
+    let is_namespace = resource.is("", "Namespace");
+    let holds = is_namespace && object.at(&["spec", "finalizers"]).is_some_and(|list| list.as_list().is_some_and(|list| !list.is_empty()));
+    if finalizers.is_empty() && grace == 0 && !holds {
+        return None;
+    }
+    let now = server.now();
+    let has_changed = metadata("finalizers").and_then(|list| list.as_list()).unwrap_or_default() != finalizers;
+    let mut object = object;
+    if has_changed {
+        let list = (!finalizers.is_empty()).then_some(Value::List(finalizers));
+        object = object.with(arena, &["metadata", "finalizers"], list);
+    }
+    if is_marked && (grace > 0 || metadata("deletionGracePeriodSeconds") == Some(Value::Int(grace))) {
+        return Some(object);
+    }
+    let at = now.checked_add(jiff::SignedDuration::from_secs(grace)).unwrap_or(now);
+    if !is_marked {
+        let at = Value::String(arena.copy_text(&types::second_time(at)));
+        object = object.with(arena, &["metadata", "deletionTimestamp"], Some(at));
+        if let (Some(Value::Int(generation)), false) = (metadata("generation"), is_namespace) {
+            object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
+        }
+    }
+    if is_namespace {
+        object = object.with(arena, &["status", "phase"], Some(Value::String("Terminating")));
+        return Some(object);
+    }
+    Some(object.with(arena, &["metadata", "deletionGracePeriodSeconds"], Some(Value::Int(grace))))
+}
+
+/// For how many seconds an object is left to its node: only pods that run somewhere are.
+fn grace(resource: &Resource, options: &DeleteOptions, object: Value<'_>) -> i64 {
+    if !resource.is("", "Pod") {
+        return 0;
+    }
+    let is_placed = object.at(&["spec", "nodeName"]).is_some();
+    let phase = object.at(&["status", "phase"]).and_then(|phase| phase.as_str()).unwrap_or_default();
+    if !is_placed || matches!(phase, "Failed" | "Succeeded") {
+        return 0;
+    }
+    let own = match object.at(&["spec", "terminationGracePeriodSeconds"]) {
+        Some(Value::Int(seconds)) => seconds,
+        _ => 30,
+    };
+    match options.grace_period_seconds.unwrap_or(own) {
+        negative if negative < 0 => 1,
+        seconds => seconds,
+    }
+}
+
+/// The finalizers with those that the propagation policy asks for.
+fn finalizers<'a>(
+    arena: &'a Arena,
+    resource: &Resource,
+    options: &DeleteOptions,
+    object: Value<'a>,
+) -> &'a [Value<'a>] {
+    let own = object.at(&["metadata", "finalizers"]).and_then(|list| list.as_list()).unwrap_or_default();
+    let has = |name: &str| own.iter().any(|own| own.as_str() == Some(name));
+    let propagation = options.propagation().or_else(|| {
+        if has(ORPHAN) {
+            Some(Propagation::Orphan)
+        } else if has(FOREGROUND) {
+            Some(Propagation::Foreground)
+        } else {
+            orphans_by_default(resource).then_some(Propagation::Orphan)
+        }
+    });
+    let wanted = match propagation {
+        Some(Propagation::Orphan) => Some(ORPHAN),
+        Some(Propagation::Foreground) => Some(FOREGROUND),
+        _ => None,
+    };
+    if wanted.is_some_and(has) && !(has(ORPHAN) && has(FOREGROUND)) || wanted.is_none() && !has(ORPHAN) && !has(FOREGROUND) {
+        return own;
+    }
+    let others = own.iter().copied().filter(|own| !matches!(own.as_str(), Some(ORPHAN | FOREGROUND)));
+    arena.list(others.chain(wanted.map(Value::String)))
+}
+
+/// Kinds whose dependents stay unless a deletion says otherwise.
+fn orphans_by_default(resource: &Resource) -> bool {
+    resource.is("batch", "Job") || resource.is("", "ReplicationController")
+}
+
+/// Kinds of which a deletion answers with the object rather than with a status.
+fn returns_object(resource: &Resource) -> bool {
+    const CORE: [&str; 8] = [
+        "Namespace",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodTemplate",
+        "ResourceQuota",
+        "Service",
+        "ServiceAccount",
+    ];
+    const STORAGE: [&str; 5] =
+        ["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"];
+    match resource.gvk.group.as_str() {
+        _ if resource.is_custom() => false,
+        "" => CORE.contains(&resource.gvk.kind.as_str()),
+        "storage.k8s.io" => STORAGE.contains(&resource.gvk.kind.as_str()),
+        "resource.k8s.io" => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,299 @@
+//! The verbs that change something.
+
+mod delete;
+mod one;
+mod strict;
+
+pub(crate) use self::delete::{delete, delete_collection, evict};
+
+use std::str;
+
+use baton_merge::{Arena, value::Value};
+
+use self::{
+    one::{Existence, Intent, OneWrite, Outcome},
+    strict::Strictness,
+};
+use crate::{
+    http::{Answer, Request},
+    metadata, namespaces,
+    options::WriteOptions,
+    patch::{self, PatchError},
+    read,
+    registry::{Resource, Schema},
+    scale,
+    server::{Place, Server},
+    status::Failure,
+    objects,
+};
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
+const OBJECTS: &str = "application/json, application/yaml";
+
+/// `POST` to a collection.
+pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
+    let arena = Arena::new();
+    let strictness = Strictness::new(options.field_validation);
+    let text = body(request)?;
+    let object = objects::parse(&arena, text, is_yaml(request)?)?;
+    check_kind(&place.resource, object)?;
+    let read = server.read_object(&arena, &place.resource, object)?;
+    strictness.check(text, &read.unknown, &place.resource)?;
+    let place = named(place, read.object)?;
+    namespaces::check_open(server, &place)?;
+    let text = read.object.to_json();
+    let write = OneWrite { server, place: &place, options: &options, existence: Existence::New };
+    // Others' names are in the way at most by chance.
+    let outcome = write.run(&|arena, _| Ok(Intent::Update(of_json(arena, &text)?)))?;
+    answer(server, request, &place, outcome, strictness)
+}
+
+/// `PUT` of an object or of a subresource.
+pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    let options = WriteOptions::read("UpdateOptions", &request.query, false, request.user_agent())?;
+    let arena = Arena::new();
+    let strictness = Strictness::new(options.field_validation);
+    let text = body(request)?;
+    let object = objects::parse(&arena, text, is_yaml(request)?)?;
+    let read = read_new(server, &arena, place, object)?;
+    strictness.check(text, &read.unknown, &place.resource)?;
+    check_place(place, read.object)?;
+    let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
+    let text = read.object.to_json();
+    let write = OneWrite { server, place, options: &options, existence };
+    let outcome = write.run(&|arena, _| Ok(Intent::Update(of_json(arena, &text)?)))?;
+    answer(server, request, place, outcome, strictness)
+}
+
+/// `PATCH`, in all its forms.
+pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    let content_type = request.content_type();
+    let supported = if place.resource.is_custom() {
+        [JSON_PATCH, MERGE_PATCH, APPLY_PATCH].join(", ")
+    } else {
+        [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH].join(", ")
+    };
+    let is_known = supported.split(", ").any(|own| own == content_type);
+    if !is_known {
+        return Err(Failure::unsupported_media_type(&supported));
+    }
+    let is_apply = content_type == APPLY_PATCH;
+    let options = WriteOptions::read("PatchOptions", &request.query, is_apply, request.user_agent())?;
+    if is_apply { apply(server, request, place, &options) } else { patch_live(server, request, place, &options) }
+}
+
+fn apply(server: &Server, request: &Request, place: &Place, options: &WriteOptions) -> Result<Answer, Failure> {
+    let arena = Arena::new();
+    let strictness = Strictness::new(options.field_validation);
+    let text = body(request)?;
+    let object = objects::parse(&arena, text, true)?;
+    strictness.check(text, &[], &place.resource)?;
+    if place.subresource.is_empty() {
+        check_place(place, object)?;
+        namespaces::check_open(server, place)?;
+    }
+    let text = object.to_json();
+    let write = OneWrite { server, place, options, existence: of_apply(place) };
+    let outcome = write.run(&|arena, _| Ok(Intent::Apply(of_json(arena, &text)?)))?;
+    answer(server, request, place, outcome, strictness)
+}
+
+/// Only an apply of the object itself makes one.
+fn of_apply(place: &Place) -> Existence {
+    if place.subresource.is_empty() { Existence::Any } else { Existence::There }
+}
+
+/// A patch that is computed from the live object.
+fn patch_live(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+    options: &WriteOptions,
+) -> Result<Answer, Failure> {
+    let strictness = Strictness::new(options.field_validation);
+    let patch: serde_json::Value = serde_json::from_slice(&request.body)
+        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    strictness.check(body(request)?, &[], &place.resource)?;
+    let write = OneWrite { server, place, options, existence: Existence::There };
+    let outcome = write.run(&|arena, live| {
+        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        let live = match place.subresource.as_str() {
+            "scale" => scale::of(&place.resource, live)?,
+            _ => live.to_json(),
+        };
+        let patched = patched(request.content_type(), &place.resource, live, &patch)?;
+        let object = of_json(arena, &patched)?;
+        let read = read_new(server, arena, place, object)?;
+        strictness.note(&read.unknown)?;
+        check_place(place, read.object)?;
+        Ok(Intent::Update(read.object))
+    })?;
+    answer(server, request, place, outcome, strictness)
+}
+
+fn patched(
+    content_type: &str,
+    resource: &Resource,
+    live: serde_json::Value,
+    patch: &serde_json::Value,
+) -> Result<serde_json::Value, Failure> {
+    let failure = |error: PatchError| error.failure(resource);
+    match (content_type, &resource.schema) {
+        (JSON_PATCH, _) => patch::json_patch(live, patch).map_err(failure),
+        (MERGE_PATCH, _) => patch::merge_patch(live, patch).map_err(failure),
+        (_, Schema::BuiltIn { document, .. }) => {
+            patch::strategic(document.schemas(), &resource.gvk, live, patch).map_err(failure)
+        }
+        (_, Schema::Custom(_)) => Err(Failure::unsupported_media_type(MERGE_PATCH)),
+    }
+}
+
+/// The object that a request brings: of the resource, or its scale.
+fn read_new<'a>(
+    server: &Server,
+    arena: &'a Arena,
+    place: &'a Place,
+    object: Value<'a>,
+) -> Result<objects::ReadObject<'a>, Failure> {
+    if place.subresource == "scale" {
+        return scale::read(server, arena, object);
+    }
+    check_kind(&place.resource, object)?;
+    server.read_object(arena, &place.resource, object)
+}
+
+fn body(request: &Request) -> Result<&str, Failure> {
+    str::from_utf8(&request.body).map_err(|error| Failure::bad_request(error.to_string()))
+}
+
+fn is_yaml(request: &Request) -> Result<bool, Failure> {
+    match request.content_type() {
+        "" | "application/json" => Ok(false),
+        "application/yaml" => Ok(true),
+        _ => Err(Failure::unsupported_media_type(OBJECTS)),
+    }
+}
+
+/// A value in another arena.
+fn of_json<'a>(arena: &'a Arena, json: &serde_json::Value) -> Result<Value<'a>, Failure> {
+    let text = arena.copy_text(&json.to_string());
+    Value::from_text(arena, text).map_err(Failure::internal)
+}
+
+/// Refuses an object of another kind or version.
+fn check_kind(resource: &Resource, object: Value<'_>) -> Result<(), Failure> {
+    let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let wanted = resource.gvk.api_version();
+    if kind.is_empty() {
+        return Err(Failure::bad_request("Object 'Kind' is missing"));
+    }
+    if api_version != wanted {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({wanted})"
+        )));
+    }
+    if kind != resource.gvk.kind {
+        let own = &resource.gvk.kind;
+        return Err(Failure::bad_request(format!(
+            "{kind} in version {:?} cannot be handled as a {own}: converting ({kind}) to ({own}): unknown conversion",
+            resource.gvk.version
+        )));
+    }
+    Ok(())
+}
+
+fn name_of(object: Value<'_>, field: &str) -> String {
+    object.at(&["metadata", field]).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
+}
+
+/// The place of a new object, under its name.
+fn named(place: &Place, object: Value<'_>) -> Result<Place, Failure> {
+    let namespace = name_of(object, "namespace");
+    if !namespace.is_empty() && namespace != place.namespace {
+        return Err(Failure::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    let (name, base) = (name_of(object, "name"), name_of(object, "generateName"));
+    let name = if name.is_empty() && !base.is_empty() { metadata::generated_name(&base) } else { name };
+    Ok(Place { name, ..place.clone() })
+}
+
+/// Refuses an object that says it is another one than the path says.
+fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
+    let (name, namespace) = (name_of(object, "name"), name_of(object, "namespace"));
+    if !name.is_empty() && name != place.name {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            place.name
+        )));
+    }
+    if !namespace.is_empty() && namespace != place.namespace {
+        return Err(Failure::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    Ok(())
+}
+
+/// Kinds of which a `PUT` may make an object.
+fn creates_on_update(resource: &Resource) -> bool {
+    const KINDS: [(&str, &str); 11] = [
+        ("", "Endpoints"),
+        ("", "Event"),
+        ("", "LimitRange"),
+        ("", "Service"),
+        ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("rbac.authorization.k8s.io", "ClusterRole"),
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+        ("rbac.authorization.k8s.io", "Role"),
+        ("rbac.authorization.k8s.io", "RoleBinding"),
+    ];
+    KINDS.iter().any(|(group, kind)| resource.is(group, kind))
+}
+
+fn answer(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+    outcome: Outcome,
+    strictness: Strictness,
+) -> Result<Answer, Failure> {
+    let code = if outcome.created { 201 } else { 200 };
+    let mut answer = read::rendered(server, request, place, &outcome.record, code)?;
+    answer.warnings.extend(strictness.into_warnings());
+    Ok(answer)
+}
+
+/// `POST` of a binding: the scheduler's word on which node a pod runs.
+pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
+    let arena = Arena::new();
+    let binding = objects::parse(&arena, body(request)?, is_yaml(request)?)?;
+    let node = binding.at(&["target", "name"]).and_then(|name| name.as_str()).unwrap_or_default();
+    if node.is_empty() {
+        let path = crate::field::FieldPath::new("target").child("name");
+        let error = crate::field::FieldError::required(&path, "");
+        return Err(Failure::invalid("", "Binding", &place.name, &[error]));
+    }
+    let pod = Place { subresource: String::new(), ..place.clone() };
+    let write = OneWrite { server, place: &pod, options: &options, existence: Existence::There };
+    write.run(&|arena, live| {
+        let live = live.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
+        if let Some(bound) = live.at(&["spec", "nodeName"]) {
+            let why = format!("pod {} is already assigned to node {bound}", pod.name);
+            return Err(Failure::conflict(&pod.resource, &pod.name, &why));
+        }
+        let node = Value::String(arena.copy_text(node));
+        Ok(Intent::Update(live.with(arena, &["spec", "nodeName"], Some(node))))
+    })?;
+    let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(Answer::json(201, &status))
+}

@@ -1,0 +1,267 @@
+//! One write to one object: what it makes of the object, whether that is allowed, and into the store with it.
+
+use std::{cell::RefCell, sync::Arc};
+
+use baton_merge::{
+    Arena,
+    predict::Conflicts,
+    server::{Live, ManagerId, Order, Refusal, Spelling, Stored, Write},
+    value::Value,
+};
+
+use crate::{
+    metadata,
+    options::WriteOptions,
+    registry::Resource,
+    server::{Place, Server},
+    status::Failure,
+    store::{Draft, Owners, Record},
+};
+
+/// What is to become of an object.
+pub(super) enum Intent<'a> {
+    /// It is to have these fields.
+    Apply(Value<'a>),
+    /// It is to be this.
+    Update(Value<'a>),
+}
+
+/// What became of it.
+pub(super) struct Outcome {
+    pub(super) record: Arc<Record>,
+    pub(super) created: bool,
+}
+
+/// Whether an object may be there already, or has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existence {
+    /// It must not be there.
+    New,
+    /// It has to be there.
+    There,
+    /// Either.
+    Any,
+}
+
+pub(super) struct OneWrite<'s> {
+    pub(super) server: &'s Server,
+    pub(super) place: &'s Place,
+    pub(super) options: &'s WriteOptions,
+    pub(super) existence: Existence,
+}
+
+/// So often a write is computed anew when others are faster, before the client is told.
+const ATTEMPTS: usize = 100;
+
+impl OneWrite<'_> {
+    /// Carries the write out. `intend` says what it wants, given the live object.
+    pub(super) fn run(
+        &self,
+        intend: &dyn for<'a> Fn(&'a Arena, Option<Value<'a>>) -> Result<Intent<'a>, Failure>,
+    ) -> Result<Outcome, Failure> {
+        let (resource, name) = (&self.place.resource, &self.place.name);
+        for _ in 0..ATTEMPTS {
+            let live = self.server.store.get(&resource.storage, &self.place.key());
+            match (&live, self.existence) {
+                (Some(_), Existence::New) => return Err(Failure::already_exists(resource, name)),
+                (None, Existence::There) => return Err(Failure::not_found(resource, name)),
+                _ => {}
+            }
+            if let Some(outcome) = self.attempt(live.as_ref(), intend)? {
+                return Ok(outcome);
+            }
+        }
+        Err(Failure::modified(resource, name))
+    }
+
+    /// One attempt; none where somebody else was faster.
+    fn attempt(
+        &self,
+        live: Option<&Arc<Record>>,
+        intend: &dyn for<'a> Fn(&'a Arena, Option<Value<'a>>) -> Result<Intent<'a>, Failure>,
+    ) -> Result<Option<Outcome>, Failure> {
+        let arena = Arena::with_capacity(32 * 1024);
+        let resource = &self.place.resource;
+        let api_version = resource.gvk.api_version();
+        let old = live.map(|record| record.value(&arena, &api_version, &resource.gvk.kind)).transpose();
+        let old = old.map_err(Failure::internal)?;
+        let intent = intend(&arena, old)?;
+        self.check_preconditions(old, &intent)?;
+        let unfinished = RefCell::new(None);
+        let finish = |object| match self.finished(&arena, old, &intent, object) {
+            Ok(object) => object,
+            Err(failure) => {
+                unfinished.replace(Some(failure));
+                object
+            }
+        };
+        let merged = resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
+        let spelling = live.map_or(Spelling::UNKNOWN, |record| self.spelling(record));
+        let before = old.map(|object| Live { object, spelling });
+        let write = Write {
+            manager: &self.options.field_manager,
+            subresource: &self.place.subresource,
+            now: self.server.now(),
+            release: self.server.release,
+        };
+        let stored = match &intent {
+            Intent::Apply(patch) => {
+                merged.apply_and_finish(&arena, before, *patch, write, self.options.force, &finish)
+            }
+            Intent::Update(object) => merged.update_and_finish(&arena, before, *object, write, &finish),
+        };
+        if let Some(failure) = unfinished.into_inner() {
+            return Err(failure);
+        }
+        let stored = stored.map_err(|refusal| self.refused(refusal))?;
+        let errors = self.server.validate(resource, &self.place.subresource, stored.object, old);
+        if !errors.is_empty() {
+            let (group, kind) = (&resource.gvk.group, &resource.gvk.kind);
+            return Err(Failure::invalid(group, kind, &self.place.name, &errors));
+        }
+        self.store(live, &stored)
+    }
+
+    fn store(&self, live: Option<&Arc<Record>>, stored: &Stored<'_>) -> Result<Option<Outcome>, Failure> {
+        if let (Some(live), false) = (live, stored.changed) {
+            return Ok(Some(Outcome { record: live.clone(), created: false }));
+        }
+        let draft = Draft { object: stored.object, owners: Owners::Written(stored), order: stored.order };
+        let created = live.is_none();
+        if self.options.dry_run {
+            let version = live.map_or(0, |live| live.version);
+            return Ok(Some(Outcome { record: Arc::new(Record::write(draft, version)), created }));
+        }
+        let (storage, key) = (&self.place.resource.storage, self.place.key());
+        let Ok(record) = self.server.store.put(storage, key, live, draft) else { return Ok(None) };
+        if metadata::is_done_for(stored.object) {
+            // Should somebody else be faster, the object isn't done for any more, or gone.
+            let _ = self.server.store.remove(storage, &self.place.key(), &record);
+        }
+        Ok(Some(Outcome { record, created }))
+    }
+
+    /// The object after the merge, as it is to be stored.
+    fn finished<'a>(
+        &self,
+        arena: &'a Arena,
+        old: Option<Value<'a>>,
+        intent: &Intent<'a>,
+        object: Value<'a>,
+    ) -> Result<Value<'a>, Failure> {
+        let resource = &self.place.resource;
+        let object = match intent {
+            // What an update brings was read before.
+            Intent::Update(_) => object,
+            Intent::Apply(_) if self.place.subresource == "scale" => object,
+            Intent::Apply(_) => self.server.read_object(arena, resource, object)?.object,
+        };
+        let object = match old {
+            Some(old) => metadata::kept(arena, object, old),
+            None => metadata::created(arena, object, self.place, self.server.now()),
+        };
+        Ok(self.server.prepare(arena, resource, &self.place.subresource, object, old))
+    }
+
+    /// What the request itself says of the object that it is meant for.
+    fn check_preconditions(&self, old: Option<Value<'_>>, intent: &Intent<'_>) -> Result<(), Failure> {
+        let (Intent::Apply(object) | Intent::Update(object)) = intent;
+        let (resource, name) = (&self.place.resource, &self.place.name);
+        let text = |object: Value<'_>, field| {
+            object.at(&["metadata", field]).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+        };
+        let version = text(*object, "resourceVersion");
+        let Some(old) = old else {
+            if !version.is_empty() && self.existence == Existence::New {
+                return Err(Failure::unexplained("resourceVersion should not be set on objects to be created"));
+            }
+            return if version.is_empty() { Ok(()) } else { Err(Failure::modified(resource, name)) };
+        };
+        let (wanted, found) = (text(*object, "uid"), text(old, "uid"));
+        if !wanted.is_empty() && wanted != found {
+            return Err(Failure::conflict(resource, name, &wrong_uid(self.place, &wanted, &found)));
+        }
+        if version.is_empty() {
+            let is_update = matches!(intent, Intent::Update(_));
+            if is_update && needs_version(resource) {
+                let path = crate::field::FieldPath::new("metadata").child("resourceVersion");
+                let error = crate::field::FieldError::invalid(&path, Value::Int(0), "must be specified for an update");
+                return Err(Failure::invalid(&resource.gvk.group, &resource.gvk.kind, name, &[error]));
+            }
+            return Ok(());
+        }
+        if version == text(old, "resourceVersion") { Ok(()) } else { Err(Failure::modified(resource, name)) }
+    }
+
+    /// How the field sets are spelled; only a write that would spell them otherwise has to know.
+    fn spelling(&self, record: &Record) -> Spelling {
+        let written = if self.place.resource.is_custom() || self.place.subresource == "scale" {
+            Order::Names
+        } else {
+            Order::Set
+        };
+        if record.order == written { Spelling::UNKNOWN } else { record.spelling() }
+    }
+
+    /// A refusal of the merge core in the server's words.
+    fn refused(&self, refusal: Refusal<'_>) -> Failure {
+        match refusal {
+            Refusal::Conflicts(conflicts) => {
+                let conflicts = Conflicts::from(conflicts);
+                let cause = |manager: &ManagerId<'_>| format!("conflict with {manager}");
+                let causes = conflicts.iter().map(|of| (of.path.to_string(), cause(&of.manager)));
+                Failure::apply_conflict(conflicts.to_string(), causes)
+            }
+            Refusal::BadRequest(message) => Failure::bad_request(message),
+            Refusal::NotFound(_) => Failure::no_such_path(),
+            Refusal::Invalid(message) => {
+                let Place { resource, namespace, name, .. } = self.place;
+                let of = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+                let gvk = &resource.gvk;
+                let message = message.replace("the applied object doesn't fit its schema: ", "");
+                Failure::unexplained(format!(
+                    "failed to create typed patch object ({of}; {}, Kind={}): {message}",
+                    gvk.api_version(), gvk.kind
+                ))
+            }
+            Refusal::Internal(message) => Failure::unexplained(message),
+        }
+    }
+}
+
+/// Whether an update has to say which version it is computed from.
+fn needs_version(resource: &Resource) -> bool {
+    const KINDS: [(&str, &str); 12] = [
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("coordination.k8s.io", "Lease"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("policy", "PodDisruptionBudget"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    ];
+    resource.is_custom()
+        || KINDS.iter().any(|(group, kind)| resource.is(group, kind))
+        || ["CSIDriver", "CSINode", "CSIStorageCapacity"].iter().any(|kind| resource.is("storage.k8s.io", kind))
+}
+
+/// An object that a precondition isn't met by, in the storage's words.
+pub(super) fn wrong_uid(place: &Place, wanted: &str, found: &str) -> String {
+    format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
+        storage_key(place)
+    )
+}
+
+/// Where etcd would have the object.
+pub(super) fn storage_key(place: &Place) -> String {
+    let Place { resource, namespace, name, .. } = place;
+    let group = if resource.is_custom() { format!("{}/", resource.gvk.group) } else { String::new() };
+    let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+    format!("/registry/{group}{}/{namespace}{name}", resource.plural)
+}

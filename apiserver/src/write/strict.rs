@@ -1,0 +1,136 @@
+//! Fields that can't be stored: unknown ones, and those that are there twice. They are refused, warned of or passed over, as
+//! `fieldValidation` says.
+
+use std::{cell::RefCell, fmt};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
+};
+
+use crate::{options::FieldValidation, registry::Resource, status::Failure};
+
+/// What is made of such fields, and those that were found.
+pub(super) struct Strictness {
+    validation: FieldValidation,
+    found: RefCell<Vec<String>>,
+}
+
+impl Strictness {
+    pub(super) fn new(validation: FieldValidation) -> Self {
+        Self { validation, found: RefCell::default() }
+    }
+
+    /// Looks for fields that a body has twice, and takes note of the unknown ones.
+    pub(super) fn check(&self, body: &str, unknown: &[String], _: &Resource) -> Result<(), Failure> {
+        if self.validation == FieldValidation::Ignore {
+            return Ok(());
+        }
+        let mut duplicates = Vec::new();
+        // What is no JSON was refused before, or is YAML, which has no duplicates.
+        let _ = Level { path: String::new(), duplicates: &mut duplicates }
+            .deserialize(&mut serde_json::Deserializer::from_str(body));
+        self.add(duplicates.iter().map(|path| format!("duplicate field {path:?}")));
+        self.note(unknown)
+    }
+
+    /// Takes note of unknown fields.
+    pub(super) fn note(&self, unknown: &[String]) -> Result<(), Failure> {
+        if self.validation == FieldValidation::Ignore {
+            return Ok(());
+        }
+        self.add(unknown.iter().map(|path| format!("unknown field {path:?}")));
+        let found = self.found.borrow();
+        if self.validation == FieldValidation::Strict && !found.is_empty() {
+            return Err(Failure::bad_request(format!("strict decoding error: {}", found.join(", "))));
+        }
+        Ok(())
+    }
+
+    fn add(&self, texts: impl Iterator<Item = String>) {
+        let mut found = self.found.borrow_mut();
+        for text in texts {
+            if !found.contains(&text) {
+                found.push(text);
+            }
+        }
+    }
+
+    /// What the client is warned of.
+    pub(super) fn into_warnings(self) -> Vec<String> {
+        self.found.into_inner()
+    }
+}
+
+/// A value in which duplicates are looked for.
+struct Level<'d> {
+    path: String,
+    duplicates: &'d mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Level<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Level<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let mut position = 0;
+        while items
+            .next_element_seed(Level {
+                path: format!("{}[{position}]", self.path),
+                duplicates: self.duplicates,
+            })?
+            .is_some()
+        {
+            position += 1;
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut seen: Vec<String> = Vec::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let path = if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
+            if seen.contains(&name) && !self.duplicates.contains(&path) {
+                self.duplicates.push(path.clone());
+            }
+            seen.push(name);
+            members.next_value_seed(Level { path, duplicates: self.duplicates })?;
+        }
+        Ok(())
+    }
+}
