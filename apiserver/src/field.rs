@@ -72,6 +72,11 @@ impl FieldError {
         Self::invalid(path, Value::String(value), detail)
     }
 
+    /// As [`invalid`](Self::invalid), for a value that is too large to show.
+    pub(crate) fn invalid_omitted(path: &FieldPath, detail: &str) -> Self {
+        Self::with_detail("FieldValueInvalid", path, "Invalid value".to_owned(), detail)
+    }
+
     /// A value of the wrong type.
     pub(crate) fn type_invalid(path: &FieldPath, value: Value<'_>, detail: &str) -> Self {
         Self::with_detail("FieldValueTypeInvalid", path, format!("Invalid value: {}", shown(value)), detail)
@@ -97,6 +102,11 @@ impl FieldError {
     /// A value that is there already.
     pub(crate) fn duplicate(path: &FieldPath, value: Value<'_>) -> Self {
         Self::new("FieldValueDuplicate", path, format!("Duplicate value: {}", shown(value)))
+    }
+
+    /// As [`duplicate`](Self::duplicate), for a value that is too large to show.
+    pub(crate) fn duplicate_omitted(path: &FieldPath) -> Self {
+        Self::new("FieldValueDuplicate", path, "Duplicate value".to_owned())
     }
 
     /// A text with too many bytes.

@@ -1,0 +1,13 @@
+//! Custom resources, as apiextensions-apiserver serves them.
+#![allow(dead_code)]
+
+mod correlate;
+mod embedded;
+mod formats;
+mod lists;
+mod names;
+mod numbers;
+mod prune;
+mod rules;
+mod schema;
+mod validate;

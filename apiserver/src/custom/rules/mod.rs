@@ -1,0 +1,96 @@
+//! Validation rules in CEL, `x-kubernetes-validations`, as apiextensions-apiserver evaluates them. The language and its
+//! Kubernetes functions are those of the crate `kube-cel`; what rules see of an object and what their failures say is
+//! done here.
+
+mod evaluate;
+mod values;
+
+use kube_cel::cel::IdedExpr;
+use kube_cel::cel::parser::Parser;
+use serde_json::Value as Json;
+
+pub(super) use evaluate::{Past, validate};
+
+/// A rule.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) rule: String,
+    pub(super) message: String,
+    pub(super) message_expression: String,
+    pub(super) reason: Option<String>,
+    pub(super) field_path: String,
+    pub(super) optional_old_self: Option<bool>,
+    program: Result<Program, String>,
+    message_program: Option<Result<Program, String>>,
+}
+
+/// A parsed expression.
+#[derive(Debug)]
+struct Program {
+    expression: IdedExpr,
+    uses_old_self: bool,
+}
+
+impl Program {
+    fn parse(source: &str) -> Result<Self, String> {
+        let parser = Parser::new().enable_optional_syntax(true);
+        let expression = parser.parse(source).map_err(|why| why.to_string())?;
+        let uses_old_self = expression.references().has_variable("oldSelf");
+        Ok(Self { expression, uses_old_self })
+    }
+}
+
+impl Rule {
+    /// Reads a rule.
+    pub(super) fn read(json: &Json) -> Self {
+        let text = |name| json[name].as_str().unwrap_or_default().to_owned();
+        let (rule, message_expression) = (text("rule"), text("messageExpression"));
+        Self {
+            program: Program::parse(&rule),
+            message_program: (!message_expression.is_empty()).then(|| Program::parse(&message_expression)),
+            message: text("message"),
+            reason: json["reason"].as_str().map(str::to_owned),
+            field_path: text("fieldPath"),
+            optional_old_self: json["optionalOldSelf"].as_bool(),
+            rule,
+            message_expression,
+        }
+    }
+
+    /// Why the rule can't be parsed.
+    pub(super) fn error(&self) -> Option<&str> {
+        self.program.as_ref().err().map(String::as_str)
+    }
+
+    /// Why the expression of the message can't be parsed.
+    pub(super) fn message_error(&self) -> Option<&str> {
+        self.message_program.as_ref()?.as_ref().err().map(String::as_str)
+    }
+
+    /// Whether the rule compares with the old value.
+    pub(super) fn uses_old_self(&self) -> bool {
+        self.program.as_ref().is_ok_and(|program| program.uses_old_self)
+    }
+
+    /// The rule by its message, or else by its text.
+    fn shown(&self) -> &str {
+        if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
+    }
+
+    /// What is said when the rule fails.
+    fn detail(&self) -> String {
+        if self.message.is_empty() {
+            format!("failed rule: {}", self.shown())
+        } else {
+            self.shown().to_owned()
+        }
+    }
+
+    /// The field that a failure names, below the rule's own place. Paths are checked when a definition is.
+    fn below(&self) -> Option<String> {
+        let path = self.field_path.trim();
+        let path = path.replace("['", "[").replace("']", "]").replace("\\'", "'");
+        let path = path.strip_prefix('.').unwrap_or(&path);
+        (!path.is_empty()).then(|| path.to_owned())
+    }
+}
