@@ -135,5 +135,8 @@ impl fmt::Display for FieldError {
 
 /// A value as Go shows it in these messages: texts quoted, numbers plain, the rest as JSON.
 fn shown(value: Value<'_>) -> String {
-    serde_json::to_string(&value).unwrap_or_default()
+    match value {
+        Value::String(_) => value.to_string(),
+        other => serde_json::to_string(&other).unwrap_or_default(),
+    }
 }

@@ -1,0 +1,119 @@
+//! How the fields of built-in kinds merge in a strategic merge patch, from an OpenAPI v3 document.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::PatchError;
+
+/// The types of a document, by the names of their schemas.
+#[derive(Debug, Default)]
+pub(crate) struct PatchSchema(BTreeMap<String, BTreeMap<String, Field>>);
+
+/// A field of a type.
+#[derive(Debug)]
+pub(super) struct Field {
+    shape: Shape,
+    /// What a map or list in the patch does to the one that is there.
+    pub(super) strategy: Strategy,
+    /// The member that tells the items of the list apart.
+    pub(super) merge_key: Option<String>,
+}
+
+/// What a patch does to a list or map that is there. Lists are replaced and maps merged where a field doesn't say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strategy {
+    Default,
+    Merge,
+    Replace,
+}
+
+/// What a value may be.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// A struct, with the name of its schema.
+    Struct(String),
+    /// A map whose values are of one shape, into which a patch can't look.
+    Map,
+    /// A list.
+    List(Box<Shape>),
+    /// Anything else.
+    Scalar,
+}
+
+impl PatchSchema {
+    /// Reads the types of an OpenAPI v3 document.
+    pub(crate) fn of(document: &Value) -> Self {
+        let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
+        let types = schemas.into_iter().flatten().map(|(name, schema)| {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let fields =
+                properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Field::of(schema)));
+            (name.clone(), fields.collect())
+        });
+        Self(types.collect())
+    }
+
+    /// The field of this name.
+    pub(super) fn field(&self, shape: &Shape, name: &str) -> Result<&Field, PatchError> {
+        let kind = match shape {
+            Shape::Struct(type_name) => {
+                return self.0.get(type_name).and_then(|fields| fields.get(name)).ok_or_else(|| {
+                    let type_name = type_name.rsplit('.').next().unwrap_or_default();
+                    let name = baton_merge::value::Value::String(name);
+                    PatchError::Internal(format!(
+                        "unable to find api field in struct {type_name} for the json field {name}"
+                    ))
+                });
+            }
+            Shape::Map => "map",
+            Shape::List(_) => "slice",
+            Shape::Scalar => "string",
+        };
+        let message = format!("merging an object in json but data type is not struct, instead is: {kind}");
+        Err(PatchError::Internal(message))
+    }
+}
+
+impl Field {
+    fn of(schema: &Value) -> Self {
+        let text = |name| schema.get(name).and_then(Value::as_str);
+        let strategies = text("x-kubernetes-patch-strategy").unwrap_or_default();
+        // `retainKeys` beside them is for those who make patches.
+        let strategy = match strategies.split(',').find(|strategy| *strategy != "retainKeys") {
+            Some("merge") => Strategy::Merge,
+            Some("replace") => Strategy::Replace,
+            _ => Strategy::Default,
+        };
+        let merge_key = text("x-kubernetes-patch-merge-key").map(str::to_owned);
+        Self { shape: Shape::of(schema), strategy, merge_key }
+    }
+
+    /// What the field's value may be.
+    pub(super) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// What an item of the list may be.
+    pub(super) fn items(&self) -> Result<&Shape, PatchError> {
+        match &self.shape {
+            Shape::List(items) => Ok(items),
+            _ => Err(PatchError::Internal("expected slice or array type, but got: struct".to_owned())),
+        }
+    }
+}
+
+impl Shape {
+    fn of(schema: &Value) -> Self {
+        let reference =
+            schema.pointer("/allOf/0/$ref").or_else(|| schema.get("$ref")).and_then(Value::as_str);
+        if let Some(name) = reference.and_then(|reference| reference.strip_prefix("#/components/schemas/")) {
+            return Self::Struct(name.to_owned());
+        }
+        match schema.get("items") {
+            Some(items) => Self::List(Box::new(Self::of(items))),
+            None if schema.get("type").is_some_and(|kind| kind == "object") => Self::Map,
+            None => Self::Scalar,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What picks objects out of a list: label selectors, as query strings and as objects, and field selectors.
+#![allow(dead_code, unused_imports)]
+
+mod fields;
+mod key;
+mod labels;
+mod lexer;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use fields::{FieldSelector, SelectableFields};
+pub(crate) use key::{label_key_errors, label_value_errors};
+pub(crate) use labels::{LabelSelector, Operator, Requirement, format_labels};
+
+/// Why a selector can't be read, in the words in which the server refuses the request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SelectorError(pub(crate) String);
+
+/// A text as Go's `%q` quotes it.
+fn quoted(text: &str) -> String {
+    baton_merge::value::Value::String(text).to_string()
+}
