@@ -10,6 +10,8 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::patch::PatchSchema;
+
 /// What a server says of its own resources.
 #[derive(Default, Deserialize)]
 pub(crate) struct Discovery {
@@ -31,17 +33,19 @@ pub(crate) struct Document {
     resources: OnceLock<Resources>,
     schemas: OnceLock<Value>,
     text: OnceLock<String>,
+    patch_schema: OnceLock<PatchSchema>,
 }
 
 macro_rules! documents {
     ($($path:literal: $file:literal,)*) => {
-        static DOCUMENTS: &[Document] = &[$(Document {
+        static DOCUMENTS: [Document; [$($path),*].len()] = [$(Document {
             path: $path,
             whole: include_bytes!(concat!("../data/openapi/", $file, ".json.gz")),
             for_merging: include_bytes!(concat!("../data/schemas/", $file, ".json.gz")),
             resources: OnceLock::new(),
             schemas: OnceLock::new(),
             text: OnceLock::new(),
+            patch_schema: OnceLock::new(),
         },)*];
     };
 }
@@ -73,7 +77,7 @@ documents! {
 
 /// The documents of all built-in group versions.
 pub(crate) fn documents() -> &'static [Document] {
-    DOCUMENTS
+    &DOCUMENTS
 }
 
 impl Document {
@@ -95,6 +99,11 @@ impl Document {
             let _ = self.resources.set(compiled);
         }
         self.resources.get()
+    }
+
+    /// What strategic merge patches go by.
+    pub(crate) fn patch_schema(&self) -> &PatchSchema {
+        self.patch_schema.get_or_init(|| PatchSchema::of(self.schemas()))
     }
 
     /// The document without prose.

@@ -1,13 +1,15 @@
 //! A Kubernetes API server inside a process.
 
 mod builder;
+#[path = "/tmp/custom_stub.rs"]
 mod custom;
 mod data;
-mod definitions;
+
 mod discover;
 mod disruption;
 mod field;
 mod http;
+#[path = "/tmp/kinds_stub.rs"]
 mod kinds;
 mod metadata;
 mod namespaces;
@@ -23,6 +25,7 @@ mod server;
 mod service;
 mod status;
 mod store;
+#[path = "/tmp/table_stub.rs"]
 mod table;
 mod types;
 mod write;

@@ -83,7 +83,7 @@ impl Server {
     pub(crate) fn prepare<'a>(
         &self,
         arena: &'a Arena,
-        resource: &Resource,
+        resource: &'a Resource,
         subresource: &str,
         new: Value<'a>,
         old: Option<Value<'a>>,

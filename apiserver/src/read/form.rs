@@ -157,7 +157,7 @@ impl Rendering {
             Schema::BuiltIn { .. } => table::columns(&gvk.group, &gvk.kind).into_owned(),
             Schema::Custom(custom) => custom.version().map(|version| version.columns()).unwrap_or_default(),
         };
-        Ok(table::table(&columns, rows, metadata, self.include).to_string())
+        Ok(table::table(&columns, rows, metadata, &self.include).to_string())
     }
 }
 

@@ -75,10 +75,10 @@ impl Selection {
         })?;
         let custom;
         let selectable = match &resource.schema {
-            Schema::BuiltIn { .. } => SelectableFields::of_built_in(&resource.gvk),
+            Schema::BuiltIn { .. } => SelectableFields::BuiltIn { group: &resource.gvk.group, kind: &resource.gvk.kind },
             Schema::Custom(version) => {
                 custom = version.version().map(|version| version.selectable_fields()).unwrap_or_default();
-                SelectableFields::of_custom(&custom)
+                SelectableFields::Custom { is_namespaced: resource.namespaced, json_paths: &custom }
             }
         };
         let fields = FieldSelector::parse(&options.field_selector, selectable).map_err(bad)?;

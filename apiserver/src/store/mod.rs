@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use self::history::History;
 pub(crate) use self::{
     history::{Change, ChangeKind, TooOld},
-    record::{Draft, Record},
+    record::{Draft, Owners, Record},
 };
 
 /// The name of an object among those of its resource. Objects without a namespace have an empty one.

@@ -33,6 +33,8 @@ pub(crate) struct Types {
 /// A struct of the API.
 #[derive(Debug, Default)]
 struct Struct {
+    /// The name of its schema.
+    schema: String,
     /// Its name in Go, such as `v1.PodSpec`.
     name: String,
     /// Sorted by name.
@@ -108,7 +110,7 @@ impl Types {
                 let default = row.defaults.get(field).filter(|_| !is_decided).cloned();
                 Field::read(field, shape, default, &places)
             };
-            Struct { name: go_name(name), fields: row.fields.iter().map(field).collect() }
+            Struct { schema: name.clone(), name: go_name(name), fields: row.fields.iter().map(field).collect() }
         };
         let structs = table.types.iter().map(read).collect();
         let kinds = table.kinds.iter().filter_map(|(kind, name)| Some((kind.clone(), *places.get(name.as_str())?)));
@@ -119,6 +121,11 @@ impl Types {
     /// The type of a built-in kind.
     pub(crate) fn of_kind(&self, kind: &GroupVersionKind) -> Option<TypeRef> {
         self.kinds.get(&format!("{} {}", kind.api_version(), kind.kind)).copied().map(TypeRef)
+    }
+
+    /// The name of a type's schema.
+    pub(crate) fn name(&self, of: TypeRef) -> &str {
+        self.structs.get(of.0).map(|of| of.schema.as_str()).unwrap_or_default()
     }
 
     /// The type of the metadata of every object.

@@ -11,12 +11,12 @@ use std::str;
 use baton_merge::{Arena, value::Value};
 
 use self::{
-    one::{Existence, Intent, OneWrite, Outcome},
+    one::{Existence, Ground, Intent, OneWrite, Outcome},
     strict::Strictness,
 };
 use crate::{
     http::{Answer, Request},
-    metadata, namespaces,
+    metadata, namespaces, objects,
     options::WriteOptions,
     patch::{self, PatchError},
     read,
@@ -24,7 +24,7 @@ use crate::{
     scale,
     server::{Place, Server},
     status::Failure,
-    objects,
+    types::TYPES,
 };
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -48,7 +48,7 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     let text = read.object.to_json();
     let write = OneWrite { server, place: &place, options: &options, existence: Existence::New };
     // Others' names are in the way at most by chance.
-    let outcome = write.run(&|arena, _| Ok(Intent::Update(of_json(arena, &text)?)))?;
+    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)))?;
     answer(server, request, &place, outcome, strictness)
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let text = read.object.to_json();
     let write = OneWrite { server, place, options: &options, existence };
-    let outcome = write.run(&|arena, _| Ok(Intent::Update(of_json(arena, &text)?)))?;
+    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)))?;
     answer(server, request, place, outcome, strictness)
 }
 
@@ -98,7 +98,7 @@ fn apply(server: &Server, request: &Request, place: &Place, options: &WriteOptio
     }
     let text = object.to_json();
     let write = OneWrite { server, place, options, existence: of_apply(place) };
-    let outcome = write.run(&|arena, _| Ok(Intent::Apply(of_json(arena, &text)?)))?;
+    let outcome = write.run(&|ground| Ok(Intent::Apply(of_json(ground.arena, &text)?)))?;
     answer(server, request, place, outcome, strictness)
 }
 
@@ -119,7 +119,7 @@ fn patch_live(
         .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
     strictness.check(body(request)?, &[], &place.resource)?;
     let write = OneWrite { server, place, options, existence: Existence::There };
-    let outcome = write.run(&|arena, live| {
+    let outcome = write.run(&|Ground { arena, place, live }| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
         let live = match place.subresource.as_str() {
             "scale" => scale::of(&place.resource, live)?,
@@ -141,15 +141,22 @@ fn patched(
     live: serde_json::Value,
     patch: &serde_json::Value,
 ) -> Result<serde_json::Value, Failure> {
-    let failure = |error: PatchError| error.failure(resource);
-    match (content_type, &resource.schema) {
-        (JSON_PATCH, _) => patch::json_patch(live, patch).map_err(failure),
-        (MERGE_PATCH, _) => patch::merge_patch(live, patch).map_err(failure),
-        (_, Schema::BuiltIn { document, .. }) => {
-            patch::strategic(document.schemas(), &resource.gvk, live, patch).map_err(failure)
+    let patched = match (content_type, &resource.schema) {
+        (JSON_PATCH, _) => patch::json_patch(live, patch),
+        (MERGE_PATCH, _) => patch::merge_patch(live, patch),
+        (_, Schema::BuiltIn { document, of }) => {
+            let name = of.map(|of| TYPES.name(of)).unwrap_or_default();
+            patch::strategic(document.patch_schema(), name, live, &mut patch.clone())
         }
-        (_, Schema::Custom(_)) => Err(Failure::unsupported_media_type(MERGE_PATCH)),
-    }
+        (_, Schema::Custom(_)) => return Err(Failure::unsupported_media_type(MERGE_PATCH)),
+    };
+    patched.map_err(|error| {
+        let mut failure = Failure::new(error.code(), error.reason(), error.to_string());
+        if matches!(error, PatchError::Unprocessable(_)) {
+            failure.details = Some(Box::new(serde_json::json!({})));
+        }
+        failure
+    })
 }
 
 /// The object that a request brings: of the resource, or its scale.
@@ -285,7 +292,7 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
     }
     let pod = Place { subresource: String::new(), ..place.clone() };
     let write = OneWrite { server, place: &pod, options: &options, existence: Existence::There };
-    write.run(&|arena, live| {
+    write.run(&|Ground { arena, live, .. }| {
         let live = live.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
         if let Some(bound) = live.at(&["spec", "nodeName"]) {
             let why = format!("pod {} is already assigned to node {bound}", pod.name);

@@ -26,6 +26,17 @@ pub(super) enum Intent<'a> {
     Update(Value<'a>),
 }
 
+/// What a write is computed from.
+#[derive(Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub(super) arena: &'a Arena,
+    pub(super) place: &'a Place,
+    pub(super) live: Option<Value<'a>>,
+}
+
+/// Says what a write wants.
+pub(super) type Intend<'i> = &'i dyn for<'a> Fn(Ground<'a>) -> Result<Intent<'a>, Failure>;
+
 /// What became of it.
 pub(super) struct Outcome {
     pub(super) record: Arc<Record>,
@@ -57,7 +68,7 @@ impl OneWrite<'_> {
     /// Carries the write out. `intend` says what it wants, given the live object.
     pub(super) fn run(
         &self,
-        intend: &dyn for<'a> Fn(&'a Arena, Option<Value<'a>>) -> Result<Intent<'a>, Failure>,
+        intend: Intend<'_>,
     ) -> Result<Outcome, Failure> {
         let (resource, name) = (&self.place.resource, &self.place.name);
         for _ in 0..ATTEMPTS {
@@ -78,17 +89,17 @@ impl OneWrite<'_> {
     fn attempt(
         &self,
         live: Option<&Arc<Record>>,
-        intend: &dyn for<'a> Fn(&'a Arena, Option<Value<'a>>) -> Result<Intent<'a>, Failure>,
+        intend: Intend<'_>,
     ) -> Result<Option<Outcome>, Failure> {
         let arena = Arena::with_capacity(32 * 1024);
         let resource = &self.place.resource;
         let api_version = resource.gvk.api_version();
         let old = live.map(|record| record.value(&arena, &api_version, &resource.gvk.kind)).transpose();
         let old = old.map_err(Failure::internal)?;
-        let intent = intend(&arena, old)?;
+        let intent = intend(Ground { arena: &arena, place: self.place, live: old })?;
         self.check_preconditions(old, &intent)?;
         let unfinished = RefCell::new(None);
-        let finish = |object| match self.finished(&arena, old, &intent, object) {
+        let finish = |object| match self.finished(&arena, self.place, old, &intent, object) {
             Ok(object) => object,
             Err(failure) => {
                 unfinished.replace(Some(failure));
@@ -145,22 +156,23 @@ impl OneWrite<'_> {
     fn finished<'a>(
         &self,
         arena: &'a Arena,
+        place: &'a Place,
         old: Option<Value<'a>>,
         intent: &Intent<'a>,
         object: Value<'a>,
     ) -> Result<Value<'a>, Failure> {
-        let resource = &self.place.resource;
+        let resource = &place.resource;
         let object = match intent {
             // What an update brings was read before.
             Intent::Update(_) => object,
-            Intent::Apply(_) if self.place.subresource == "scale" => object,
+            Intent::Apply(_) if place.subresource == "scale" => object,
             Intent::Apply(_) => self.server.read_object(arena, resource, object)?.object,
         };
         let object = match old {
             Some(old) => metadata::kept(arena, object, old),
-            None => metadata::created(arena, object, self.place, self.server.now()),
+            None => metadata::created(arena, object, place, self.server.now()),
         };
-        Ok(self.server.prepare(arena, resource, &self.place.subresource, object, old))
+        Ok(self.server.prepare(arena, resource, &place.subresource, object, old))
     }
 
     /// What the request itself says of the object that it is meant for.

@@ -1,2 +1,0 @@
-//! Placeholder until the strategies are there.
-pub(crate) const CONDITIONAL: &[(&str, &str)] = &[];
