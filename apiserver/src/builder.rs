@@ -10,6 +10,7 @@ use kube::{Client, CustomResourceExt};
 use serde_json::{Value, json};
 
 use crate::{
+    faults::{Action, Faults},
     http::Request,
     options::Query,
     serve::{self, Serving},
@@ -23,6 +24,7 @@ use crate::{
 #[derive(Clone)]
 pub struct ApiServer {
     server: Arc<Server>,
+    faults: Arc<Faults>,
 }
 
 impl fmt::Debug for ApiServer {
@@ -82,7 +84,24 @@ impl ApiServer {
 
     /// A client that speaks to the server without a socket.
     pub fn client(&self) -> Client {
-        Client::new(InProcess(self.server.clone()), "default")
+        Client::new(self.service(), "default")
+    }
+
+    fn service(&self) -> InProcess {
+        InProcess { server: self.server.clone(), faults: self.faults.clone() }
+    }
+
+    /// What happens to requests on their way, with [rules](Faults::set) of a test's choice.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Restarts the server: all watches end. Without its history, as after a compaction, no watch can go on from where it was.
+    pub fn restart(&self, keeps_history: bool) {
+        if !keeps_history {
+            self.server.store.forget_history();
+        }
+        self.faults.cut_watches();
     }
 
     /// Serves HTTP on an address, which should be one of the loopback interface: everybody who reaches it may do everything.
@@ -90,7 +109,7 @@ impl ApiServer {
     /// # Errors
     /// When the address can't be listened on.
     pub async fn serve(&self, address: SocketAddr) -> io::Result<Serving> {
-        serve::serve(self.server.clone(), address).await
+        serve::serve(self.service(), address).await
     }
 
     /// Makes objects, as a `kubectl create` of this YAML would.
@@ -188,7 +207,9 @@ impl Builder {
     /// # Errors
     /// When it refuses what it is to begin with.
     pub fn start(self) -> Result<ApiServer, StartError> {
-        let server = ApiServer { server: Arc::new(Server::new(self.release, self.clock, self.history_length)) };
+        let server = Server::new(self.release, self.clock, self.history_length);
+        let faults = Faults::new(|_| Action::Forward);
+        let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
         for name in NAMESPACES {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             server.create(&namespace)?;

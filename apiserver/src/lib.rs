@@ -6,6 +6,7 @@ mod custom;
 mod data;
 
 mod discover;
+pub mod faults;
 mod disruption;
 mod field;
 mod http;
@@ -32,7 +33,6 @@ mod write;
 
 pub use crate::{
     builder::{ApiServer, Builder, StartError},
-    http::{Body, BodyError},
     serve::Serving,
 };
 pub use baton_merge::Release;

@@ -1,6 +1,6 @@
 //! The server over HTTP, on an address of this machine.
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr};
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -8,7 +8,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio::task::JoinHandle;
 
-use crate::{server::Server, service::InProcess};
+use crate::service::InProcess;
 
 /// A server that is reached over HTTP, until this is dropped.
 #[derive(Debug)]
@@ -41,14 +41,14 @@ impl Drop for Serving {
     }
 }
 
-pub(crate) async fn serve(server: Arc<Server>, address: SocketAddr) -> io::Result<Serving> {
+pub(crate) async fn serve(service: InProcess, address: SocketAddr) -> io::Result<Serving> {
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
-    let task = tokio::spawn(accept(listener, server));
+    let task = tokio::spawn(accept(listener, service));
     Ok(Serving { address, task })
 }
 
-async fn accept(listener: TcpListener, server: Arc<Server>) {
+async fn accept(listener: TcpListener, service: InProcess) {
     // They end with this task.
     let mut connections = JoinSet::new();
     loop {
@@ -57,7 +57,7 @@ async fn accept(listener: TcpListener, server: Arc<Server>) {
                 // A connection that is gone before it was taken is nobody's loss.
                 let Ok((stream, _)) = accepted else { continue };
                 let _ = stream.set_nodelay(true);
-                let service = TowerToHyperService::new(InProcess(server.clone()));
+                let service = TowerToHyperService::new(service.clone());
                 let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
                     .half_close(true)

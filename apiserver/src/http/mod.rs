@@ -3,8 +3,10 @@
 mod body;
 mod media;
 
-pub use self::body::{Body, BodyError};
-pub(crate) use self::media::{Form, Format, Media};
+pub(crate) use self::{
+    body::Body,
+    media::{Form, Format, Media},
+};
 
 use bytes::Bytes;
 use http::{

@@ -13,7 +13,7 @@ use tokio::{sync::watch::Receiver, time::Instant};
 
 use super::{Selection, form::Rendering, version_of};
 use crate::{
-    http::{Answer, Body, BodyError, Request},
+    http::{Answer, Body, Request},
     options::ListOptions,
     server::{Place, Server, media},
     status::Failure,
@@ -78,10 +78,10 @@ struct Watch {
 
 impl Watch {
     /// The next event; none at the end.
-    async fn next(&mut self) -> Option<Result<Bytes, BodyError>> {
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(event) = self.queue.pop_front() {
-                return Some(Ok(event));
+                return Some(event);
             }
             if self.is_over {
                 return None;

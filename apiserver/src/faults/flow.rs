@@ -5,26 +5,30 @@ use std::{
     task::{Context, Poll},
 };
 
+use bytes::Bytes;
 use futures::{FutureExt as _, future::BoxFuture};
-use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
-use kube::client::Body;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{Either, Full};
 
 use super::Cut;
 
 /// Flows as it comes from the server, or until its connection is cut.
-pub(super) struct Flow {
-    body: Body,
+pub struct Flow<B> {
+    body: Either<Full<Bytes>, B>,
     cut: BoxFuture<'static, ()>,
 }
 
-impl Flow {
+impl<B> Flow<B> {
     /// The body up to when this happens.
-    pub(super) fn until(cut: BoxFuture<'static, ()>, body: Body) -> Self {
+    pub(super) fn until(cut: BoxFuture<'static, ()>, body: Either<Full<Bytes>, B>) -> Self {
         Self { body, cut }
     }
 }
 
-impl HttpBody for Flow {
+impl<B: Body<Data = Bytes> + Unpin> Body for Flow<B>
+where
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     type Data = Bytes;
     type Error = Cut;
 

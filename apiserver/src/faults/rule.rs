@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use hyper::{
+use http::{
     Method, Response, StatusCode, Uri,
     header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
 };
-use kube::client::Body;
+use http_body::Body;
+use http_body_util::{BodyExt as _, Either, Full};
 use serde_json::{Value, json};
 
-use crate::query;
+use crate::options::Query;
 
 /// Decides what happens to a request.
 pub(super) type Rules = Box<dyn Fn(&RequestInfo) -> Action + Send + Sync>;
@@ -102,30 +104,29 @@ pub struct RequestInfo {
     pub method: Method,
     /// The path, without the query.
     pub path: String,
-    /// If it could change something: the how manieth such request of this proxy it is, from 1. A client that tries again
+    /// If it could change something: the how manieth such request it is, from 1. A client that tries again
     /// counts again; dry runs don't count.
     pub write: Option<usize>,
-    uri: String,
+    query: Query,
     is_dry_run: bool,
 }
 
 impl RequestInfo {
     /// All but its number.
     pub(super) fn of(method: &Method, uri: &Uri, body: &[u8]) -> Self {
-        let (path, uri) = (uri.path().to_owned(), uri.to_string());
-        let is_dry_run = query::value(&uri, "dryRun").is_some() || method == Method::DELETE && tries(body);
-        Self { method: method.clone(), path, write: None, uri, is_dry_run }
+        let query = Query::of(uri.query());
+        let is_dry_run = query.get("dryRun").is_some() || method == Method::DELETE && tries(body);
+        Self { method: method.clone(), path: uri.path().to_owned(), write: None, query, is_dry_run }
     }
 
     /// The value of a parameter in the query, such as `fieldManager`, with its escapes resolved.
-    pub fn query(&self, key: &str) -> Option<String> {
-        query::value(&self.uri, key)
+    pub fn query(&self, key: &str) -> Option<&str> {
+        self.query.get(key)
     }
 
     /// Whether the answer goes on for as long as both sides like.
     pub fn is_watch(&self) -> bool {
-        self.method == Method::GET
-            && self.query("watch").is_some_and(|watch| watch != "false" && watch != "0")
+        self.method == Method::GET && self.query.flag("watch").unwrap_or(false)
     }
 
     pub(super) fn is_write(&self) -> bool {
@@ -141,8 +142,8 @@ fn tries(options: &[u8]) -> bool {
 }
 
 /// The answer that a rule gives.
-pub(super) fn answer(code: u16, body: &Value, retry_after: Option<u32>) -> Response<Body> {
-    let mut answer = Response::new(Body::from(body.to_string().into_bytes()));
+pub(super) fn answer<B>(code: u16, body: &Value, retry_after: Option<u32>) -> Response<Either<Full<Bytes>, B>> {
+    let mut answer = Response::new(Either::Left(Full::from(body.to_string())));
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(seconds) = retry_after {
@@ -152,15 +153,18 @@ pub(super) fn answer(code: u16, body: &Value, retry_after: Option<u32>) -> Respo
 }
 
 /// The answer with its JSON changed; one that tells of no success as it is. `None` when it ends too early or isn't JSON.
-pub(super) async fn rewritten(answer: Response<Body>, change: Change) -> Option<Response<Body>> {
+pub(super) async fn rewritten<B: Body<Data = Bytes>>(
+    answer: Response<B>,
+    change: Change,
+) -> Option<Response<Either<Full<Bytes>, B>>> {
     if !answer.status().is_success() {
-        return Some(answer);
+        return Some(answer.map(Either::Right));
     }
     let (mut head, body) = answer.into_parts();
-    let mut body: Value = serde_json::from_slice(&body.collect_bytes().await.ok()?).ok()?;
+    let mut body: Value = serde_json::from_slice(&body.collect().await.ok()?.to_bytes()).ok()?;
     change(&mut body);
     head.headers.remove(CONTENT_LENGTH);
-    Some(Response::from_parts(head, Body::from(body.to_string().into_bytes())))
+    Some(Response::from_parts(head, Either::Left(Full::from(body.to_string()))))
 }
 
 #[cfg(test)]
@@ -176,7 +180,7 @@ mod tests {
         let request =
             info(&Method::PATCH, "/apis/apps/v1/namespaces/a/deployments/web?fieldManager=a%2Fb&force=true");
         assert_eq!(request.path, "/apis/apps/v1/namespaces/a/deployments/web");
-        assert_eq!(request.query("fieldManager").as_deref(), Some("a/b"));
+        assert_eq!(request.query("fieldManager"), Some("a/b"));
         assert_eq!(request.query("dryRun"), None);
     }
 
@@ -209,9 +213,9 @@ mod tests {
     #[tokio::test]
     async fn a_success_is_rewritten_and_a_failure_is_not() {
         let rewrite = async |code| {
-            let answer =
-                rewritten(answer(code, &json!({"a": 1}), None), Box::new(|body| body["a"] = json!(2)));
-            let body = answer.await.unwrap().into_body().collect_bytes().await.unwrap();
+            let whole = answer::<Full<Bytes>>(code, &json!({"a": 1}), None);
+            let answer = rewritten(whole, Box::new(|body| body["a"] = json!(2)));
+            let body = answer.await.unwrap().into_body().collect().await.unwrap().to_bytes();
             String::from_utf8(body.to_vec()).unwrap()
         };
         assert_eq!(rewrite(200).await, r#"{"a":2}"#);

@@ -1,0 +1,204 @@
+//! What networks and servers do to single requests: they cut the connection before or after a write or in the middle of a watch,
+//! keep an answer waiting, answer by themselves, or answer something else.
+//!
+//! Which request meets what is for rules to say. They are asked once for each request, when all of it has come in:
+//!
+//! ```
+//! use baton_apiserver::faults::{Action, RequestInfo};
+//!
+//! // The answer to the third write is lost.
+//! let rules = |request: &RequestInfo| match request.write {
+//!     Some(3) => Action::CutAfter,
+//!     _ => Action::Forward,
+//! };
+//! # let _ = rules;
+//! ```
+
+mod flow;
+mod rule;
+
+use std::{
+    fmt,
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures::{FutureExt as _, future};
+use http::{Request, Response, header::ACCEPT_ENCODING};
+use http_body::Body;
+use http_body_util::{BodyExt as _, Either};
+use tokio::sync::watch;
+
+use self::rule::Rules;
+pub use self::{
+    flow::Flow,
+    rule::{Action, RequestInfo},
+};
+
+/// Between clients and a server: does to requests what its rules say, and remembers nothing but how many writes there were and the
+/// first one that a rule has cut.
+pub struct Faults {
+    rules: RwLock<Rules>,
+    /// How many writes have come in.
+    writes: AtomicUsize,
+    /// The first request that was cut.
+    cut: watch::Sender<Option<CutRequest>>,
+    /// Sent to when watches are to end.
+    watches: watch::Sender<()>,
+}
+
+/// A request whose connection a rule has cut, by [`Action::CutBefore`] or [`Action::CutAfter`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutRequest {
+    /// The request.
+    pub request: RequestInfo,
+    /// The HTTP status code that the server had answered by then; `None` if it didn't get the request.
+    pub answer: Option<u16>,
+}
+
+/// The connection ends here, without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is cut")]
+pub struct Cut;
+
+/// What is wrong with a body, or with who should answer.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl Faults {
+    /// With these rules.
+    pub fn new(rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static) -> Self {
+        Self {
+            rules: RwLock::new(Box::new(rules)),
+            writes: AtomicUsize::new(0),
+            cut: watch::Sender::new(None),
+            watches: watch::Sender::new(()),
+        }
+    }
+
+    /// From now on with other rules.
+    pub fn set(&self, rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static) {
+        *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Box::new(rules);
+    }
+
+    /// How many writes have come in; see [`RequestInfo::write`].
+    pub fn writes(&self) -> usize {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the first request whose connection a rule cuts, until the cut is done.
+    pub async fn cut(&self) -> CutRequest {
+        let mut cut = self.cut.subscribe();
+        // The sender lives as long as this does.
+        match cut.wait_for(Option::is_some).await.map(|cut| cut.clone()) {
+            Ok(Some(cut)) => cut,
+            _ => future::pending().await,
+        }
+    }
+
+    /// Ends the connections of all watches that are open now.
+    pub fn cut_watches(&self) {
+        self.watches.send_replace(());
+    }
+
+    /// One request, which the server answers unless a rule has other plans. An error is a connection that ends.
+    ///
+    /// # Errors
+    /// Where a rule cuts the connection, or the server fails to answer.
+    pub async fn pass<B, F, E>(
+        &self,
+        mut request: Request<Bytes>,
+        serve: impl FnOnce(Request<Bytes>) -> F,
+    ) -> Result<Response<Flow<B>>, Cut>
+    where
+        B: Body<Data = Bytes, Error: Into<Failure>>,
+        F: Future<Output = Result<Response<B>, E>>,
+    {
+        let mut info = RequestInfo::of(request.method(), request.uri(), request.body());
+        if info.is_write() {
+            info.write = Some(self.writes.fetch_add(1, Ordering::Relaxed) + 1);
+        }
+        let action = (self.rules.read().unwrap_or_else(PoisonError::into_inner))(&info);
+        let mut cut_later = future::pending().boxed();
+        let serve = async |request| serve(request).await.map_err(|_| Cut);
+        let answer = match action {
+            Action::Forward => serve(request).await?.map(Either::Right),
+            Action::Rewrite(change) => {
+                // What is compressed can't be changed.
+                request.headers_mut().remove(ACCEPT_ENCODING);
+                rule::rewritten(serve(request).await?, change).await.ok_or(Cut)?
+            }
+            Action::Answer { code, body, retry_after } => rule::answer(code, &body, retry_after),
+            Action::CutBefore => return Err(self.note_cut(info, None)),
+            Action::CutAfter => {
+                // Only a whole answer tells that the server is done.
+                let answer = serve(request).await?;
+                let code = answer.status().as_u16();
+                let _ = answer.into_body().collect().await;
+                return Err(self.note_cut(info, Some(code)));
+            }
+            Action::CutLater(time) => {
+                cut_later = tokio::time::sleep(time).boxed();
+                serve(request).await?.map(Either::Right)
+            }
+            Action::Delay(time) => {
+                tokio::time::sleep(time).await;
+                serve(request).await?.map(Either::Right)
+            }
+            Action::Behind(other) => {
+                other.await;
+                serve(request).await?.map(Either::Right)
+            }
+            Action::Hold => future::pending().await,
+        };
+        if info.is_watch() {
+            let mut cut_now = self.watches.subscribe();
+            let cut_now = async move {
+                // A server that is gone cuts nothing any more.
+                if cut_now.changed().await.is_err() {
+                    future::pending::<()>().await;
+                }
+            };
+            cut_later = future::select(cut_later, cut_now.boxed()).map(drop).boxed();
+        }
+        Ok(answer.map(|body| Flow::until(cut_later, body)))
+    }
+
+    /// Notes the first request that is cut.
+    fn note_cut(&self, request: RequestInfo, answer: Option<u16>) -> Cut {
+        self.cut.send_if_modified(|first| {
+            let is_first = first.is_none();
+            first.get_or_insert(CutRequest { request, answer });
+            is_first
+        });
+        Cut
+    }
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = f.debug_struct("Faults");
+        text.field("writes", &self.writes).field("cut", &*self.cut.borrow()).finish_non_exhaustive()
+    }
+}
+
+/// Rules that meet the nth request which matches, from 1, with an action, and no other request.
+///
+/// ```
+/// use baton_apiserver::faults::{Action, nth};
+///
+/// let rules = nth(2, |request| request.path.ends_with("/deployments/web"), || Action::CutAfter);
+/// # let _ = rules;
+/// ```
+pub fn nth(
+    n: usize,
+    matches: impl Fn(&RequestInfo) -> bool + Send + Sync + 'static,
+    action: impl Fn() -> Action + Send + Sync + 'static,
+) -> impl Fn(&RequestInfo) -> Action + Send + Sync + 'static {
+    let seen = AtomicUsize::new(0);
+    move |request| {
+        if matches(request) && seen.fetch_add(1, Ordering::Relaxed) + 1 == n { action() } else { Action::Forward }
+    }
+}
