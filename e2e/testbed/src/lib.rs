@@ -43,6 +43,7 @@ mod replicas;
 mod server;
 pub mod units;
 mod webhook;
+pub mod writes;
 
 use std::{
     path::Path,

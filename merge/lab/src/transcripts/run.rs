@@ -7,11 +7,12 @@ use baton_merge_driver::Session;
 use baton_testbed::{
     Json, Random,
     prediction::{Accuracy, Asked, Done, Write},
+    writes::{Kind, Sequence},
 };
 use futures::future::try_join_all;
 use jiff::Timestamp;
 
-use super::{kinds::Kind, sequence::Sequence, server::Server};
+use super::Server;
 use crate::{tally::Tally, traits::traits};
 
 /// How many objects are written at the same time.

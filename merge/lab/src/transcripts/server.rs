@@ -8,10 +8,9 @@ use baton_testbed::{
     prediction::{Method, Resource, Schema, Write},
     raw::{self, Answer, Request, openapi_document},
     workspace,
+    writes::Kind,
 };
 use kube::Client;
-
-use super::kinds::Kind;
 
 /// Controllers of the control plane that never touch what is written here: without the others nothing else writes.
 const CONTROLLERS: &str =

@@ -3,7 +3,11 @@
 
 use std::sync::Arc;
 
-use baton_testbed::{Json, Random, prediction::edit::overlaid};
+use baton_testbed::{
+    Json, Random,
+    prediction::edit::overlaid,
+    writes::{APPLIERS, LAST_APPLIED, SERVERS_METADATA, UPDATERS},
+};
 
 use super::{
     Scenario,
@@ -13,16 +17,6 @@ use super::{
     value::Taste,
 };
 
-/// Who applies. One of them is kubectl, which the server treats in a way of its own.
-pub const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
-/// Who updates. One of them has the name of an applier, which makes it no less another manager.
-pub const UPDATERS: [&str; 4] =
-    ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
-/// The annotation in which `kubectl apply` keeps what it applied.
-pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// What a server sets in metadata by itself.
-pub const SERVERS_METADATA: [&str; 5] =
-    ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion"];
 /// The first second of a scenario: 2026-01-02T03:04:05Z.
 const BEGIN: i64 = 1_767_323_045;
 

@@ -3,19 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use baton_testbed::{
+use super::{
+    APPLIERS, Kind, LAST_APPLIED, SERVERS_METADATA, UPDATERS,
+    edit::{places, pointer, reorder},
+};
+use crate::{
     Json, Random,
     prediction::{
         Method, Owners, Write,
         edit::{at_mut, overlaid, remove},
     },
 };
-
-use super::{
-    edit::{places, pointer, reorder},
-    kinds::Kind,
-};
-use crate::diff::generate::level3::{APPLIERS, LAST_APPLIED, SERVERS_METADATA, UPDATERS};
 
 /// How many writes an object gets, at least and at most.
 const LENGTH: (usize, usize) = (10, 30);

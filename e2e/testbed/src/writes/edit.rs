@@ -1,6 +1,6 @@
 //! Places in bodies, found and reordered. Any JSON will do; nothing here knows a kind.
 
-use baton_testbed::{Json, Random, prediction::edit::at_mut};
+use crate::{Json, Random, prediction::edit::at_mut};
 
 /// Where a value is: names of members, and indexes of items as text.
 pub(super) type Place = Vec<String>;
@@ -47,7 +47,7 @@ pub(super) fn reorder(random: &mut Random, json: &mut Json) {
 
 #[cfg(test)]
 mod tests {
-    use baton_testbed::prediction::edit::remove;
+    use crate::prediction::edit::remove;
 
     use super::*;
 

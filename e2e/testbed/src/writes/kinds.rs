@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use baton_testbed::{Json, Random};
 use serde::Deserialize;
+
+use crate::{Json, Random};
 
 /// A kind of objects.
 #[derive(Debug, Deserialize)]

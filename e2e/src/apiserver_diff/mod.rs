@@ -1,0 +1,150 @@
+//! Random requests to a real kube-apiserver and to the one inside this process, whose answers are compared whole: code, warnings,
+//! object or status, and what watches then deliver.
+//!
+//! A sequence of requests is about one object and has a namespace of its own on both servers. It ends at the first difference, since
+//! all that follows would differ, too.
+
+mod normal;
+mod pair;
+mod played;
+mod requests;
+mod watch;
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use baton_testbed::{Random, writes::Kind};
+
+pub use self::{pair::Pair, played::NOT_PLAYED};
+use self::{
+    normal::Names,
+    requests::{Asked, Requests},
+    watch::Watches,
+};
+
+/// How much is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// How many requests are sent, about.
+    pub writes: usize,
+    /// What all choices follow from.
+    pub seed: u64,
+}
+
+/// A request that is answered in two ways.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The sequence that it belongs to.
+    pub sequence: String,
+    /// The request.
+    pub request: String,
+    /// The answers, where they differ: the real server's first.
+    pub lines: String,
+    /// What isn't played here, if that explains it.
+    pub excuse: Option<&'static str>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// How many requests were answered by both.
+    pub compared: usize,
+    /// The differences, with the requests that led to them.
+    pub differences: Vec<Difference>,
+    /// How many requests there were of each sort, and how many of them were refused.
+    pub sorts: BTreeMap<String, (usize, usize)>,
+}
+
+impl Findings {
+    fn note(&mut self, kind: &Kind, asked: &Asked, code: u16) {
+        self.compared += 1;
+        let (sent, refused) = self.sorts.entry(format!("{} {}", kind.kind, asked.label)).or_default();
+        *sent += 1;
+        *refused += usize::from(code >= 300);
+    }
+
+    /// The differences that nothing explains.
+    pub fn unexplained(&self) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(|difference| difference.excuse.is_none())
+    }
+}
+
+/// Sends about as many requests as are asked for to both servers.
+///
+/// # Errors
+/// When one of the servers can't be reached.
+pub async fn run(pair: &mut Pair, effort: Effort, mut note: impl FnMut(&str)) -> anyhow::Result<Findings> {
+    let mut findings = Findings::default();
+    let mut number = 0;
+    while findings.compared < effort.writes {
+        let kinds = Kind::all();
+        let kind = &kinds[usize::try_from(number).unwrap_or_default() % kinds.len()];
+        sequence(pair, kind, effort.seed, number, &mut findings).await?;
+        number += 1;
+        if number % 50 == 0 {
+            let Findings { compared, differences, .. } = &findings;
+            note(&format!("{compared} requests in {number} sequences, {} differ", differences.len()));
+        }
+    }
+    Ok(findings)
+}
+
+/// The requests about one object, up to the first difference.
+async fn sequence(
+    pair: &mut Pair,
+    kind: &'static Kind,
+    seed: u64,
+    number: u64,
+    findings: &mut Findings,
+) -> anyhow::Result<()> {
+    let namespace = format!("diff-{seed}-{number}");
+    pair.open(&namespace).await?;
+    let mut requests = Requests::new(kind, namespace.clone(), Random::new(seed, number));
+    let mut names = [Names::default(), Names::default()];
+    let watches = Watches::open(pair, &requests.collection()).await?;
+    let mut live = None;
+    for _ in 0..requests.length() {
+        if requests.pauses() {
+            tokio::time::sleep(Duration::from_millis(1100)).await;
+        }
+        let asked = requests.next(live.as_ref());
+        // After each, both are looked at: an answer doesn't tell all that a write has done.
+        for asked in [asked, requests.look()] {
+            let (real, ours) = pair.send(&asked, &mut names).await?;
+            findings.note(kind, &asked, real.code);
+            if let Some(lines) = normal::difference(&real, &ours) {
+                let excuse = played::excuse(kind, &asked, &real, &ours);
+                let sequence = format!("{} {number}", kind.kind);
+                let request = asked.to_string();
+                findings.differences.push(Difference { sequence, request, lines, excuse });
+                return Ok(());
+            }
+            requests.answered(&asked, real.code < 300);
+            live = (ours.code == 200).then_some(ours.body);
+        }
+    }
+    if let Some(lines) = watches.difference(names).await {
+        let (sequence, request) = (format!("{} {number}", kind.kind), "a watch of all this".to_owned());
+        findings.differences.push(Difference { sequence, request, lines, excuse: None });
+    }
+    Ok(())
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (sort, (sent, refused)) in &self.sorts {
+            writeln!(f, "{sent:6} {refused:6} refused  {sort}")?;
+        }
+        let mut excused: BTreeMap<&str, usize> = BTreeMap::new();
+        for excuse in self.differences.iter().filter_map(|difference| difference.excuse) {
+            *excused.entry(excuse).or_default() += 1;
+        }
+        for (excuse, times) in &excused {
+            writeln!(f, "{times:6} not played: {excuse}")?;
+        }
+        for Difference { sequence, request, lines, .. } in self.unexplained() {
+            writeln!(f, "\n{sequence}: {request}\n{lines}")?;
+        }
+        let compared = self.compared - excused.values().sum::<usize>();
+        writeln!(f, "matched {} of {compared}", compared - self.unexplained().count().min(compared))
+    }
+}

@@ -1,0 +1,131 @@
+//! Answers of two servers made comparable: what a server makes up by itself gets a name, the same on both sides if it came up at the
+//! same moment.
+
+use baton_testbed::Json;
+
+use super::pair::Answer;
+
+/// What one server has made up so far, in the order in which it was first seen.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    uids: Vec<String>,
+    versions: Vec<String>,
+    addresses: Vec<String>,
+}
+
+impl Names {
+    /// Puts names in place of what the server made up.
+    pub(super) fn name(&mut self, json: &mut Json) {
+        self.walk(json, "", true);
+    }
+
+    /// The text with what this server made up in place of the names.
+    pub(super) fn unnamed(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (sort, values) in [("uid", &self.uids), ("version", &self.versions)] {
+            for (position, value) in values.iter().enumerate().rev() {
+                text = text.replace(&format!("<{sort} {position}>"), value);
+            }
+        }
+        text
+    }
+
+    fn walk(&mut self, json: &mut Json, name: &str, is_top: bool) {
+        match json {
+            Json::Object(members) => {
+                let is_list = is_top && members.iter().any(|(name, _)| name == "items" || name == "rows");
+                for (name, value) in members.iter_mut() {
+                    // The version of a list is that of all that the server has.
+                    if is_list && name == "metadata" {
+                        value.take("resourceVersion");
+                        if value.take("continue").is_some() {
+                            value.set("continue", "<token>");
+                        }
+                        continue;
+                    }
+                    self.walk(value, name, false);
+                }
+            }
+            Json::List(items) => items.iter_mut().for_each(|item| self.walk(item, name, false)),
+            Json::String(text) => *text = self.named(text, name),
+            Json::Number(_) if matches!(name, "nodePort" | "healthCheckNodePort") => {
+                *json = Json::string(named(&mut self.addresses, &json.to_string(), "port"));
+            }
+            _ => {}
+        }
+    }
+
+    fn named(&mut self, text: &str, name: &str) -> String {
+        match name {
+            "uid" | "controller-uid" | "batch.kubernetes.io/controller-uid" if text.len() == 36 => {
+                named(&mut self.uids, text, "uid")
+            }
+            "resourceVersion" if !text.is_empty() && text != "0" => named(&mut self.versions, text, "version"),
+            "clusterIP" | "clusterIPs" if text.contains('.') => named(&mut self.addresses, text, "address"),
+            "message" => {
+                let mut text = text.to_owned();
+                for (position, uid) in self.uids.iter().enumerate() {
+                    text = text.replace(uid, &format!("<uid {position}>"));
+                }
+                for (position, version) in self.versions.iter().enumerate() {
+                    text = text.replace(&format!("({version})"), &format!("(<version {position}>)"));
+                }
+                text
+            }
+            _ => text.to_owned(),
+        }
+    }
+}
+
+fn named(known: &mut Vec<String>, value: &str, sort: &str) -> String {
+    // What the requests themselves bring is the same on both sides.
+    if value.starts_with('<') || value.starts_with("0b7ab0a5") {
+        return value.to_owned();
+    }
+    let position = known.iter().position(|own| own == value).unwrap_or_else(|| {
+        known.push(value.to_owned());
+        known.len() - 1
+    });
+    format!("<{sort} {position}>")
+}
+
+/// Where two answers differ; none where they don't.
+pub(super) fn difference(real: &Answer, ours: &Answer) -> Option<String> {
+    let mut lines = Vec::new();
+    if real.code != ours.code {
+        lines.push(format!("code: {} / {}", real.code, ours.code));
+    }
+    if real.warnings != ours.warnings {
+        lines.push(format!("warnings: {:?} / {:?}", real.warnings, ours.warnings));
+    }
+    compare(&real.body, &ours.body, "", &mut lines);
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Compares two values. The order of members counts in field sets only.
+pub(super) fn compare(real: &Json, ours: &Json, path: &str, lines: &mut Vec<String>) {
+    match (real, ours) {
+        (Json::Object(left), Json::Object(right)) => {
+            for (name, value) in left {
+                match ours.get(name) {
+                    Some(other) => compare(value, other, &format!("{path}.{name}"), lines),
+                    None => lines.push(format!("{path}.{name}: {value} / absent")),
+                }
+            }
+            for (name, value) in right.iter().filter(|(name, _)| real.get(name).is_none()) {
+                lines.push(format!("{path}.{name}: absent / {value}"));
+            }
+            let names = |members: &[(String, Json)]| members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+            if path.contains(".fieldsV1") && left.len() == right.len() && names(left) != names(right) {
+                lines.push(format!("{path}: in the order {:?} / {:?}", names(left), names(right)));
+            }
+        }
+        (Json::List(left), Json::List(right)) if left.len() == right.len() => {
+            for (position, (left, right)) in left.iter().zip(right).enumerate() {
+                compare(left, right, &format!("{path}[{position}]"), lines);
+            }
+        }
+        _ if real == ours => {}
+        _ => lines.push(format!("{path}: {real} / {ours}")),
+    }
+}

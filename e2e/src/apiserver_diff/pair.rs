@@ -1,0 +1,128 @@
+//! The two servers: a real one, and the one inside this process, whose clock shows what the real one's answers say.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use baton_apiserver::{ApiServer, Release};
+use baton_testbed::{
+    ControlPlane, Json, definition,
+    raw::{Reply, Request},
+    workspace,
+    writes::Kind,
+};
+use jiff::Timestamp;
+use kube::Client;
+
+use super::{normal::Names, requests::Asked};
+
+/// No controller that writes to what is compared.
+const CONTROLLERS: &str = "--controllers=namespace-controller";
+/// So much later than now is a time that the real server didn't write.
+const NOT_NOW: i64 = 3600;
+
+/// A real server and one inside this process.
+pub struct Pair {
+    control_plane: ControlPlane,
+    pub(super) real: Client,
+    pub(super) ours: Client,
+    /// What our server's clock shows, in seconds since 1970.
+    clock: Arc<AtomicI64>,
+    newest: i64,
+}
+
+impl Pair {
+    /// Starts both, with the same custom resources.
+    ///
+    /// # Errors
+    /// When one of them doesn't start.
+    pub async fn start() -> anyhow::Result<Self> {
+        let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+        let release: Release = control_plane.version().await?.parse()?;
+        let clock = Arc::new(AtomicI64::new(Timestamp::now().as_second()));
+        let shown = clock.clone();
+        let server = ApiServer::builder()
+            .release(release)
+            .clock(move || Timestamp::from_second(shown.load(Ordering::Relaxed)).unwrap_or_default())
+            .start()?;
+        for file in Kind::all().iter().filter_map(|kind| kind.crd.as_ref()) {
+            let file = workspace().join(file);
+            definition::install(&control_plane, &file).await?;
+            server.load(&std::fs::read_to_string(&file)?)?;
+        }
+        let real = control_plane.admin().await?;
+        let newest = Timestamp::now().as_second();
+        Ok(Self { control_plane, real, ours: server.client(), clock, newest })
+    }
+
+    /// The folder of the real one, for a look around.
+    pub fn dir(&self) -> &std::path::Path {
+        self.control_plane.dir()
+    }
+
+    /// Makes a namespace on both, with the service account that pods want.
+    pub(super) async fn open(&self, namespace: &str) -> anyhow::Result<()> {
+        self.clock.store(Timestamp::now().as_second(), Ordering::Relaxed);
+        let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
+        let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        for client in [&self.real, &self.ours] {
+            for (uri, body) in [("/api/v1/namespaces", body.as_str()), (&accounts, account)] {
+                let headers = vec![("content-type", "application/json".to_owned())];
+                let request = Request { method: "POST", uri: uri.to_owned(), headers, body: body.to_owned() };
+                let reply = request.send(client).await?;
+                ensure!(reply.code == 201, "{uri}: {}", reply.text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request to both. The answers come with names in place of what each server makes up by itself.
+    pub(super) async fn send(&mut self, asked: &Asked, names: &mut [Names; 2]) -> anyhow::Result<(Answer, Answer)> {
+        let real = asked.request(&names[0]).send(&self.real).await?;
+        let shown = newest(&real.text).filter(|newest| *newest > self.newest);
+        if let Some(newest) = shown {
+            self.newest = newest;
+        }
+        // Where the answer shows no new time, whatever we write is to be noticed; a scale shows none at all.
+        let now = match shown {
+            Some(newest) => newest,
+            None if asked.hides_times() => Timestamp::now().as_second(),
+            None if newest(&real.text) == Some(self.newest) => self.newest,
+            None => Timestamp::now().as_second() + NOT_NOW,
+        };
+        self.clock.store(now, Ordering::Relaxed);
+        let ours = asked.request(&names[1]).send(&self.ours).await?;
+        Ok((names[0].answer(real).context("the real server")?, names[1].answer(ours).context("our server")?))
+    }
+}
+
+/// An answer that can be compared.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) code: u16,
+    pub(super) warnings: Vec<String>,
+    pub(super) body: Json,
+}
+
+impl Names {
+    fn answer(&mut self, reply: Reply) -> anyhow::Result<Answer> {
+        let Reply { code, mut warnings, text, .. } = reply;
+        let mut body: Json = text.parse().unwrap_or_else(|_| Json::string(text.trim()));
+        self.name(&mut body);
+        warnings.sort();
+        Ok(Answer { code, warnings, body })
+    }
+}
+
+/// The newest time in a text that isn't older than a minute.
+fn newest(text: &str) -> Option<i64> {
+    let oldest = Timestamp::now().checked_sub(Duration::from_secs(60)).ok()?;
+    let times = text.split('"').filter(|part| part.len() == 20 && part.ends_with('Z'));
+    times.filter_map(|part| part.parse::<Timestamp>().ok()).filter(|time| *time > oldest).map(|time| time.as_second()).max()
+}

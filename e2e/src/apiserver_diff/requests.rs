@@ -1,0 +1,259 @@
+//! Chooses the requests about one object: writes as [`Sequence`] chooses them, reads in several forms, deletions, and requests that
+//! make no sense.
+
+use std::fmt;
+
+use baton_testbed::{
+    Json, Random,
+    prediction::{Method, Write},
+    raw::Request,
+    writes::{Kind, Sequence},
+};
+
+use super::normal::Names;
+
+/// A request, with names in place of what servers make up.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    /// What sort of request it is.
+    pub(super) label: String,
+    pub(super) method: &'static str,
+    pub(super) uri: String,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: String,
+    write: Option<Write>,
+}
+
+impl Asked {
+    /// The request to one of the servers.
+    pub(super) fn request(&self, names: &Names) -> Request {
+        Request {
+            method: self.method,
+            uri: self.uri.clone(),
+            headers: self.headers.clone(),
+            body: names.unnamed(&self.body),
+        }
+    }
+
+    /// Whether its answer doesn't show what is written.
+    pub(super) fn hides_times(&self) -> bool {
+        self.uri.contains("/scale") || self.method == "DELETE"
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?} {}", self.method, self.uri, self.headers, self.body)
+    }
+}
+
+/// The requests about one object.
+pub(super) struct Requests {
+    kind: &'static Kind,
+    namespace: String,
+    sequence: Sequence,
+    random: Random,
+}
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+
+impl Requests {
+    pub(super) fn new(kind: &'static Kind, namespace: String, random: Random) -> Self {
+        let mut random = random;
+        let of_writes = Random::new(u64::try_from(random.below(1 << 30)).unwrap_or_default(), 1);
+        Self { kind, namespace, sequence: Sequence::new(kind, "web".to_owned(), of_writes), random }
+    }
+
+    pub(super) fn length(&mut self) -> usize {
+        self.sequence.length()
+    }
+
+    pub(super) fn pauses(&mut self) -> bool {
+        self.sequence.pauses()
+    }
+
+    /// The path of the collection.
+    pub(super) fn collection(&self) -> String {
+        self.collection_in(&self.kind.version)
+    }
+
+    fn collection_in(&self, version: &str) -> String {
+        let root = if self.kind.group.is_empty() { "/api" } else { "/apis" };
+        let api_version = self.kind.api_version(version);
+        format!("{root}/{api_version}/namespaces/{}/{}", self.namespace, self.kind.plural)
+    }
+
+    /// The path of the object.
+    pub(super) fn object(&self) -> String {
+        format!("{}/web", self.collection())
+    }
+
+    /// Takes note of a request that both have answered.
+    pub(super) fn answered(&mut self, asked: &Asked, succeeded: bool) {
+        if let (Some(write), true) = (&asked.write, succeeded) {
+            self.sequence.succeeded(write);
+        }
+    }
+
+    /// The next request, given the object as it is.
+    pub(super) fn next(&mut self, live: Option<&Json>) -> Asked {
+        let weights = if live.is_none() { [90, 4, 4, 1, 1, 0] } else { [74, 7, 6, 4, 4, 5] };
+        match self.random.weighted(&weights) {
+            0 => self.write(live),
+            1 => self.get(),
+            2 => self.list(),
+            3 => self.delete(live),
+            4 => self.broken(live),
+            _ => self.odd_write(live),
+        }
+    }
+
+    /// A write of the sequence.
+    fn write(&mut self, live: Option<&Json>) -> Asked {
+        let write = self.sequence.next(live);
+        let (method, content_type) = write.method.on_the_wire();
+        let collection = self.collection_in(&write.version);
+        let mut uri = if write.method == Method::Create { collection } else { format!("{collection}/web") };
+        if !write.subresource.is_empty() {
+            uri = format!("{uri}/{}", write.subresource);
+        }
+        uri = format!("{uri}?fieldManager={}", write.manager);
+        if let Method::Apply { force } = write.method {
+            uri = format!("{uri}&force={force}");
+        }
+        if self.random.one_in(20) {
+            uri += "&dryRun=All";
+        }
+        let label = if uri.contains("dryRun") { format!("{} (dry run)", write.label()) } else { write.label() };
+        let headers = vec![("content-type", content_type.to_owned())];
+        Asked { label, method, uri, headers, body: write.body.to_string(), write: Some(write) }
+    }
+
+    /// A write with options or a body that not everybody sends.
+    fn odd_write(&mut self, live: Option<&Json>) -> Asked {
+        let mut asked = self.write(live);
+        asked.write = None;
+        match self.random.below(6) {
+            0 => asked.uri += "&fieldValidation=Strict",
+            1 => asked.uri += "&fieldValidation=Ignore",
+            2 => asked.body = with_member(&asked.body, "unknownField"),
+            3 => {
+                asked.body = with_member(&asked.body, "unknownField");
+                asked.uri += "&fieldValidation=Strict";
+            }
+            4 => asked.body = asked.body.replacen(r#""name":"web""#, r#""name":"other""#, 1),
+            _ => asked.uri = asked.uri.replace("fieldManager=", "was="),
+        }
+        asked.label = format!("{} (odd)", asked.label);
+        asked
+    }
+
+    fn read(label: &str, uri: String, accept: Option<&str>) -> Asked {
+        let headers = accept.map(|accept| ("accept", accept.to_owned())).into_iter().collect();
+        Asked { label: label.to_owned(), method: "GET", uri, headers, body: String::new(), write: None }
+    }
+
+    /// The object as it is, in which names stand for what servers make up.
+    pub(super) fn look(&self) -> Asked {
+        Self::read("get", self.object(), None)
+    }
+
+    fn get(&mut self) -> Asked {
+        let uri = self.object();
+        match self.random.below(6) {
+            0 => Self::read("get a table", uri, Some(TABLE)),
+            1 => Self::read("get metadata", uri, Some(METADATA)),
+            2 => Self::read("get status", format!("{uri}/status"), None),
+            3 => Self::read("get scale", format!("{uri}/scale"), None),
+            4 => Self::read("get another", format!("{uri}-other"), None),
+            _ => Self::read("get", uri, None),
+        }
+    }
+
+    fn list(&mut self) -> Asked {
+        let uri = self.collection();
+        let selector = self.random.pick(&["a=x", "a!=x", "a", "!a", "a in (x,y)", "app=web", "a=x,b", "a=="]);
+        let field = self.random.pick(&[
+            "metadata.name=web",
+            "metadata.name!=web",
+            "metadata.namespace=x",
+            "spec.replicas=1",
+            "status.phase=Pending",
+            "type=Opaque",
+        ]);
+        let query = |key: &str, value: &str| {
+            let value = baton_testbed::query::escape(value);
+            format!("{uri}?{key}={value}")
+        };
+        match self.random.below(7) {
+            0 => Self::read("list a table", uri, Some(TABLE)),
+            1 => Self::read("list metadata", uri, Some(METADATA_LIST)),
+            2 | 3 => Self::read("list by label", query("labelSelector", selector), None),
+            4 => Self::read("list by field", query("fieldSelector", field), None),
+            5 => Self::read("list one", format!("{uri}?limit=1"), None),
+            _ => Self::read("list", uri, None),
+        }
+    }
+
+    fn delete(&mut self, live: Option<&Json>) -> Asked {
+        let mut options = Json::object().with("apiVersion", "v1").with("kind", "DeleteOptions");
+        let mut label = "delete";
+        match self.random.below(8) {
+            0 => options.set("propagationPolicy", "Foreground"),
+            1 => options.set("propagationPolicy", "Orphan"),
+            2 => options.set("propagationPolicy", "Background"),
+            3 => {
+                label = "delete by precondition";
+                let uid = "0b7ab0a5-0b1a-4b1c-8d7a-7d3f6c1e2f12";
+                options.set("preconditions", Json::object().with("uid", uid));
+            }
+            4 => {
+                label = "delete by precondition";
+                options.set("preconditions", Json::object().with("resourceVersion", "1"));
+            }
+            5 => {
+                label = "delete (dry run)";
+                options.set("dryRun", vec![Json::string("All")]);
+            }
+            6 => options.set("propagationPolicy", "Sideways"),
+            _ => {}
+        }
+        let uri = if live.is_some() && self.random.one_in(6) {
+            label = "delete collection";
+            self.collection()
+        } else {
+            self.object()
+        };
+        let headers = vec![("content-type", "application/json".to_owned())];
+        Asked { label: label.to_owned(), method: "DELETE", uri, headers, body: options.to_string(), write: None }
+    }
+
+    /// A request that is refused whatever the object is.
+    fn broken(&mut self, live: Option<&Json>) -> Asked {
+        let mut asked = self.write(live);
+        asked.write = None;
+        asked.label = "nonsense".to_owned();
+        match self.random.below(7) {
+            0 => asked.body = asked.body[..asked.body.len() / 2].to_owned(),
+            1 => asked.headers = vec![("content-type", "text/plain".to_owned())],
+            2 => asked.uri = asked.uri.replace(&self.kind.plural, "nothings"),
+            3 => asked.uri += "&dryRun=Some",
+            4 => asked.uri += "&fieldValidation=Maybe",
+            5 => asked.body = "[]".to_owned(),
+            _ => asked.uri = asked.uri.replace("/web", "/web/nowhere"),
+        }
+        asked
+    }
+}
+
+/// A body with one more member in its spec, or at its top.
+fn with_member(body: &str, name: &str) -> String {
+    let Ok(mut json) = body.parse::<Json>() else { return body.to_owned() };
+    match json.get_mut("spec") {
+        Some(spec @ Json::Object(_)) => spec.set(name, "x"),
+        _ => json.set(name, "x"),
+    }
+    json.to_string()
+}

@@ -1,0 +1,92 @@
+//! What watches deliver while a sequence goes on, on both servers.
+
+use std::time::Duration;
+
+use baton_testbed::Json;
+use http_body_util::BodyExt as _;
+use kube::{Client, client::Body};
+use tokio::{sync::mpsc, task::AbortHandle};
+
+use super::{
+    normal::{Names, compare},
+    pair::Pair,
+};
+
+/// For how long an event is waited for that the other server has delivered.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// For how long more events than the other server's are waited for.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// A watch of the same on both servers.
+pub(super) struct Watches {
+    real: Watch,
+    ours: Watch,
+}
+
+struct Watch {
+    events: mpsc::UnboundedReceiver<String>,
+    task: AbortHandle,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Watches {
+    pub(super) async fn open(pair: &Pair, collection: &str) -> anyhow::Result<Self> {
+        Ok(Self { real: Watch::open(&pair.real, collection).await?, ours: Watch::open(&pair.ours, collection).await? })
+    }
+
+    /// Where they differ.
+    pub(super) async fn difference(mut self, mut names: [Names; 2]) -> Option<String> {
+        let ours = self.ours.all(0).await;
+        let real = self.real.all(ours.len()).await;
+        let mut lines = Vec::new();
+        let mut named = |names: &mut Names, events: Vec<String>| {
+            let read = events.iter().map(|line| {
+                let mut json: Json = line.parse().unwrap_or_else(|_| Json::string(line.as_str()));
+                names.name(&mut json);
+                json
+            });
+            Json::List(read.collect())
+        };
+        let (real, ours) = (named(&mut names[0], real), named(&mut names[1], ours));
+        compare(&real, &ours, "", &mut lines);
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+impl Watch {
+    async fn open(client: &Client, collection: &str) -> anyhow::Result<Self> {
+        let request = http::Request::get(format!("{collection}?watch=true")).body(Body::empty())?;
+        let mut body = client.send(request).await?.into_body();
+        let (sender, events) = mpsc::unbounded_channel();
+        let task = tokio::spawn(async move {
+            let mut rest = Vec::new();
+            while let Some(Ok(frame)) = body.frame().await {
+                rest.extend_from_slice(&frame.into_data().unwrap_or_default());
+                while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = rest.drain(..=end).collect();
+                    if sender.send(String::from_utf8_lossy(&line).trim().to_owned()).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Self { events, task: task.abort_handle() })
+    }
+
+    /// All events so far, and at least so many.
+    async fn all(&mut self, least: usize) -> Vec<String> {
+        let mut events = Vec::new();
+        loop {
+            let patience = if events.len() < least { PATIENCE } else { GRACE };
+            match tokio::time::timeout(patience, self.events.recv()).await {
+                Ok(Some(event)) => events.push(event),
+                _ => return events,
+            }
+        }
+    }
+}

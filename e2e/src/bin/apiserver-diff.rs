@@ -1,0 +1,31 @@
+//! Sends random requests to a real kube-apiserver and to the one inside this process, and compares the answers.
+//!
+//! What that means to the letter is said in `baton_e2e::apiserver_diff`.
+
+use std::process::ExitCode;
+
+use baton_e2e::apiserver_diff::{Effort, Pair, run};
+use clap::Parser;
+
+/// Compare the API server inside a process with a real one.
+#[derive(Parser)]
+#[command(name = "cargo apiserver-diff --")]
+struct Cli {
+    /// How many requests are sent, about.
+    #[arg(long, default_value = "2000")]
+    writes: usize,
+    /// Tells every request; by chance if absent.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let cli = Cli::parse();
+    let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
+    eprintln!("seed {seed}; starting a control plane");
+    let mut pair = Pair::start().await?;
+    let findings = run(&mut pair, Effort { writes: cli.writes, seed }, |line| eprintln!("{line}")).await?;
+    print!("{findings}");
+    Ok(if findings.unexplained().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

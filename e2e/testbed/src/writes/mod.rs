@@ -1,0 +1,19 @@
+//! Random writes to objects of many kinds: [`Kind`] says what objects there are and what may be written into them, [`Sequence`]
+//! chooses the writes to one object from a seed. Nothing here asks a server, and nothing knows how anything merges.
+
+mod edit;
+mod kinds;
+mod sequence;
+
+pub use self::{kinds::Kind, sequence::Sequence};
+
+/// Who applies. One of them is kubectl, which the server treats in a way of its own.
+pub const APPLIERS: [&str; 4] = ["baton", "kubectl", "handover-to-hpa", "argocd"];
+/// Who updates. One of them has the name of an applier, which makes it no less another manager.
+pub const UPDATERS: [&str; 4] =
+    ["kubectl-client-side-apply", "kubectl-edit", "kube-controller-manager", "baton"];
+/// The annotation in which `kubectl apply` keeps what it applied.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// What a server sets in metadata by itself.
+pub const SERVERS_METADATA: [&str; 5] =
+    ["managedFields", "uid", "creationTimestamp", "generation", "resourceVersion"];
