@@ -51,7 +51,9 @@ impl LabelSelector {
             match lexer.peek() {
                 Token::End => break,
                 Token::Word(_) | Token::Symbol("!") => {}
-                token => return Err(expected(token, ", expected: !, identifier, or 'end of string'")),
+                token @ Token::Symbol(_) => {
+                    return Err(expected(token, ", expected: !, identifier, or 'end of string'"));
+                }
             }
             let requirement = parse_requirement(&mut lexer)
                 .map_err(|error| SelectorError(format!("unable to parse requirement: {error}")))?;

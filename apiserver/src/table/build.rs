@@ -90,17 +90,17 @@ impl TableRequest<'_> {
     pub(crate) fn of_object(&self, object: Value<'_>, now: Timestamp) -> Json {
         let version = at(object, "metadata.resourceVersion");
         let metadata = version.map(|version| ("resourceVersion".to_owned(), json!(version)));
-        self.table(metadata.into_iter().collect(), &[object], now)
+        self.table(&metadata.into_iter().collect(), &[object], now)
     }
 
     /// The table of a list with this metadata.
     pub(crate) fn of_list(&self, metadata: Value<'_>, items: &[Value<'_>], now: Timestamp) -> Json {
         let kept = ["resourceVersion", "continue", "remainingItemCount"].into_iter();
         let metadata = kept.filter_map(|name| Some((name.to_owned(), json!(at(metadata, name)?)))).collect();
-        self.table(metadata, items, now)
+        self.table(&metadata, items, now)
     }
 
-    fn table(&self, metadata: Map<String, Json>, objects: &[Value<'_>], now: Timestamp) -> Json {
+    fn table(&self, metadata: &Map<String, Json>, objects: &[Value<'_>], now: Timestamp) -> Json {
         let rows: Vec<_> = objects.iter().map(|object| self.row(*object, now)).collect();
         // Who has no printer has no rows rather than none in a list.
         let is_default = matches!(self.rows, Rows::BuiltIn { group, kind } if printed(group, kind).is_none());

@@ -14,7 +14,8 @@ use super::columns::{CREATED, Column};
 #[derive(Clone, Debug)]
 pub(crate) struct CustomColumn {
     column: Column,
-    path: Vec<Step>,
+    /// Absent where the path has something that isn't played here: its cells stay empty.
+    path: Option<Vec<Step>>,
 }
 
 /// A step of a JSON path.
@@ -26,8 +27,8 @@ enum Step {
     Item(i64),
     /// `[*]`.
     Each,
-    /// `[?(@.type=="Ready")]`.
-    Where(Vec<Step>, String),
+    /// `[?(@.type=="Ready")]`: what is compared, with what, and whether it has to be equal.
+    Where(Vec<Step>, String, bool),
 }
 
 impl CustomColumn {
@@ -38,11 +39,11 @@ impl CustomColumn {
         if columns.is_empty() {
             let path =
                 vec![Step::Member("metadata".to_owned()), Step::Member("creationTimestamp".to_owned())];
-            return vec![Self { column: Column::new("Age", "date", "", CREATED), path }];
+            return vec![Self { column: Column::new("Age", "date", "", CREATED), path: Some(path) }];
         }
         let read = |column: &Value<'_>| {
             let said = |name| text(*column, name).to_owned();
-            let path = parse(text(*column, "jsonPath"))?;
+            let path = parse(text(*column, "jsonPath"));
             let description = match said("description") {
                 none if none.is_empty() => {
                     format!("Custom resource definition column (in JSONPath format): {}", said("jsonPath"))
@@ -56,10 +57,9 @@ impl CustomColumn {
                 description: Cow::Owned(description),
                 priority: super::access::int(*column, "priority"),
             };
-            Some(Self { column, path })
+            Self { column, path }
         };
-        // Upstream stops at the first that it can't read.
-        columns.iter().map_while(read).collect()
+        columns.iter().map(read).collect()
     }
 
     pub(super) fn column(&self) -> &Column {
@@ -67,14 +67,14 @@ impl CustomColumn {
     }
 
     pub(super) fn cell(&self, object: Value<'_>, now: Timestamp) -> Json {
-        let Some(value) = find(object, &self.path).first().copied().filter(|value| !value.is_null()) else {
+        let path = self.path.as_deref();
+        let Some(value) = path.and_then(|path| find(object, path).first().copied()) else {
             return Json::Null;
         };
         match (&*self.column.r#type, value) {
             ("string", Value::String(text)) => json!(text),
-            ("string", Value::List(_) | Value::Map(_)) => {
-                json!(serde_json::to_string(&value).unwrap_or_default())
-            }
+            ("string", Value::Null) => json!("<no value>"),
+            ("string", Value::List(_) | Value::Map(_)) => json!(html_safe_json(value)),
             ("string", scalar) => json!(scalar.to_string()),
             ("integer", Value::Int(number)) => json!(number),
             #[expect(clippy::cast_possible_truncation, reason = "so does the server")]
@@ -101,21 +101,24 @@ fn parse(path: &str) -> Option<Vec<Step>> {
         if let Some(bracket) = rest.strip_prefix('[') {
             let (inside, after) = if let Some(condition) = bracket.strip_prefix("?(") {
                 let (condition, after) = condition.split_once(")]")?;
-                let (left, right) = condition.split_once("==")?;
-                let steps = parse(left.trim().strip_prefix('@')?)?;
-                (Step::Where(steps, right.trim().trim_matches(['"', '\'']).to_owned()), after)
+                let (is_equal, (left, right)) = match condition.split_once("!=") {
+                    Some(sides) => (false, sides),
+                    None => (true, condition.split_once("==")?),
+                };
+                let path = parse(left.trim().strip_prefix('@')?)?;
+                (vec![Step::Where(path, right.trim().trim_matches(['"', '\'']).to_owned(), is_equal)], after)
             } else {
                 let (inside, after) = bracket.split_once(']')?;
                 let step = match inside {
-                    "*" => Step::Each,
+                    "*" => vec![Step::Each],
                     name if name.starts_with(['\'', '"']) => {
-                        Step::Member(name.trim_matches(['"', '\'']).to_owned())
+                        parse(&format!(".{}", name.trim_matches(['"', '\''])))?
                     }
-                    index => Step::Item(index.parse().ok()?),
+                    index => vec![Step::Item(index.parse().ok()?)],
                 };
                 (step, after)
             };
-            steps.push(inside);
+            steps.extend(inside);
             rest = after;
         } else {
             let name = rest.strip_prefix('.')?;
@@ -135,6 +138,12 @@ fn parse(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
+/// A list or map as Go's JSON writer has it.
+fn html_safe_json(value: Value<'_>) -> String {
+    let json = serde_json::to_string(&value).unwrap_or_default();
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
 /// What a path leads to.
 fn find<'a>(object: Value<'a>, path: &[Step]) -> Vec<Value<'a>> {
     path.iter()
@@ -152,10 +161,10 @@ impl Step {
                 let index = if *index < 0 { items.len().checked_sub(back) } else { Some(back) };
                 index.and_then(|index| items.get(index)).copied().into_iter().collect()
             }
-            Self::Where(path, wanted) => {
+            Self::Where(path, wanted, is_equal) => {
                 let is_wanted = |item: &Value<'a>| match find(*item, path).first() {
-                    Some(Value::String(text)) => text == wanted,
-                    Some(other) => other.to_string() == *wanted,
+                    Some(Value::String(text)) => (text == wanted) == *is_equal,
+                    Some(other) => (other.to_string() == *wanted) == *is_equal,
                     None => false,
                 };
                 items.iter().copied().filter(is_wanted).collect()

@@ -54,7 +54,7 @@ fn or_unset(text: String) -> String {
 }
 
 pub(super) fn cluster_ip(service: Value<'_>) -> String {
-    let first = list(service, "spec.clusterIPs").first().and_then(|address| address.as_str());
+    let first = list(service, "spec.clusterIPs").first().and_then(Value::as_str);
     first.unwrap_or("<none>").to_owned()
 }
 

@@ -49,8 +49,8 @@ pub(super) fn class(object: Value<'_>) -> String {
 /// The name of a class, with a note where one of these annotations makes it the default.
 pub(super) fn default_name(class: Value<'_>, annotations: &[&str]) -> String {
     let own = map(class, "metadata.annotations");
-    let is_default = |name: &&str| own.get(name).is_some_and(|value| value.as_str() == Some("true"));
-    let note = if annotations.iter().any(|name| is_default(name)) { " (default)" } else { "" };
+    let is_default = |name| own.get(name).is_some_and(|value| value.as_str() == Some("true"));
+    let note = if annotations.iter().copied().any(is_default) { " (default)" } else { "" };
     format!("{}{note}", text(class, "metadata.name"))
 }
 

@@ -112,7 +112,7 @@ fn a_row_goes_with_as_much_of_its_object_as_is_asked_for() {
 fn a_custom_resource_shows_the_columns_of_its_definition() {
     let arena = Arena::new();
     let object = r#"{"metadata":{"name":"web","creationTimestamp":"2025-12-31T23:59:00Z","labels":{"a.b/c":"l"}},
-        "spec":{"size":3,"ratio":1.5,"on":true,"parts":[{"name":"x"},{"name":"y"}]},
+        "spec":{"size":3,"ratio":1.5,"on":true,"none":null,"text":{"a":"<x>"},"parts":[{"name":"x"},{"name":"y"}]},
         "status":{"conditions":[{"type":"Synced","status":"False"},{"type":"Ready","status":"True"}]}}"#;
     let object = Value::from_text(&arena, object).unwrap();
     let shown = |columns: &str| {
@@ -134,7 +134,12 @@ fn a_custom_resource_shows_the_columns_of_its_definition() {
         ("string", ".spec.parts[*].name", json!("x")),
         ("string", ".spec.missing", Json::Null),
         ("string", r".metadata.labels.a\\.b/c", json!("l")),
-        ("string", ".metadata.labels['a.b/c']", json!("l")),
+        ("string", r".metadata.labels['a\\.b/c']", json!("l")),
+        ("string", ".metadata.labels['a.b/c']", Json::Null),
+        ("string", ".spec.none", json!("<no value>")),
+        ("string", ".spec.text", json!(r#"{"a":"\u003cx\u003e"}"#)),
+        ("string", "spec.size", Json::Null),
+        ("string", r#".status.conditions[?(@.type!=\"Ready\")].status"#, json!("False")),
         ("string", r#".status.conditions[?(@.type==\"Ready\")].status"#, json!("True")),
         ("string", ".status.conditions[?(@.type=='Gone')].status", Json::Null),
         ("date", ".metadata.creationTimestamp", json!("60s")),

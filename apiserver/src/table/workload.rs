@@ -52,8 +52,7 @@ pub(super) fn param_ref(binding: Value<'_>) -> String {
 /// A label selector as the generated code of its type prints it.
 fn go_selector(selector: Value<'_>) -> String {
     let labels = map(selector, "matchLabels").members().iter();
-    let labels: String =
-        labels.map(|(key, value)| format!("{key}: {},", value.as_str().unwrap_or_default())).collect();
+    let labels = labels.map(|(key, value)| format!("{key}: {},", value.as_str().unwrap_or_default()));
     let expressions = list(selector, "matchExpressions").iter().map(|expression| {
         let values: Vec<_> =
             list(*expression, "values").iter().map(|value| value.as_str().unwrap_or_default()).collect();
@@ -64,9 +63,10 @@ fn go_selector(selector: Value<'_>) -> String {
             values.join(" ")
         )
     });
-    let expressions: String = expressions.collect();
     format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+        "&LabelSelector{{MatchLabels:map[string]string{{{}}},MatchExpressions:[]LabelSelectorRequirement{{{}}},}}",
+        labels.collect::<Vec<_>>().concat(),
+        expressions.collect::<Vec<_>>().concat()
     )
 }
 
