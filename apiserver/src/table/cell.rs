@@ -75,9 +75,7 @@ impl Cell {
                 Some(value) => json!(quantity(Some(value))),
                 None => json!(other),
             },
-            Self::Bool(path, other) => {
-                json!(if other { at(object, path).is_none() } else { false } || is_true(object, path))
-            }
+            Self::Bool(path, other) => json!(is_true(object, path) || (other && at(object, path).is_none())),
             Self::Count(paths) => {
                 let count = |path: &&str| list(object, path).len() + map(object, path).len();
                 json!(paths.iter().map(count).sum::<usize>())
