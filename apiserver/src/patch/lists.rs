@@ -33,7 +33,7 @@ impl List<'_> {
         let key = self.key.ok_or_else(|| {
             PatchError::Internal("cannot merge lists without merge key for struct".to_owned())
         })?;
-        let (live, changes) = self.follow_directives(live, patch, key)?;
+        let (live, changes) = Self::follow_directives(live, patch, key)?;
         let mut merged = live.clone();
         let mut plain = Vec::new();
         for position in changes {
@@ -50,7 +50,6 @@ impl List<'_> {
 
     /// The list after the items with a `$patch` have been followed, and the positions of the others.
     fn follow_directives(
-        &self,
         mut live: Vec<Value>,
         patch: &[Value],
         key: &str,
@@ -179,7 +178,7 @@ pub(super) fn is_of_maps(lists: &[&Vec<Value>]) -> Result<bool, PatchError> {
             Err(PatchError::Unprocessable("lists of lists are not supported".to_owned()))
         }
         Some(first) if items.any(|item| go_type(item) != go_type(first)) => {
-            let shown: Vec<_> = lists.iter().map(|list| go_printed(&Value::Array(list.to_vec()))).collect();
+            let shown: Vec<_> = lists.iter().map(|list| go_printed(&Value::Array((*list).clone()))).collect();
             let message = format!("list element types are not identical: [{}]", shown.join(" "));
             Err(PatchError::Internal(message))
         }

@@ -51,7 +51,9 @@ impl LabelSelector {
             match lexer.peek() {
                 Token::End => break,
                 Token::Word(_) | Token::Symbol("!") => {}
-                token => return Err(expected(token, ", expected: !, identifier, or 'end of string'")),
+                token @ Token::Symbol(_) => {
+                    return Err(expected(token, ", expected: !, identifier, or 'end of string'"));
+                }
             }
             let requirement = parse_requirement(&mut lexer)
                 .map_err(|error| SelectorError(format!("unable to parse requirement: {error}")))?;
@@ -125,12 +127,11 @@ impl Requirement {
         let mut errors = Vec::new();
         let root = FieldPath::default();
         let values_path = root.child("values");
-        let list = Value::String;
         if let Some(detail) = details(&label_key_errors(key)) {
             errors.push(FieldError::invalid_text(&root.child("key"), key, &detail));
         }
         if let Some(detail) = operator.wrong_count(values.len()) {
-            let shown: Vec<_> = values.iter().map(|value| list(value)).collect();
+            let shown: Vec<_> = values.iter().map(|value| Value::String(value)).collect();
             errors.push(FieldError::invalid(&values_path, Value::List(&shown), detail));
         }
         for (position, value) in values.iter().enumerate() {

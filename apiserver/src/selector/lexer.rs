@@ -26,8 +26,7 @@ pub(super) struct Lexer<'t>(&'t str);
 
 impl<'t> Lexer<'t> {
     pub(super) fn new(selector: &'t str) -> Self {
-        // A NUL ends a selector upstream, like the end of the text.
-        Self(selector.split('\0').next().unwrap_or_default())
+        Self(selector)
     }
 
     /// The next word, which stays.
@@ -43,19 +42,29 @@ impl<'t> Lexer<'t> {
     }
 
     fn split(&self) -> (Token<'t>, &'t str) {
-        let is_space = |c| matches!(c, ' ' | '\t' | '\r' | '\n');
-        let is_symbol = |c| matches!(c, '=' | '!' | '(' | ')' | ',' | '>' | '<');
         let text = self.0.trim_start_matches(is_space);
-        if text.is_empty() {
+        // Upstream a NUL is like the end of the text, except right after a word, where it is skipped.
+        if text.is_empty() || text.starts_with('\0') {
             return (Token::End, text);
         }
-        if text.starts_with(is_symbol) {
-            let (symbol, rest) =
-                text.split_at(if text.starts_with("==") || text.starts_with("!=") { 2 } else { 1 });
-            return (Token::Symbol(symbol), rest);
-        }
-        let end = text.find(|c| is_space(c) || is_symbol(c)).unwrap_or(text.len());
-        let (word, rest) = text.split_at(end);
-        (Token::Word(word), rest)
+        let is_symbol_next = text.starts_with(is_symbol);
+        let end = if text.starts_with("==") || text.starts_with("!=") {
+            2
+        } else if is_symbol_next {
+            1
+        } else {
+            text.find(|c| c == '\0' || is_space(c) || is_symbol(c)).unwrap_or(text.len())
+        };
+        let (token, rest) = text.split_at(end);
+        let token = if is_symbol_next { Token::Symbol(token) } else { Token::Word(token) };
+        (token, rest.strip_prefix('\0').unwrap_or(rest))
     }
+}
+
+fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\r' | '\n')
+}
+
+fn is_symbol(character: char) -> bool {
+    matches!(character, '=' | '!' | '(' | ')' | ',' | '>' | '<')
 }

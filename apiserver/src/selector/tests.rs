@@ -52,6 +52,7 @@ fn a_label_selector_that_cannot_be_read_is_refused() {
         ("a in b", "unable to parse requirement: found 'b' expected: '('"),
         ("a in (", "unable to parse requirement: found '', expected: ',', ')' or identifier"),
         ("a in (b", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ("a\0b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
         ("a in (b,", "unable to parse requirement: found '', expected: ',', or identifier"),
         ("a=(b", "unable to parse requirement: found '(', expected: identifier"),
         (

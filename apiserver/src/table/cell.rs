@@ -1,0 +1,107 @@
+//! What stands in the cells of a row.
+
+use baton_merge::value::Value;
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+
+use super::access::{at, int, is_true, list, map, quantity, text, text_or};
+use super::age::{since, time};
+use super::kinds::KINDS;
+use crate::selector::{LabelSelector, format_labels};
+
+/// What stands in a cell. Paths are dotted.
+#[derive(Clone, Copy)]
+pub(super) enum Cell {
+    /// A text, which may be empty.
+    Text(&'static str),
+    /// A text, or another one where there is none.
+    TextOr(&'static str, &'static str),
+    /// A number.
+    Int(&'static str),
+    /// A number or a text, or a text where there is none.
+    Scalar(&'static str, &'static str),
+    /// Yes or no, and what it is where nothing is said.
+    Bool(&'static str, bool),
+    /// How many items or members there are in all of these.
+    Count(&'static [&'static str]),
+    /// How long ago that was.
+    Since(&'static str),
+    /// Two numbers, as `1/3`.
+    Ratio(&'static str, &'static str),
+    /// The names of the containers in a pod's spec.
+    Names(&'static str),
+    /// Their images.
+    Images(&'static str),
+    /// Labels.
+    Labels(&'static str),
+    /// A label selector.
+    Selector(&'static str),
+    /// What this makes of the object.
+    Own(fn(Value<'_>) -> String),
+    /// What this makes of the object now.
+    Timed(fn(Value<'_>, Timestamp) -> String),
+}
+
+/// What stands in a row.
+pub(super) enum Row {
+    /// A cell for each column.
+    Cells(&'static [Cell]),
+    /// What this makes of the object now.
+    Own(fn(Value<'_>, Timestamp) -> Vec<Json>),
+}
+
+/// The cells of an object's row, for the columns of its kind.
+pub(crate) fn cells(group: &str, kind: &str, object: Value<'_>, now: Timestamp) -> Vec<Json> {
+    let known = KINDS.iter().find(|known| known.0 == group && known.1 == kind);
+    match known.map(|known| &known.2) {
+        Some(Row::Cells(cells)) => cells.iter().map(|cell| cell.of(object, now)).collect(),
+        Some(Row::Own(row)) => row(object, now),
+        None => {
+            let created = time(at(object, "metadata.creationTimestamp"));
+            let created = created.map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), |time| time.to_string());
+            vec![json!(text(object, "metadata.name")), json!(created)]
+        }
+    }
+}
+
+impl Cell {
+    fn of(self, object: Value<'_>, now: Timestamp) -> Json {
+        match self {
+            Self::Text(path) => json!(text(object, path)),
+            Self::TextOr(path, other) => json!(text_or(object, path, other)),
+            Self::Int(path) => json!(int(object, path)),
+            Self::Scalar(path, other) => match at(object, path) {
+                Some(Value::Int(number)) => json!(number),
+                Some(value) => json!(quantity(Some(value))),
+                None => json!(other),
+            },
+            Self::Bool(path, other) => json!(is_true(object, path) || (other && at(object, path).is_none())),
+            Self::Count(paths) => {
+                let count = |path: &&str| list(object, path).len() + map(object, path).len();
+                json!(paths.iter().map(count).sum::<usize>())
+            }
+            Self::Since(path) => json!(since(time(at(object, path)), now)),
+            Self::Ratio(part, whole) => json!(format!("{}/{}", int(object, part), int(object, whole))),
+            Self::Names(path) => json!(joined(object, path, "name")),
+            Self::Images(path) => json!(joined(object, path, "image")),
+            Self::Labels(path) => json!(format_labels(Some(map(object, path)))),
+            Self::Selector(path) => json!(selector(at(object, path))),
+            Self::Own(cell) => json!(cell(object)),
+            Self::Timed(cell) => json!(cell(object, now)),
+        }
+    }
+}
+
+/// One member of all containers in a pod's spec.
+fn joined(object: Value<'_>, spec: &str, member: &str) -> String {
+    let containers = at(object, spec).map(|spec| list(spec, "containers")).unwrap_or_default();
+    containers.iter().map(|container| text(*container, member)).collect::<Vec<_>>().join(",")
+}
+
+fn selector(selector: Option<Value<'_>>) -> String {
+    match LabelSelector::from_object(selector).map(|selector| selector.to_string()) {
+        Ok(selector) if selector.is_empty() => "<none>".to_owned(),
+        Ok(selector) => selector,
+        Err(_) => "<error>".to_owned(),
+    }
+}
