@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 
 mod correlate;
+mod crd;
+mod definition;
 mod embedded;
 mod formats;
 mod lists;
@@ -9,5 +11,6 @@ mod names;
 mod numbers;
 mod prune;
 mod rules;
+mod scale;
 mod schema;
 mod validate;
