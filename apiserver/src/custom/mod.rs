@@ -9,6 +9,7 @@ mod formats;
 mod lists;
 mod names;
 mod numbers;
+mod openapi;
 mod prune;
 mod rules;
 mod scale;
