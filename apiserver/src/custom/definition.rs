@@ -1,5 +1,7 @@
 //! A custom resource as its definition tells it, ready to serve objects: read, default, prepare and check them.
 
+use std::collections::BTreeSet;
+
 use baton_merge::Arena;
 use baton_merge::value::{Map, Value};
 use serde_json::Value as Json;
@@ -13,18 +15,21 @@ use super::schema::{EMPTY, Schema};
 use super::{lists, validate};
 use crate::field::{FieldError, FieldPath};
 
+/// Finalizers that belong to nobody's domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+
 /// A custom resource.
 #[derive(Debug)]
 pub(crate) struct Definition {
     pub(crate) group: String,
-    pub(crate) names: Names,
+    pub(crate) names: ResourceNames,
     pub(crate) namespaced: bool,
-    pub(crate) versions: Vec<Version>,
+    pub(crate) versions: Vec<CustomVersion>,
 }
 
 /// What a custom resource is called.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct ResourceNames {
     pub(crate) plural: String,
     pub(crate) singular: String,
     pub(crate) kind: String,
@@ -35,7 +40,7 @@ pub(crate) struct Names {
 
 /// A version of a custom resource.
 #[derive(Debug)]
-pub(crate) struct Version {
+pub(crate) struct CustomVersion {
     pub(crate) name: String,
     pub(crate) api_version: String,
     pub(crate) kind: String,
@@ -47,7 +52,6 @@ pub(crate) struct Version {
     pub(crate) status: bool,
     pub(crate) scale: Option<ScalePaths>,
     schema: Schema,
-    preserves: bool,
 }
 
 /// An object as it was read.
@@ -88,13 +92,12 @@ impl Definition {
             all.filter_map(Json::as_str).map(str::to_owned).collect()
         };
         let (group, kind) = (text(spec, "group"), text(names, "kind"));
-        let preserves = spec["preserveUnknownFields"].as_bool().unwrap_or_default();
         let version = |json: &Json| {
             let name = text(json, "name");
             let api_version = format!("{group}/{name}");
             let told = || format!("{api_version} {kind} is deprecated");
             let subresources = &json["subresources"];
-            Version {
+            CustomVersion {
                 served: json["served"].as_bool().unwrap_or_default(),
                 storage: json["storage"].as_bool().unwrap_or_default(),
                 deprecation: (json["deprecated"] == true)
@@ -103,7 +106,6 @@ impl Definition {
                 scale: ScalePaths::read(&subresources["scale"]),
                 schema: Schema::read(&json["schema"]["openAPIV3Schema"]),
                 kind: kind.clone(),
-                preserves,
                 name,
                 api_version,
             }
@@ -111,7 +113,7 @@ impl Definition {
         Self {
             versions: spec["versions"].as_array().into_iter().flatten().map(version).collect(),
             namespaced: spec["scope"] == "Namespaced",
-            names: Names {
+            names: ResourceNames {
                 plural: text(names, "plural"),
                 singular: text(names, "singular"),
                 list_kind: text(names, "listKind"),
@@ -124,17 +126,17 @@ impl Definition {
     }
 
     /// A version by its name.
-    pub(crate) fn version(&self, name: &str) -> Option<&Version> {
+    pub(crate) fn version(&self, name: &str) -> Option<&CustomVersion> {
         self.versions.iter().find(|version| version.name == name)
     }
 
     /// The version that objects are stored in.
-    pub(crate) fn storage(&self) -> Option<&Version> {
+    pub(crate) fn storage(&self) -> Option<&CustomVersion> {
         self.versions.iter().find(|version| version.storage)
     }
 }
 
-impl Version {
+impl CustomVersion {
     /// Reads an object: fills in defaults and takes out what the schema doesn't know. The metadata of the object itself
     /// are read, too.
     ///
@@ -153,11 +155,9 @@ impl Version {
             unknown_fields.extend(unknown.iter().map(|field| format!("metadata.{field}")));
             object = object.with(arena, &["metadata"], Some(read));
         }
-        if !self.preserves {
-            let (pruned, unknown) = prune::prune(arena, &self.schema, object);
-            unknown_fields.extend(unknown);
-            object = prune::without_nulls(arena, Some(&self.schema), pruned);
-        }
+        let (pruned, unknown) = prune::prune(arena, &self.schema, object);
+        unknown_fields.extend(unknown);
+        object = prune::without_nulls(arena, Some(&self.schema), pruned);
         let mut embedded = Vec::new();
         let root = FieldPath::default();
         object = embedded::read(arena, &self.schema, object, &root, read_metadata, &mut embedded)?;
@@ -270,6 +270,24 @@ impl Version {
         }));
         validate::validate(&FieldPath::new("status"), schema, status, past)
     }
+}
+
+/// What clients are told of finalizers that a write adds.
+pub(crate) fn finalizer_warnings(new: Value<'_>, old: Option<Value<'_>>) -> Vec<String> {
+    let finalizers = |object: Value<'_>| -> BTreeSet<String> {
+        let all = object.at(&["metadata", "finalizers"]).and_then(|all| all.as_list()).unwrap_or_default();
+        all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let known = old.map(finalizers).unwrap_or_default();
+    let is_plain = |name: &&String| !name.contains('/') && !STANDARD_FINALIZERS.contains(&name.as_str());
+    let warning = |name: &String| {
+        let path = if name.contains('.') { " including a path (/)" } else { "" };
+        format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to avoid accidental \
+             conflicts with other finalizer writers"
+        )
+    };
+    finalizers(new).difference(&known).filter(is_plain).map(warning).collect()
 }
 
 /// What is wrong in such a way that rules can't be evaluated.

@@ -23,6 +23,7 @@ fn definition() -> Definition {
     }}))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "that's what a reader of metadata looks like")]
 fn known(metadata: Value<'_>) -> Result<(Value<'_>, Vec<String>), String> {
     Ok((metadata, Vec::new()))
 }
@@ -90,4 +91,19 @@ fn objects_are_checked_in_upstreams_order() {
     let wrong_type = json!({"apiVersion": "example.com/v2", "kind": "Shop"});
     let expected = [r#"apiVersion: Invalid value: "example.com/v2": must be example.com/v1"#];
     assert_eq!(check(&wrong_type, None, false), expected);
+}
+
+#[test]
+fn added_finalizers_should_name_a_domain() {
+    let arena = Arena::new();
+    let object =
+        json!({"metadata": {"finalizers": ["orphan", "example.com/a", "b.example.com", "old", "c"]}});
+    let old = json!({"metadata": {"finalizers": ["old"]}});
+    let value = |json| Value::from_json(&arena, json).unwrap();
+    let warnings = finalizer_warnings(value(&object), Some(value(&old)));
+    let expected = [
+        r#"metadata.finalizers: "b.example.com": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers"#,
+        r#"metadata.finalizers: "c": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"#,
+    ];
+    assert_eq!(warnings, expected);
 }

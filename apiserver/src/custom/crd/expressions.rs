@@ -3,7 +3,7 @@
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 
-use super::super::rules::{Rule, escape};
+use super::super::rules::{ValidationRule, escape};
 use super::super::schema::Schema;
 
 /// What is known of a value in a rule.
@@ -19,7 +19,7 @@ enum Known<'s> {
 }
 
 /// The first field or name in a rule that there isn't, in cel-go's words.
-pub(super) fn undefined(schema: &Schema, is_object: bool, rule: &Rule) -> Option<String> {
+pub(super) fn undefined(schema: &Schema, is_object: bool, rule: &ValidationRule) -> Option<String> {
     let mut walk = Walk { root: Known::Of { schema, is_object }, variables: Vec::new(), undefined: None };
     walk.expression(rule.expression()?);
     let (what, sign) = walk.undefined?;

@@ -3,7 +3,7 @@
 use baton_merge::value::Value;
 use serde_json::json;
 
-use super::super::rules::Rule;
+use super::super::rules::ValidationRule;
 use super::super::schema::Schema;
 use super::expressions;
 use crate::field::{FieldError, FieldPath};
@@ -40,7 +40,7 @@ pub(super) fn check(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldErr
     }
 }
 
-fn check_text(rule: &Rule, at: &FieldPath, errors: &mut Vec<FieldError>) {
+fn check_text(rule: &ValidationRule, at: &FieldPath, errors: &mut Vec<FieldError>) {
     let (text, message) = (rule.rule.trim(), rule.message.trim());
     let message_at = at.child("message");
     if text.is_empty() {
@@ -92,7 +92,7 @@ pub(super) fn compile(
         let at = path.child("x-kubernetes-validations").index(index);
         // The type has no names for JSON, so Go writes those of its fields.
         let shown = format!(
-            r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
+            r#"{{"ValidationRule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
             json!(rule.rule),
             json!(rule.message),
             json!(rule.message_expression),

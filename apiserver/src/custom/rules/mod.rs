@@ -15,7 +15,7 @@ pub(super) use values::escape;
 
 /// A rule.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct ValidationRule {
     pub(super) rule: String,
     pub(super) message: String,
     pub(super) message_expression: String,
@@ -77,7 +77,7 @@ fn select_by_index(expression: &mut IdedExpr) {
     }
 }
 
-impl Rule {
+impl ValidationRule {
     /// Reads a rule.
     pub(super) fn read(json: &Json) -> Self {
         let text = |name| json[name].as_str().unwrap_or_default().to_owned();
