@@ -72,6 +72,11 @@ impl FieldError {
         Self::invalid(path, Value::String(value), detail)
     }
 
+    /// As [`invalid`](Self::invalid), for a value that is shown in a form of its own.
+    pub(crate) fn invalid_shown(path: &FieldPath, shown: &str, detail: &str) -> Self {
+        Self::with_detail("FieldValueInvalid", path, format!("Invalid value: {shown}"), detail)
+    }
+
     /// As [`invalid`](Self::invalid), for a value that is too large to show.
     pub(crate) fn invalid_omitted(path: &FieldPath, detail: &str) -> Self {
         Self::with_detail("FieldValueInvalid", path, "Invalid value".to_owned(), detail)

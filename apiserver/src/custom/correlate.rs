@@ -13,7 +13,7 @@ pub(super) struct Correlated<'s, 'a> {
     pub(super) new: Value<'a>,
 }
 
-impl<'s, 'a> Correlated<'s, 'a> {
+impl Correlated<'_, '_> {
     /// The same for a member, where both have it and a schema tells of it.
     pub(super) fn key(&self, name: &str) -> Option<Self> {
         Some(Self { schema: self.schema.member(name)?, old: self.old.get(name)?, new: self.new.get(name)? })

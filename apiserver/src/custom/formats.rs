@@ -117,7 +117,7 @@ fn is_base64(text: &str) -> bool {
     let padding = text.bytes().rev().take(2).take_while(|byte| *byte == b'=').count();
     let digits = &text.as_bytes()[..text.len() - padding];
     !text.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && digits.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
@@ -182,7 +182,7 @@ fn is_isbn13(text: &str) -> bool {
     let plain = text.replace([' ', '-'], "");
     let digits = digits(&plain);
     let sum: u32 = digits.iter().zip([1, 3].into_iter().cycle()).map(|(digit, weight)| digit * weight).sum();
-    plain.len() == 13 && digits.len() == 13 && sum % 10 == 0
+    plain.len() == 13 && digits.len() == 13 && sum.is_multiple_of(10)
 }
 
 fn is_credit_card(text: &str) -> bool {
@@ -194,7 +194,7 @@ fn is_credit_card(text: &str) -> bool {
         _ => 2 * digit,
     };
     let sum: u32 = digits.iter().rev().enumerate().map(doubled).sum();
-    matches(&CARD, &plain) && sum % 10 == 0
+    matches(&CARD, &plain) && sum.is_multiple_of(10)
 }
 
 /// A duration in Go's form or, as strfmt allows, with long names of units: `3 days`. In nanoseconds.

@@ -120,7 +120,6 @@ pub(super) fn is_json(value: Value<'_>, json: &Json) -> bool {
         (Value::Bool(left), Json::Bool(right)) => left == *right,
         (Value::String(left), Json::String(right)) => left == right,
         (Value::Int(left), Json::Number(right)) if right.is_i64() => Some(left) == right.as_i64(),
-        #[expect(clippy::float_cmp, reason = "the very number is meant")]
         (Value::Int(_) | Value::Float(_), Json::Number(right)) => right.as_f64() == Some(as_float(value)),
         (Value::List(left), Json::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| is_json(*left, right))

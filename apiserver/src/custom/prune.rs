@@ -12,9 +12,9 @@ pub(super) const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub(super) fn prune<'a>(arena: &'a Arena, schema: &Schema, object: Value<'a>) -> (Value<'a>, Vec<String>) {
     let mut pruner = Pruner { arena, unknown: Vec::new() };
     let place = Place { schema: Some(schema), is_object: true, preserves: schema.preserves() };
-    let pruned = pruner.value(object, place, "");
+    let kept = pruner.value(object, place, "");
     pruner.unknown.sort();
-    (pruned, pruner.unknown)
+    (kept, pruner.unknown)
 }
 
 /// Takes out nulls that may not be there and that no default replaces.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::rules::Rule;
+use super::rules::ValidationRule;
 
 /// A schema. The same type serves those below `allOf`, `anyOf`, `oneOf` and `not`, which only validate.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ pub(crate) struct Schema {
     pub(super) list_type: Option<String>,
     pub(super) list_map_keys: Vec<String>,
     pub(super) map_type: Option<String>,
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<ValidationRule>,
     /// Members that matter only to whether the definition is valid.
     pub(super) said: Vec<&'static str>,
 }
@@ -142,7 +142,7 @@ impl Schema {
                 .as_array()
                 .into_iter()
                 .flatten()
-                .map(Rule::read)
+                .map(ValidationRule::read)
                 .collect(),
             said,
         }
@@ -208,10 +208,9 @@ fn says(value: &Json) -> bool {
     match value {
         Json::Null => false,
         Json::Bool(said) => *said,
-        Json::Number(_) => true,
         Json::String(text) => !text.is_empty(),
         Json::Array(items) => !items.is_empty(),
-        Json::Object(_) => true,
+        Json::Number(_) | Json::Object(_) => true,
     }
 }
 

@@ -259,7 +259,7 @@ impl Validator<'_> {
                     outcome.add(FieldError::invalid_text(&self.at(path), name, &message));
                 }
                 Some(Additional::Of(values)) => {
-                    let past = self.past_of(path, past, name);
+                    let past = past_of(path, past, name);
                     outcome.merge(self.with_past(values, *value, &format!("{path}.{name}"), past));
                 }
                 Some(Additional::Allowed(true)) | None => {}
@@ -268,23 +268,12 @@ impl Validator<'_> {
         for (name, property) in &schema.properties {
             let Some(value) = map.get(name) else { continue };
             let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-            outcome.merge(self.with_past(property, value, &below, self.past_of(path, past, name)));
+            outcome.merge(self.with_past(property, value, &below, past_of(path, past, name)));
         }
         for name in schema.required.iter().filter(|name| !map.contains(name)) {
             outcome.add(FieldError::required(&self.at(&format!("{path}.{name}")), ""));
         }
         outcome
-    }
-
-    /// The past of a member. Changes of `apiVersion` and `kind` can't be seen: both objects are of one version.
-    fn past_of<'s, 'a>(
-        self,
-        path: &str,
-        past: Option<Correlated<'s, 'a>>,
-        name: &str,
-    ) -> Option<Correlated<'s, 'a>> {
-        let is_hidden = path.is_empty() && ["apiVersion", "kind"].contains(&name);
-        past.filter(|_| !is_hidden)?.key(name)
     }
 
     /// What `allOf`, `anyOf`, `oneOf` and `not` say. They know no past.
@@ -317,12 +306,16 @@ impl Validator<'_> {
                 1 => valid.into_iter().next(),
                 _ => None,
             };
-            chosen.into_iter().for_each(|chosen| outcome.merge(chosen));
+            if let Some(chosen) = chosen {
+                outcome.merge(chosen);
+            }
         }
         if !schema.all_of.is_empty() {
             let outcomes = try_all(&schema.all_of);
             let valid = outcomes.iter().filter(|each| each.is_valid()).count();
-            outcomes.into_iter().for_each(|each| outcome.merge(each));
+            for each in outcomes {
+                outcome.merge(each);
+            }
             if valid != schema.all_of.len() {
                 let none = if valid == 0 { ". None validated" } else { "" };
                 outcome.add(self.plain(&format!("{path:?} must validate all the schemas (allOf){none}")));
@@ -334,6 +327,12 @@ impl Validator<'_> {
         outcome.matches += 1;
         outcome
     }
+}
+
+/// The past of a member. Changes of `apiVersion` and `kind` can't be seen: both objects are of one version.
+fn past_of<'s, 'a>(path: &str, past: Option<Correlated<'s, 'a>>, name: &str) -> Option<Correlated<'s, 'a>> {
+    let is_hidden = path.is_empty() && ["apiVersion", "kind"].contains(&name);
+    past.filter(|_| !is_hidden)?.key(name)
 }
 
 /// The format, where it is one that is enforced for values of this type.

@@ -94,6 +94,14 @@ fn each_wrong_value_is_told_in_upstreams_words() {
             json!("bcd"),
             r#"spec.f: Invalid value: "bcd": spec.f in body must be of type date: "bcd""#,
         ),
+    ] {
+        assert_eq!(errors_of(&field, &value), [expected], "{field} {value}");
+    }
+}
+
+#[test]
+fn wrong_lists_and_maps_are_told_in_upstreams_words() {
+    for (field, value, expected) in [
         (
             json!({"type": "array", "items": {"type": "string"}, "maxItems": 1}),
             json!(["a", "b"]),

@@ -10,7 +10,7 @@ use kube_cel::cel::{self, Context, ExecutionError};
 use super::super::correlate::{Correlated, item_like};
 use super::super::schema::Schema;
 use super::values::to_cel;
-use super::{Program, Rule};
+use super::{Program, ValidationRule};
 use crate::field::{FieldError, FieldPath};
 
 /// The longest message that an expression may make.
@@ -172,7 +172,7 @@ impl Node<'_, '_> {
     /// What a rule finds, and whether it may be tolerated.
     fn evaluate(
         &self,
-        rule: &Rule,
+        rule: &ValidationRule,
         scope: &Context<'_>,
         message_scope: &Context<'_>,
     ) -> Option<(FieldError, bool)> {
@@ -196,7 +196,7 @@ impl Node<'_, '_> {
         }
     }
 
-    fn failure(&self, rule: &Rule, scope: &Context<'_>) -> FieldError {
+    fn failure(&self, rule: &ValidationRule, scope: &Context<'_>) -> FieldError {
         let detail = rule.made_message(scope).unwrap_or_else(|| rule.detail());
         let path = rule.below().map_or_else(|| self.path.clone(), |below| self.path.child(&below));
         let value = Some(self.new).filter(|_| !["object", "array"].contains(&self.schema.type_name.as_str()));
@@ -215,7 +215,7 @@ impl Node<'_, '_> {
     }
 }
 
-impl Rule {
+impl ValidationRule {
     /// The message that the rule's expression makes, where it makes one that can be shown.
     fn made_message(&self, scope: &Context<'_>) -> Option<String> {
         let program = self.message_program.as_ref()?.as_ref().ok()?;

@@ -6,14 +6,16 @@ mod evaluate;
 mod values;
 
 use kube_cel::cel::IdedExpr;
+use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 use kube_cel::cel::parser::Parser;
 use serde_json::Value as Json;
 
 pub(super) use evaluate::{Past, validate};
+pub(super) use values::escape;
 
 /// A rule.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct ValidationRule {
     pub(super) rule: String,
     pub(super) message: String,
     pub(super) message_expression: String,
@@ -34,13 +36,48 @@ struct Program {
 impl Program {
     fn parse(source: &str) -> Result<Self, String> {
         let parser = Parser::new().enable_optional_syntax(true);
-        let expression = parser.parse(source).map_err(|why| why.to_string())?;
+        let mut expression = parser.parse(source).map_err(|why| why.to_string())?;
+        select_by_index(&mut expression);
         let uses_old_self = expression.references().has_variable("oldSelf");
         Ok(Self { expression, uses_old_self })
     }
 }
 
-impl Rule {
+/// Writes `a.?b` as `a[?'b']`, which means the same. The crate fails at the former where there is no `b`.
+fn select_by_index(expression: &mut IdedExpr) {
+    match &mut expression.expr {
+        Expr::Call(call) => {
+            if call.func_name == operators::OPT_SELECT {
+                operators::OPT_INDEX.clone_into(&mut call.func_name);
+            }
+            call.target.iter_mut().for_each(|target| select_by_index(target));
+            call.args.iter_mut().for_each(select_by_index);
+        }
+        Expr::Comprehension(comprehension) => {
+            let parts = [
+                &mut comprehension.iter_range,
+                &mut comprehension.accu_init,
+                &mut comprehension.loop_cond,
+                &mut comprehension.loop_step,
+                &mut comprehension.result,
+            ];
+            parts.into_iter().for_each(select_by_index);
+        }
+        Expr::List(list) => list.elements.iter_mut().for_each(select_by_index),
+        Expr::Map(map) => {
+            for entry in &mut map.entries {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                    select_by_index(&mut entry.key);
+                    select_by_index(&mut entry.value);
+                }
+            }
+        }
+        Expr::Select(select) => select_by_index(&mut select.operand),
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
+    }
+}
+
+impl ValidationRule {
     /// Reads a rule.
     pub(super) fn read(json: &Json) -> Self {
         let text = |name| json[name].as_str().unwrap_or_default().to_owned();
@@ -55,6 +92,11 @@ impl Rule {
             rule,
             message_expression,
         }
+    }
+
+    /// The rule, parsed.
+    pub(super) fn expression(&self) -> Option<&IdedExpr> {
+        self.program.as_ref().ok().map(|program| &program.expression)
     }
 
     /// Why the rule can't be parsed.

@@ -48,7 +48,7 @@ const RESERVED: [&str; 21] = [
 ];
 
 /// The name of a field as rules write it; some can't be written.
-pub(super) fn escape(name: &str) -> Option<String> {
+pub(in super::super) fn escape(name: &str) -> Option<String> {
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }

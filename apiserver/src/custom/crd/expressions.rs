@@ -1,0 +1,147 @@
+//! Whether rules name fields that there aren't. The types of expressions aren't checked further.
+
+use kube_cel::cel::IdedExpr;
+use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
+
+use super::super::rules::{ValidationRule, escape};
+use super::super::schema::Schema;
+
+/// What is known of a value in a rule.
+#[derive(Clone, Copy)]
+enum Known<'s> {
+    Unknown,
+    Of {
+        schema: &'s Schema,
+        is_object: bool,
+    },
+    /// The fields of an object's metadata that rules see.
+    Metadata,
+}
+
+/// The first field or name in a rule that there isn't, in cel-go's words.
+pub(super) fn undefined(schema: &Schema, is_object: bool, rule: &ValidationRule) -> Option<String> {
+    let mut walk = Walk { root: Known::Of { schema, is_object }, variables: Vec::new(), undefined: None };
+    walk.expression(rule.expression()?);
+    let (what, sign) = walk.undefined?;
+    Some(located(&rule.rule, &what, &sign))
+}
+
+struct Walk<'s> {
+    root: Known<'s>,
+    variables: Vec<(String, Known<'s>)>,
+    /// What is wrong, and what to look for in the source to tell where.
+    undefined: Option<(String, String)>,
+}
+
+impl<'s> Walk<'s> {
+    fn expression(&mut self, expression: &IdedExpr) -> Known<'s> {
+        match &expression.expr {
+            Expr::Ident(name) => self.name(name),
+            Expr::Select(select) => {
+                let operand = self.expression(&select.operand);
+                self.select(operand, &select.field)
+            }
+            Expr::Call(call) => {
+                if let Some(target) = &call.target {
+                    let is_namespace = matches!(&target.expr, Expr::Ident(name) if !self.is_known(name));
+                    if !is_namespace {
+                        self.expression(target);
+                    }
+                }
+                let arguments: Vec<_> = call.args.iter().map(|argument| self.expression(argument)).collect();
+                match (call.func_name.as_str(), arguments.first()) {
+                    (operators::INDEX, Some(Known::Of { schema, .. })) => {
+                        below(schema.items.as_deref().or(schema.values()))
+                    }
+                    _ => Known::Unknown,
+                }
+            }
+            Expr::Comprehension(comprehension) => {
+                let range = self.expression(&comprehension.iter_range);
+                self.expression(&comprehension.accu_init);
+                let item = match range {
+                    Known::Of { schema, .. } => below(schema.items.as_deref()),
+                    _ => Known::Unknown,
+                };
+                let outer = self.variables.len();
+                self.variables.push((comprehension.iter_var.clone(), item));
+                self.variables.extend(comprehension.iter_var2.clone().map(|name| (name, Known::Unknown)));
+                self.variables.push((comprehension.accu_var.clone(), Known::Unknown));
+                for part in [&comprehension.loop_cond, &comprehension.loop_step, &comprehension.result] {
+                    self.expression(part);
+                }
+                self.variables.truncate(outer);
+                Known::Unknown
+            }
+            Expr::List(list) => {
+                list.elements.iter().for_each(|element| {
+                    self.expression(element);
+                });
+                Known::Unknown
+            }
+            Expr::Map(map) => {
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        self.expression(&entry.key);
+                        self.expression(&entry.value);
+                    }
+                }
+                Known::Unknown
+            }
+            Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => Known::Unknown,
+        }
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        ["self", "oldSelf"].contains(&name) || self.variables.iter().any(|(known, _)| known == name)
+    }
+
+    fn name(&self, name: &str) -> Known<'s> {
+        let variable = self.variables.iter().rev().find(|(known, _)| known == name);
+        match variable {
+            Some((_, known)) => *known,
+            None if name == "self" => self.root,
+            // An optional one has methods of its own.
+            None => Known::Unknown,
+        }
+    }
+
+    fn select(&mut self, operand: Known<'s>, field: &str) -> Known<'s> {
+        let found = match operand {
+            Known::Unknown => return Known::Unknown,
+            Known::Metadata => ["name", "generateName"].contains(&field).then_some(Known::Unknown),
+            Known::Of { schema, .. } if schema.type_name != "object" => Some(Known::Unknown),
+            Known::Of { is_object: true, .. } if ["apiVersion", "kind"].contains(&field) => {
+                Some(Known::Unknown)
+            }
+            Known::Of { is_object: true, .. } if field == "metadata" => Some(Known::Metadata),
+            Known::Of { schema, .. } if schema.values().is_some() => Some(below(schema.values())),
+            Known::Of { schema, .. } => {
+                let mut properties = schema.properties.iter();
+                let property = properties.find(|(name, _)| escape(name).as_deref() == Some(field));
+                property.map(|(_, property)| below(Some(property)))
+            }
+        };
+        found.unwrap_or_else(|| {
+            self.undefined.get_or_insert_with(|| (format!("undefined field '{field}'"), format!(".{field}")));
+            Known::Unknown
+        })
+    }
+}
+
+fn below(schema: Option<&Schema>) -> Known<'_> {
+    schema.map_or(Known::Unknown, |schema| Known::Of { schema, is_object: schema.embedded })
+}
+
+/// A message with the place in the source, as cel-go writes it.
+fn located(source: &str, what: &str, sign: &str) -> String {
+    let is_end = |rest: &str| !rest.starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_');
+    let place = source.match_indices(sign).find(|(at, _)| is_end(&source[at + sign.len()..]));
+    let at = place.map_or(0, |(at, _)| at);
+    let before = &source[..at];
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = source[line_start..].lines().next().unwrap_or_default();
+    let column = source[line_start..at].chars().count();
+    let number = before.matches('\n').count() + 1;
+    format!("ERROR: <input>:{number}:{}: {what}\n | {line}\n | {}^", column + 1, ".".repeat(column))
+}

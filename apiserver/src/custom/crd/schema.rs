@@ -1,0 +1,379 @@
+//! What is wrong with the schema of a definition, besides that it isn't structural.
+
+use baton_merge::Arena;
+use baton_merge::value::Value;
+use serde_json::Value as Json;
+
+use super::super::prune::{OBJECT_FIELDS, prune};
+use super::super::rules::{self as evaluation, Past};
+use super::super::schema::{Additional, Schema};
+use super::super::validate;
+use super::{rules, structural};
+use crate::field::{FieldError, FieldPath};
+
+/// What may stand at the root of a schema where there is a status subresource, as upstream lists it.
+const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
+    MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example \
+    XPreserveUnknownFields XValidations]";
+
+/// What may not.
+const NOT_AT_ROOT: [&str; 21] = [
+    "id",
+    "$schema",
+    "$ref",
+    "nullable",
+    "default",
+    "maxProperties",
+    "minProperties",
+    "enum",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "additionalProperties",
+    "patternProperties",
+    "dependencies",
+    "additionalItems",
+    "definitions",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+];
+
+/// What is wrong with the schema of a version.
+pub(super) fn check(json: &Json, path: &FieldPath, has_status: bool) -> Vec<FieldError> {
+    let schema = Schema::read(json);
+    let mut errors = Vec::new();
+    if has_status {
+        if schema.type_name != "object" && !schema.type_name.is_empty() {
+            let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
+            errors.push(FieldError::invalid_text(&path.child("type"), &schema.type_name, detail));
+        } else if NOT_AT_ROOT.iter().any(|name| is_said(&json[*name])) {
+            let detail = format!(
+                "only {AT_ROOT} fields are allowed at the root of the schema if the status subresource is enabled"
+            );
+            errors.push(FieldError::invalid_shown(path, &json.to_string(), &detail));
+        }
+    }
+    if schema.nullable {
+        errors.push(FieldError::forbidden(&path.child("nullable"), "nullable cannot be true at the root"));
+    }
+    let mut has_sound_structure = false;
+    if !structural::is_unsupported(&schema) {
+        let found = structural::validate(&schema, path);
+        let found = if found.is_empty() { check_defaults(&schema, path) } else { found };
+        has_sound_structure = found.is_empty();
+        errors.extend(found);
+    }
+    let mut walk = Walk { errors: Vec::new(), rule_errors: Vec::new(), root: &schema, has_sound_structure };
+    walk.schema(&schema, path, &Place::default(), true);
+    errors.extend(walk.errors);
+    errors.extend(walk.rule_errors);
+    errors
+}
+
+fn is_said(value: &Json) -> bool {
+    match value {
+        Json::Null | Json::Bool(false) => false,
+        Json::String(text) => !text.is_empty(),
+        Json::Array(items) => !items.is_empty(),
+        Json::Object(_) | Json::Bool(true) | Json::Number(_) => true,
+    }
+}
+
+/// What is wrong with the defaults: they have to be what the schema allows.
+fn check_defaults(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    visit_defaults(schema, path, &mut errors);
+    errors
+}
+
+fn visit_defaults(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    if let Some(default) = &schema.default {
+        errors.extend(check_default(schema, default, &path.child("default")));
+    }
+    if let Some(items) = &schema.items {
+        visit_defaults(items, &path.child("items"), errors);
+    }
+    for (name, property) in &schema.properties {
+        visit_defaults(property, &path.child("properties").key(name), errors);
+    }
+}
+
+fn check_default(schema: &Schema, default: &Json, path: &FieldPath) -> Vec<FieldError> {
+    let arena = Arena::new();
+    let Ok(value) = Value::from_json(&arena, default) else { return Vec::new() };
+    let mut errors = Vec::new();
+    // The fields of an object are known in an embedded one only.
+    let (_, unknown) = prune(&arena, schema, value);
+    let is_foreign = |name: &&str| {
+        !schema.embedded && !schema.preserves() && value.get(name).is_some() && schema.member(name).is_none()
+    };
+    if !unknown.is_empty() || OBJECT_FIELDS.iter().any(is_foreign) && schema.additional.is_none() {
+        errors.push(FieldError::invalid(path, value, "must not have unknown fields"));
+    }
+    let found = validate::validate(path, schema, value, None);
+    if !found.is_empty() {
+        errors.extend(found);
+        return errors;
+    }
+    let found = evaluation::validate(schema, schema.embedded, path, value, Some(value), Past::default());
+    let found = if found.errors.is_empty() {
+        evaluation::validate(schema, schema.embedded, path, value, None, Past::default())
+    } else {
+        found
+    };
+    errors.extend(found.errors);
+    errors
+}
+
+/// What the schemas above say of those below.
+#[derive(Clone, Default)]
+struct Place {
+    /// Why there may be no defaults here.
+    no_defaults: Option<String>,
+    inside_metadata: bool,
+    /// The schema from which on old values aren't known.
+    no_old_self: Option<FieldPath>,
+    /// Whether it only validates: rules don't count there.
+    only_validates: bool,
+}
+
+struct Walk<'s> {
+    errors: Vec<FieldError>,
+    rule_errors: Vec<FieldError>,
+    root: &'s Schema,
+    has_sound_structure: bool,
+}
+
+impl Walk<'_> {
+    fn schema(&mut self, schema: &Schema, path: &FieldPath, place: &Place, is_root: bool) {
+        self.standard(schema, path, place);
+        if schema.said.contains(&"uniqueItems") {
+            let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+            self.errors.push(FieldError::forbidden(&path.child("uniqueItems"), detail));
+        }
+        self.additional(schema, path, place);
+        for (name, property) in &schema.properties {
+            let mut below = place.clone();
+            if !matches!(schema.map_type.as_deref(), None | Some("granular" | "atomic")) {
+                below.no_old_self.get_or_insert_with(|| path.clone());
+            }
+            if (is_root || schema.embedded) && OBJECT_FIELDS.contains(&name.as_str()) {
+                below.inside_metadata = true;
+                if is_root {
+                    below.no_defaults = Some(format!("in top-level {name}"));
+                }
+            }
+            self.schema(property, &path.child("properties").key(name), &below, false);
+        }
+        let validating = Place { only_validates: true, ..place.clone() };
+        if let Some(not) = &schema.not {
+            self.schema(not, &path.child("not"), &validating, false);
+        }
+        for (name, list) in [("allOf", &schema.all_of), ("oneOf", &schema.one_of), ("anyOf", &schema.any_of)]
+        {
+            for (index, each) in list.iter().enumerate() {
+                self.schema(each, &path.child(name).index(index), &validating, false);
+            }
+        }
+        if let Some(items) = &schema.items {
+            let mut below = place.clone();
+            if !schema.is_list("map") {
+                below.no_old_self.get_or_insert_with(|| path.clone());
+            }
+            self.schema(items, &path.child("items"), &below, false);
+        }
+        if schema.preserve == Some(false) {
+            let at = path.child("x-kubernetes-preserve-unknown-fields");
+            self.errors.push(FieldError::invalid_shown(&at, "false", "must be true or undefined"));
+        }
+        self.map_type(schema, path);
+        self.list_type(schema, path);
+        self.list_keys(schema, path);
+        if !schema.rules.is_empty() {
+            rules::check(schema, path, &mut self.errors);
+            if self.errors.is_empty() && self.has_sound_structure && !place.only_validates {
+                let is_object = std::ptr::eq(schema, self.root) || schema.embedded;
+                rules::compile(schema, is_object, path, place.no_old_self.as_ref(), &mut self.rule_errors);
+            }
+        }
+    }
+
+    fn standard(&mut self, schema: &Schema, path: &FieldPath, place: &Place) {
+        let types = ["array", "boolean", "integer", "number", "object", "string"];
+        let type_name = schema.type_name.as_str();
+        if !type_name.is_empty() && !types.contains(&type_name) {
+            let error = FieldError::not_supported(&path.child("type"), Value::String(type_name), &types);
+            self.errors.push(error);
+        }
+        if schema.default.is_some()
+            && let Some(reason) = &place.no_defaults
+        {
+            let detail = format!("must not be set {reason}");
+            self.errors.push(FieldError::forbidden(&path.child("default"), &detail));
+        }
+        for name in &schema.said {
+            let detail = match *name {
+                "uniqueItems" | "title" | "description" => continue,
+                "items" => "items must be a schema object and not an array".to_owned(),
+                other => format!("{other} is not supported"),
+            };
+            self.errors.push(FieldError::forbidden(&path.child(name), &detail));
+        }
+        if type_name == "null" {
+            let detail = "type cannot be set to null, use nullable as an alternative";
+            self.errors.push(FieldError::forbidden(&path.child("type"), detail));
+        }
+        if place.inside_metadata && schema.embedded {
+            let at = path.child("x-kubernetes-embedded-resource");
+            self.errors.push(FieldError::forbidden(&at, "must not be used inside of resource meta"));
+        }
+    }
+
+    fn additional(&mut self, schema: &Schema, path: &FieldPath, place: &Place) {
+        let at = path.child("additionalProperties");
+        let excludes = matches!(schema.additional, Some(Additional::Allowed(false) | Additional::Of(_)));
+        if excludes && !schema.properties.is_empty() {
+            let detail = "additionalProperties and properties are mutual exclusive";
+            self.errors.push(FieldError::forbidden(&at, detail));
+        }
+        if let Some(values) = schema.values() {
+            let mut below = place.clone();
+            if place.inside_metadata {
+                below.no_defaults =
+                    Some("inside additionalProperties applying to object metadata".to_owned());
+            }
+            self.schema(values, &at, &below, false);
+        }
+    }
+
+    /// The type that an extension asks for.
+    fn needs_type(&mut self, schema: &Schema, path: &FieldPath, type_name: &str, extension: &str) -> bool {
+        let detail = format!("must be {type_name} if {extension} is specified");
+        let at = path.child("type");
+        let fits = schema.type_name == type_name;
+        if schema.type_name.is_empty() {
+            self.errors.push(FieldError::required(&at, &detail));
+        } else if !fits {
+            self.errors.push(FieldError::invalid_text(&at, &schema.type_name, &detail));
+        }
+        fits
+    }
+
+    fn map_type(&mut self, schema: &Schema, path: &FieldPath) {
+        let Some(map_type) = &schema.map_type else { return };
+        self.needs_type(schema, path, "object", "x-kubernetes-map-type");
+        let known = ["atomic", "granular"];
+        if !known.contains(&map_type.as_str()) {
+            let at = path.child("x-kubernetes-map-type");
+            self.errors.push(FieldError::not_supported(&at, Value::String(map_type), &known));
+        }
+    }
+
+    fn list_type(&mut self, schema: &Schema, path: &FieldPath) {
+        let Some(list_type) = &schema.list_type else { return };
+        let fits = self.needs_type(schema, path, "array", "x-kubernetes-list-type");
+        if let Some(items) = schema.items.as_ref().filter(|_| fits && list_type == "set") {
+            let (wrong, name) = match items.type_name.as_str() {
+                "array" => {
+                    (items.list_type.as_ref().is_some_and(|each| each != "atomic"), "x-kubernetes-list-type")
+                }
+                "object" => (items.map_type.as_deref() != Some("atomic"), "x-kubernetes-map-type"),
+                _ => (false, ""),
+            };
+            if wrong {
+                // Upstream shows the list type in both cases.
+                let shown =
+                    items.list_type.as_ref().map_or_else(|| "null".to_owned(), |each| format!("{each:?}"));
+                let at = path.child("items").child(name);
+                let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
+                self.errors.push(FieldError::invalid_shown(&at, &shown, detail));
+            }
+        }
+        let known = ["atomic", "set", "map"];
+        if !known.contains(&list_type.as_str()) {
+            let at = path.child("x-kubernetes-list-type");
+            self.errors.push(FieldError::not_supported(&at, Value::String(list_type), &known));
+        }
+    }
+
+    fn list_keys(&mut self, schema: &Schema, path: &FieldPath) {
+        let keys = &schema.list_map_keys;
+        let (type_at, keys_at) =
+            (path.child("x-kubernetes-list-type"), path.child("x-kubernetes-list-map-keys"));
+        let must_be_map = "must be map if x-kubernetes-list-map-keys is non-empty";
+        match schema.list_type.as_deref() {
+            None if !keys.is_empty() => self.errors.push(FieldError::required(&type_at, must_be_map)),
+            Some(other) if other != "map" && !keys.is_empty() => {
+                self.errors.push(FieldError::invalid_text(&type_at, other, must_be_map));
+            }
+            _ => {}
+        }
+        if schema.is_list("map") {
+            if keys.is_empty() {
+                let detail = "must not be empty if x-kubernetes-list-type is map";
+                self.errors.push(FieldError::required(&keys_at, detail));
+            }
+            match &schema.items {
+                None => {
+                    let detail = "must have a schema if x-kubernetes-list-type is map";
+                    self.errors.push(FieldError::required(&path.child("items"), detail));
+                }
+                Some(items) => self.keys_of_items(keys, items, path),
+            }
+        }
+        let Some(items) = &schema.items else { return };
+        let Some(list_type) = schema.list_type.as_deref().filter(|name| ["set", "map"].contains(name)) else {
+            return;
+        };
+        let at = path.child("items");
+        if items.nullable {
+            let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
+            self.errors.push(FieldError::forbidden(&at.child("nullable"), &detail));
+        }
+        for key in keys.iter().filter(|_| list_type == "map") {
+            let Some(property) = items.properties.get(key) else { continue };
+            let at = at.child("properties").key(key);
+            if !items.required.contains(key) && property.default.is_none() {
+                let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
+                              property";
+                self.errors.push(FieldError::required(&at.child("default"), detail));
+            }
+            if property.nullable {
+                let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+                self.errors.push(FieldError::forbidden(&at.child("nullable"), detail));
+            }
+        }
+    }
+
+    fn keys_of_items(&mut self, keys: &[String], items: &Schema, path: &FieldPath) {
+        let at = path.child("items");
+        if items.type_name != "object" {
+            let detail = "must be object if parent array's x-kubernetes-list-type is map";
+            self.errors.push(FieldError::invalid_text(&at.child("type"), &items.type_name, detail));
+            return;
+        }
+        let keys_at = path.child("x-kubernetes-list-map-keys");
+        let shown = Json::from(keys).to_string();
+        for (index, key) in keys.iter().enumerate() {
+            match items.properties.get(key).map(|property| property.type_name.as_str()) {
+                None => {
+                    let detail = "entries must all be names of item properties";
+                    self.errors.push(FieldError::invalid_shown(&keys_at, &shown, detail));
+                }
+                Some("array" | "object") => {
+                    let at = at.child("properties").key(key).child("type");
+                    let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+                    self.errors.push(FieldError::invalid_text(&at, &items.type_name, detail));
+                }
+                Some(_) => {}
+            }
+            if keys[..index].contains(key) {
+                let detail = "must not contain duplicate entries";
+                self.errors.push(FieldError::invalid_shown(&keys_at, &shown, detail));
+            }
+        }
+    }
+}

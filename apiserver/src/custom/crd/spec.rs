@@ -1,0 +1,419 @@
+//! What is wrong with a definition, in the words of apiextensions-apiserver.
+
+use baton_merge::value::Value;
+use serde_json::Value as Json;
+
+use super::super::names;
+use super::super::schema::Schema;
+use super::{Versions, schema, status};
+use crate::field::{FieldError, FieldPath};
+
+/// How many fields of a version objects may be selected by.
+const MAX_SELECTABLE: usize = 8;
+
+/// What is wrong with a definition, after what was found wrong with its metadata.
+pub(crate) fn validate(crd: &Json, old: Option<&Json>, metadata: Vec<FieldError>) -> Vec<FieldError> {
+    let mut errors = metadata;
+    let (spec, path) = (&crd["spec"], FieldPath::new("spec"));
+    let name = text(&crd["metadata"], "name");
+    if old.is_none() && name != format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group")) {
+        let at = FieldPath::new("metadata").child("name");
+        errors.push(FieldError::invalid_text(&at, name, "must be spec.names.plural+\".\"+spec.group"));
+    }
+    check_spec(crd, &path, &mut errors);
+    if let Some(old) = old {
+        check_fixed(crd, old, &path, &mut errors);
+    }
+    check_names(
+        &crd["status"]["acceptedNames"],
+        &FieldPath::new("status").child("acceptedNames"),
+        &mut errors,
+    );
+    check_stored(crd, &mut errors);
+    check_approval(crd, old, &mut errors);
+    if spec["preserveUnknownFields"] == true
+        && old.is_none_or(|old| old["spec"]["preserveUnknownFields"] != true)
+    {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                      spec.versions[*].schema instead";
+        errors.push(FieldError::invalid_shown(&path.child("preserveUnknownFields"), "true", detail));
+    }
+    errors
+}
+
+fn text<'j>(json: &'j Json, name: &str) -> &'j str {
+    json[name].as_str().unwrap_or_default()
+}
+
+/// What may not change: the name of the resource never, scope and kind not once it is served.
+fn check_fixed(crd: &Json, old: &Json, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    let names = path.child("names");
+    let mut fixed = |at: FieldPath, pointer: &str| {
+        let new = crd.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
+        if old.pointer(pointer).and_then(Json::as_str).unwrap_or_default() != new {
+            errors.push(FieldError::invalid_text(&at, new, "field is immutable"));
+        }
+    };
+    if status::is_true(old, "Established") {
+        fixed(path.child("scope"), "/spec/scope");
+        fixed(names.child("kind"), "/spec/names/kind");
+    }
+    fixed(path.child("group"), "/spec/group");
+    fixed(names.child("plural"), "/spec/names/plural");
+}
+
+fn check_spec(crd: &Json, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    let spec = &crd["spec"];
+    let group = text(spec, "group");
+    let at = path.child("group");
+    if group.is_empty() {
+        errors.push(FieldError::required(&at, ""));
+    } else if let Some(why) = names::dns_1123_subdomain(group) {
+        errors.push(FieldError::invalid_text(&at, group, &why));
+    } else if !group.contains('.') {
+        errors.push(FieldError::invalid_text(&at, group, "should be a domain with at least one dot"));
+    }
+    one_of(&path.child("scope"), text(spec, "scope"), &["Cluster", "Namespaced"], errors);
+    let versions = Versions::of(crd);
+    check_versions(versions, path, errors);
+    for name in ["plural", "singular", "kind", "listKind"] {
+        if text(&spec["names"], name).is_empty() {
+            errors.push(FieldError::required(&path.child("names").child(name), ""));
+        }
+    }
+    check_names(&spec["names"], &path.child("names"), errors);
+    check_shared(versions, path, errors);
+    check_conversion(&spec["conversion"], &path.child("conversion"), errors);
+}
+
+fn one_of(at: &FieldPath, value: &str, known: &[&str], errors: &mut Vec<FieldError>) {
+    if value.is_empty() {
+        errors.push(FieldError::required(at, ""));
+    } else if !known.contains(&value) {
+        errors.push(FieldError::not_supported(at, Value::String(value), known));
+    }
+}
+
+fn schema_of(version: &Json) -> Option<&Json> {
+    version["schema"].get("openAPIV3Schema")
+}
+
+fn subresources_of(version: &Json) -> Option<&Json> {
+    version.get("subresources")
+}
+
+fn columns_of(version: &Json) -> Option<&Json> {
+    version.get("additionalPrinterColumns")
+}
+
+fn selectable_of(version: &Json) -> Option<&Json> {
+    version.get("selectableFields")
+}
+
+fn check_versions(versions: Versions<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    let at = path.child("versions");
+    for (index, version) in versions.0.iter().enumerate() {
+        if schema_of(version).is_none_or(Json::is_null) {
+            let at = at.index(index).child("schema").child("openAPIV3Schema");
+            errors.push(FieldError::required(&at, ""));
+        }
+    }
+    let mut seen = Vec::new();
+    let mut is_unique = true;
+    for (index, version) in versions.0.iter().enumerate() {
+        let at = at.index(index);
+        let name = text(version, "name");
+        is_unique &= !seen.contains(&name);
+        seen.push(name);
+        if let Some(why) = names::dns_1035_label(name) {
+            errors.push(FieldError::invalid_text(&at.child("name"), name, &why));
+        }
+        check_deprecation(version, &at.child("deprecationWarning"), errors);
+        let own =
+            |part: fn(&Json) -> Option<&Json>| (!versions.is_shared(part)).then(|| part(version)).flatten();
+        if let Some(json) = own(schema_of) {
+            let subresources =
+                if versions.is_shared(subresources_of) { versions.0.first() } else { Some(version) };
+            let has_status =
+                subresources.is_some_and(|version| version["subresources"]["status"].is_object());
+            errors.extend(schema::check(json, &at.child("schema").child("openAPIV3Schema"), has_status));
+        }
+        check_subresources(own(subresources_of), &at.child("subresources"), errors);
+        check_columns(own(columns_of), &at.child("additionalPrinterColumns"), errors);
+        check_selectable(own(selectable_of), schema_of(version), &at.child("selectableFields"), errors);
+    }
+    if !is_unique {
+        errors.push(FieldError::invalid_shown(&at, &shown(versions), "must contain unique version names"));
+    }
+    if versions.0.iter().filter(|version| version["storage"] == true).count() != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid_shown(&at, &shown(versions), detail));
+    }
+}
+
+/// The versions as Go shows its internal type. What all share isn't there; other parts aren't shown here.
+fn shown(versions: Versions<'_>) -> String {
+    let shown = versions.0.iter().map(|version| {
+        format!(
+            r#"{{"Name":{},"Served":{},"Storage":{},"Deprecated":{},"DeprecationWarning":{},"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}}"#,
+            Json::from(text(version, "name")),
+            version["served"] == true,
+            version["storage"] == true,
+            version["deprecated"] == true,
+            version["deprecationWarning"],
+        )
+    });
+    if versions.0.is_empty() {
+        "null".to_owned()
+    } else {
+        format!("[{}]", shown.collect::<Vec<_>>().join(","))
+    }
+}
+
+fn check_deprecation(version: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    let Some(warning) = version["deprecationWarning"].as_str() else { return };
+    let mut wrong = |detail: &str| errors.push(FieldError::invalid_text(at, warning, detail));
+    if version["deprecated"] != true {
+        return wrong("can only be set for deprecated versions");
+    }
+    if warning.len() > 256 {
+        wrong("must be <= 256 characters long");
+    }
+    if warning.is_empty() {
+        wrong("must not be an empty string");
+    }
+    if let Some((index, _)) = warning.char_indices().find(|(_, each)| each.is_control()) {
+        wrong(&format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {index}"
+        ));
+    }
+}
+
+/// What all versions say alike.
+fn check_shared(versions: Versions<'_>, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    let Some(first) = versions.0.first() else { return };
+    let shared = |part: fn(&Json) -> Option<&Json>| {
+        versions.is_shared(part).then(|| part(first)).flatten().filter(|json| !json.is_null())
+    };
+    if let Some(json) = shared(schema_of) {
+        let has_status = versions.0.iter().any(|version| version["subresources"]["status"].is_object());
+        errors.extend(schema::check(json, &path.child("validation").child("openAPIV3Schema"), has_status));
+    }
+    check_subresources(shared(subresources_of), &path.child("subresources"), errors);
+    check_columns(shared(columns_of), &path.child("additionalPrinterColumns"), errors);
+    check_selectable(shared(selectable_of), schema_of(first), &path.child("selectableFields"), errors);
+}
+
+fn check_names(names: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    for name in ["plural", "singular", "kind", "listKind"] {
+        let text = text(names, name);
+        let (text_to_check, prefix) = match name {
+            "kind" | "listKind" => (text.to_lowercase(), "may have mixed case, but should otherwise match: "),
+            _ => (text.to_owned(), ""),
+        };
+        if let Some(why) = names::dns_1035_label(&text_to_check).filter(|_| !text.is_empty()) {
+            errors.push(FieldError::invalid_text(&at.child(name), text, &format!("{prefix}{why}")));
+        }
+    }
+    let mut check_all = |name: &str| {
+        let all = names[name].as_array().into_iter().flatten().filter_map(Json::as_str).enumerate();
+        for (index, text) in all {
+            if let Some(why) = names::dns_1035_label(text) {
+                errors.push(FieldError::invalid_text(&at.child(name).index(index), text, &why));
+            }
+        }
+    };
+    check_all("shortNames");
+    check_all("categories");
+    let kind = text(names, "kind");
+    if !kind.is_empty() && kind == text(names, "listKind") {
+        let detail = "kind and listKind may not be the same";
+        errors.push(FieldError::invalid_text(&at.child("listKind"), kind, detail));
+    }
+}
+
+fn check_subresources(subresources: Option<&Json>, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    let Some(scale) = subresources.map(|json| &json["scale"]).filter(|scale| scale.is_object()) else {
+        return;
+    };
+    for (name, roots, detail) in [
+        ("specReplicasPath", &[".spec."][..], "should be a json path under .spec"),
+        ("statusReplicasPath", &[".status."], "should be a json path under .status"),
+        ("labelSelectorPath", &[".spec.", ".status."], "should be a json path under either .spec or .status"),
+    ] {
+        let (path, at) = (text(scale, name), at.child("scale").child(name));
+        if path.is_empty() {
+            if name != "labelSelectorPath" {
+                errors.push(FieldError::required(&at, ""));
+            }
+        } else if !path.starts_with('.') {
+            errors.push(FieldError::invalid_text(&at, path, "must be a simple json path starting with ."));
+        } else if !roots.iter().any(|root| path.starts_with(root)) {
+            errors.push(FieldError::invalid_text(&at, path, detail));
+        }
+    }
+}
+
+fn check_columns(columns: Option<&Json>, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    let all = columns.and_then(Json::as_array).into_iter().flatten().enumerate();
+    for (index, column) in all {
+        let at = at.index(index);
+        if text(column, "name").is_empty() {
+            errors.push(FieldError::required(&at.child("name"), ""));
+        }
+        let types = ["boolean", "date", "integer", "number", "string"];
+        let must_be = |known: &[&str]| format!("must be one of {}", known.join(","));
+        let type_name = text(column, "type");
+        if type_name.is_empty() {
+            errors.push(FieldError::required(&at.child("type"), &must_be(&types)));
+        } else if !types.contains(&type_name) {
+            errors.push(FieldError::invalid_text(&at.child("type"), type_name, &must_be(&types)));
+        }
+        let formats = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+        let format = text(column, "format");
+        if !format.is_empty() && !formats.contains(&format) {
+            errors.push(FieldError::invalid_text(&at.child("format"), format, &must_be(&formats)));
+        }
+        let (path, at) = (text(column, "jsonPath"), at.child("JSONPath"));
+        if path.is_empty() {
+            errors.push(FieldError::required(&at, ""));
+        } else if !path.starts_with('.') {
+            errors.push(FieldError::invalid_text(&at, path, "must be a simple json path starting with ."));
+        }
+    }
+}
+
+fn check_selectable(
+    fields: Option<&Json>,
+    schema: Option<&Json>,
+    at: &FieldPath,
+    errors: &mut Vec<FieldError>,
+) {
+    let Some(fields) = fields.and_then(Json::as_array) else { return };
+    let schema = schema.map(Schema::read).unwrap_or_default();
+    let mut seen = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        let (path, at) = (text(field, "jsonPath"), at.index(index).child("jsonPath"));
+        if path.is_empty() {
+            errors.push(FieldError::required(&at, ""));
+            continue;
+        }
+        let mut invalid = |detail: &str| errors.push(FieldError::invalid_text(&at, path, detail));
+        let found = match path.strip_prefix('.') {
+            None => Err(format!("expected [ or . but got: {}", path.split('.').next().unwrap_or_default())),
+            Some(_) if path.contains('[') => Err("array notation is not allowed".to_owned()),
+            Some(rest) => rest
+                .split('.')
+                .try_fold(&schema, |schema, name| {
+                    if schema.properties.is_empty() { schema.values() } else { schema.properties.get(name) }
+                })
+                .ok_or_else(|| "does not refer to a valid field".to_owned()),
+        };
+        let found = match found {
+            Ok(found) => found,
+            Err(why) => {
+                invalid(&format!("is an invalid path: {why}"));
+                continue;
+            }
+        };
+        if path.starts_with(".metadata") {
+            invalid("must not point to fields in metadata");
+        }
+        if !["string", "boolean", "integer"].contains(&found.type_name.as_str()) {
+            invalid(
+                "must point to a field of type string, boolean or integer. Enum string fields and strings with formats \
+                 are allowed.",
+            );
+        }
+        if seen.contains(&path) {
+            errors.push(FieldError::duplicate(&at, Value::String(path)));
+        } else {
+            seen.push(path);
+        }
+    }
+    if seen.len() > MAX_SELECTABLE {
+        errors.push(FieldError::too_many(at, seen.len(), MAX_SELECTABLE));
+    }
+}
+
+fn check_conversion(conversion: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    if !conversion.is_object() {
+        return;
+    }
+    let strategy = text(conversion, "strategy");
+    one_of(&at.child("strategy"), strategy, &["None", "Webhook"], errors);
+    let webhook = &conversion["webhook"];
+    let config = &webhook["clientConfig"];
+    let (config_at, versions_at) = (at.child("webhookClientConfig"), at.child("conversionReviewVersions"));
+    let versions = webhook["conversionReviewVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if strategy != "Webhook" {
+        let detail = "should not be set when strategy is not set to Webhook";
+        if config.is_object() {
+            errors.push(FieldError::forbidden(&config_at, detail));
+        }
+        if !versions.is_empty() {
+            errors.push(FieldError::forbidden(&versions_at, detail));
+        }
+        return;
+    }
+    if !config.is_object() {
+        errors.push(FieldError::required(&config_at, "required when strategy is set to Webhook"));
+    } else if config["url"].is_string() == config["service"].is_object() {
+        errors.push(FieldError::required(&config_at, "exactly one of url or service is required"));
+    }
+    if versions.is_empty() {
+        errors.push(FieldError::required(&versions_at, ""));
+    } else if !versions.iter().any(|version| version == "v1" || version == "v1beta1") {
+        let shown = Json::from(versions).to_string();
+        errors.push(FieldError::invalid_shown(
+            &versions_at,
+            &shown,
+            "must include at least one of v1, v1beta1",
+        ));
+    }
+}
+
+/// Versions that objects may still be stored in have to stay.
+fn check_stored(crd: &Json, errors: &mut Vec<FieldError>) {
+    let at = FieldPath::new("status").child("storedVersions");
+    let stored = crd["status"]["storedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if stored.is_empty() {
+        errors.push(FieldError::invalid_shown(&at, "null", "must have at least one stored version"));
+        return;
+    }
+    let versions = crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for version in
+        versions.iter().filter(|version| version["storage"] == true && !stored.contains(&version["name"]))
+    {
+        let detail = format!("must have the storage version {}", text(version, "name"));
+        errors.push(FieldError::invalid_shown(&at, &Json::from(stored).to_string(), &detail));
+    }
+    for (index, name) in stored.iter().enumerate() {
+        if versions.iter().any(|version| version["name"] == *name) {
+            continue;
+        }
+        let name = name.as_str().unwrap_or_default();
+        let detail = format!(
+            "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
+             until a storage migration ensures no data remains persisted in {name} and removes {name} from \
+             status.storedVersions"
+        );
+        errors.push(FieldError::invalid_text(&at.index(index), name, &detail));
+    }
+}
+
+fn check_approval(crd: &Json, old: Option<&Json>, errors: &mut Vec<FieldError>) {
+    let Some((reason, message)) = status::approval(crd) else { return };
+    if old.and_then(status::approval).is_some_and(|(before, _)| before == reason) {
+        return;
+    }
+    let at = FieldPath::new("metadata").child("annotations").key(status::APPROVAL);
+    match reason {
+        "MissingAnnotation" => errors.push(FieldError::required(&at, &message)),
+        "InvalidAnnotation" => {
+            let text = crd["metadata"]["annotations"][status::APPROVAL].as_str().unwrap_or_default();
+            errors.push(FieldError::invalid_text(&at, text, &message));
+        }
+        _ => {}
+    }
+}

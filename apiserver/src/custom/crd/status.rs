@@ -1,0 +1,180 @@
+//! What the server's controllers write to the status of a definition.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::schema::Schema;
+use super::structural;
+use crate::field::FieldPath;
+
+/// Brings the status up to date, as the controllers do one after another: accepts the names that no other definition of
+/// the group has, tells of schemas that aren't structural, and establishes the resource. Tells whether anything changed.
+pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
+    let before = crd["status"].clone();
+    accept_names(crd, others, now);
+    if let Some(message) = violations(crd) {
+        set(crd, "NonStructuralSchema", true, "Violations", &message, now);
+    }
+    if is_true(crd, "NamesAccepted") && !is_true(crd, "Established") {
+        set(crd, "Established", true, "InitialNamesAccepted", "the initial names have been accepted", now);
+    }
+    approve(crd, now);
+    crd["status"] != before
+}
+
+/// Whether a condition of a definition is true.
+pub(super) fn is_true(crd: &Json, condition: &str) -> bool {
+    let mut conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|each| each["type"] == condition && each["status"] == "True")
+}
+
+fn set(crd: &mut Json, condition: &str, is_true: bool, reason: &str, message: &str, now: &str) {
+    let status = if is_true { "True" } else { "False" };
+    let made = json!({
+        "type": condition, "status": status, "reason": reason, "message": message, "lastTransitionTime": now,
+    });
+    if !crd["status"].is_object() {
+        crd["status"] = json!({});
+    }
+    let Some(conditions) = crd["status"]["conditions"].as_array_mut() else {
+        crd["status"]["conditions"] = json!([made]);
+        return;
+    };
+    match conditions.iter_mut().find(|each| each["type"] == condition) {
+        Some(known) => {
+            let since =
+                if known["status"] == status { known["lastTransitionTime"].clone() } else { now.into() };
+            *known = made;
+            known["lastTransitionTime"] = since;
+        }
+        None => conditions.push(made),
+    }
+}
+
+fn accept_names(crd: &mut Json, others: &[&Json], now: &str) {
+    let wanted = crd["spec"]["names"].clone();
+    let accepted = crd["status"]["acceptedNames"].clone();
+    if wanted == accepted {
+        return;
+    }
+    let group = crd["spec"]["group"].clone();
+    let rivals = || {
+        others.iter().filter(|other| {
+            other["spec"]["group"] == group && other["metadata"]["name"] != crd["metadata"]["name"]
+        })
+    };
+    let taken = |names: &[&str], wanted: &Json| {
+        rivals().any(|rival| {
+            let rival = &rival["status"]["acceptedNames"];
+            names.iter().any(|name| match &rival[*name] {
+                Json::Array(all) => all.contains(wanted),
+                one => one == wanted,
+            })
+        })
+    };
+    let resources = ["plural", "singular", "shortNames"];
+    let kinds = ["kind", "listKind"];
+    let mut result: Map<String, Json> = accepted.as_object().cloned().unwrap_or_default();
+    let mut conflict = None;
+    for (name, reason, among) in [
+        ("plural", "PluralConflict", &resources[..]),
+        ("singular", "SingularConflict", &resources[..]),
+        ("shortNames", "ShortNamesConflict", &resources[..]),
+        ("kind", "KindConflict", &kinds[..]),
+        ("listKind", "ListKindConflict", &kinds[..]),
+    ] {
+        let Some(wish) = wanted.get(name) else {
+            result.remove(name);
+            continue;
+        };
+        let list = match wish {
+            Json::Array(list) => list.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let own = |wish: &Json| {
+            accepted[name] == *wish || accepted[name].as_array().is_some_and(|all| all.contains(wish))
+        };
+        let refused: Vec<_> = list.iter().filter(|wish| !own(wish) && taken(among, wish)).collect();
+        if refused.is_empty() {
+            result.insert(name.to_owned(), wish.clone());
+        } else {
+            let told: Vec<_> = refused.iter().map(|wish| format!("{wish} is already in use")).collect();
+            let told = if told.len() == 1 { told.concat() } else { format!("[{}]", told.join(", ")) };
+            conflict = Some((reason, told));
+        }
+    }
+    match wanted.get("categories") {
+        Some(categories) => result.insert("categories".to_owned(), categories.clone()),
+        None => result.remove("categories"),
+    };
+    if !crd["status"].is_object() {
+        crd["status"] = json!({});
+    }
+    crd["status"]["acceptedNames"] = result.into();
+    match conflict {
+        Some((reason, message)) => {
+            set(crd, "NamesAccepted", false, reason, &message, now);
+            if !is_true(crd, "Established") {
+                set(crd, "Established", false, "NotAccepted", "not all names are accepted", now);
+            }
+        }
+        None => set(crd, "NamesAccepted", true, "NoConflicts", "no conflicts found", now),
+    }
+}
+
+/// Why schemas of a definition aren't structural: only definitions from before v1 can have such.
+fn violations(crd: &Json) -> Option<String> {
+    let mut errors = Vec::new();
+    let spec = FieldPath::new("spec");
+    if crd["spec"]["preserveUnknownFields"] == true {
+        errors.push("spec.preserveUnknownFields: Invalid value: true: must be false".to_owned());
+    }
+    for (index, version) in crd["spec"]["versions"].as_array().into_iter().flatten().enumerate() {
+        let schema = &version["schema"]["openAPIV3Schema"];
+        if schema.is_object() {
+            let path = spec.child("versions").index(index).child("schema").child("openAPIV3Schema");
+            let found = structural::validate(&Schema::read(schema), &path);
+            errors.extend(found.iter().map(ToString::to_string));
+        }
+    }
+    match errors.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        all => Some(format!("[{}]", all.join(", "))),
+    }
+}
+
+/// Groups of the Kubernetes community need approval.
+pub(super) const APPROVAL: &str = "api-approved.kubernetes.io";
+
+/// The reason of the condition and the message about the approval that a definition of a protected group has or lacks.
+pub(super) fn approval(crd: &Json) -> Option<(&'static str, String)> {
+    let group = crd["spec"]["group"].as_str().unwrap_or_default();
+    let is_protected = ["k8s.io", "kubernetes.io"]
+        .iter()
+        .any(|domain| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+    if !is_protected {
+        return None;
+    }
+    let text = crd["metadata"]["annotations"][APPROVAL].as_str().unwrap_or_default();
+    let more = "see https://github.com/kubernetes/enhancements/pull/1111";
+    Some(if text.is_empty() {
+        ("MissingAnnotation", format!("protected groups must have approval annotation {APPROVAL:?}, {more}"))
+    } else if text.starts_with("unapproved") {
+        ("UnapprovedAnnotation", format!("not approved: {text:?}"))
+    } else if text.parse::<http::Uri>().is_ok_and(|url| url.host().is_some() && url.scheme().is_some()) {
+        ("ApprovedAnnotation", format!("approved in {text}"))
+    } else {
+        let form = "with either a URL or a reason starting with \"unapproved\"";
+        (
+            "InvalidAnnotation",
+            format!("protected groups must have approval annotation {APPROVAL:?} {form}, {more}"),
+        )
+    })
+}
+
+fn approve(crd: &mut Json, now: &str) {
+    if let Some((reason, message)) = approval(crd) {
+        let approved = reason == "ApprovedAnnotation";
+        set(crd, "KubernetesAPIApprovalPolicyConformant", approved, reason, &message, now);
+    }
+}

@@ -1,0 +1,312 @@
+//! A custom resource as its definition tells it, ready to serve objects: read, default, prepare and check them.
+
+use std::collections::BTreeSet;
+
+use baton_merge::Arena;
+use baton_merge::value::{Map, Value};
+use serde_json::Value as Json;
+
+use super::correlate::Correlated;
+use super::embedded::{self, CheckMetadata, ReadMetadata};
+use super::prune;
+use super::rules::{self, Past};
+use super::scale::ScalePaths;
+use super::schema::{EMPTY, Schema};
+use super::{lists, validate};
+use crate::field::{FieldError, FieldPath};
+
+/// Finalizers that belong to nobody's domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+
+/// A custom resource.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub(crate) group: String,
+    pub(crate) names: ResourceNames,
+    pub(crate) namespaced: bool,
+    pub(crate) versions: Vec<CustomVersion>,
+}
+
+/// What a custom resource is called.
+#[derive(Debug)]
+pub(crate) struct ResourceNames {
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+}
+
+/// A version of a custom resource.
+#[derive(Debug)]
+pub(crate) struct CustomVersion {
+    pub(crate) name: String,
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) served: bool,
+    pub(crate) storage: bool,
+    /// What clients of a deprecated version are told.
+    pub(crate) deprecation: Option<String>,
+    /// Whether there is a `status` subresource.
+    pub(crate) status: bool,
+    pub(crate) scale: Option<ScalePaths>,
+    schema: Schema,
+}
+
+/// An object as it was read.
+#[derive(Debug)]
+pub(crate) struct Decoded<'a> {
+    pub(crate) object: Value<'a>,
+    /// The paths of the fields that were taken out.
+    pub(crate) unknown_fields: Vec<String>,
+}
+
+/// A write of an object.
+#[derive(Clone, Copy)]
+pub(crate) struct Write<'w> {
+    pub(crate) new: Value<'w>,
+    /// The object before an update; none for a creation.
+    pub(crate) old: Option<Value<'w>>,
+    /// Whether it goes to the `status` subresource.
+    pub(crate) status: bool,
+    /// Checks the metadata of embedded objects.
+    pub(crate) check_metadata: CheckMetadata<'w>,
+}
+
+/// What is wrong with an object.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) errors: Vec<FieldError>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Definition {
+    /// Reads a definition, which has to be valid: what isn't is passed over.
+    pub(crate) fn new(crd: &Json) -> Self {
+        let spec = &crd["spec"];
+        let names = &spec["names"];
+        let text = |json: &Json, name: &str| json[name].as_str().unwrap_or_default().to_owned();
+        let texts = |name| {
+            let all = names[name].as_array().into_iter().flatten();
+            all.filter_map(Json::as_str).map(str::to_owned).collect()
+        };
+        let (group, kind) = (text(spec, "group"), text(names, "kind"));
+        let version = |json: &Json| {
+            let name = text(json, "name");
+            let api_version = format!("{group}/{name}");
+            let told = || format!("{api_version} {kind} is deprecated");
+            let subresources = &json["subresources"];
+            CustomVersion {
+                served: json["served"].as_bool().unwrap_or_default(),
+                storage: json["storage"].as_bool().unwrap_or_default(),
+                deprecation: (json["deprecated"] == true)
+                    .then(|| json["deprecationWarning"].as_str().map_or_else(told, str::to_owned)),
+                status: subresources["status"].is_object(),
+                scale: ScalePaths::read(&subresources["scale"]),
+                schema: Schema::read(&json["schema"]["openAPIV3Schema"]),
+                kind: kind.clone(),
+                name,
+                api_version,
+            }
+        };
+        Self {
+            versions: spec["versions"].as_array().into_iter().flatten().map(version).collect(),
+            namespaced: spec["scope"] == "Namespaced",
+            names: ResourceNames {
+                plural: text(names, "plural"),
+                singular: text(names, "singular"),
+                list_kind: text(names, "listKind"),
+                short_names: texts("shortNames"),
+                categories: texts("categories"),
+                kind,
+            },
+            group,
+        }
+    }
+
+    /// A version by its name.
+    pub(crate) fn version(&self, name: &str) -> Option<&CustomVersion> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// The version that objects are stored in.
+    pub(crate) fn storage(&self) -> Option<&CustomVersion> {
+        self.versions.iter().find(|version| version.storage)
+    }
+}
+
+impl CustomVersion {
+    /// Reads an object: fills in defaults and takes out what the schema doesn't know. The metadata of the object itself
+    /// are read, too.
+    ///
+    /// # Errors
+    /// When the metadata or an embedded object can't be read.
+    pub(crate) fn decode<'a>(
+        &'a self,
+        arena: &'a Arena,
+        object: Value<'a>,
+        read_metadata: ReadMetadata<'_, 'a>,
+    ) -> Result<Decoded<'a>, String> {
+        let mut unknown_fields = Vec::new();
+        let mut object = self.default(arena, object);
+        if let Some(metadata) = object.get("metadata") {
+            let (read, unknown) = read_metadata(metadata)?;
+            unknown_fields.extend(unknown.iter().map(|field| format!("metadata.{field}")));
+            object = object.with(arena, &["metadata"], Some(read));
+        }
+        let (pruned, unknown) = prune::prune(arena, &self.schema, object);
+        unknown_fields.extend(unknown);
+        object = prune::without_nulls(arena, Some(&self.schema), pruned);
+        let mut embedded = Vec::new();
+        let root = FieldPath::default();
+        object = embedded::read(arena, &self.schema, object, &root, read_metadata, &mut embedded)?;
+        embedded.sort();
+        unknown_fields.extend(embedded);
+        Ok(Decoded { object, unknown_fields })
+    }
+
+    /// Fills in the defaults.
+    pub(crate) fn default<'a>(&'a self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+        prune::with_defaults(arena, &self.schema, object)
+    }
+
+    /// An object of another version as one of this: definitions without a webhook change nothing but `apiVersion`.
+    pub(crate) fn convert<'a>(&'a self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+        object.with(arena, &["apiVersion"], Some(Value::String(&self.api_version)))
+    }
+
+    /// What becomes of an object that is written: what the write may not set stays as it was, and `generation` counts.
+    pub(crate) fn prepare<'a>(
+        &self,
+        arena: &'a Arena,
+        new: Value<'a>,
+        old: Option<Value<'a>>,
+        to_status: bool,
+    ) -> Value<'a> {
+        let generation = ["metadata", "generation"];
+        let Some(old) = old else {
+            let new = if self.status { new.with(arena, &["status"], None) } else { new };
+            return new.with(arena, &generation, Some(Value::Int(1)));
+        };
+        if to_status {
+            let managed = ["metadata", "managedFields"];
+            return old.with(arena, &managed, new.at(&managed)).with(arena, &["status"], new.get("status"));
+        }
+        let new = if self.status { new.with(arena, &["status"], old.get("status")) } else { new };
+        if rest(arena, new) == rest(arena, old) {
+            return new;
+        }
+        let before = match old.at(&generation) {
+            Some(Value::Int(before)) => before,
+            _ => 0,
+        };
+        new.with(arena, &generation, Some(Value::Int(before.saturating_add(1))))
+    }
+
+    /// What is wrong with an object, after what was found wrong with its metadata. The order is upstream's.
+    pub(crate) fn validate(&self, arena: &Arena, write: Write<'_>, metadata: Vec<FieldError>) -> Findings {
+        let type_errors = self.validate_type(write.new);
+        if !type_errors.is_empty() {
+            return Findings { errors: type_errors, warnings: Vec::new() };
+        }
+        let Write { new, old, status, check_metadata } = write;
+        let past = old.map(|old| Correlated { schema: &self.schema, old, new });
+        let root = FieldPath::default();
+        let mut errors = metadata;
+        if status {
+            errors.extend(self.validate_status(new, old, past));
+        } else {
+            errors.extend(validate::validate(&root, &self.schema, new, past));
+        }
+        if let Some(scale) = &self.scale {
+            if !status {
+                scale.validate_spec(new, &mut errors);
+            }
+            scale.validate_status(new, &mut errors);
+        }
+        if !status {
+            embedded::validate(&self.schema, false, new, &root, check_metadata, &mut errors);
+        }
+        let was_unique = old.is_none_or(|old| lists::validate(arena, &self.schema, old).is_empty());
+        if was_unique {
+            errors.extend(lists::validate(arena, &self.schema, new));
+        }
+        if errors.iter().any(is_blocking) {
+            let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                          errors to complete validation";
+            errors.push(FieldError::invalid(&root, Value::Null, detail));
+            return Findings { errors, warnings: Vec::new() };
+        }
+        let found = rules::validate(&self.schema, true, &root, new, old, Past::of(past));
+        errors.extend(found.errors);
+        Findings { errors, warnings: found.warnings }
+    }
+
+    fn validate_type(&self, object: Value<'_>) -> Vec<FieldError> {
+        let expected = [("kind", &self.kind), ("apiVersion", &self.api_version)];
+        let wrong = expected.iter().filter_map(|(name, expected)| {
+            let found = object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
+            let path = FieldPath::new(name);
+            (found != expected.as_str())
+                .then(|| FieldError::invalid_text(&path, found, &format!("must be {expected}")))
+        });
+        wrong.collect()
+    }
+
+    fn validate_status(
+        &self,
+        new: Value<'_>,
+        old: Option<Value<'_>>,
+        past: Option<Correlated<'_, '_>>,
+    ) -> Vec<FieldError> {
+        let Some(status) = new.get("status") else { return Vec::new() };
+        let schema = self.schema.properties.get("status").unwrap_or(&EMPTY);
+        let before = old.and_then(|old| old.get("status")).unwrap_or(Value::Null);
+        let past = past.and_then(|past| past.key("status")).or(Some(Correlated {
+            schema,
+            old: before,
+            new: status,
+        }));
+        validate::validate(&FieldPath::new("status"), schema, status, past)
+    }
+}
+
+/// What clients are told of finalizers that a write adds.
+pub(crate) fn finalizer_warnings(new: Value<'_>, old: Option<Value<'_>>) -> Vec<String> {
+    let finalizers = |object: Value<'_>| -> BTreeSet<String> {
+        let all = object.at(&["metadata", "finalizers"]).and_then(|all| all.as_list()).unwrap_or_default();
+        all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let known = old.map(finalizers).unwrap_or_default();
+    let is_plain = |name: &&String| !name.contains('/') && !STANDARD_FINALIZERS.contains(&name.as_str());
+    let warning = |name: &String| {
+        let path = if name.contains('.') { " including a path (/)" } else { "" };
+        format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to avoid accidental \
+             conflicts with other finalizer writers"
+        )
+    };
+    finalizers(new).difference(&known).filter(is_plain).map(warning).collect()
+}
+
+/// What is wrong in such a way that rules can't be evaluated.
+fn is_blocking(error: &FieldError) -> bool {
+    [
+        "FieldValueNotSupported",
+        "FieldValueRequired",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    ]
+    .contains(&error.reason)
+}
+
+/// An object without what never counts as a change.
+fn rest<'a>(arena: &'a Arena, object: Value<'a>) -> Option<Map<'a>> {
+    object.with(arena, &["metadata"], None).as_map()
+}
+
+#[cfg(test)]
+#[path = "definition_tests.rs"]
+mod tests;
