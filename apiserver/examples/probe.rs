@@ -1,32 +1,14 @@
 use baton_apiserver::*;
-use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::{Api, api::*};
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let t=std::time::Instant::now();
-    let server = ApiServer::builder().start()?;
+    let crd = std::fs::read_to_string("manifests/crd/workloads.baton.rs.yaml")?;
+    let server = ApiServer::builder().load(&crd)?.start()?;
     println!("start {:?}", t.elapsed());
-    let c = server.client();
-    let api: Api<ConfigMap> = Api::namespaced(c.clone(), "default");
-    println!("{:?}", api.list(&Default::default()).await?.metadata);
-    println!("first list {:?}", t.elapsed());
-    let cm: ConfigMap = serde_json::from_value(serde_json::json!({"metadata":{"name":"a","labels":{"x":"y"}},"data":{"a":"b"}}))?;
-    println!("{}", serde_json::to_string(&api.create(&PostParams::default(), &cm).await?)?);
-    let p = serde_json::json!({"apiVersion":"v1","kind":"ConfigMap","data":{"a":"c"}});
-    println!("{:?}", api.patch("a", &PatchParams::apply("me"), &Patch::Apply(&p)).await.err().map(|e|e.to_string()));
-    println!("{}", serde_json::to_string(&api.patch("a", &PatchParams::apply("me").force(), &Patch::Apply(&p)).await?)?);
-    println!("{}", serde_json::to_string(&api.patch("a", &PatchParams::apply("me").force(), &Patch::Apply(&p)).await?)?);
-    println!("{:?}", api.list(&Default::default()).await?.items.len());
-    let d: Api<Deployment> = Api::namespaced(c.clone(), "default");
-    let t=std::time::Instant::now();
-    let p = serde_json::json!({"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":2,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"x","image":"y","resources":{"limits":{"cpu":"1000m"}}}]}}}});
-    println!("{}", serde_json::to_string(&d.patch("a", &PatchParams::apply("me").force(), &Patch::Apply(&p)).await?)?);
-    println!("apply {:?}", t.elapsed());
-    let t=std::time::Instant::now();
-    println!("{}", serde_json::to_string(&d.patch("a", &PatchParams::apply("me").force(), &Patch::Apply(&p)).await?)?.len());
-    println!("apply {:?}", t.elapsed());
-    println!("{:?}", api.delete("a", &DeleteParams::default()).await?);
-    println!("{:?}", api.get_opt("a").await?);
+    server.load(&std::fs::read_to_string("merge/tests/corpus/data/gadget.crd.json")?)?;
+    let s = server.serve("127.0.0.1:18080".parse()?).await?;
+    println!("{}", s.kubeconfig());
+    std::fs::write("/tmp/kc.yaml", s.kubeconfig())?;
+    tokio::time::sleep(std::time::Duration::from_secs(600)).await;
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::{
     custom,
     data::{self, DISCOVERY, Document},
     http::{Answer, Form, Request},
-    registry::{GroupVersion, Registry},
+    registry::{GroupVersion, Registry, Schema},
     server::{Server, media},
     status::Failure,
 };
@@ -144,27 +144,13 @@ fn document(registry: &Registry, path: &str) -> Option<std::borrow::Cow<'static,
 }
 
 fn custom_document(of: &GroupVersion) -> Value {
-    let versions = of.resources.iter().filter_map(|resource| match &resource.schema {
-        crate::registry::Schema::Custom(custom) => custom.version(),
-        crate::registry::Schema::BuiltIn { .. } => None,
+    let objects = of.resources.iter().filter_map(|resource| match &resource.schema {
+        Schema::Custom(custom) => Some(custom.object.as_ref()),
+        Schema::BuiltIn { .. } => None,
     });
-    let versions: Vec<_> = versions.collect();
-    custom::openapi(&versions, &shared_schemas())
-}
-
-/// The schemas that documents of custom resources have in common with those of built-in kinds.
-fn shared_schemas() -> Map<String, Value> {
-    let whole = |path| {
-        let text = Document::of(path).map(Document::text).unwrap_or_default();
-        let mut document: Value = serde_json::from_str(text).unwrap_or_default();
-        match document["components"]["schemas"].take() {
-            Value::Object(schemas) => schemas,
-            _ => Map::new(),
-        }
-    };
-    let mut shared = whole("apis/autoscaling/v1");
-    shared.retain(|name, _| name.contains(".meta.v1.") || name.contains(".autoscaling.v1.Scale"));
-    shared
+    let objects: Vec<_> = objects.collect();
+    let apps = Document::of("apis/apps/v1").map(Document::text).unwrap_or_default();
+    custom::openapi::document(&of.version, &objects, &serde_json::from_str(apps).unwrap_or_default())
 }
 
 fn openapi_index(registry: &Registry) -> Value {

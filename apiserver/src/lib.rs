@@ -1,8 +1,8 @@
 //! A Kubernetes API server inside a process.
 
 mod builder;
-#[path = "/tmp/custom_stub.rs"]
 mod custom;
+mod definitions;
 mod data;
 
 mod discover;
@@ -26,7 +26,6 @@ mod server;
 mod service;
 mod status;
 mod store;
-#[path = "/tmp/table_stub.rs"]
 mod table;
 mod types;
 mod write;

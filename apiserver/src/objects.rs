@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use baton_merge::{
     Arena,
-    value::{Map, Value},
+    value::Value,
 };
 
 use crate::{
+    custom, definitions,
     field::FieldError,
     kinds,
     registry::{Resource, Schema},
@@ -57,7 +58,10 @@ impl Server {
                         "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
                     ))
                 })?;
-                let object = kinds::default(arena, &resource.gvk, decoded.object);
+                let mut object = kinds::default(arena, &resource.gvk, decoded.object);
+                if resource.is(definitions::GROUP, definitions::KIND) {
+                    object = definitions::changed(arena, object, custom::crd::default);
+                }
                 Ok(ReadObject { object, unknown: decoded.unknown })
             }
             // A kind without a Go type here, which has no objects.
@@ -66,15 +70,13 @@ impl Server {
                 let Some(version) = custom.version() else {
                     return Ok(ReadObject { object, unknown: Vec::new() });
                 };
-                let metadata = object.get("metadata").unwrap_or(Value::Map(Map::default()));
-                let metadata = Decoder { fills_in: false, ..decoder }
-                    .decode(TYPES.metadata(), metadata)
-                    .map_err(|error| Failure::bad_request(error.to_string()))?;
-                let object = object.with(arena, &["metadata"], Some(metadata.object));
-                let decoded = version.decode(arena, object);
-                let unknown = metadata.unknown.iter().map(|path| format!("metadata.{path}"));
-                let unknown = unknown.chain(decoded.unknown_fields).collect();
-                Ok(ReadObject { object: version.default(arena, decoded.object), unknown })
+                let read_metadata = |metadata| {
+                    let decoder = Decoder { fills_in: false, ..decoder };
+                    let decoded = decoder.decode(TYPES.metadata(), metadata).map_err(|error| error.to_string())?;
+                    Ok((decoded.object, decoded.unknown))
+                };
+                let decoded = version.decode(arena, object, &read_metadata).map_err(Failure::bad_request)?;
+                Ok(ReadObject { object: decoded.object, unknown: decoded.unknown_fields })
             }
         }
     }
@@ -90,9 +92,14 @@ impl Server {
     ) -> Value<'a> {
         match &resource.schema {
             Schema::Custom(custom) => match custom.version() {
-                Some(version) => version.prepare(arena, new, old, subresource),
+                Some(version) => version.prepare(arena, new, old, subresource == "status"),
                 None => new,
             },
+            Schema::BuiltIn { .. } if resource.is(definitions::GROUP, definitions::KIND) => {
+                let old = old.map(|old| old.to_json());
+                let to_status = subresource == "status";
+                definitions::changed(arena, new, |crd| custom::crd::prepare(crd, old.as_ref(), to_status))
+            }
             Schema::BuiltIn { .. } => kinds::prepare(arena, &resource.gvk, subresource, new, old),
         }
     }
@@ -105,11 +112,26 @@ impl Server {
         new: Value<'_>,
         old: Option<Value<'_>>,
     ) -> Vec<FieldError> {
+        let gvk = &resource.gvk;
         match &resource.schema {
             Schema::Custom(custom) => {
-                custom.version().map(|version| version.validate(new, old, subresource)).unwrap_or_default()
+                let Some(version) = custom.version() else { return Vec::new() };
+                let metadata =
+                    kinds::validate_metadata(new, old, kinds::NameRule::Subdomain, resource.namespaced);
+                let write = custom::Write {
+                    new,
+                    old,
+                    status: subresource == "status",
+                    check_metadata: &kinds::validate_embedded_metadata,
+                };
+                version.validate(&Arena::new(), write, metadata).errors
             }
-            Schema::BuiltIn { .. } => kinds::validate(&resource.gvk, subresource, new, old),
+            Schema::BuiltIn { .. } if resource.is(definitions::GROUP, definitions::KIND) => {
+                let metadata = kinds::validate_metadata(new, old, kinds::NameRule::Subdomain, false);
+                let old = old.map(|old| old.to_json());
+                custom::crd::validate(&new.to_json(), old.as_ref(), metadata)
+            }
+            Schema::BuiltIn { .. } => kinds::validate(gvk, subresource, new, old),
         }
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     custom,
+    table::CustomColumn,
     data::{DISCOVERY, Document},
     types::{TYPES, TypeRef},
 };
@@ -45,19 +46,24 @@ pub(crate) struct Subresource {
 /// What a resource's objects look like.
 pub(crate) enum Schema {
     BuiltIn { document: &'static Document, of: Option<TypeRef> },
-    Custom(Arc<CustomVersion>),
+    Custom(Box<CustomVersion>),
 }
 
-/// A version of a custom resource.
+/// A version of a custom resource, as it is served.
 pub(crate) struct CustomVersion {
     pub(crate) definition: Arc<custom::Definition>,
+    /// The definition as an object.
+    pub(crate) object: Arc<Value>,
     /// All versions, compiled for the merge core.
     pub(crate) resources: Arc<server::Resources>,
     pub(crate) name: String,
+    pub(crate) columns: Vec<CustomColumn>,
+    /// The fields that objects can be selected by, as JSON paths.
+    pub(crate) selectable: Vec<String>,
 }
 
 impl CustomVersion {
-    pub(crate) fn version(&self) -> Option<&custom::Version> {
+    pub(crate) fn version(&self) -> Option<&custom::CustomVersion> {
         self.definition.version(&self.name)
     }
 }
@@ -217,38 +223,38 @@ impl Registry {
 }
 
 impl Resource {
-    /// A resource of a custom resource definition.
-    pub(crate) fn custom(version: CustomVersion, gvk: GroupVersionKind, names: &Value, namespaced: bool) -> Self {
-        let text = |name: &str| names[name].as_str().unwrap_or_default().to_owned();
-        let list = |name: &str| serde_json::from_value(names[name].clone()).unwrap_or_default();
+    /// A version of a custom resource, as a resource.
+    pub(crate) fn custom(served: CustomVersion) -> Self {
+        let gvk = GroupVersionKind::new(&served.definition.group, &served.name, &served.definition.names.kind);
         let subresource = |name: &str, gvk| Subresource {
             name: name.to_owned(),
             gvk,
             verbs: ["get", "patch", "update"].map(str::to_owned).into(),
         };
         let mut subresources = Vec::new();
-        if let Some(of) = version.version() {
-            if of.has_status() {
+        if let Some(of) = served.version() {
+            if of.status {
                 subresources.push(subresource("status", gvk.clone()));
             }
-            if of.has_scale() {
+            if of.scale.is_some() {
                 subresources.push(subresource("scale", GroupVersionKind::new("autoscaling", "v1", "Scale")));
             }
         }
+        let names = &served.definition.names;
         Self {
-            storage: qualified(&text("plural"), &gvk.group),
-            plural: text("plural"),
-            singular: text("singular"),
-            short_names: list("shortNames"),
-            categories: list("categories"),
-            namespaced,
+            storage: qualified(&names.plural, &gvk.group),
+            plural: names.plural.clone(),
+            singular: names.singular.clone(),
+            short_names: names.short_names.clone(),
+            categories: names.categories.clone(),
+            namespaced: served.definition.namespaced,
             verbs: ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
                 .map(str::to_owned)
                 .into(),
             subresources,
-            schema: Schema::Custom(Arc::new(version)),
-            list_kind: text("listKind"),
+            list_kind: names.list_kind.clone(),
             storage_version_hash: String::new(),
+            schema: Schema::Custom(Box::new(served)),
             gvk,
         }
     }

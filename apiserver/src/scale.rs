@@ -19,8 +19,11 @@ use crate::{
 pub(crate) fn of(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
     let (replicas, status) = match &resource.schema {
         Schema::Custom(custom) => {
-            let version = custom.version().ok_or_else(Failure::no_such_path)?;
-            return version.scale(object).map_err(Failure::internal);
+            let paths = custom.version().and_then(|version| version.scale.as_ref());
+            let paths = paths.ok_or_else(Failure::no_such_path)?;
+            let arena = Arena::new();
+            let (scale, says_number) = paths.of(&arena, object).map_err(Failure::internal)?;
+            return if says_number { Ok(scale.to_json()) } else { Err(Failure::internal(paths.missing())) };
         }
         Schema::BuiltIn { .. } => (object.at(&["spec", "replicas"]), object.at(&["status", "replicas"])),
     };

@@ -13,7 +13,7 @@ use crate::{
     server::{Place, Server, media},
     status::Failure,
     store::{Key, Record},
-    table::{self, IncludeObject, Row},
+    table::{IncludeObject, Rows, TableOptions, TableRequest},
 };
 
 /// An object as the answer to a request.
@@ -73,12 +73,8 @@ impl Rendering {
         wanted: Media,
         now: Timestamp,
     ) -> Result<Self, Failure> {
-        let include = match request.query.get("includeObject").unwrap_or_default() {
-            "" | "Metadata" => IncludeObject::Metadata,
-            "None" => IncludeObject::None,
-            "Object" => IncludeObject::Object,
-            other => return Err(Failure::bad_request(format!("unrecognized includeObject value: {other:?}"))),
-        };
+        let include = IncludeObject::parse(request.query.get("includeObject").unwrap_or_default());
+        let include = include.map_err(Failure::bad_request)?;
         let form = if wanted.form == Form::Discovery { Form::Object } else { wanted.form };
         let api_version = resource.gvk.api_version();
         Ok(Self { resource: resource.clone(), api_version, form, include, now })
@@ -87,7 +83,7 @@ impl Rendering {
     /// One object.
     pub(super) fn object(&self, record: &Record) -> Result<String, Failure> {
         match self.form {
-            Form::Table => self.table(&[record], json!({"resourceVersion": record.version.to_string()}), true),
+            Form::Table => self.table(&[record], &Value::Null, true),
             Form::Metadata => Ok(partial(&parsed(record)?, "PartialObjectMetadata").to_string()),
             _ => Ok(record.json(&self.api_version, &self.resource.gvk.kind)),
         }
@@ -96,7 +92,7 @@ impl Rendering {
     /// One object of many, as a watch delivers it: its table has columns only if it is the first.
     pub(super) fn event(&self, record: &Record, is_first: bool) -> Result<String, Failure> {
         match self.form {
-            Form::Table => self.table(&[record], json!({"resourceVersion": record.version.to_string()}), is_first),
+            Form::Table => self.table(&[record], &Value::Null, is_first),
             _ => self.object(record),
         }
     }
@@ -104,7 +100,7 @@ impl Rendering {
     fn list(&self, objects: &[(Key, Arc<Record>)], metadata: Value) -> Result<String, Failure> {
         let records: Vec<&Record> = objects.iter().map(|(_, record)| record.as_ref()).collect();
         match self.form {
-            Form::Table => self.table(&records, metadata, true),
+            Form::Table => self.table(&records, &metadata, true),
             Form::Metadata => {
                 let items = records.iter().map(|record| Ok(partial(&parsed(record)?, "PartialObjectMetadata")));
                 let items = items.collect::<Result<Vec<_>, Failure>>()?;
@@ -138,26 +134,30 @@ impl Rendering {
         text
     }
 
-    fn table(&self, records: &[&Record], metadata: Value, with_columns: bool) -> Result<String, Failure> {
+    fn table(&self, records: &[&Record], metadata: &Value, has_columns: bool) -> Result<String, Failure> {
         let gvk = &self.resource.gvk;
-        let mut rows = Vec::new();
-        for record in records {
-            let arena = Arena::new();
-            let object = record.value(&arena, &self.api_version, &gvk.kind).map_err(Failure::internal)?;
-            let cells = match &self.resource.schema {
-                Schema::BuiltIn { .. } => table::cells(&gvk.group, &gvk.kind, object, self.now),
-                Schema::Custom(custom) => {
-                    custom.version().map(|version| version.cells(object, self.now)).unwrap_or_default()
-                }
-            };
-            rows.push(Row { cells, object: object.to_json() });
-        }
-        let columns = match &self.resource.schema {
-            _ if !with_columns => Vec::new(),
-            Schema::BuiltIn { .. } => table::columns(&gvk.group, &gvk.kind).into_owned(),
-            Schema::Custom(custom) => custom.version().map(|version| version.columns()).unwrap_or_default(),
+        let arena = Arena::new();
+        let objects = records.iter().map(|record| record.value(&arena, &self.api_version, &gvk.kind));
+        let objects = objects.collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?;
+        let rows = match &self.resource.schema {
+            Schema::BuiltIn { .. } => Rows::BuiltIn { group: &gvk.group, kind: &gvk.kind },
+            Schema::Custom(custom) => Rows::Custom(&custom.columns),
         };
-        Ok(table::table(&columns, rows, metadata, &self.include).to_string())
+        let request = TableRequest {
+            table_version: "meta.k8s.io/v1",
+            api_version: &self.api_version,
+            kind: &gvk.kind,
+            rows,
+            options: TableOptions { include: self.include, has_columns },
+        };
+        let table = match (objects.as_slice(), metadata) {
+            ([object], Value::Null) => request.of_object(*object, self.now),
+            (objects, metadata) => {
+                let metadata = baton_merge::value::Value::from_json(&arena, metadata).map_err(Failure::internal)?;
+                request.of_list(metadata, objects, self.now)
+            }
+        };
+        Ok(table.to_string())
     }
 }
 

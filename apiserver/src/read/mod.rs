@@ -73,12 +73,10 @@ impl Selection {
         let labels = LabelSelector::parse(&options.label_selector).map_err(|error| {
             Failure::bad_request(format!("unable to parse requirement: {error}"))
         })?;
-        let custom;
         let selectable = match &resource.schema {
             Schema::BuiltIn { .. } => SelectableFields::BuiltIn { group: &resource.gvk.group, kind: &resource.gvk.kind },
-            Schema::Custom(version) => {
-                custom = version.version().map(|version| version.selectable_fields()).unwrap_or_default();
-                SelectableFields::Custom { is_namespaced: resource.namespaced, json_paths: &custom }
+            Schema::Custom(custom) => {
+                SelectableFields::Custom { is_namespaced: resource.namespaced, json_paths: &custom.selectable }
             }
         };
         let fields = FieldSelector::parse(&options.field_selector, selectable).map_err(bad)?;

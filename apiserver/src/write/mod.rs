@@ -4,14 +4,17 @@ mod delete;
 mod one;
 mod strict;
 
-pub(crate) use self::delete::{delete, delete_collection, evict};
+pub(crate) use self::{
+    delete::{delete, delete_collection, evict},
+    one::{Existence, Ground, Intent, OneWrite},
+};
 
 use std::str;
 
 use baton_merge::{Arena, value::Value};
 
 use self::{
-    one::{Existence, Ground, Intent, OneWrite, Outcome},
+    one::Outcome,
     strict::Strictness,
 };
 use crate::{

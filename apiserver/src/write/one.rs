@@ -10,7 +10,7 @@ use baton_merge::{
 };
 
 use crate::{
-    metadata,
+    definitions, metadata,
     options::WriteOptions,
     registry::Resource,
     server::{Place, Server},
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What is to become of an object.
-pub(super) enum Intent<'a> {
+pub(crate) enum Intent<'a> {
     /// It is to have these fields.
     Apply(Value<'a>),
     /// It is to be this.
@@ -28,24 +28,24 @@ pub(super) enum Intent<'a> {
 
 /// What a write is computed from.
 #[derive(Clone, Copy)]
-pub(super) struct Ground<'a> {
-    pub(super) arena: &'a Arena,
-    pub(super) place: &'a Place,
-    pub(super) live: Option<Value<'a>>,
+pub(crate) struct Ground<'a> {
+    pub(crate) arena: &'a Arena,
+    pub(crate) place: &'a Place,
+    pub(crate) live: Option<Value<'a>>,
 }
 
 /// Says what a write wants.
-pub(super) type Intend<'i> = &'i dyn for<'a> Fn(Ground<'a>) -> Result<Intent<'a>, Failure>;
+pub(crate) type Intend<'i> = &'i dyn for<'a> Fn(Ground<'a>) -> Result<Intent<'a>, Failure>;
 
 /// What became of it.
-pub(super) struct Outcome {
-    pub(super) record: Arc<Record>,
-    pub(super) created: bool,
+pub(crate) struct Outcome {
+    pub(crate) record: Arc<Record>,
+    pub(crate) created: bool,
 }
 
 /// Whether an object may be there already, or has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Existence {
+pub(crate) enum Existence {
     /// It must not be there.
     New,
     /// It has to be there.
@@ -54,11 +54,11 @@ pub(super) enum Existence {
     Any,
 }
 
-pub(super) struct OneWrite<'s> {
-    pub(super) server: &'s Server,
-    pub(super) place: &'s Place,
-    pub(super) options: &'s WriteOptions,
-    pub(super) existence: Existence,
+pub(crate) struct OneWrite<'s> {
+    pub(crate) server: &'s Server,
+    pub(crate) place: &'s Place,
+    pub(crate) options: &'s WriteOptions,
+    pub(crate) existence: Existence,
 }
 
 /// So often a write is computed anew when others are faster, before the client is told.
@@ -66,7 +66,7 @@ const ATTEMPTS: usize = 100;
 
 impl OneWrite<'_> {
     /// Carries the write out. `intend` says what it wants, given the live object.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         intend: Intend<'_>,
     ) -> Result<Outcome, Failure> {
@@ -148,6 +148,9 @@ impl OneWrite<'_> {
         if metadata::is_done_for(stored.object) {
             // Should somebody else be faster, the object isn't done for any more, or gone.
             let _ = self.server.store.remove(storage, &self.place.key(), &record);
+        }
+        if self.place.resource.is(definitions::GROUP, definitions::KIND) && self.place.subresource.is_empty() {
+            definitions::written(self.server, self.place)?;
         }
         Ok(Some(Outcome { record, created }))
     }
@@ -263,7 +266,7 @@ fn needs_version(resource: &Resource) -> bool {
 }
 
 /// An object that a precondition isn't met by, in the storage's words.
-pub(super) fn wrong_uid(place: &Place, wanted: &str, found: &str) -> String {
+pub(crate) fn wrong_uid(place: &Place, wanted: &str, found: &str) -> String {
     format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
         storage_key(place)
@@ -271,7 +274,7 @@ pub(super) fn wrong_uid(place: &Place, wanted: &str, found: &str) -> String {
 }
 
 /// Where etcd would have the object.
-pub(super) fn storage_key(place: &Place) -> String {
+pub(crate) fn storage_key(place: &Place) -> String {
     let Place { resource, namespace, name, .. } = place;
     let group = if resource.is_custom() { format!("{}/", resource.gvk.group) } else { String::new() };
     let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };

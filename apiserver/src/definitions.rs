@@ -1,0 +1,153 @@
+//! Custom resource definitions: what the server's own controllers make of them, so that their resources are served.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use baton_merge::{
+    Arena,
+    server::Resources,
+    value::{Map, Value},
+};
+
+use crate::{
+    custom::{self, crd},
+    options::{FieldValidation, WriteOptions},
+    registry::{CustomVersion, GroupVersion, Resource},
+    server::{Place, Server},
+    status::Failure,
+    store::Range,
+    table::CustomColumn,
+    types,
+    write::{Existence, Ground, Intent, OneWrite},
+};
+
+pub(crate) const GROUP: &str = "apiextensions.k8s.io";
+pub(crate) const KIND: &str = "CustomResourceDefinition";
+
+/// A definition changed as JSON.
+pub(crate) fn changed<'a>(
+    arena: &'a Arena,
+    object: Value<'a>,
+    change: impl FnOnce(&mut serde_json::Value),
+) -> Value<'a> {
+    let mut json = object.to_json();
+    change(&mut json);
+    let text = arena.copy_text(&json.to_string());
+    // What was read as JSON is JSON.
+    Value::from_text(arena, text).unwrap_or(Value::Map(Map::default()))
+}
+
+/// What a definition that was written leads to: its status says whether it is served, and it is.
+pub(crate) fn written(server: &Server, place: &Place) -> Result<(), Failure> {
+    reconcile(server, place)?;
+    serve(server);
+    Ok(())
+}
+
+/// All definitions in the store, as JSON.
+fn all(server: &Server, storage: &str) -> Vec<serde_json::Value> {
+    let listed = server.store.list(storage, &Range::default());
+    let objects = listed.map(|snapshot| snapshot.objects).unwrap_or_default();
+    objects.iter().filter_map(|(_, record)| serde_json::from_str(record.text()).ok()).collect()
+}
+
+/// Brings the status of a definition up to date.
+fn reconcile(server: &Server, place: &Place) -> Result<(), Failure> {
+    let options = WriteOptions {
+        dry_run: false,
+        field_manager: "kube-apiserver".to_owned(),
+        field_validation: FieldValidation::Ignore,
+        force: false,
+    };
+    let place = Place { subresource: "status".to_owned(), ..place.clone() };
+    let now = types::second_time(server.now());
+    let others = all(server, &place.resource.storage);
+    let others: Vec<_> = others.iter().filter(|other| other["metadata"]["name"] != place.name.as_str()).collect();
+    let write = OneWrite { server, place: &place, options: &options, existence: Existence::There };
+    let written = write.run(&|Ground { arena, live, .. }| {
+        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        Ok(Intent::Update(changed(arena, live, |json| {
+            crd::reconcile(json, &others, &now);
+        })))
+    });
+    match written {
+        // It is gone already.
+        Err(failure) if failure.code == 404 => Ok(()),
+        written => written.map(drop),
+    }
+}
+
+/// Serves what the definitions in the store say.
+pub(crate) fn serve(server: &Server) {
+    let registry = server.registry();
+    let Some(definitions) = registry.resource(GROUP, "v1", "customresourcedefinitions") else { return };
+    let mut groups: BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>> = BTreeMap::new();
+    for object in all(server, &definitions.storage).into_iter().filter(is_established) {
+        // The merge core refuses what isn't valid, which was refused before.
+        let Ok(resources) = Resources::from_crd(&object) else { continue };
+        let definition = Arc::new(custom::Definition::new(&object));
+        let (object, resources) = (Arc::new(object), Arc::new(resources));
+        for version in definition.versions.iter().filter(|version| version.served) {
+            let json = version_of(&object, &version.name);
+            let paths = json["selectableFields"].as_array().into_iter().flatten();
+            let served = CustomVersion {
+                definition: definition.clone(),
+                object: object.clone(),
+                resources: resources.clone(),
+                name: version.name.clone(),
+                columns: columns(json),
+                selectable: paths.filter_map(|field| field["jsonPath"].as_str().map(str::to_owned)).collect(),
+            };
+            let versions = groups.entry(definition.group.clone()).or_default();
+            versions.entry(version.name.clone()).or_default().push(Arc::new(Resource::custom(served)));
+        }
+    }
+    let custom = groups.into_iter().map(|(group, versions)| {
+        let mut versions: Vec<_> = versions
+            .into_iter()
+            .map(|(version, resources)| Arc::new(GroupVersion { group: group.clone(), version, resources }))
+            .collect();
+        versions.sort_by(|left, right| priority(&right.version).cmp(&priority(&left.version)));
+        (group, versions)
+    });
+    let mut registry = (*registry).clone();
+    registry.set_custom(custom.collect());
+    server.set_registry(registry);
+}
+
+fn version_of<'c>(object: &'c serde_json::Value, name: &str) -> &'c serde_json::Value {
+    let versions = object["spec"]["versions"].as_array().into_iter().flatten();
+    versions.into_iter().find(|version| version["name"] == name).unwrap_or(&serde_json::Value::Null)
+}
+
+/// What tables of a version show.
+fn columns(version: &serde_json::Value) -> Vec<CustomColumn> {
+    let arena = Arena::new();
+    Value::from_json(&arena, version).map(CustomColumn::of_version).unwrap_or_default()
+}
+
+fn is_established(object: &serde_json::Value) -> bool {
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
+}
+
+/// The order of versions: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, and then all others. After
+/// `k8s.io/apimachinery/pkg/version`.
+fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
+    let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
+    let Some(rest) = version.strip_prefix('v') else { return other() };
+    let split = |text: &str| {
+        let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+        Some((text[..end].parse::<u64>().ok()?, text[end..].to_owned()))
+    };
+    let Some((major, rest)) = split(rest) else { return other() };
+    let (stage, rest) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+        _ if rest.is_empty() => return (3, major, 0, std::cmp::Reverse(String::new())),
+        (Some(rest), _) => (2, rest),
+        (_, Some(rest)) => (1, rest),
+        _ => return other(),
+    };
+    match rest.parse() {
+        Ok(minor) => (stage, major, minor, std::cmp::Reverse(String::new())),
+        Err(_) => other(),
+    }
+}
