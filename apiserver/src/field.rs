@@ -138,7 +138,13 @@ impl fmt::Display for FieldError {
     }
 }
 
+/// JSON as Go writes it, safe to stand in HTML.
+pub(crate) fn escaped(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
 /// A value as Go shows it in these messages: texts quoted, numbers plain, the rest as JSON.
 fn shown(value: Value<'_>) -> String {
-    serde_json::to_string(&value).unwrap_or_default()
+    let shown = serde_json::to_string(&value).unwrap_or_default();
+    if matches!(value, Value::List(_) | Value::Map(_)) { escaped(&shown) } else { shown }
 }
