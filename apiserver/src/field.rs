@@ -138,10 +138,16 @@ impl fmt::Display for FieldError {
     }
 }
 
+/// JSON as Go writes it, safe to stand in HTML.
+pub(crate) fn escaped(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
 /// A value as Go shows it in these messages: texts quoted, numbers plain, the rest as JSON.
 fn shown(value: Value<'_>) -> String {
     match value {
         Value::String(_) => value.to_string(),
+        Value::List(_) | Value::Map(_) => escaped(&serde_json::to_string(&value).unwrap_or_default()),
         other => serde_json::to_string(&other).unwrap_or_default(),
     }
 }

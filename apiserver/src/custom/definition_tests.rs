@@ -107,3 +107,9 @@ fn added_finalizers_should_name_a_domain() {
     ];
     assert_eq!(warnings, expected);
 }
+
+#[test]
+fn definitions_can_be_shared_between_threads() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Definition>();
+}

@@ -193,6 +193,12 @@ impl Schema {
         }
     }
 
+    /// Whether there are rules in it, which `allOf` and the like never count among.
+    pub(super) fn has_rules(&self) -> bool {
+        let below = self.properties.values().chain(self.items.as_deref()).chain(self.values());
+        !self.rules.is_empty() || below.into_iter().any(Self::has_rules)
+    }
+
     /// Calls this with all schemas in it that tell structure or validate.
     pub(super) fn each(&self, visit: &mut impl FnMut(&Self)) {
         visit(self);

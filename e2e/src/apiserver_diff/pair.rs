@@ -12,7 +12,7 @@ use anyhow::{Context as _, ensure};
 use baton_apiserver::{ApiServer, Release};
 use baton_testbed::{
     ControlPlane, Json, definition,
-    raw::{Reply, Request},
+    raw::{self, Reply, Request},
     workspace,
     writes::Kind,
 };
@@ -22,7 +22,7 @@ use kube::Client;
 use super::{normal::Names, requests::Asked};
 
 /// No controller that writes to what is compared.
-const CONTROLLERS: &str = "--controllers=namespace-controller";
+const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller";
 /// So much later than now is a time that the real server didn't write.
 const NOT_NOW: i64 = 3600;
 
@@ -69,17 +69,21 @@ impl Pair {
     pub(super) async fn open(&self, namespace: &str) -> anyhow::Result<()> {
         self.clock.store(Timestamp::now().as_second(), Ordering::Relaxed);
         let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
-        let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
-        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
         for client in [&self.real, &self.ours] {
-            for (uri, body) in [("/api/v1/namespaces", body.as_str()), (&accounts, account)] {
-                let headers = vec![("content-type", "application/json".to_owned())];
-                let request = Request { method: "POST", uri: uri.to_owned(), headers, body: body.to_owned() };
-                let reply = request.send(client).await?;
-                ensure!(reply.code == 201, "{uri}: {}", reply.text);
-            }
+            create(client, "/api/v1/namespaces", &body).await?;
         }
-        Ok(())
+        // The real one is made by a controller.
+        let accounts = format!("/api/v1/namespaces/{namespace}/serviceaccounts");
+        let account = loop {
+            if let Some(account) = raw::read(&self.real, &format!("{accounts}/default")).await? {
+                break account;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        let made = account.at(&["metadata", "creationTimestamp"]).and_then(Json::as_str).unwrap_or_default();
+        self.clock.store(made.parse::<Timestamp>()?.as_second(), Ordering::Relaxed);
+        let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#;
+        create(&self.ours, &accounts, account).await
     }
 
     /// Sends a request to both. The answers come with names in place of what each server makes up by itself.
@@ -100,6 +104,14 @@ impl Pair {
         let ours = asked.request(&names[1]).send(&self.ours).await?;
         Ok((names[0].answer(real).context("the real server")?, names[1].answer(ours).context("our server")?))
     }
+}
+
+async fn create(client: &Client, uri: &str, body: &str) -> anyhow::Result<()> {
+    let headers = vec![("content-type", "application/json".to_owned())];
+    let request = Request { method: "POST", uri: uri.to_owned(), headers, body: body.to_owned() };
+    let reply = request.send(client).await?;
+    ensure!(reply.code == 201, "{uri}: {}", reply.text);
+    Ok(())
 }
 
 /// An answer that can be compared.

@@ -3,7 +3,7 @@
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 
-use super::super::rules::{ValidationRule, escape};
+use super::super::rules::{TYPES, ValidationRule, escape};
 use super::super::schema::Schema;
 
 /// What is known of a value in a rule.
@@ -18,12 +18,60 @@ enum Known<'s> {
     Metadata,
 }
 
-/// The first field or name in a rule that there isn't, in cel-go's words.
-pub(super) fn undefined(schema: &Schema, is_object: bool, rule: &ValidationRule) -> Option<String> {
-    let mut walk = Walk { root: Known::Of { schema, is_object }, variables: Vec::new(), undefined: None };
-    walk.expression(rule.expression()?);
-    let (what, sign) = walk.undefined?;
-    Some(located(&rule.rule, &what, &sign))
+/// Macros that the crate doesn't know: these declare names.
+const MACROS: [&str; 12] = [
+    "all",
+    "bind",
+    "exists",
+    "exists_one",
+    "existsOne",
+    "filter",
+    "map",
+    "optFlatMap",
+    "optMap",
+    "sortBy",
+    "transformList",
+    "transformMap",
+];
+
+/// Namespaces of types.
+const NAMESPACES: [&str; 3] = ["google", "kubernetes", "net"];
+
+/// Why a rule isn't accepted, and its member that is wrong: it can't be parsed, it names a field that there isn't, in
+/// cel-go's words, or it is no condition.
+pub(super) fn check(
+    schema: &Schema,
+    is_object: bool,
+    rule: &ValidationRule,
+) -> Option<(&'static str, String)> {
+    let root = Known::Of { schema, is_object };
+    let result = match compile(root, &rule.rule, rule.expression()) {
+        Ok(result) => result,
+        Err(why) => return Some(("rule", format!("compilation failed: {why}"))),
+    };
+    let is_other = |schema: &Schema| !["", "boolean"].contains(&schema.type_name.as_str());
+    if matches!(result, Known::Of { schema, .. } if is_other(schema)) {
+        return Some(("rule", "cel expression must evaluate to a bool".to_owned()));
+    }
+    let message = compile(root, &rule.message_expression, rule.made_message_expression()?);
+    let why = message.err()?;
+    Some(("messageExpression", format!("messageExpression compilation failed: {why}")))
+}
+
+/// What is known of the result of an expression.
+fn compile<'s>(
+    root: Known<'s>,
+    source: &str,
+    expression: Result<&IdedExpr, &str>,
+) -> Result<Known<'s>, String> {
+    let expression = expression.map_err(|why| why.replace("\n| ", "\n | "))?;
+    let mut walk = Walk { root, variables: Vec::new(), undefined: None, has_macros: false };
+    let result = walk.expression(expression);
+    match walk.undefined {
+        Some((what, _)) if walk.has_macros && what.starts_with("undeclared") => Ok(result),
+        Some((what, sign)) => Err(located(source, &what, &sign)),
+        None => Ok(result),
+    }
 }
 
 struct Walk<'s> {
@@ -31,6 +79,7 @@ struct Walk<'s> {
     variables: Vec<(String, Known<'s>)>,
     /// What is wrong, and what to look for in the source to tell where.
     undefined: Option<(String, String)>,
+    has_macros: bool,
 }
 
 impl<'s> Walk<'s> {
@@ -42,6 +91,7 @@ impl<'s> Walk<'s> {
                 self.select(operand, &select.field)
             }
             Expr::Call(call) => {
+                self.has_macros |= MACROS.contains(&call.func_name.as_str());
                 if let Some(target) = &call.target {
                     let is_namespace = matches!(&target.expr, Expr::Ident(name) if !self.is_known(name));
                     if !is_namespace {
@@ -96,13 +146,20 @@ impl<'s> Walk<'s> {
         ["self", "oldSelf"].contains(&name) || self.variables.iter().any(|(known, _)| known == name)
     }
 
-    fn name(&self, name: &str) -> Known<'s> {
+    fn name(&mut self, name: &str) -> Known<'s> {
         let variable = self.variables.iter().rev().find(|(known, _)| known == name);
         match variable {
             Some((_, known)) => *known,
             None if name == "self" => self.root,
             // An optional one has methods of its own.
-            None => Known::Unknown,
+            None if name == "oldSelf" || TYPES.contains(&name) || NAMESPACES.contains(&name) => {
+                Known::Unknown
+            }
+            None => {
+                let what = format!("undeclared reference to '{name}' (in container '')");
+                self.undefined.get_or_insert_with(|| (what, name.to_owned()));
+                Known::Unknown
+            }
         }
     }
 

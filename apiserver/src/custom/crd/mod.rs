@@ -1,7 +1,10 @@
 //! The kind `CustomResourceDefinition` of apiextensions.k8s.io/v1 itself: its defaults, what is wrong with one, and what
 //! the server's controllers write to its status.
 
+mod defaults;
 mod expressions;
+mod lists;
+mod parts;
 mod rules;
 mod schema;
 mod spec;

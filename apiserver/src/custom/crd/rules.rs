@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::rules::ValidationRule;
 use super::super::schema::Schema;
 use super::expressions;
-use crate::field::{FieldError, FieldPath};
+use crate::field::{FieldError, FieldPath, escaped};
 
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -92,7 +92,7 @@ pub(super) fn compile(
         let at = path.child("x-kubernetes-validations").index(index);
         // The type has no names for JSON, so Go writes those of its fields.
         let shown = format!(
-            r#"{{"ValidationRule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
+            r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
             json!(rule.rule),
             json!(rule.message),
             json!(rule.message_expression),
@@ -100,15 +100,9 @@ pub(super) fn compile(
             json!(rule.field_path),
             json!(rule.optional_old_self),
         );
-        let wrong =
-            rule.error().map(str::to_owned).or_else(|| expressions::undefined(schema, is_object, rule));
-        if let Some(why) = &wrong {
-            let detail = format!("compilation failed: {}", why.replace("\n| ", "\n | "));
-            errors.push(FieldError::invalid_shown(&at.child("rule"), &shown, &detail));
-        } else if let Some(why) = rule.message_error() {
-            let detail = format!("messageExpression compilation failed: {}", why.replace("\n| ", "\n | "));
-            errors.push(FieldError::invalid_shown(&at.child("messageExpression"), &shown, &detail));
-        }
+        let shown = escaped(&shown);
+        let wrong = |(name, why): (&str, String)| FieldError::invalid_shown(&at.child(name), &shown, &why);
+        errors.extend(expressions::check(schema, is_object, rule).map(wrong));
         if rule.uses_old_self() {
             if let Some(path) = no_old_self {
                 let detail = format!(

@@ -1,14 +1,11 @@
 //! What is wrong with the schema of a definition, besides that it isn't structural.
 
-use baton_merge::Arena;
 use baton_merge::value::Value;
 use serde_json::Value as Json;
 
-use super::super::prune::{OBJECT_FIELDS, prune};
-use super::super::rules::{self as evaluation, Past};
+use super::super::prune::OBJECT_FIELDS;
 use super::super::schema::{Additional, Schema};
-use super::super::validate;
-use super::{rules, structural};
+use super::{defaults, lists, rules, structural};
 use crate::field::{FieldError, FieldPath};
 
 /// What may stand at the root of a schema where there is a status subresource, as upstream lists it.
@@ -62,7 +59,7 @@ pub(super) fn check(json: &Json, path: &FieldPath, has_status: bool) -> Vec<Fiel
     let mut has_sound_structure = false;
     if !structural::is_unsupported(&schema) {
         let found = structural::validate(&schema, path);
-        let found = if found.is_empty() { check_defaults(&schema, path) } else { found };
+        let found = if found.is_empty() { defaults::check(&schema, path) } else { found };
         has_sound_structure = found.is_empty();
         errors.extend(found);
     }
@@ -80,52 +77,6 @@ fn is_said(value: &Json) -> bool {
         Json::Array(items) => !items.is_empty(),
         Json::Object(_) | Json::Bool(true) | Json::Number(_) => true,
     }
-}
-
-/// What is wrong with the defaults: they have to be what the schema allows.
-fn check_defaults(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    visit_defaults(schema, path, &mut errors);
-    errors
-}
-
-fn visit_defaults(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
-    if let Some(default) = &schema.default {
-        errors.extend(check_default(schema, default, &path.child("default")));
-    }
-    if let Some(items) = &schema.items {
-        visit_defaults(items, &path.child("items"), errors);
-    }
-    for (name, property) in &schema.properties {
-        visit_defaults(property, &path.child("properties").key(name), errors);
-    }
-}
-
-fn check_default(schema: &Schema, default: &Json, path: &FieldPath) -> Vec<FieldError> {
-    let arena = Arena::new();
-    let Ok(value) = Value::from_json(&arena, default) else { return Vec::new() };
-    let mut errors = Vec::new();
-    // The fields of an object are known in an embedded one only.
-    let (_, unknown) = prune(&arena, schema, value);
-    let is_foreign = |name: &&str| {
-        !schema.embedded && !schema.preserves() && value.get(name).is_some() && schema.member(name).is_none()
-    };
-    if !unknown.is_empty() || OBJECT_FIELDS.iter().any(is_foreign) && schema.additional.is_none() {
-        errors.push(FieldError::invalid(path, value, "must not have unknown fields"));
-    }
-    let found = validate::validate(path, schema, value, None);
-    if !found.is_empty() {
-        errors.extend(found);
-        return errors;
-    }
-    let found = evaluation::validate(schema, schema.embedded, path, value, Some(value), Past::default());
-    let found = if found.errors.is_empty() {
-        evaluation::validate(schema, schema.embedded, path, value, None, Past::default())
-    } else {
-        found
-    };
-    errors.extend(found.errors);
-    errors
 }
 
 /// What the schemas above say of those below.
@@ -191,7 +142,7 @@ impl Walk<'_> {
         }
         self.map_type(schema, path);
         self.list_type(schema, path);
-        self.list_keys(schema, path);
+        lists::check(schema, path, &mut self.errors);
         if !schema.rules.is_empty() {
             rules::check(schema, path, &mut self.errors);
             if self.errors.is_empty() && self.has_sound_structure && !place.only_validates {
@@ -296,84 +247,6 @@ impl Walk<'_> {
         if !known.contains(&list_type.as_str()) {
             let at = path.child("x-kubernetes-list-type");
             self.errors.push(FieldError::not_supported(&at, Value::String(list_type), &known));
-        }
-    }
-
-    fn list_keys(&mut self, schema: &Schema, path: &FieldPath) {
-        let keys = &schema.list_map_keys;
-        let (type_at, keys_at) =
-            (path.child("x-kubernetes-list-type"), path.child("x-kubernetes-list-map-keys"));
-        let must_be_map = "must be map if x-kubernetes-list-map-keys is non-empty";
-        match schema.list_type.as_deref() {
-            None if !keys.is_empty() => self.errors.push(FieldError::required(&type_at, must_be_map)),
-            Some(other) if other != "map" && !keys.is_empty() => {
-                self.errors.push(FieldError::invalid_text(&type_at, other, must_be_map));
-            }
-            _ => {}
-        }
-        if schema.is_list("map") {
-            if keys.is_empty() {
-                let detail = "must not be empty if x-kubernetes-list-type is map";
-                self.errors.push(FieldError::required(&keys_at, detail));
-            }
-            match &schema.items {
-                None => {
-                    let detail = "must have a schema if x-kubernetes-list-type is map";
-                    self.errors.push(FieldError::required(&path.child("items"), detail));
-                }
-                Some(items) => self.keys_of_items(keys, items, path),
-            }
-        }
-        let Some(items) = &schema.items else { return };
-        let Some(list_type) = schema.list_type.as_deref().filter(|name| ["set", "map"].contains(name)) else {
-            return;
-        };
-        let at = path.child("items");
-        if items.nullable {
-            let detail = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
-            self.errors.push(FieldError::forbidden(&at.child("nullable"), &detail));
-        }
-        for key in keys.iter().filter(|_| list_type == "map") {
-            let Some(property) = items.properties.get(key) else { continue };
-            let at = at.child("properties").key(key);
-            if !items.required.contains(key) && property.default.is_none() {
-                let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
-                              property";
-                self.errors.push(FieldError::required(&at.child("default"), detail));
-            }
-            if property.nullable {
-                let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-                self.errors.push(FieldError::forbidden(&at.child("nullable"), detail));
-            }
-        }
-    }
-
-    fn keys_of_items(&mut self, keys: &[String], items: &Schema, path: &FieldPath) {
-        let at = path.child("items");
-        if items.type_name != "object" {
-            let detail = "must be object if parent array's x-kubernetes-list-type is map";
-            self.errors.push(FieldError::invalid_text(&at.child("type"), &items.type_name, detail));
-            return;
-        }
-        let keys_at = path.child("x-kubernetes-list-map-keys");
-        let shown = Json::from(keys).to_string();
-        for (index, key) in keys.iter().enumerate() {
-            match items.properties.get(key).map(|property| property.type_name.as_str()) {
-                None => {
-                    let detail = "entries must all be names of item properties";
-                    self.errors.push(FieldError::invalid_shown(&keys_at, &shown, detail));
-                }
-                Some("array" | "object") => {
-                    let at = at.child("properties").key(key).child("type");
-                    let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                    self.errors.push(FieldError::invalid_text(&at, &items.type_name, detail));
-                }
-                Some(_) => {}
-            }
-            if keys[..index].contains(key) {
-                let detail = "must not contain duplicate entries";
-                self.errors.push(FieldError::invalid_shown(&keys_at, &shown, detail));
-            }
         }
     }
 }

@@ -13,11 +13,40 @@ use super::values::to_cel;
 use super::{Program, ValidationRule};
 use crate::field::{FieldError, FieldPath};
 
+/// The names of types that rules compare with.
+pub(in super::super) const TYPES: [&str; 9] =
+    ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "uint"];
+
 /// The longest message that an expression may make.
 const MAX_MESSAGE: usize = 5 * 1024;
 
 thread_local! {
-    static FUNCTIONS: Context<'static> = Context::default().with_all();
+    static FUNCTIONS: Context<'static> = functions();
+}
+
+/// The functions of Kubernetes, and `type`, which the crate doesn't know: types are texts here.
+fn functions() -> Context<'static> {
+    let mut context = Context::default().with_all();
+    context.add_function("type", |value: cel::Value| Arc::new(type_name(&value).to_owned()));
+    for name in TYPES {
+        context.add_variable_from_value(name, cel::Value::String(Arc::new(name.to_owned())));
+    }
+    context
+}
+
+fn type_name(value: &cel::Value) -> &'static str {
+    match value {
+        cel::Value::List(_) => "list",
+        cel::Value::Map(_) => "map",
+        cel::Value::Int(_) => "int",
+        cel::Value::UInt(_) => "uint",
+        cel::Value::Float(_) => "double",
+        cel::Value::String(_) => "string",
+        cel::Value::Bytes(_) => "bytes",
+        cel::Value::Bool(_) => "bool",
+        cel::Value::Null => "null_type",
+        _ => "",
+    }
 }
 
 /// What is known of a value's past, to tolerate what was wrong before.
@@ -70,12 +99,7 @@ pub(in super::super) fn validate(
     past: Past<'_, '_>,
 ) -> Findings {
     let mut findings = Findings::default();
-    let has_rules = |schema: &Schema| {
-        let mut any = false;
-        schema.each(&mut |each| any |= !each.rules.is_empty());
-        any
-    };
-    if has_rules(schema) {
+    if schema.has_rules() {
         FUNCTIONS.with(|functions| {
             Walk { functions, findings: &mut findings }.value(schema, is_object, path, new, old, past);
         });

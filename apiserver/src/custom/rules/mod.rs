@@ -10,7 +10,7 @@ use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 use kube_cel::cel::parser::Parser;
 use serde_json::Value as Json;
 
-pub(super) use evaluate::{Past, validate};
+pub(super) use evaluate::{Past, TYPES, validate};
 pub(super) use values::escape;
 
 /// A rule.
@@ -95,18 +95,20 @@ impl ValidationRule {
     }
 
     /// The rule, parsed.
-    pub(super) fn expression(&self) -> Option<&IdedExpr> {
-        self.program.as_ref().ok().map(|program| &program.expression)
+    ///
+    /// # Errors
+    /// Why it can't be parsed.
+    pub(super) fn expression(&self) -> Result<&IdedExpr, &str> {
+        self.program.as_ref().map(|program| &program.expression).map_err(String::as_str)
     }
 
-    /// Why the rule can't be parsed.
-    pub(super) fn error(&self) -> Option<&str> {
-        self.program.as_ref().err().map(String::as_str)
-    }
-
-    /// Why the expression of the message can't be parsed.
-    pub(super) fn message_error(&self) -> Option<&str> {
-        self.message_program.as_ref()?.as_ref().err().map(String::as_str)
+    /// The expression of the message, parsed, where there is one.
+    ///
+    /// # Errors
+    /// Why it can't be parsed.
+    pub(super) fn made_message_expression(&self) -> Option<Result<&IdedExpr, &str>> {
+        let program = self.message_program.as_ref()?.as_ref();
+        Some(program.map(|program| &program.expression).map_err(String::as_str))
     }
 
     /// Whether the rule compares with the old value.

@@ -3,6 +3,10 @@
 //! What custom resources share with built-in ones (parameters of requests, types of metadata, Scale) comes from the
 //! document of `apps/v1`: a Deployment has every verb and subresource that a custom resource can have.
 
+mod schemas;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
@@ -290,110 +294,6 @@ impl<'c> Resource<'c> {
     fn group_version_kind(&self, kind: &str) -> Json {
         json!({"group": self.group, "version": self.version, "kind": kind})
     }
-
-    fn add_schemas(&self, schemas: &mut Map<String, Json>) {
-        let own = &self.said["schema"]["openAPIV3Schema"];
-        let mut schema = if own.is_object() { own.clone() } else { json!({"type": "object"}) };
-        unfold(&mut schema);
-        if own.is_object() {
-            self.embed(&mut schema);
-            self.add_object_fields(&mut schema, "ObjectMeta", "Standard object's metadata", "metadata");
-        }
-        schema["x-kubernetes-group-version-kind"] = json!([self.group_version_kind(self.kind)]);
-        let more = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
-        let item = json!({"$ref": format!("{REFERENCE}{}", self.type_name(self.kind))});
-        let description = format!("List of {}. More info: {more}", self.plural);
-        let mut list = json!({
-            "description": format!("{} is a list of {}", self.list_kind, self.kind),
-            "type": "object",
-            "required": ["items"],
-            "properties": {"items": {"description": description, "type": "array", "items": item}},
-            "x-kubernetes-group-version-kind": [self.group_version_kind(self.list_kind)],
-        });
-        self.add_object_fields(&mut list, "ListMeta", "Standard list metadata", "types-kinds");
-        let selectable = self.said["selectableFields"].as_array().into_iter().flatten();
-        let selectable: Vec<_> = selectable
-            .filter_map(|field| field["jsonPath"].as_str())
-            .map(|path| json!({"fieldPath": path.strip_prefix('.').unwrap_or(path)}))
-            .collect();
-        if !selectable.is_empty() {
-            schema["x-kubernetes-selectable-fields"] = selectable.clone().into();
-            list["x-kubernetes-selectable-fields"] = selectable.into();
-        }
-        schemas.insert(self.type_name(self.kind), schema);
-        schemas.insert(self.type_name(self.list_kind), list);
-    }
-
-    /// The fields of every object, whatever the schema says of them.
-    fn add_object_fields(&self, schema: &mut Json, metadata: &str, what: &str, anchor: &str) {
-        let conventions =
-            "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
-        let known = &self.apps["components"]["schemas"][DEPLOYMENT]["properties"];
-        let Some(schema) = schema.as_object_mut() else { return };
-        let properties = schema.entry("properties").or_insert_with(|| json!({}));
-        for name in ["apiVersion", "kind"] {
-            properties[name] = known[name].clone();
-        }
-        properties["metadata"] = json!({
-            "description": format!("{what}. More info: {conventions}#{anchor}"),
-            "allOf": [{"$ref": format!("{REFERENCE}{META}.{metadata}")}],
-        });
-    }
-
-    /// Adds the fields of objects to those inside of this one.
-    fn embed(&self, schema: &mut Json) {
-        let Some(members) = schema.as_object_mut() else { return };
-        for name in ["items", "additionalProperties"] {
-            members.get_mut(name).into_iter().for_each(|below| self.embed(below));
-        }
-        let properties = members.get_mut("properties").and_then(Json::as_object_mut);
-        properties.into_iter().flatten().for_each(|(_, property)| self.embed(property));
-        if members.get("x-kubernetes-embedded-resource") != Some(&Json::Bool(true)) {
-            return;
-        }
-        if let Some(required) = members.entry("required").or_insert_with(|| json!([])).as_array_mut() {
-            for name in ["kind", "apiVersion"] {
-                if !required.iter().any(|each| each == name) {
-                    required.push(name.into());
-                }
-            }
-        }
-        self.add_object_fields(schema, "ObjectMeta", "Standard object's metadata", "metadata");
-        let conventions =
-            "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
-        schema["properties"]["apiVersion"]["description"] = format!(
-            "apiVersion defines the versioned schema of this representation of an object. More info: {conventions}#resources"
-        )
-        .into();
-        schema["properties"]["kind"]["description"] = format!(
-            "kind is a string value representing the type of this object. In CamelCase. More info: {conventions}#types-kinds"
-        )
-        .into();
-    }
-}
-
-/// Says with other words that a value may be an integer or a string.
-fn unfold(schema: &mut Json) {
-    let Some(members) = schema.as_object_mut() else { return };
-    for name in ["items", "additionalProperties"] {
-        members.get_mut(name).into_iter().for_each(unfold);
-    }
-    let properties = members.get_mut("properties").and_then(Json::as_object_mut);
-    properties.into_iter().flatten().for_each(|(_, property)| unfold(property));
-    if members.get("x-kubernetes-int-or-string") != Some(&Json::Bool(true)) {
-        return;
-    }
-    let either = json!([{"type": "integer"}, {"type": "string"}]);
-    let is_told = members.get("anyOf") == Some(&either)
-        || members.get("allOf").is_some_and(|all| all[0]["anyOf"] == either);
-    if is_told {
-        return;
-    }
-    if members.get("anyOf").is_none_or(Json::is_null) {
-        members.insert("anyOf".to_owned(), either);
-    } else if let Some(all) = members.entry("allOf").or_insert_with(|| json!([])).as_array_mut() {
-        all.insert(0, json!({"anyOf": either}));
-    }
 }
 
 /// A text as part of an identifier: `example.com` as `exampleCom`.
@@ -413,84 +313,4 @@ fn camel(text: &str, capital: bool) -> String {
         }
     }
     result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn apps() -> Json {
-        let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string"}});
-        let meta = |name: &str| format!("{META}.{name}");
-        json!({
-            "paths": {
-                TEMPLATE: {
-                    "parameters": [parameter("pretty")],
-                    "get": {"parameters": [parameter("limit"), parameter("resourceVersion")]},
-                    "post": {"parameters": [parameter("dryRun"), parameter("fieldValidation")]},
-                },
-                format!("{TEMPLATE}/{{name}}"): {
-                    "patch": {"parameters": [parameter("fieldValidation"), parameter("force")]},
-                },
-            },
-            "components": {"schemas": {
-                DEPLOYMENT: {"properties": {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}},
-                meta("ObjectMeta"): {"type": "object", "properties": {"t": {"$ref": format!("{REFERENCE}{META}.Time")}}},
-                meta("Time"): {"type": "string"}, meta("ListMeta"): {}, meta("Status"): {}, meta("Patch"): {},
-                meta("DeleteOptions"): {}, meta("Unused"): {}, SCALE: {},
-            }},
-        })
-    }
-
-    fn definition() -> Json {
-        json!({"spec": {
-            "group": "example.com", "scope": "Namespaced",
-            "names": {"plural": "shops", "kind": "Shop", "listKind": "ShopList"},
-            "versions": [{"name": "v1", "subresources": {"status": {}}, "schema": {"openAPIV3Schema": {
-                "type": "object", "properties": {"port": {"x-kubernetes-int-or-string": true}},
-            }}}],
-        }})
-    }
-
-    #[test]
-    fn the_document_tells_of_paths_and_types() {
-        let document = document("v1", &[&definition()], &apps());
-        let paths: Vec<_> = document["paths"].as_object().unwrap().keys().collect();
-        let root = "/apis/example.com/v1/namespaces/{namespace}/shops";
-        let object = format!("{root}/{{name}}");
-        let status = format!("{object}/status");
-        assert_eq!(
-            paths,
-            [
-                "/apis/example.com/v1/namespaces/{namespace}/shops",
-                &object,
-                &status,
-                "/apis/example.com/v1/shops"
-            ]
-        );
-        let patch = &document["paths"][&object]["patch"];
-        assert_eq!(patch["operationId"], "patchExampleComV1NamespacedShop");
-        assert_eq!(patch["parameters"][0]["name"], "fieldValidation");
-        assert_eq!(
-            patch["x-kubernetes-group-version-kind"],
-            json!({"group": "example.com", "version": "v1", "kind": "Shop"})
-        );
-        assert_eq!(document["paths"][&status]["get"]["description"], "read status of the specified Shop");
-        let names: Vec<_> = document["components"]["schemas"].as_object().unwrap().keys().collect();
-        let meta = ["DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status", "Time"]
-            .map(|name| format!("{META}.{name}"));
-        let mut expected = vec!["com.example.v1.Shop".to_owned(), "com.example.v1.ShopList".to_owned()];
-        expected.extend(meta);
-        let mut names: Vec<_> = names.into_iter().cloned().collect();
-        names.sort();
-        assert_eq!(names, expected);
-        let port = &document["components"]["schemas"]["com.example.v1.Shop"]["properties"]["port"];
-        assert_eq!(port["anyOf"], json!([{"type": "integer"}, {"type": "string"}]));
-    }
-
-    #[test]
-    fn the_merge_core_reads_the_document() {
-        let document = document("v1", &[&definition()], &apps());
-        baton_merge::schema::openapi::parse(&document).unwrap();
-    }
 }

@@ -1,0 +1,57 @@
+//! Whether the defaults of a schema are what the schema allows.
+
+use baton_merge::Arena;
+use baton_merge::value::Value;
+use serde_json::Value as Json;
+
+use super::super::prune::{OBJECT_FIELDS, prune};
+use super::super::rules::{self, Past};
+use super::super::schema::Schema;
+use super::super::validate;
+use crate::field::{FieldError, FieldPath};
+
+/// What is wrong with the defaults: they have to be what the schema allows.
+pub(super) fn check(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    visit_defaults(schema, path, &mut errors);
+    errors
+}
+
+fn visit_defaults(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    if let Some(default) = &schema.default {
+        errors.extend(check_default(schema, default, &path.child("default")));
+    }
+    if let Some(items) = &schema.items {
+        visit_defaults(items, &path.child("items"), errors);
+    }
+    for (name, property) in &schema.properties {
+        visit_defaults(property, &path.child("properties").key(name), errors);
+    }
+}
+
+fn check_default(schema: &Schema, default: &Json, path: &FieldPath) -> Vec<FieldError> {
+    let arena = Arena::new();
+    let Ok(value) = Value::from_json(&arena, default) else { return Vec::new() };
+    let mut errors = Vec::new();
+    // The fields of an object are known in an embedded one only.
+    let (_, unknown) = prune(&arena, schema, value);
+    let is_foreign = |name: &&str| {
+        !schema.embedded && !schema.preserves() && value.get(name).is_some() && schema.member(name).is_none()
+    };
+    if !unknown.is_empty() || OBJECT_FIELDS.iter().any(is_foreign) && schema.additional.is_none() {
+        errors.push(FieldError::invalid(path, value, "must not have unknown fields"));
+    }
+    let found = validate::validate(path, schema, value, None);
+    if !found.is_empty() {
+        errors.extend(found);
+        return errors;
+    }
+    let found = rules::validate(schema, schema.embedded, path, value, Some(value), Past::default());
+    let found = if found.errors.is_empty() {
+        rules::validate(schema, schema.embedded, path, value, None, Past::default())
+    } else {
+        found
+    };
+    errors.extend(found.errors);
+    errors
+}
