@@ -22,7 +22,8 @@ use kube::Client;
 use super::{normal::Names, requests::Asked};
 
 /// No controller that writes to what is compared.
-const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller";
+const CONTROLLERS: &str =
+    "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller";
 /// So much later than now is a time that the real server didn't write.
 const NOT_NOW: i64 = 3600;
 

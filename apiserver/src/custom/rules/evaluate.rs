@@ -24,9 +24,10 @@ thread_local! {
     static FUNCTIONS: Context<'static> = functions();
 }
 
-/// The functions of Kubernetes, and `type`, which the crate doesn't know: types are texts here.
+/// The functions of Kubernetes, and `type` and `dyn`, which the crate doesn't know: types are texts here.
 fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
+    context.add_function("dyn", |value: cel::Value| value);
     context.add_function("type", |value: cel::Value| Arc::new(type_name(&value).to_owned()));
     for name in TYPES {
         context.add_variable_from_value(name, cel::Value::String(Arc::new(name.to_owned())));
