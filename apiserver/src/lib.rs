@@ -1,3 +1,4 @@
 //! A Kubernetes API server inside a process.
 
 mod field;
+mod kinds;

@@ -17,10 +17,8 @@ use crate::field::FieldError;
 /// What is said of a selector that doesn't select the pods of its own template.
 pub(super) const NO_MATCH: &str = "`selector` does not match template `labels`";
 
-const ROLLING_UPDATE: &[GoField] = &[
-    ("MaxUnavailable", "maxUnavailable", GoType::Plain("0")),
-    ("MaxSurge", "maxSurge", GoType::Plain("0")),
-];
+const ROLLING_UPDATE: &[GoField] =
+    &[("MaxUnavailable", "maxUnavailable", GoType::Plain("0")), ("MaxSurge", "maxSurge", GoType::Plain("0"))];
 
 /// The strategies of deployments and daemon sets as the server shows them.
 const STRATEGY: &[GoField] = &[
@@ -160,7 +158,11 @@ fn check_deployment_strategy(strategy: &Node<'_>, errors: &mut Errors) {
         }
         _ => {
             let json = go_json(strategy.value, STRATEGY);
-            errors.push(FieldError::not_supported_json(&strategy.path, &json, &["Recreate", "RollingUpdate"]));
+            errors.push(FieldError::not_supported_json(
+                &strategy.path,
+                &json,
+                &["Recreate", "RollingUpdate"],
+            ));
         }
     }
 }
@@ -180,7 +182,8 @@ fn check_counts(status: &Node<'_>, counts: &[&str], ready: &str, errors: &mut Er
 }
 
 fn check_collision_count(check: &mut Check<'_>) {
-    let (new, old) = (check.new.at(&["status", "collisionCount"]), check.old_at(&["status", "collisionCount"]));
+    let (new, old) =
+        (check.new.at(&["status", "collisionCount"]), check.old_at(&["status", "collisionCount"]));
     if old.is_set() && (!new.is_set() || new.int() < old.int()) {
         check.errors.push(new.invalid_int("cannot be decremented"));
     }
@@ -314,7 +317,8 @@ fn check_stateful_spec(spec: &Node<'_>, (is_new, checks_template): (bool, bool),
     if check_selector(spec, "statefulset", "", errors) {
         check_match(spec, errors);
         let arena = Arena::new();
-        let checked = Node { value: with_claimed_volumes(&arena, &template, &templates), path: template.path.clone() };
+        let checked =
+            Node { value: with_claimed_volumes(&arena, &template, &templates), path: template.path.clone() };
         if checks_template {
             pod::check_template(&checked, errors);
         }
@@ -368,7 +372,11 @@ fn check_stateful_strategy(strategy: &Node<'_>, errors: &mut Errors) {
         }
         _ => {
             let json = go_json(strategy.value, STATEFUL_STRATEGY);
-            errors.push(FieldError::invalid_json(&strategy.path, &json, "must be 'RollingUpdate' or 'OnDelete'"));
+            errors.push(FieldError::invalid_json(
+                &strategy.path,
+                &json,
+                "must be 'RollingUpdate' or 'OnDelete'",
+            ));
         }
     }
 }
@@ -437,7 +445,11 @@ fn check_daemon_strategy(strategy: &Node<'_>, errors: &mut Errors) {
         }
         _ => {
             let json = go_json(strategy.value, STRATEGY);
-            errors.push(FieldError::not_supported_json(&strategy.path, &json, &["RollingUpdate", "OnDelete"]));
+            errors.push(FieldError::not_supported_json(
+                &strategy.path,
+                &json,
+                &["RollingUpdate", "OnDelete"],
+            ));
         }
     }
 }

@@ -88,10 +88,10 @@ pub(super) fn secret(check: &mut Check<'_>) {
 
 fn check_secret_type(secret: &Node<'_>, data: &Node<'_>, errors: &mut Errors) {
     let entry = |key: &str| Node { value: data.get(key), path: data.path.key(key) };
-    let mut need = |keys: &[&str], present: fn(&Node<'_>) -> bool| {
-        let missing: Vec<_> = keys.iter().map(|key| entry(key)).filter(|entry| !present(entry)).collect();
-        errors.extend(missing.iter().map(|entry| entry.required("")));
-        missing.len()
+    let mut need = |keys: &[&str]| {
+        for key in keys.iter().map(|key| entry(key)).filter(|entry| !entry.is_set()) {
+            errors.push(key.required(""));
+        }
     };
     match secret.text_of("type") {
         "kubernetes.io/service-account-token" => {
@@ -105,15 +105,11 @@ fn check_secret_type(secret: &Node<'_>, data: &Node<'_>, errors: &mut Errors) {
         "kubernetes.io/dockerconfigjson" => check_docker_config(&entry(".dockerconfigjson"), errors),
         "kubernetes.io/basic-auth" => {
             if !entry("username").is_set() && !entry("password").is_set() {
-                need(&["username", "password"], Node::is_set);
+                need(&["username", "password"]);
             }
         }
-        "kubernetes.io/ssh-auth" => {
-            need(&["ssh-privatekey"], |key| !key.text().is_empty());
-        }
-        "kubernetes.io/tls" => {
-            need(&["tls.crt", "tls.key"], Node::is_set);
-        }
+        "kubernetes.io/ssh-auth" => entry("ssh-privatekey").check_present(errors),
+        "kubernetes.io/tls" => need(&["tls.crt", "tls.key"]),
         _ => {}
     }
 }
@@ -201,7 +197,8 @@ pub(super) fn endpoints(check: &mut Check<'_>) {
             errors.push(subset.required("must specify `addresses` or `notReadyAddresses`"));
         }
         for address in addresses.iter().flat_map(|addresses| addresses.items().collect::<Vec<_>>()) {
-            let (ip, hostname, node) = (address.child("ip"), address.child("hostname"), address.child("nodeName"));
+            let (ip, hostname, node) =
+                (address.child("ip"), address.child("hostname"), address.child("nodeName"));
             ip::check_address(&ip, errors, &[]);
             if !hostname.text().is_empty() {
                 hostname.check(errors, format::dns_label);

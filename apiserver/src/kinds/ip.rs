@@ -95,7 +95,9 @@ pub(super) fn check_range(node: &Node<'_>, errors: &mut Errors, known: &[&str]) 
         errors.push(node.invalid_text("must not have leading 0s in IP or prefix length"));
     } else if is_mapped(address) {
         errors.push(node.invalid_text("must not have an IPv4-mapped IPv6 address"));
-    } else if prefix(address, bits).checked_shl(rest).unwrap_or(0) != prefix(address, if width == 32 { 32 } else { 128 }) {
+    } else if prefix(address, bits).checked_shl(rest).unwrap_or(0)
+        != prefix(address, if width == 32 { 32 } else { 128 })
+    {
         errors.push(node.invalid_text("must not have bits set beyond the prefix length"));
     }
 }
@@ -120,7 +122,6 @@ pub(super) fn check_endpoint(node: &Node<'_>, errors: &mut Errors) {
             "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned(),
         ),
     ];
-    errors.extend(
-        problems.iter().filter(|(broken, _)| *broken).map(|(_, problem)| node.invalid_text(problem)),
-    );
+    errors
+        .extend(problems.iter().filter(|(broken, _)| *broken).map(|(_, problem)| node.invalid_text(problem)));
 }

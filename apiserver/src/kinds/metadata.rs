@@ -140,7 +140,8 @@ pub(super) fn check_annotations(annotations: &Node<'_>, errors: &mut Errors) {
     let mut total = 0;
     for (key, value) in annotations.members() {
         let problems = format::qualified_name(&key.to_lowercase());
-        errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&annotations.path, key, problem)));
+        errors
+            .extend(problems.iter().map(|problem| FieldError::invalid_text(&annotations.path, key, problem)));
         total += key.len() + value.text().len();
     }
     if total > ANNOTATIONS_LENGTH {
@@ -209,9 +210,7 @@ fn check_finalizers(finalizers: &Node<'_>, errors: &mut Errors) {
     }
     let has = |name| finalizers.texts().any(|finalizer| finalizer == name);
     if has(ORPHAN) && has(FOREGROUND) {
-        errors.push(
-            finalizers.invalid(&format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set")),
-        );
+        errors.push(finalizers.invalid(&format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set")));
     }
 }
 

@@ -123,12 +123,12 @@ fn check_limit(limit: &Node<'_>, errors: &mut Errors) {
     }
     check_names(&ratio, errors);
     for name in &resources {
-        let of = |field: &Node<'_>| {
+        let amounts = [&max, &min, &default, &request, &ratio].map(|field| {
+            let is_defaulted = [&default, &request].iter().any(|other| other.path == field.path);
             let amount = Node { value: field.get(name), path: field.path.key(name) };
-            (amount.is_set() && !(is_pod && (field.path == default.path || field.path == request.path)))
-                .then_some(amount)
-        };
-        check_amounts(name, [of(&max), of(&min), of(&default), of(&request), of(&ratio)], errors);
+            (amount.is_set() && !(is_pod && is_defaulted)).then_some(amount)
+        });
+        check_amounts(name, amounts, errors);
     }
 }
 
@@ -137,15 +137,16 @@ fn check_amounts(
     [max, min, default, request, ratio]: [Option<Node<'_>>; 5],
     errors: &mut Errors,
 ) {
-    let mut check = |low: (&Option<Node<'_>>, &str), high: (&Option<Node<'_>>, &str), place: &Option<Node<'_>>, shown: &Option<Node<'_>>| {
-        if let ((Some(low), low_name), (Some(high), high_name), Some(place), Some(shown)) = (low, high, place, shown)
+    let mut check = |low: (&Option<Node<'_>>, &str),
+                     high: (&Option<Node<'_>>, &str),
+                     place: &Option<Node<'_>>,
+                     shown: &Option<Node<'_>>| {
+        if let ((Some(low), low_name), (Some(high), high_name), Some(place), Some(shown)) =
+            (low, high, place, shown)
             && low.quantity() > high.quantity()
         {
-            let detail = format!(
-                "{low_name} value {} is greater than {high_name} value {}",
-                low.text(),
-                high.text()
-            );
+            let detail =
+                format!("{low_name} value {} is greater than {high_name} value {}", low.text(), high.text());
             errors.push(FieldError::invalid_text(&place.path, shown.text(), &detail));
         }
     };
@@ -228,9 +229,11 @@ fn is_scope_for(scope: &str, resource: &str) -> bool {
         "cpu" | "memory" | "limits.cpu" | "limits.memory" | "requests.cpu" | "requests.memory"
     );
     match scope {
-        "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass" | "CrossNamespacePodAffinity" => {
-            is_pods || is_compute
-        }
+        "Terminating"
+        | "NotTerminating"
+        | "NotBestEffort"
+        | "PriorityClass"
+        | "CrossNamespacePodAffinity" => is_pods || is_compute,
         "BestEffort" => is_pods,
         "VolumeAttributesClass" => matches!(resource, "persistentvolumeclaims" | "requests.storage"),
         _ => true,
@@ -284,9 +287,11 @@ fn check_scope_selector(spec: &Node<'_>, errors: &mut Errors) {
             "In" | "NotIn" if values.len() == 0 => errors.push(values.required(
                 "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector",
             )),
-            "Exists" | "DoesNotExist" if values.len() > 0 => errors.push(values.invalid(
-                "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
-            )),
+            "Exists" | "DoesNotExist" if values.len() > 0 => {
+                errors.push(values.invalid(
+                    "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
+                ))
+            }
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             _ => errors.push(operator.invalid_text("not a valid selector operator")),
         }
@@ -294,7 +299,8 @@ fn check_scope_selector(spec: &Node<'_>, errors: &mut Errors) {
     let has = |scope: &str| expressions.items().any(|other| other.text_of("scopeName") == scope);
     for pair in CONFLICTS {
         if pair.iter().all(|scope| has(scope)) {
-            errors.push(spec.child("scopes").shown_at(expressions.path.clone()).invalid("conflicting scopes"));
+            errors
+                .push(spec.child("scopes").shown_at(expressions.path.clone()).invalid("conflicting scopes"));
         }
     }
 }

@@ -140,14 +140,16 @@ pub(super) fn claim(check: &mut Check<'_>) {
     check_claim_spec(&spec, &mut check.errors);
     let Some(old) = check.old.clone() else { return };
     let (old_spec, errors) = (old.child("spec"), &mut check.errors);
-    let annotation = |object: &Node<'_>| object.at(&["metadata", "annotations"]).text_of(CLASS_ANNOTATION).to_owned();
+    let annotation =
+        |object: &Node<'_>| object.at(&["metadata", "annotations"]).text_of(CLASS_ANNOTATION).to_owned();
     let (class, old_class) = (annotation(&check.new), annotation(&old));
     let (new_name, old_name) = (spec.child("storageClassName"), old_spec.child("storageClassName"));
     let upgrades_annotation = !old_class.is_empty()
         && !old_name.is_set()
         && new_name.text() == old_class
         && (class.is_empty() || class == old_class);
-    let upgrades_nothing = new_name.is_set() && !old_name.is_set() && (old_class.is_empty() || new_name.text() == old_class);
+    let upgrades_nothing =
+        new_name.is_set() && !old_name.is_set() && (old_class.is_empty() || new_name.text() == old_class);
     if !upgrades_annotation && class != old_class {
         let path = check.new.at(&["metadata", "annotations"]).path.child(CLASS_ANNOTATION);
         errors.push(FieldError::invalid_text(&path, &class, IMMUTABLE));
@@ -287,7 +289,8 @@ fn check_volume_spec(spec: &Node<'_>, errors: &mut Errors) {
             attributes.check(errors, format::dns_subdomain);
         }
         if !spec.has("csi") {
-            errors.push(spec.child("csi").required("has to be specified when using volumeAttributesClassName"));
+            errors
+                .push(spec.child("csi").required("has to be specified when using volumeAttributesClassName"));
         }
     }
 }
@@ -341,7 +344,9 @@ pub(super) fn class(check: &mut Check<'_>) {
     } else {
         let name = provisioner.text().to_lowercase();
         let problems = format::qualified_name(&name);
-        errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&provisioner.path, &name, problem)));
+        errors.extend(
+            problems.iter().map(|problem| FieldError::invalid_text(&provisioner.path, &name, problem)),
+        );
     }
     let parameters = new.child("parameters");
     if parameters.len() > PARAMETERS {

@@ -86,8 +86,7 @@ impl<'a> Context<'a, '_> {
                 for policy in container.child("resizePolicy").items() {
                     let restart = policy.child("restartPolicy");
                     if restart.text() == "RestartContainer" {
-                        let detail =
-                            "must not be set to 'RestartContainer' for non-sidecar initContainers";
+                        let detail = "must not be set to 'RestartContainer' for non-sidecar initContainers";
                         errors.push(restart.invalid_text(detail));
                     }
                 }
@@ -136,9 +135,7 @@ impl<'a> Context<'a, '_> {
     fn check_common(&self, container: &Node<'a>, errors: &mut Errors) {
         check_name(&container.child("name"), errors);
         container.child("image").check_present(errors);
-        container
-            .child("terminationMessagePolicy")
-            .check_choice(errors, &["File", "FallbackToLogsOnError"]);
+        container.child("terminationMessagePolicy").check_choice(errors, &["File", "FallbackToLogsOnError"]);
         check_ports(&container.child("ports"), errors);
         env::check_env(&container.child("env"), errors);
         env::check_env_from(&container.child("envFrom"), errors);

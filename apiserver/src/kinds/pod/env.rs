@@ -70,8 +70,8 @@ fn check_value_from(variable: &Node<'_>, errors: &mut Errors) {
     if !from.is_set() {
         return;
     }
-    let sources =
-        ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"].map(|name| from.child(name));
+    let sources = ["fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"]
+        .map(|name| from.child(name));
     let [field, resource, config_map, secret, file] = &sources;
     if field.is_set() {
         check_field_reference(field, &ENV_FIELDS, errors);

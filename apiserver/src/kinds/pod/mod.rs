@@ -114,10 +114,7 @@ fn check_pod(pod: &Node<'_>, errors: &mut Errors) {
 
 /// The rules for annotations that mean something for a pod.
 fn check_pod_annotations(annotations: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
-    let value = |key: &str| Node {
-        value: annotations.get(key),
-        path: annotations.path.key(key),
-    };
+    let value = |key: &str| Node { value: annotations.get(key), path: annotations.path.key(key) };
     let mirror = value("kubernetes.io/config.mirror");
     if mirror.is_set() && spec.text_of("nodeName").is_empty() {
         errors.push(mirror.invalid_text("must set spec.nodeName if mirror pod annotation is set"));

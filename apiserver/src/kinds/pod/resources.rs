@@ -43,8 +43,8 @@ pub(in crate::kinds) fn check_resource_name(name: &str, place: &Node<'_>, errors
 pub(in crate::kinds) fn check_resource_list_name(name: &str, place: &Node<'_>, errors: &mut Errors) {
     check_resource_name(name, place, errors);
     let detail = if name.contains('/') {
-        let is_extended = !name.starts_with("requests.")
-            && format::qualified_name(&format!("requests.{name}")).is_empty();
+        let is_extended =
+            !name.starts_with("requests.") && format::qualified_name(&format!("requests.{name}")).is_empty();
         (!is_native(name) && !is_extended).then_some("doesn't follow extended resource name standard")
     } else {
         let is_standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_pages(name);
@@ -102,7 +102,8 @@ fn check(
         check_request(name, &amount, &requests, limits, errors);
         check_huge_pages(name, &amount, errors);
     }
-    let has = |holds: fn(&str) -> bool| limits.members().chain(requests.members()).any(|(name, _)| holds(name));
+    let has =
+        |holds: fn(&str) -> bool| limits.members().chain(requests.members()).any(|(name, _)| holds(name));
     if has(is_huge_pages) && !has(|name| POD_RESOURCES.contains(&name)) {
         errors.push(resources.forbidden("HugePages require cpu or memory"));
     }

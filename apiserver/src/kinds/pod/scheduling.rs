@@ -79,10 +79,12 @@ fn check_match_label_keys(term: &Node<'_>, errors: &mut Errors) {
         }
     }
     let keys: Vec<_> = matching.texts().collect();
-    let mut selected: BTreeSet<_> = label_selector.child("matchLabels").members().map(|(key, _)| key).collect();
+    let mut selected: BTreeSet<_> =
+        label_selector.child("matchLabels").members().map(|(key, _)| key).collect();
     for requirement in label_selector.child("matchExpressions").items() {
         let key = requirement.text_of("key");
-        if let (Some(position), false) = (keys.iter().rposition(|other| *other == key), selected.insert(key)) {
+        if let (Some(position), false) = (keys.iter().rposition(|other| *other == key), selected.insert(key))
+        {
             let detail = "exists in both matchLabelKeys and labelSelector";
             errors.push(FieldError::invalid_text(&term.path.index(position), key, detail));
         }
@@ -175,8 +177,10 @@ pub(super) fn check_spread(constraints: &Node<'_>, errors: &mut Errors) {
                 errors.push(min_domains.invalid_int("must be greater than zero"));
             }
             if action.text() != "DoNotSchedule" {
-                let detail =
-                    format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}", action.text());
+                let detail = format!(
+                    "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {}",
+                    action.text()
+                );
                 errors.push(min_domains.invalid_int(&detail));
             }
         }

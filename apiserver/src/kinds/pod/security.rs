@@ -107,8 +107,9 @@ fn check_sysctls(spec: &Node<'_>, sysctls: &Node<'_>, errors: &mut Errors) {
         }
         let dotted = name.text().replace('/', ".");
         let is_net = dotted.starts_with("net.");
-        let is_ipc = ["kernel.shm", "kernel.msg", "fs.mqueue."].iter().any(|prefix| dotted.starts_with(prefix))
-            || dotted == "kernel.sem";
+        let is_ipc =
+            ["kernel.shm", "kernel.msg", "fs.mqueue."].iter().any(|prefix| dotted.starts_with(prefix))
+                || dotted == "kernel.sem";
         if is_net && spec.flag_of("hostNetwork") {
             errors.push(name.invalid_text("may not be specified when 'hostNetwork' is true"));
         } else if is_ipc && spec.flag_of("hostIPC") {
@@ -236,7 +237,8 @@ pub(super) fn check_profile_annotations(annotations: &Node<'_>, spec: &Node<'_>,
         if !matches!(profile.text(), "" | "runtime/default" | "unconfined")
             && !profile.text().starts_with("localhost/")
         {
-            errors.push(profile.invalid_text(&format!("invalid AppArmor profile name: {:?}", profile.text())));
+            errors
+                .push(profile.invalid_text(&format!("invalid AppArmor profile name: {:?}", profile.text())));
         }
     }
 }
@@ -275,7 +277,8 @@ fn check_profile_matches(
     let same_type = match profile.text_of("type") {
         "Unconfined" => annotation.text() == "unconfined",
         "RuntimeDefault" => {
-            annotation.text() == "runtime/default" || (sort == "seccomp" && annotation.text() == "docker/default")
+            annotation.text() == "runtime/default"
+                || (sort == "seccomp" && annotation.text() == "docker/default")
         }
         "Localhost" => annotation.text().starts_with("localhost/"),
         _ => true,
@@ -284,7 +287,8 @@ fn check_profile_matches(
         let detail = format!("{sort} type in annotation and field must match");
         errors.push(place.child("type").forbidden(&detail));
     } else if profile.text_of("type") == "Localhost"
-        && annotation.text().strip_prefix("localhost/") != profile.child("localhostProfile").value.and(Some(profile.text_of("localhostProfile")))
+        && annotation.text().strip_prefix("localhost/")
+            != profile.child("localhostProfile").value.and(Some(profile.text_of("localhostProfile")))
     {
         let detail = format!("{sort} profile in annotation and field must match");
         errors.push(place.child("localhostProfile").forbidden(&detail));

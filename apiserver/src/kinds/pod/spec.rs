@@ -62,9 +62,8 @@ fn check_resource_claims<'a>(claims: &Node<'a>, errors: &mut Errors) -> BTreeSet
         }
         let sources = [claim.child("resourceClaimName"), claim.child("resourceClaimTemplateName")];
         match sources.iter().filter(|source| source.is_set()).count() {
-            0 => errors.push(
-                claim.invalid("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"),
-            ),
+            0 => errors
+                .push(claim.invalid("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")),
             2 => errors.push(claim.invalid(
                 "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
             )),

@@ -35,7 +35,8 @@ pub(in crate::kinds) fn check_pod_update(new: &Node<'_>, old: &Node<'_>, errors:
             check_image_spaces(&image, errors);
         }
     }
-    if !check_deadline(&spec.child("activeDeadlineSeconds"), &old_spec.child("activeDeadlineSeconds"), errors) {
+    if !check_deadline(&spec.child("activeDeadlineSeconds"), &old_spec.child("activeDeadlineSeconds"), errors)
+    {
         return;
     }
     check_added_tolerations(&spec, &old_spec, errors);
@@ -99,10 +100,14 @@ fn with_scheduling_of_gated<'a>(
         errors.push(selector.invalid(detail));
     }
     let munged = new.with(arena, &["nodeSelector"], old.get("nodeSelector"));
-    check_narrowed_affinity(&spec.at(&["affinity", "nodeAffinity"]), old.at(&["affinity", "nodeAffinity"]), errors);
-    let munged =
-        munged.with(arena, &["affinity", "nodeAffinity"], old.at(&["affinity", "nodeAffinity"]));
-    let is_nothing = |affinity: Value<'_>| affinity.as_map().is_some_and(|affinity: Map<'_>| affinity.is_empty());
+    check_narrowed_affinity(
+        &spec.at(&["affinity", "nodeAffinity"]),
+        old.at(&["affinity", "nodeAffinity"]),
+        errors,
+    );
+    let munged = munged.with(arena, &["affinity", "nodeAffinity"], old.at(&["affinity", "nodeAffinity"]));
+    let is_nothing =
+        |affinity: Value<'_>| affinity.as_map().is_some_and(|affinity: Map<'_>| affinity.is_empty());
     if old.get("affinity").is_none() && munged.get("affinity").is_some_and(is_nothing) {
         return munged.with(arena, &["affinity"], None);
     }
@@ -194,15 +199,18 @@ fn check_removed_gates(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors
     for gate in spec.child("schedulingGates").items() {
         let name = gate.child("name");
         if !known.contains(&name.text()) {
-            let detail =
-                format!("only deletion is allowed, but found new scheduling gate '{}'", name.text());
+            let detail = format!("only deletion is allowed, but found new scheduling gate '{}'", name.text());
             errors.push(name.forbidden(&detail));
         }
     }
 }
 
 /// The rules for the update of a pod's ephemeral containers, apart from its metadata.
-pub(in crate::kinds) fn check_ephemeral_containers_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_ephemeral_containers_update(
+    new: &Node<'_>,
+    old: &Node<'_>,
+    errors: &mut Errors,
+) {
     if old.at(&["metadata", "annotations"]).has(MIRROR) {
         errors.clear();
         let place = Node { value: None, path: crate::field::FieldPath::new("") };

@@ -67,8 +67,11 @@ pub(super) fn check_all<'a>(
     let pod_name = metadata.map(|metadata| metadata.text_of("name")).filter(|name| !name.is_empty());
     let claim_name = |volume: &Node<'_>| Some(format!("{}-{}", pod_name?, volume.text_of("name")));
     let volumes = scope.spec.child("volumes");
-    let created: BTreeSet<_> =
-        volumes.items().filter(|volume| volume.has("ephemeral")).filter_map(|volume| claim_name(&volume)).collect();
+    let created: BTreeSet<_> = volumes
+        .items()
+        .filter(|volume| volume.has("ephemeral"))
+        .filter_map(|volume| claim_name(&volume))
+        .collect();
     let mut sound = BTreeMap::new();
     for volume in volumes.items() {
         let before = errors.len();
@@ -165,7 +168,9 @@ fn check_one_source(name: &str, source: &Node<'_>, is_pod: bool, errors: &mut Er
                 let metadata = template.child("metadata");
                 check_annotations(&metadata.child("annotations"), errors);
                 check_labels(&metadata.child("labels"), errors);
-                for (name, _) in metadata.members().filter(|(name, _)| !matches!(*name, "annotations" | "labels")) {
+                for (name, _) in
+                    metadata.members().filter(|(name, _)| !matches!(*name, "annotations" | "labels"))
+                {
                     errors.push(metadata.child(name).forbidden("cannot be set"));
                 }
                 storage::check_claim_spec(&template.child("spec"), errors);
@@ -194,7 +199,16 @@ pub(in crate::kinds) fn check_host_path(source: &Node<'_>, errors: &mut Errors) 
     check_no_backsteps(&path, errors);
     source.child("type").check_one_of(
         errors,
-        &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"],
+        &[
+            "",
+            "BlockDevice",
+            "CharDevice",
+            "Directory",
+            "DirectoryOrCreate",
+            "File",
+            "FileOrCreate",
+            "Socket",
+        ],
     );
 }
 
