@@ -10,8 +10,6 @@ use super::{
 pub(super) struct Check<'a> {
     /// What there is to know of its kind.
     pub(super) kind: &'static Kind,
-    /// The version of the API that the object has been sent in.
-    pub(super) version: &'a str,
     /// The object.
     pub(super) new: Node<'a>,
     /// The stored object, where it is an update.
@@ -42,7 +40,7 @@ impl<'a> Check<'a> {
     /// The rules for the metadata by itself.
     pub(super) fn metadata(&mut self) {
         let meta = self.new.child("metadata");
-        metadata::check(&meta, &mut self.errors, self.kind.name, self.kind.namespaced);
+        metadata::check(&meta, &mut self.errors, self.kind.name_rule, self.kind.namespaced);
         metadata::check_kube_finalizers(&meta, &mut self.errors);
     }
 

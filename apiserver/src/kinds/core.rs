@@ -103,10 +103,8 @@ fn check_secret_type(secret: &Node<'_>, data: &Node<'_>, errors: &mut Errors) {
         }
         "kubernetes.io/dockercfg" => check_docker_config(&entry(".dockercfg"), errors),
         "kubernetes.io/dockerconfigjson" => check_docker_config(&entry(".dockerconfigjson"), errors),
-        "kubernetes.io/basic-auth" => {
-            if !entry("username").is_set() && !entry("password").is_set() {
-                need(&["username", "password"]);
-            }
+        "kubernetes.io/basic-auth" if !data.has("username") && !data.has("password") => {
+            need(&["username", "password"]);
         }
         "kubernetes.io/ssh-auth" => entry("ssh-privatekey").check_present(errors),
         "kubernetes.io/tls" => need(&["tls.crt", "tls.key"]),
@@ -165,10 +163,8 @@ fn check_finalizer(finalizer: &Node<'_>, errors: &mut Errors) {
 pub(super) fn namespace_status(check: &mut Check<'_>) {
     check.metadata_update();
     let phase = check.status().child("phase").shown_at(FieldPath::new("status").child("Phase"));
-    let (wanted, is) = match check.new.at(&["metadata", "deletionTimestamp"]).is_set() {
-        false => ("Active", "empty"),
-        true => ("Terminating", "not empty"),
-    };
+    let is_going = check.new.at(&["metadata", "deletionTimestamp"]).is_set();
+    let (wanted, is) = if is_going { ("Terminating", "not empty") } else { ("Active", "empty") };
     if phase.text() != wanted {
         let detail = format!("may only be '{wanted}' if `deletionTimestamp` is {is}");
         check.errors.push(phase.invalid_text(&detail));

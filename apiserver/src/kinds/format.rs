@@ -247,7 +247,8 @@ pub(super) fn port_name(text: &str) -> Vec<String> {
         (text.starts_with('-') || text.ends_with('-'), "must not begin or end with a hyphen"),
     ]
     .into_iter()
-    .filter_map(|(broken, problem)| broken.then(|| problem.to_owned()))
+    .filter(|(broken, _)| *broken)
+    .map(|(_, problem)| problem.to_owned())
     .collect()
 }
 

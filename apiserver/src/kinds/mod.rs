@@ -1,7 +1,7 @@
 //! What the API server does with built-in kinds: conditional defaults, the preparation of writes, and validation.
 //!
 //! All of it are pure functions over objects that are decoded as the API's types and have their plain defaults.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 mod admission;
 mod apps;
@@ -49,7 +49,7 @@ pub(crate) use self::{
 use crate::field::FieldError;
 
 fn kind_of(gvk: &GroupVersionKind) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| kind.group == gvk.group && kind.kind == gvk.kind)
+    KINDS.iter().find(|kind| kind.group == gvk.group && kind.name == gvk.kind)
 }
 
 /// Whether the defaults and the rules of a kind are all here.
@@ -69,17 +69,11 @@ pub(crate) fn validate(
         let namespaced = new.at(&["metadata", "namespace"]).is_some();
         return validate_metadata(new, old, NameRule::PathSegment, namespaced);
     };
-    let mut check = Check {
-        kind,
-        version: &gvk.version,
-        new: Node::root(new),
-        old: old.map(Node::root),
-        errors: Errors::new(),
-    };
+    let mut check = Check { kind, new: Node::root(new), old: old.map(Node::root), errors: Errors::new() };
     let rule =
         kind.subresources.iter().find(|(name, _)| *name == subresource).map_or(kind.rule, |(_, rule)| *rule);
     let meta = check.new.child("metadata");
-    match (&check.old, kind.kind) {
+    match (&check.old, kind.name) {
         // A scale isn't stored: what holds for all objects is looked at in the object that is scaled.
         (_, "Scale") => rule(&mut check),
         (Some(old), _) => {

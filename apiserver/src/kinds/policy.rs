@@ -92,7 +92,7 @@ pub(super) fn lease(check: &mut Check<'_>) {
     let meta = check.new.child("metadata");
     match &check.old {
         Some(old) => super::metadata::check_update(&meta, &old.child("metadata"), &mut check.errors),
-        None => super::metadata::check(&meta, &mut check.errors, check.kind.name, check.kind.namespaced),
+        None => super::metadata::check(&meta, &mut check.errors, check.kind.name_rule, check.kind.namespaced),
     }
     let (spec, errors) = (check.spec(), &mut check.errors);
     let duration = spec.child("leaseDurationSeconds");

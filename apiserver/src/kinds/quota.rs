@@ -290,7 +290,7 @@ fn check_scope_selector(spec: &Node<'_>, errors: &mut Errors) {
             "Exists" | "DoesNotExist" if values.len() > 0 => {
                 errors.push(values.invalid(
                     "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
-                ))
+                ));
             }
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             _ => errors.push(operator.invalid_text("not a valid selector operator")),

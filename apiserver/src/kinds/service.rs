@@ -344,10 +344,9 @@ fn check_update(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) {
         check_kept(spec, old_spec, "ipFamilies", "ipFamily", errors);
     }
     let class = spec.child("loadBalancerClass");
-    if spec.text_of("type") == "LoadBalancer" && old_spec.text_of("type") == "LoadBalancer" {
-        if class.value != old_spec.get("loadBalancerClass") {
-            errors.push(class.invalid(SET_ONCE));
-        }
+    let stays_balanced = [spec, old_spec].iter().all(|spec| spec.text_of("type") == "LoadBalancer");
+    if stays_balanced && class.value != old_spec.get("loadBalancerClass") {
+        errors.push(class.invalid(SET_ONCE));
     }
     check_load_balancer_class(spec, errors);
     let health = spec.child("healthCheckNodePort");

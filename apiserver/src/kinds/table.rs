@@ -13,11 +13,11 @@ pub(super) struct Kind {
     /// Its group, empty for the core group.
     pub(super) group: &'static str,
     /// Its name.
-    pub(super) kind: &'static str,
+    pub(super) name: &'static str,
     /// Whether its objects are in namespaces.
     pub(super) namespaced: bool,
     /// What its objects' names look like.
-    pub(super) name: NameRule,
+    pub(super) name_rule: NameRule,
     /// Whether the server counts how often the spec changed.
     pub(super) has_generation: bool,
     /// The status of a new object as JSON, for the kinds that have one.
@@ -37,9 +37,9 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 /// A kind with a namespace, names like DNS names and neither generation nor status.
 const PLAIN: Kind = Kind {
     group: "",
-    kind: "",
+    name: "",
     namespaced: true,
-    name: NameRule::Subdomain,
+    name_rule: NameRule::Subdomain,
     has_generation: false,
     status: None,
     rule: core::service_account,
@@ -49,7 +49,7 @@ const PLAIN: Kind = Kind {
 /// The kinds, sorted by neither group nor name: the most used ones come first.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
-        kind: "Pod",
+        name: "Pod",
         has_generation: true,
         status: Some("{}"),
         rule: core::pod,
@@ -59,12 +59,12 @@ pub(super) const KINDS: &[Kind] = &[
         ],
         ..PLAIN
     },
-    Kind { kind: "ConfigMap", rule: core::config_map, ..PLAIN },
-    Kind { kind: "Secret", rule: core::secret, ..PLAIN },
-    Kind { kind: "ServiceAccount", ..PLAIN },
+    Kind { name: "ConfigMap", rule: core::config_map, ..PLAIN },
+    Kind { name: "Secret", rule: core::secret, ..PLAIN },
+    Kind { name: "ServiceAccount", ..PLAIN },
     Kind {
-        kind: "Service",
-        name: NameRule::Label,
+        name: "Service",
+        name_rule: NameRule::Label,
         status: Some(r#"{"loadBalancer":{}}"#),
         rule: service::service,
         subresources: &[("status", service::service_status)],
@@ -72,7 +72,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: APPS,
-        kind: "Deployment",
+        name: "Deployment",
         has_generation: true,
         status: Some("{}"),
         rule: apps::deployment,
@@ -81,7 +81,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: APPS,
-        kind: "ReplicaSet",
+        name: "ReplicaSet",
         has_generation: true,
         status: Some(r#"{"replicas":0}"#),
         rule: apps::replica_set,
@@ -90,8 +90,8 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: APPS,
-        kind: "StatefulSet",
-        name: NameRule::Label,
+        name: "StatefulSet",
+        name_rule: NameRule::Label,
         has_generation: true,
         status: Some(r#"{"availableReplicas":0,"replicas":0}"#),
         rule: apps::stateful_set,
@@ -100,7 +100,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: APPS,
-        kind: "DaemonSet",
+        name: "DaemonSet",
         has_generation: true,
         status: Some(
             r#"{"currentNumberScheduled":0,"desiredNumberScheduled":0,"numberMisscheduled":0,"numberReady":0}"#,
@@ -109,10 +109,10 @@ pub(super) const KINDS: &[Kind] = &[
         subresources: &[("status", apps::daemon_set_status)],
         ..PLAIN
     },
-    Kind { group: APPS, kind: "ControllerRevision", rule: apps::controller_revision, ..PLAIN },
+    Kind { group: APPS, name: "ControllerRevision", rule: apps::controller_revision, ..PLAIN },
     Kind {
         group: BATCH,
-        kind: "Job",
+        name: "Job",
         has_generation: true,
         status: Some("{}"),
         rule: batch::job,
@@ -121,7 +121,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: BATCH,
-        kind: "CronJob",
+        name: "CronJob",
         has_generation: true,
         status: Some("{}"),
         rule: batch::cron_job,
@@ -130,61 +130,61 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: AUTOSCALING,
-        kind: "HorizontalPodAutoscaler",
+        name: "HorizontalPodAutoscaler",
         status: Some(r#"{"currentMetrics":null,"desiredReplicas":0}"#),
         rule: autoscaling::autoscaler,
         subresources: &[("status", autoscaling::autoscaler_status)],
         ..PLAIN
     },
-    Kind { group: AUTOSCALING, kind: "Scale", rule: autoscaling::scale, ..PLAIN },
+    Kind { group: AUTOSCALING, name: "Scale", rule: autoscaling::scale, ..PLAIN },
     Kind {
         group: "policy",
-        kind: "PodDisruptionBudget",
+        name: "PodDisruptionBudget",
         has_generation: true,
         status: Some(r#"{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0}"#),
         rule: policy::disruption_budget,
         subresources: &[("status", policy::disruption_budget_status)],
         ..PLAIN
     },
-    Kind { group: "coordination.k8s.io", kind: "Lease", rule: policy::lease, ..PLAIN },
+    Kind { group: "coordination.k8s.io", name: "Lease", rule: policy::lease, ..PLAIN },
     Kind {
-        kind: "Namespace",
+        name: "Namespace",
         namespaced: false,
-        name: NameRule::Label,
+        name_rule: NameRule::Label,
         status: Some(r#"{"phase":"Active"}"#),
         rule: core::namespace,
         subresources: &[("status", core::namespace_status), ("finalize", core::namespace_finalize)],
         ..PLAIN
     },
-    Kind { kind: "Event", rule: event::core_event, ..PLAIN },
-    Kind { group: "events.k8s.io", kind: "Event", rule: event::event, ..PLAIN },
-    Kind { kind: "Endpoints", rule: core::endpoints, ..PLAIN },
+    Kind { name: "Event", rule: event::core_event, ..PLAIN },
+    Kind { group: "events.k8s.io", name: "Event", rule: event::event, ..PLAIN },
+    Kind { name: "Endpoints", rule: core::endpoints, ..PLAIN },
     Kind {
         group: "discovery.k8s.io",
-        kind: "EndpointSlice",
+        name: "EndpointSlice",
         has_generation: true,
         rule: discovery::endpoint_slice,
         ..PLAIN
     },
     Kind {
-        kind: "PersistentVolumeClaim",
+        name: "PersistentVolumeClaim",
         status: Some(r#"{"phase":"Pending"}"#),
         rule: storage::claim,
         subresources: &[("status", storage::claim_status)],
         ..PLAIN
     },
     Kind {
-        kind: "PersistentVolume",
+        name: "PersistentVolume",
         namespaced: false,
         status: Some(r#"{"phase":"Pending"}"#),
         rule: storage::volume,
         subresources: &[("status", storage::volume_status)],
         ..PLAIN
     },
-    Kind { group: "storage.k8s.io", kind: "StorageClass", namespaced: false, rule: storage::class, ..PLAIN },
+    Kind { group: "storage.k8s.io", name: "StorageClass", namespaced: false, rule: storage::class, ..PLAIN },
     Kind {
         group: NETWORKING,
-        kind: "Ingress",
+        name: "Ingress",
         has_generation: true,
         status: Some(r#"{"loadBalancer":{}}"#),
         rule: networking::ingress,
@@ -193,7 +193,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: NETWORKING,
-        kind: "IngressClass",
+        name: "IngressClass",
         namespaced: false,
         has_generation: true,
         rule: networking::ingress_class,
@@ -201,51 +201,51 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         group: NETWORKING,
-        kind: "NetworkPolicy",
+        name: "NetworkPolicy",
         has_generation: true,
         rule: networking::network_policy,
         ..PLAIN
     },
-    Kind { group: RBAC, kind: "Role", name: NameRule::PathSegment, rule: rbac::role, ..PLAIN },
-    Kind { group: RBAC, kind: "RoleBinding", name: NameRule::PathSegment, rule: rbac::binding, ..PLAIN },
+    Kind { group: RBAC, name: "Role", name_rule: NameRule::PathSegment, rule: rbac::role, ..PLAIN },
+    Kind { group: RBAC, name: "RoleBinding", name_rule: NameRule::PathSegment, rule: rbac::binding, ..PLAIN },
     Kind {
         group: RBAC,
-        kind: "ClusterRole",
+        name: "ClusterRole",
         namespaced: false,
-        name: NameRule::PathSegment,
+        name_rule: NameRule::PathSegment,
         rule: rbac::cluster_role,
         ..PLAIN
     },
     Kind {
         group: RBAC,
-        kind: "ClusterRoleBinding",
+        name: "ClusterRoleBinding",
         namespaced: false,
-        name: NameRule::PathSegment,
+        name_rule: NameRule::PathSegment,
         rule: rbac::binding,
         ..PLAIN
     },
     Kind {
         group: "scheduling.k8s.io",
-        kind: "PriorityClass",
+        name: "PriorityClass",
         namespaced: false,
         rule: policy::priority_class,
         ..PLAIN
     },
-    Kind { kind: "LimitRange", rule: quota::limit_range, ..PLAIN },
+    Kind { name: "LimitRange", rule: quota::limit_range, ..PLAIN },
     Kind {
-        kind: "ResourceQuota",
+        name: "ResourceQuota",
         status: Some("{}"),
         rule: quota::resource_quota,
         subresources: &[("status", quota::resource_quota_status)],
         ..PLAIN
     },
     Kind {
-        kind: "ReplicationController",
+        name: "ReplicationController",
         has_generation: true,
         status: Some(r#"{"replicas":0}"#),
         rule: core::replication_controller,
         subresources: &[("status", core::replication_controller_status)],
         ..PLAIN
     },
-    Kind { kind: "PodTemplate", has_generation: true, rule: core::pod_template, ..PLAIN },
+    Kind { name: "PodTemplate", has_generation: true, rule: core::pod_template, ..PLAIN },
 ];

@@ -8,6 +8,7 @@ use crate::kinds::{
 };
 
 /// What holds of a job's status, in the stored one and in the new one.
+#[expect(clippy::struct_excessive_bools, reason = "conditions are independent of each other")]
 struct States {
     complete: bool,
     failed: bool,

@@ -45,8 +45,8 @@ fn is_host(text: &str) -> bool {
             && !part.ends_with('-')
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
-    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    is_port && host.split('.').all(is_part)
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && host.split('.').all(is_part)
 }
 
 /// Whether it is a part of the path: lower case letters and digits, with separators between.

@@ -203,7 +203,7 @@ const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const APP_ARMOR_CONTAINER: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// Whether the key of an annotation is that of an AppArmor profile.
+/// Whether the key of an annotation is that of an `AppArmor` profile.
 pub(super) fn is_app_armor_annotation(key: &str) -> bool {
     key.starts_with(APP_ARMOR_CONTAINER)
 }
@@ -247,11 +247,11 @@ pub(super) fn check_profile_annotations(annotations: &Node<'_>, spec: &Node<'_>,
 pub(super) fn check_annotations_match(scope: &Scope<'_>, annotations: &Node<'_>, errors: &mut Errors) {
     let of_pod = scope.spec.child("securityContext");
     let pod_seccomp = of_pod.child("seccompProfile");
-    check_profile_matches(&pod_seccomp, annotations.child(SECCOMP_POD), "seccomp", &pod_seccomp, errors);
+    check_profile_matches(&pod_seccomp, &annotations.child(SECCOMP_POD), "seccomp", &pod_seccomp, errors);
     for container in scope.containers() {
         let profile = container.at(&["securityContext", "seccompProfile"]);
         let key = format!("{SECCOMP_CONTAINER}{}", container.text_of("name"));
-        check_profile_matches(&profile, annotations.child(&key), "seccomp", &profile, errors);
+        check_profile_matches(&profile, &annotations.child(&key), "seccomp", &profile, errors);
     }
     if scope.spec.at(&["os", "name"]).text() == "windows" {
         return;
@@ -260,13 +260,13 @@ pub(super) fn check_annotations_match(scope: &Scope<'_>, annotations: &Node<'_>,
         let place = container.at(&["securityContext", "appArmorProfile"]);
         let profile = if place.is_set() { place.clone() } else { of_pod.child("appArmorProfile") };
         let key = format!("{APP_ARMOR_CONTAINER}{}", container.text_of("name"));
-        check_profile_matches(&profile, annotations.child(&key), "apparmor", &place, errors);
+        check_profile_matches(&profile, &annotations.child(&key), "apparmor", &place, errors);
     }
 }
 
 fn check_profile_matches(
     profile: &Node<'_>,
-    annotation: Node<'_>,
+    annotation: &Node<'_>,
     sort: &str,
     place: &Node<'_>,
     errors: &mut Errors,

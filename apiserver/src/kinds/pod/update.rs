@@ -59,6 +59,8 @@ fn with_what_may_change<'a>(
     old: Value<'a>,
     errors: &mut Errors,
 ) -> Value<'a> {
+    const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
+
     let mut munged = new;
     for name in ["containers", "initContainers"] {
         let (Some(containers), Some(before)) = (items(new, name), items(old, name)) else { continue };
@@ -71,7 +73,6 @@ fn with_what_may_change<'a>(
     for name in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
         munged = munged.with(arena, &[name], old.get(name));
     }
-    const GRACE_PERIOD: &str = "terminationGracePeriodSeconds";
     if let (Some(Value::Int(..0)), Some(Value::Int(1))) = (old.get(GRACE_PERIOD), munged.get(GRACE_PERIOD)) {
         munged = munged.with(arena, &[GRACE_PERIOD], old.get(GRACE_PERIOD));
     }

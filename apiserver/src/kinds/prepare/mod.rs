@@ -68,10 +68,10 @@ fn prepare_new<'a>(
     if let Some(status) = new_status(arena, gvk, kind) {
         new = new.with(arena, &["status"], Some(status));
     }
-    if kind.has_generation || kind.kind == "PriorityClass" {
+    if kind.has_generation || kind.name == "PriorityClass" {
         new = new.with(arena, &GENERATION, Some(Value::Int(1)));
     }
-    match kind.kind {
+    match kind.name {
         "Secret" => with_string_data(arena, new),
         "ServiceAccount" => with_plain_secrets(arena, new),
         "Namespace" => with_finalizer(arena, new),
@@ -101,7 +101,7 @@ fn prepare_update<'a>(
         new = keep(arena, new, &["status"], old);
     }
     let Some(kind) = kind else { return new };
-    new = match kind.kind {
+    new = match kind.name {
         "Secret" => {
             let new = with_string_data(arena, new);
             if text(new, &["type"]).is_empty() { keep(arena, new, &["type"], old) } else { new }
@@ -131,7 +131,7 @@ fn prepare_update<'a>(
 /// Whether what a kind's controllers act on has changed.
 fn has_new_generation(kind: &Kind, new: Value<'_>, old: Value<'_>) -> bool {
     let changed = |path: &[&str]| !same(new.at(path), old.at(path));
-    match kind.kind {
+    match kind.name {
         "Deployment" => changed(&["spec"]) || changed(&["metadata", "annotations"]),
         "PodTemplate" => changed(&["template"]),
         "EndpointSlice" => {

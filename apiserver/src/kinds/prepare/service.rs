@@ -15,7 +15,7 @@ const HEALTH: [&str; 2] = ["spec", "healthCheckNodePort"];
 /// A new service. Its address and ports are allocated elsewhere.
 pub(super) fn prepare_new<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
     match service.at(&ADDRESS) {
-        Some(address) if text(service, &ADDRESS) != "" && items(service, &ADDRESSES).is_empty() => {
+        Some(address) if !text(service, &ADDRESS).is_empty() && items(service, &ADDRESSES).is_empty() => {
             service.with(arena, &ADDRESSES, Some(list(arena, [address])))
         }
         _ => service,
