@@ -1,7 +1,7 @@
 use baton_apiserver::*;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let t=std::time::Instant::now();
+    let t = std::time::Instant::now();
     let crd = std::fs::read_to_string("manifests/crd/workloads.baton.rs.yaml")?;
     let server = ApiServer::builder().load(&crd)?.start()?;
     println!("start {:?}", t.elapsed());

@@ -123,12 +123,14 @@ impl ApiServer {
     fn create(&self, object: &Value) -> Result<(), StartError> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
-        let refused = |message: String| StartError::Refused { kind: kind.clone(), name: name.clone(), message };
+        let refused =
+            |message: String| StartError::Refused { kind: kind.clone(), name: name.clone(), message };
         let api_version = text(&object["apiVersion"]);
         let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
         let registry = self.server.registry();
         let resource = registry.of_kind(group, version, &kind);
-        let resource = resource.ok_or_else(|| refused(format!("there is no such kind in {api_version:?}")))?;
+        let resource =
+            resource.ok_or_else(|| refused(format!("there is no such kind in {api_version:?}")))?;
         let root = if group.is_empty() { "api" } else { "apis" };
         let plural = &resource.plural;
         let path = if resource.namespaced {
@@ -222,7 +224,10 @@ impl Builder {
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let objects = self.objects.len();
-        f.debug_struct("Builder").field("objects", &objects).field("release", &self.release).finish_non_exhaustive()
+        f.debug_struct("Builder")
+            .field("objects", &objects)
+            .field("release", &self.release)
+            .finish_non_exhaustive()
     }
 }
 
@@ -231,7 +236,8 @@ fn documents(yaml: &str) -> Result<Vec<Value>, StartError> {
     let mut objects = Vec::new();
     for (position, document) in serde_norway::Deserializer::from_str(yaml).enumerate() {
         let read = <Value as serde::Deserialize>::deserialize(document);
-        let read = read.map_err(|source| StartError::Yaml { what: format!("document {}", position + 1), source })?;
+        let read =
+            read.map_err(|source| StartError::Yaml { what: format!("document {}", position + 1), source })?;
         match read {
             Value::Null => {}
             Value::Object(mut list) if list.get("kind") == Some(&json!("List")) => {

@@ -61,7 +61,8 @@ fn reconcile(server: &Server, place: &Place) -> Result<(), Failure> {
     let place = Place { subresource: "status".to_owned(), ..place.clone() };
     let now = types::second_time(server.now());
     let others = all(server, &place.resource.storage);
-    let others: Vec<_> = others.iter().filter(|other| other["metadata"]["name"] != place.name.as_str()).collect();
+    let others: Vec<_> =
+        others.iter().filter(|other| other["metadata"]["name"] != place.name.as_str()).collect();
     let write = OneWrite { server, place: &place, options: &options, existence: Existence::There };
     let written = write.run(&|Ground { arena, live, .. }| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;

@@ -82,7 +82,9 @@ fn version(server: &Server) -> Value {
 
 fn paths(registry: &Registry) -> Value {
     let mut paths: Vec<String> = registry.all().map(|of| format!("/{}", of.path())).collect();
-    paths.extend(["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned));
+    paths.extend(
+        ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned),
+    );
     paths.sort();
     json!({"paths": paths})
 }
@@ -157,7 +159,8 @@ fn openapi_index(registry: &Registry) -> Value {
     let built_in = data::documents().iter().map(|document| (document.path.to_owned(), hash(document.text())));
     let custom = registry.custom().iter().flat_map(|(_, versions)| versions);
     let custom = custom.map(|of| (of.path(), hash(&custom_document(of).to_string())));
-    let url = |path: &str, hash: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")});
+    let url =
+        |path: &str, hash: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")});
     let paths: Map<String, Value> =
         built_in.chain(custom).map(|(path, hash)| (path.clone(), url(&path, &hash))).collect();
     json!({"paths": paths})

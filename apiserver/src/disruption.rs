@@ -21,9 +21,9 @@ pub(crate) fn check(server: &Server, pod: &Place) -> Result<(), Failure> {
     for (key, budget) in budgets.objects {
         let arena = Arena::new();
         let budget = Value::from_text(&arena, budget.text()).map_err(Failure::internal)?;
-        let selects = budget
-            .at(&["spec", "selector"])
-            .is_some_and(|of| LabelSelector::from_object(Some(of)).is_ok_and(|selector| selector.matches(labels)));
+        let selects = budget.at(&["spec", "selector"]).is_some_and(|of| {
+            LabelSelector::from_object(Some(of)).is_ok_and(|selector| selector.matches(labels))
+        });
         let allowed = budget.at(&["status", "disruptionsAllowed"]);
         if selects && !matches!(allowed, Some(Value::Int(1..))) {
             let mut failure = Failure::new(

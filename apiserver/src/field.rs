@@ -72,12 +72,12 @@ impl FieldError {
         Self::invalid(path, Value::String(value), detail)
     }
 
-    /// As [`invalid`](Self::invalid), for a value that is shown in a form of its own.
-    pub(crate) fn invalid_shown(path: &FieldPath, shown: &str, detail: &str) -> Self {
-        Self::with_detail("FieldValueInvalid", path, format!("Invalid value: {shown}"), detail)
+    /// As [`invalid`](Self::invalid), for a value that isn't shown as it is: given as the JSON that the server shows.
+    pub(crate) fn invalid_json(path: &FieldPath, json: &str, detail: &str) -> Self {
+        Self::with_detail("FieldValueInvalid", path, format!("Invalid value: {json}"), detail)
     }
 
-    /// As [`invalid`](Self::invalid), for a value that is too large to show.
+    /// As [`invalid`](Self::invalid), without showing the value.
     pub(crate) fn invalid_omitted(path: &FieldPath, detail: &str) -> Self {
         Self::with_detail("FieldValueInvalid", path, "Invalid value".to_owned(), detail)
     }
@@ -89,13 +89,18 @@ impl FieldError {
 
     /// A value that isn't one of a fixed few, which are shown in the order that they are given in.
     pub(crate) fn not_supported(path: &FieldPath, value: Value<'_>, supported: &[&str]) -> Self {
+        Self::not_supported_json(path, &shown(value), supported)
+    }
+
+    /// As [`not_supported`](Self::not_supported), for a value given as the JSON that the server shows.
+    pub(crate) fn not_supported_json(path: &FieldPath, json: &str, supported: &[&str]) -> Self {
         let quoted: Vec<_> = supported.iter().map(|text| format!("{text:?}")).collect();
         let detail = if quoted.is_empty() {
             String::new()
         } else {
             format!("supported values: {}", quoted.join(", "))
         };
-        let message = format!("Unsupported value: {}", shown(value));
+        let message = format!("Unsupported value: {json}");
         Self::with_detail("FieldValueNotSupported", path, message, &detail)
     }
 
@@ -106,7 +111,12 @@ impl FieldError {
 
     /// A value that is there already.
     pub(crate) fn duplicate(path: &FieldPath, value: Value<'_>) -> Self {
-        Self::new("FieldValueDuplicate", path, format!("Duplicate value: {}", shown(value)))
+        Self::duplicate_json(path, &shown(value))
+    }
+
+    /// As [`duplicate`](Self::duplicate), for a value given as the JSON that the server shows.
+    pub(crate) fn duplicate_json(path: &FieldPath, json: &str) -> Self {
+        Self::new("FieldValueDuplicate", path, format!("Duplicate value: {json}"))
     }
 
     /// As [`duplicate`](Self::duplicate), for a value that is too large to show.
@@ -127,8 +137,8 @@ impl FieldError {
     }
 
     /// What it refers to isn't there.
-    pub(crate) fn not_found(path: &FieldPath, value: Value<'_>) -> Self {
-        Self::new("FieldValueNotFound", path, format!("Not found: {}", shown(value)))
+    pub(crate) fn not_found(path: &FieldPath, value: Value<'_>, detail: &str) -> Self {
+        Self::with_detail("FieldValueNotFound", path, format!("Not found: {}", shown(value)), detail)
     }
 }
 
@@ -144,7 +154,7 @@ pub(crate) fn escaped(json: &str) -> String {
 }
 
 /// A value as Go shows it in these messages: texts quoted, numbers plain, the rest as JSON.
-fn shown(value: Value<'_>) -> String {
+pub(crate) fn shown(value: Value<'_>) -> String {
     match value {
         Value::String(_) => value.to_string(),
         Value::List(_) | Value::Map(_) => escaped(&serde_json::to_string(&value).unwrap_or_default()),

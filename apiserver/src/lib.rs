@@ -2,15 +2,14 @@
 
 mod builder;
 mod custom;
-mod definitions;
 mod data;
+mod definitions;
 
 mod discover;
-pub mod faults;
 mod disruption;
+pub mod faults;
 mod field;
 mod http;
-#[path = "/tmp/kinds_stub.rs"]
 mod kinds;
 mod metadata;
 mod namespaces;

@@ -12,7 +12,8 @@ const MAX_BASE: usize = 58;
 
 /// A name that begins with what `generateName` says.
 pub(crate) fn generated_name(base: &str) -> String {
-    let end = (0..=MAX_BASE.min(base.len())).rev().find(|end| base.is_char_boundary(*end)).unwrap_or_default();
+    let end =
+        (0..=MAX_BASE.min(base.len())).rev().find(|end| base.is_char_boundary(*end)).unwrap_or_default();
     let letters = (0..GENERATED).map(|_| fastrand::choice(LETTERS).copied().map_or('x', char::from));
     base[..end].chars().chain(letters).collect()
 }
@@ -64,9 +65,8 @@ pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> V
 /// Whether an object is deleted and nothing holds it any more.
 pub(crate) fn is_done_for(object: Value<'_>) -> bool {
     let of = |name| object.at(&["metadata", name]);
-    let is_empty = |value: Option<Value<'_>>| {
-        value.and_then(|value| value.as_list()).is_none_or(<[_]>::is_empty)
-    };
+    let is_empty =
+        |value: Option<Value<'_>>| value.and_then(|value| value.as_list()).is_none_or(<[_]>::is_empty);
     of("deletionTimestamp").is_some()
         && is_empty(of("finalizers"))
         && of("deletionGracePeriodSeconds").is_none_or(|seconds| seconds == Value::Int(0))

@@ -2,10 +2,7 @@
 
 use std::borrow::Cow;
 
-use baton_merge::{
-    Arena,
-    value::Value,
-};
+use baton_merge::{Arena, value::Value};
 
 use crate::{
     custom, definitions,
@@ -26,8 +23,9 @@ pub(crate) struct ReadObject<'a> {
 /// The object in a body, which is JSON, or YAML where that is allowed.
 pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<Value<'a>, Failure> {
     let json = if is_yaml { as_json(text)? } else { Cow::Borrowed(text) };
-    let value = Value::from_text(arena, arena.copy_text(&json))
-        .map_err(|error| Failure::bad_request(format!("the object provided is unrecognized (must be of type {error})")))?;
+    let value = Value::from_text(arena, arena.copy_text(&json)).map_err(|error| {
+        Failure::bad_request(format!("the object provided is unrecognized (must be of type {error})"))
+    })?;
     Ok(value)
 }
 
@@ -72,7 +70,8 @@ impl Server {
                 };
                 let read_metadata = |metadata| {
                     let decoder = Decoder { fills_in: false, ..decoder };
-                    let decoded = decoder.decode(TYPES.metadata(), metadata).map_err(|error| error.to_string())?;
+                    let decoded =
+                        decoder.decode(TYPES.metadata(), metadata).map_err(|error| error.to_string())?;
                     Ok((decoded.object, decoded.unknown))
                 };
                 let decoded = version.decode(arena, object, &read_metadata).map_err(Failure::bad_request)?;
@@ -122,7 +121,7 @@ impl Server {
                     new,
                     old,
                     status: subresource == "status",
-                    check_metadata: &kinds::validate_embedded_metadata,
+                    check_metadata: &kinds::validate_embedded,
                 };
                 version.validate(&Arena::new(), write, metadata).errors
             }

@@ -36,9 +36,7 @@ impl Query {
 
     fn number(&self, key: &str) -> Result<Option<i64>, Failure> {
         let Some(text) = self.get(key).filter(|text| !text.is_empty()) else { return Ok(None) };
-        let error = || {
-            Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-        };
+        let error = || Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"));
         text.parse().map(Some).map_err(|_| error())
     }
 }
@@ -80,7 +78,8 @@ impl WriteOptions {
             errors.push(FieldError::too_long(&path, MAX_MANAGER));
         }
         if let Some((position, _)) = manager.char_indices().find(|(_, letter)| !is_printable(*letter)) {
-            let detail = format!("should only contain printable characters (invalid character at index {position})");
+            let detail =
+                format!("should only contain printable characters (invalid character at index {position})");
             errors.push(FieldError::invalid_text(&path, manager, &detail));
         }
         let dry_run = dry_run(query.all("dryRun"), &mut errors);
@@ -258,7 +257,10 @@ impl ListOptions {
         match (self.watch, self.initial_events) {
             (true, None) => {
                 if self.version_match.is_some() {
-                    forbid(&path, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+                    forbid(
+                        &path,
+                        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+                    );
                 }
             }
             (true, Some(_)) => {

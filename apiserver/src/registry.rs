@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::{
     custom,
-    table::CustomColumn,
     data::{DISCOVERY, Document},
+    table::CustomColumn,
     types::{TYPES, TypeRef},
 };
 
@@ -132,7 +132,11 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
                 if sub.version.is_empty() { version } else { &sub.version },
                 sub.kind.as_str(),
             );
-            Some(Subresource { name: sub.name.strip_prefix(&below)?.to_owned(), gvk, verbs: sub.verbs.clone() })
+            Some(Subresource {
+                name: sub.name.strip_prefix(&below)?.to_owned(),
+                gvk,
+                verbs: sub.verbs.clone(),
+            })
         });
         Some(Arc::new(Resource {
             list_kind: format!("{}List", resource.kind),
@@ -192,7 +196,9 @@ impl Registry {
         let built_in = BUILT_IN.iter().filter(|of| {
             let groups = DISCOVERY.groups.iter();
             of.group.is_empty()
-                || groups.into_iter().any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
+                || groups
+                    .into_iter()
+                    .any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
         });
         let custom = self.custom.iter().filter_map(|(_, versions)| versions.first());
         built_in.chain(custom).flat_map(|of| &of.resources)
@@ -225,7 +231,8 @@ impl Registry {
 impl Resource {
     /// A version of a custom resource, as a resource.
     pub(crate) fn custom(served: CustomVersion) -> Self {
-        let gvk = GroupVersionKind::new(&served.definition.group, &served.name, &served.definition.names.kind);
+        let gvk =
+            GroupVersionKind::new(&served.definition.group, &served.name, &served.definition.names.kind);
         let subresource = |name: &str, gvk| Subresource {
             name: name.to_owned(),
             gvk,
@@ -330,7 +337,8 @@ impl Resource {
 
     /// Its entry in an `APIGroupDiscoveryList`.
     pub(crate) fn discovered(&self) -> Value {
-        let kind = |gvk: &GroupVersionKind| json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind});
+        let kind =
+            |gvk: &GroupVersionKind| json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind});
         let mut own = json!({
             "resource": self.plural, "responseKind": kind(&self.gvk), "singularResource": self.singular,
             "scope": if self.namespaced { "Namespaced" } else { "Cluster" }, "verbs": self.verbs,

@@ -5,8 +5,8 @@ use std::{io, net::SocketAddr};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::{net::TcpListener, task::JoinSet};
 use tokio::task::JoinHandle;
+use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::service::InProcess;
 

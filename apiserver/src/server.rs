@@ -10,7 +10,8 @@ use crate::{
     discover,
     http::{Answer, Media, Request},
     options::{ListOptions, Query},
-    read, registry::{Registry, Resource},
+    read,
+    registry::{Registry, Resource},
     status::Failure,
     store::{Key, Store},
     write,
@@ -173,7 +174,8 @@ impl Server {
             [name] => (*name, String::new()),
             [name, subresource @ ..] => (*name, subresource.join("/")),
         };
-        let is_at_home = namespace.is_empty() != resource.namespaced || name.is_empty() && namespace.is_empty();
+        let is_at_home =
+            namespace.is_empty() != resource.namespaced || name.is_empty() && namespace.is_empty();
         if !is_at_home || rest.iter().any(|part| part.is_empty()) {
             return Err(Failure::no_such_path());
         }
@@ -202,7 +204,9 @@ fn percent_decoded(text: &str) -> String {
     }
     // A plus sign is none of a space in a path.
     let escaped = text.replace('+', "%2B");
-    form_urlencoded::parse(format!("={escaped}").as_bytes()).next().map_or_else(String::new, |(_, value)| value.into_owned())
+    form_urlencoded::parse(format!("={escaped}").as_bytes())
+        .next()
+        .map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
 /// In which form a request wants its answer.

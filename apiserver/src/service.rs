@@ -45,7 +45,9 @@ where
             let (parts, body) = request.into_parts();
             let (body, refused) = match Limited::new(body, MAX_BODY).collect().await {
                 Ok(body) => (body.to_bytes(), None),
-                Err(error) if error.is::<LengthLimitError>() => (Bytes::new(), Some(Failure::too_large(MAX_BODY))),
+                Err(error) if error.is::<LengthLimitError>() => {
+                    (Bytes::new(), Some(Failure::too_large(MAX_BODY)))
+                }
                 Err(_) => return Err(Cut),
             };
             let serve = |request: Request<Bytes>| async move {

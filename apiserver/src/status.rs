@@ -55,13 +55,15 @@ impl Failure {
 
     /// The object was changed since it was read.
     pub(crate) fn modified(resource: &Resource, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(resource, name, why)
     }
 
     /// Others own what an apply would change.
     pub(crate) fn apply_conflict(message: String, causes: impl Iterator<Item = (String, String)>) -> Self {
-        let cause = |(field, message)| json!({"reason": "FieldManagerConflict", "message": message, "field": field});
+        let cause =
+            |(field, message)| json!({"reason": "FieldManagerConflict", "message": message, "field": field});
         let causes: Vec<_> = causes.map(cause).collect();
         Self::new(409, "Conflict", message).with_details(json!({"causes": causes}))
     }
@@ -80,9 +82,7 @@ impl Failure {
             [one] => one.clone(),
             several => format!("[{}]", several.join(", ")),
         };
-        let cause = |error: &FieldError| {
-            json!({"reason": error.reason, "message": error.message, "field": error.field})
-        };
+        let cause = |error: &FieldError| json!({"reason": error.reason, "message": error.message, "field": error.field});
         let mut details = json!({"kind": kind, "causes": errors.iter().map(cause).collect::<Vec<_>>()});
         for (key, value) in [("group", group), ("name", name)] {
             if !value.is_empty() {

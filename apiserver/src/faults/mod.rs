@@ -199,6 +199,10 @@ pub fn nth(
 ) -> impl Fn(&RequestInfo) -> Action + Send + Sync + 'static {
     let seen = AtomicUsize::new(0);
     move |request| {
-        if matches(request) && seen.fetch_add(1, Ordering::Relaxed) + 1 == n { action() } else { Action::Forward }
+        if matches(request) && seen.fetch_add(1, Ordering::Relaxed) + 1 == n {
+            action()
+        } else {
+            Action::Forward
+        }
     }
 }

@@ -142,7 +142,11 @@ fn tries(options: &[u8]) -> bool {
 }
 
 /// The answer that a rule gives.
-pub(super) fn answer<B>(code: u16, body: &Value, retry_after: Option<u32>) -> Response<Either<Full<Bytes>, B>> {
+pub(super) fn answer<B>(
+    code: u16,
+    body: &Value,
+    retry_after: Option<u32>,
+) -> Response<Either<Full<Bytes>, B>> {
     let mut answer = Response::new(Either::Left(Full::from(body.to_string())));
     *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -52,9 +52,11 @@ impl Media {
         let form = match (get("as"), get("g"), get("v")) {
             (None, _, _) => Form::Object,
             (Some("Table"), Some("meta.k8s.io"), Some("v1")) => Form::Table,
-            (Some("PartialObjectMetadata" | "PartialObjectMetadataList"), Some("meta.k8s.io"), Some("v1")) => {
-                Form::Metadata
-            }
+            (
+                Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
+                Some("meta.k8s.io"),
+                Some("v1"),
+            ) => Form::Metadata,
             (Some("APIGroupDiscoveryList"), Some("apidiscovery.k8s.io"), Some("v2")) => Form::Discovery,
             _ => return None,
         };

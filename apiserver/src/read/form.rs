@@ -52,7 +52,8 @@ fn formatted(answer: Answer, format: Format) -> Result<Answer, Failure> {
     if format == Format::Json {
         return Ok(answer);
     }
-    let json: Value = answer.body.as_whole().and_then(|json| serde_json::from_slice(json).ok()).unwrap_or_default();
+    let json: Value =
+        answer.body.as_whole().and_then(|json| serde_json::from_slice(json).ok()).unwrap_or_default();
     let yaml = serde_norway::to_string(&json).map_err(Failure::internal)?;
     Ok(Answer { content_type: "application/yaml", ..Answer::text(answer.code, yaml) })
 }
@@ -102,7 +103,8 @@ impl Rendering {
         match self.form {
             Form::Table => self.table(&records, &metadata, true),
             Form::Metadata => {
-                let items = records.iter().map(|record| Ok(partial(&parsed(record)?, "PartialObjectMetadata")));
+                let items =
+                    records.iter().map(|record| Ok(partial(&parsed(record)?, "PartialObjectMetadata")));
                 let items = items.collect::<Result<Vec<_>, Failure>>()?;
                 let list = json!({
                     "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
@@ -118,7 +120,9 @@ impl Rendering {
         let size: usize = records.iter().map(|record| record.text().len() + 64).sum();
         let mut text = String::with_capacity(size + 256);
         let (kind, api_version) = (&self.resource.list_kind, &self.api_version);
-        text.push_str(&format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#));
+        text.push_str(&format!(
+            r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#
+        ));
         for (position, record) in records.iter().enumerate() {
             if position > 0 {
                 text.push(',');
@@ -153,7 +157,8 @@ impl Rendering {
         let table = match (objects.as_slice(), metadata) {
             ([object], Value::Null) => request.of_object(*object, self.now),
             (objects, metadata) => {
-                let metadata = baton_merge::value::Value::from_json(&arena, metadata).map_err(Failure::internal)?;
+                let metadata =
+                    baton_merge::value::Value::from_json(&arena, metadata).map_err(Failure::internal)?;
                 request.of_list(metadata, objects, self.now)
             }
         };

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use baton_merge::{Arena, value::Value};
 use serde_json::json;
 
-use self::token::Token;
 pub(crate) use self::form::{listed, rendered};
+use self::token::Token;
 use crate::{
     http::{Answer, Request},
     options::{ListOptions, VersionMatch},
@@ -70,14 +70,16 @@ impl Selection {
     pub(crate) fn read(place: &Place, options: &ListOptions) -> Result<Self, Failure> {
         let resource = place.resource.clone();
         let bad = |error: crate::selector::SelectorError| Failure::bad_request(error.to_string());
-        let labels = LabelSelector::parse(&options.label_selector).map_err(|error| {
-            Failure::bad_request(format!("unable to parse requirement: {error}"))
-        })?;
+        let labels = LabelSelector::parse(&options.label_selector)
+            .map_err(|error| Failure::bad_request(format!("unable to parse requirement: {error}")))?;
         let selectable = match &resource.schema {
-            Schema::BuiltIn { .. } => SelectableFields::BuiltIn { group: &resource.gvk.group, kind: &resource.gvk.kind },
-            Schema::Custom(custom) => {
-                SelectableFields::Custom { is_namespaced: resource.namespaced, json_paths: &custom.selectable }
+            Schema::BuiltIn { .. } => {
+                SelectableFields::BuiltIn { group: &resource.gvk.group, kind: &resource.gvk.kind }
             }
+            Schema::Custom(custom) => SelectableFields::Custom {
+                is_namespaced: resource.namespaced,
+                json_paths: &custom.selectable,
+            },
         };
         let fields = FieldSelector::parse(&options.field_selector, selectable).map_err(bad)?;
         Ok(Self { labels, fields, name: place.name.clone(), resource })
@@ -126,7 +128,10 @@ pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Res
     let mut objects: Vec<_> = picked.take(limit.saturating_add(1)).collect();
     let is_cut = objects.len() > limit || snapshot.remaining > 0;
     objects.truncate(limit);
-    let token = objects.last().filter(|_| is_cut).map(|(key, _)| Token::next(version, key, &place.namespace).written());
+    let token = objects
+        .last()
+        .filter(|_| is_cut)
+        .map(|(key, _)| Token::next(version, key, &place.namespace).written());
     let remaining = (is_cut && selection.is_everything()).then_some(snapshot.remaining);
     Ok(Selected { objects, version, token, remaining })
 }
@@ -185,9 +190,10 @@ fn too_old(options: &ListOptions, range: &Range, old: &TooOld) -> Failure {
          Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
          deleted between the time the first chunk was returned and now may show up in the list.",
     );
-    let token = range.after.as_ref().map(|key| {
-        Token::next(0, key, range.namespace.as_deref().unwrap_or_default()).written()
-    });
+    let token = range
+        .after
+        .as_ref()
+        .map(|key| Token::next(0, key, range.namespace.as_deref().unwrap_or_default()).written());
     failure.continue_at = token;
     failure
 }

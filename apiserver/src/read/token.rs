@@ -1,7 +1,7 @@
 //! Where a list goes on: the token that a client gives back, as `apiserver/pkg/storage/continue.go` writes it.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{status::Failure, store::Key};
@@ -39,7 +39,8 @@ impl Token {
     }
 
     pub(super) fn read(text: &str) -> Result<Self, Failure> {
-        let invalid = |why: &dyn std::fmt::Display| Failure::bad_request(format!("continue key is not valid: {why}"));
+        let invalid =
+            |why: &dyn std::fmt::Display| Failure::bad_request(format!("continue key is not valid: {why}"));
         let bytes = URL_SAFE_NO_PAD.decode(text).or_else(|_| STANDARD_NO_PAD.decode(text));
         let bytes = bytes.map_err(|error| invalid(&error))?;
         let written: Written = serde_json::from_slice(&bytes).map_err(|error| invalid(&error))?;

@@ -1,10 +1,6 @@
 //! Watches: what becomes of the selected objects, from a version on.
 
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::stream;

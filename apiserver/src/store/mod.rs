@@ -131,9 +131,9 @@ impl Store {
             }
             (None, None) => Bound::Unbounded,
         };
-        let mut found = objects
-            .range((from, Bound::Unbounded))
-            .take_while(|(key, _)| range.namespace.as_ref().is_none_or(|namespace| key.namespace == *namespace));
+        let mut found = objects.range((from, Bound::Unbounded)).take_while(|(key, _)| {
+            range.namespace.as_ref().is_none_or(|namespace| key.namespace == *namespace)
+        });
         let limit = range.limit.unwrap_or(usize::MAX);
         let objects = found.by_ref().take(limit).map(|(key, record)| (key.clone(), record.clone())).collect();
         Ok(Snapshot { version, objects, remaining: found.count() })
@@ -194,13 +194,8 @@ impl Store {
         check(collection.objects.get(key), Some(expected))?;
         let previous = collection.objects.remove(key);
         let record = Arc::new(expected.at_version(version));
-        let change = Change {
-            version,
-            kind: ChangeKind::Deleted,
-            key: key.clone(),
-            record: record.clone(),
-            previous,
-        };
+        let change =
+            Change { version, kind: ChangeKind::Deleted, key: key.clone(), record: record.clone(), previous };
         collection.history.push(change, self.history_length);
         state.version = version;
         self.version.send_replace(version);

@@ -103,7 +103,10 @@ impl Record {
     /// How the field sets are spelled, found by reading them.
     pub(crate) fn spelling(&self) -> Spelling {
         let entries: Vec<Entry<'_>> = serde_json::from_str(self.managed_fields()).unwrap_or_default();
-        let spelled = entries.iter().filter_map(|entry| entry.fields).map(|fields| Spelling::of_fields_v1(fields.get()));
+        let spelled = entries
+            .iter()
+            .filter_map(|entry| entry.fields)
+            .map(|fields| Spelling::of_fields_v1(fields.get()));
         spelled.fold(Spelling::UNKNOWN, Spelling::and)
     }
 

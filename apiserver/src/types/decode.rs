@@ -35,7 +35,10 @@ pub(crate) struct Decoder<'a> {
 #[derive(Clone, Copy)]
 enum Step<'s> {
     /// A field of the struct of this name.
-    Field { owner: &'s str, name: &'s str },
+    Field {
+        owner: &'s str,
+        name: &'s str,
+    },
     Key(&'s str),
     Item(usize),
 }
@@ -48,7 +51,11 @@ struct Walk<'s> {
 
 impl<'s> Walk<'s> {
     /// Does something below a step.
-    fn below<T>(&mut self, step: Step<'s>, act: impl FnOnce(&mut Self) -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+    fn below<T>(
+        &mut self,
+        step: Step<'s>,
+        act: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
         self.steps.push(step);
         let done = act(self)?;
         self.steps.pop();
@@ -75,10 +82,12 @@ impl<'s> Walk<'s> {
 
     /// What is being read, as Go's decoder says it: the innermost struct and all fields on the way.
     fn place(&self) -> String {
-        let fields = || self.steps.iter().filter_map(|step| match step {
-            Step::Field { owner, name } => Some((*owner, *name)),
-            _ => None,
-        });
+        let fields = || {
+            self.steps.iter().filter_map(|step| match step {
+                Step::Field { owner, name } => Some((*owner, *name)),
+                _ => None,
+            })
+        };
         match fields().last() {
             Some((owner, _)) => {
                 let names: Vec<_> = fields().map(|(_, name)| name).collect();
@@ -97,7 +106,12 @@ impl<'a> Decoder<'a> {
         Ok(Decoded { object, unknown: walk.unknown })
     }
 
-    fn read(&self, shape: &'a Shape, value: Value<'a>, walk: &mut Walk<'a>) -> Result<Value<'a>, DecodeError> {
+    fn read(
+        &self,
+        shape: &'a Shape,
+        value: Value<'a>,
+        walk: &mut Walk<'a>,
+    ) -> Result<Value<'a>, DecodeError> {
         if value.is_null() {
             return Ok(self.zero(shape));
         }
@@ -114,7 +128,9 @@ impl<'a> Decoder<'a> {
                 let time = scalars::time(text, is_micro).map_err(DecodeError)?;
                 Ok(Value::String(self.arena.copy_text(&time)))
             }
-            (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => self.quantity(value, walk),
+            (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => {
+                self.quantity(value, walk)
+            }
             _ => Err(self.misfit(shape, value, walk)),
         }
     }
@@ -141,7 +157,12 @@ impl<'a> Decoder<'a> {
         Ok(self.unless_same(map, read))
     }
 
-    fn read_struct(&self, place: usize, value: Value<'a>, walk: &mut Walk<'a>) -> Result<Value<'a>, DecodeError> {
+    fn read_struct(
+        &self,
+        place: usize,
+        value: Value<'a>,
+        walk: &mut Walk<'a>,
+    ) -> Result<Value<'a>, DecodeError> {
         let Some(of) = self.types.structs.get(place) else { return Ok(value) };
         let Value::Map(map) = value else { return Err(self.misfit(&Shape::Struct(place), value, walk)) };
         let mut members = map.members().iter().peekable();
@@ -178,7 +199,8 @@ impl<'a> Decoder<'a> {
             (Some(default), false) if self.fills_in => Value::from_json(self.arena, default).ok(),
             _ => value,
         };
-        let value = value.unwrap_or_else(|| if field.is_pointer { Value::Null } else { self.zero(&field.shape) });
+        let value =
+            value.unwrap_or_else(|| if field.is_pointer { Value::Null } else { self.zero(&field.shape) });
         let is_struct = matches!(
             field.shape,
             Shape::Struct(_) | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString
@@ -207,7 +229,9 @@ impl<'a> Decoder<'a> {
             Shape::Scalar(Scalar::Text, _) => Value::String(""),
             Shape::Scalar(..) | Shape::IntOrString => Value::Int(0),
             Shape::Quantity => Value::String("0"),
-            Shape::List(_) | Shape::Map(_) | Shape::Time | Shape::MicroTime | Shape::Bytes | Shape::Any => Value::Null,
+            Shape::List(_) | Shape::Map(_) | Shape::Time | Shape::MicroTime | Shape::Bytes | Shape::Any => {
+                Value::Null
+            }
         }
     }
 
@@ -217,7 +241,8 @@ impl<'a> Decoder<'a> {
             Some(text) if value.as_str() == Some(&text) => Ok(value),
             Some(text) => Ok(Value::String(self.arena.copy_text(&text))),
             None => Err(DecodeError(
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned(),
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+                    .to_owned(),
             )),
         }
     }

@@ -100,8 +100,7 @@ struct Row {
 
 impl Types {
     fn read() -> Self {
-        let table: Table =
-            serde_json::from_str(include_str!("../../data/types.json")).unwrap_or_default();
+        let table: Table = serde_json::from_str(include_str!("../../data/types.json")).unwrap_or_default();
         let places: HashMap<&str, usize> =
             table.types.keys().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
         let read = |(name, row): (&String, &Row)| {
@@ -110,11 +109,17 @@ impl Types {
                 let default = row.defaults.get(field).filter(|_| !is_decided).cloned();
                 Field::read(field, shape, default, &places)
             };
-            Struct { schema: name.clone(), name: go_name(name), fields: row.fields.iter().map(field).collect() }
+            Struct {
+                schema: name.clone(),
+                name: go_name(name),
+                fields: row.fields.iter().map(field).collect(),
+            }
         };
         let structs = table.types.iter().map(read).collect();
-        let kinds = table.kinds.iter().filter_map(|(kind, name)| Some((kind.clone(), *places.get(name.as_str())?)));
-        let metadata = places.get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta").copied().unwrap_or_default();
+        let kinds =
+            table.kinds.iter().filter_map(|(kind, name)| Some((kind.clone(), *places.get(name.as_str())?)));
+        let metadata =
+            places.get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta").copied().unwrap_or_default();
         Self { structs, kinds: kinds.collect(), metadata }
     }
 
@@ -139,7 +144,12 @@ impl Types {
 pub(crate) struct TypeRef(usize);
 
 impl Field {
-    fn read(name: &str, text: &str, default: Option<serde_json::Value>, places: &HashMap<&str, usize>) -> Self {
+    fn read(
+        name: &str,
+        text: &str,
+        default: Option<serde_json::Value>,
+        places: &HashMap<&str, usize>,
+    ) -> Self {
         let (omitted, text) = match text.split_at_checked(1) {
             Some(("?", rest)) => (Omitted::Empty, rest),
             Some(("!", rest)) => (Omitted::Zero, rest),

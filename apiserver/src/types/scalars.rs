@@ -23,9 +23,9 @@ pub(super) fn fits(scalar: Scalar, value: Value<'_>) -> bool {
 /// A time as the server writes it: in UTC, to the second or the microsecond.
 pub(super) fn time(text: &str, is_micro: bool) -> Result<String, String> {
     let layout = if is_micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    let read = text.parse::<Timestamp>().map_err(|_| {
-        format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as {:?}", "2006")
-    })?;
+    let read = text
+        .parse::<Timestamp>()
+        .map_err(|_| format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as {:?}", "2006"))?;
     Ok(if is_micro { micro_time(read) } else { second_time(read) })
 }
 

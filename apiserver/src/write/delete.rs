@@ -33,12 +33,18 @@ pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Resul
             let uid = object.at(&["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
             Ok(Answer::json(200, &success(resource, &place.name, uid)))
         }
-        Deleted::Gone(record) | Deleted::Marked(record) => read::rendered(server, request, place, &record, 200),
+        Deleted::Gone(record) | Deleted::Marked(record) => {
+            read::rendered(server, request, place, &record, 200)
+        }
     }
 }
 
 /// `DELETE` of a collection: of what the selectors select of it.
-pub(crate) fn delete_collection(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+pub(crate) fn delete_collection(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+) -> Result<Answer, Failure> {
     let options = DeleteOptions::read(&request.body, &request.query)?;
     let selected = read::selected(server, request, place)?;
     let mut deleted = Vec::new();
@@ -64,7 +70,8 @@ pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result
     let pod = Place { subresource: String::new(), ..place.clone() };
     crate::disruption::check(server, &pod)?;
     delete_one(server, &pod, &options)?;
-    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    let status =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::json(201, &status))
 }
 
@@ -77,7 +84,11 @@ pub(crate) enum Deleted {
 }
 
 /// Deletes an object, or marks it as deleted.
-pub(crate) fn delete_one(server: &Server, place: &Place, options: &DeleteOptions) -> Result<Deleted, Failure> {
+pub(crate) fn delete_one(
+    server: &Server,
+    place: &Place,
+    options: &DeleteOptions,
+) -> Result<Deleted, Failure> {
     for _ in 0..ATTEMPTS {
         let live = server.store.get(&place.resource.storage, &place.key());
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
@@ -160,12 +171,16 @@ fn marked<'a>(
     let grace = grace(resource, options, object);
     let finalizers = finalizers(arena, resource, options, object);
     let is_namespace = resource.is("", "Namespace");
-    let holds = is_namespace && object.at(&["spec", "finalizers"]).is_some_and(|list| list.as_list().is_some_and(|list| !list.is_empty()));
+    let holds = is_namespace
+        && object
+            .at(&["spec", "finalizers"])
+            .is_some_and(|list| list.as_list().is_some_and(|list| !list.is_empty()));
     if finalizers.is_empty() && grace == 0 && !holds {
         return None;
     }
     let now = server.now();
-    let has_changed = metadata("finalizers").and_then(|list| list.as_list()).unwrap_or_default() != finalizers;
+    let has_changed =
+        metadata("finalizers").and_then(|list| list.as_list()).unwrap_or_default() != finalizers;
     let mut object = object;
     if has_changed {
         let list = (!finalizers.is_empty()).then_some(Value::List(finalizers));
@@ -232,7 +247,9 @@ fn finalizers<'a>(
         Some(Propagation::Foreground) => Some(FOREGROUND),
         _ => None,
     };
-    if wanted.is_some_and(has) && !(has(ORPHAN) && has(FOREGROUND)) || wanted.is_none() && !has(ORPHAN) && !has(FOREGROUND) {
+    if wanted.is_some_and(has) && !(has(ORPHAN) && has(FOREGROUND))
+        || wanted.is_none() && !has(ORPHAN) && !has(FOREGROUND)
+    {
         return own;
     }
     let others = own.iter().copied().filter(|own| !matches!(own.as_str(), Some(ORPHAN | FOREGROUND)));

@@ -13,10 +13,7 @@ use std::str;
 
 use baton_merge::{Arena, value::Value};
 
-use self::{
-    one::Outcome,
-    strict::Strictness,
-};
+use self::{one::Outcome, strict::Strictness};
 use crate::{
     http::{Answer, Request},
     metadata, namespaces, objects,
@@ -86,10 +83,19 @@ pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result
     }
     let is_apply = content_type == APPLY_PATCH;
     let options = WriteOptions::read("PatchOptions", &request.query, is_apply, request.user_agent())?;
-    if is_apply { apply(server, request, place, &options) } else { patch_live(server, request, place, &options) }
+    if is_apply {
+        apply(server, request, place, &options)
+    } else {
+        patch_live(server, request, place, &options)
+    }
 }
 
-fn apply(server: &Server, request: &Request, place: &Place, options: &WriteOptions) -> Result<Answer, Failure> {
+fn apply(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+    options: &WriteOptions,
+) -> Result<Answer, Failure> {
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let text = body(request)?;

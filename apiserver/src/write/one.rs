@@ -66,10 +66,7 @@ const ATTEMPTS: usize = 100;
 
 impl OneWrite<'_> {
     /// Carries the write out. `intend` says what it wants, given the live object.
-    pub(crate) fn run(
-        &self,
-        intend: Intend<'_>,
-    ) -> Result<Outcome, Failure> {
+    pub(crate) fn run(&self, intend: Intend<'_>) -> Result<Outcome, Failure> {
         let (resource, name) = (&self.place.resource, &self.place.name);
         for _ in 0..ATTEMPTS {
             let live = self.server.store.get(&resource.storage, &self.place.key());
@@ -86,11 +83,7 @@ impl OneWrite<'_> {
     }
 
     /// One attempt; none where somebody else was faster.
-    fn attempt(
-        &self,
-        live: Option<&Arc<Record>>,
-        intend: Intend<'_>,
-    ) -> Result<Option<Outcome>, Failure> {
+    fn attempt(&self, live: Option<&Arc<Record>>, intend: Intend<'_>) -> Result<Option<Outcome>, Failure> {
         let arena = Arena::with_capacity(32 * 1024);
         let resource = &self.place.resource;
         let api_version = resource.gvk.api_version();
@@ -149,7 +142,8 @@ impl OneWrite<'_> {
             // Should somebody else be faster, the object isn't done for any more, or gone.
             let _ = self.server.store.remove(storage, &self.place.key(), &record);
         }
-        if self.place.resource.is(definitions::GROUP, definitions::KIND) && self.place.subresource.is_empty() {
+        if self.place.resource.is(definitions::GROUP, definitions::KIND) && self.place.subresource.is_empty()
+        {
             definitions::written(self.server, self.place)?;
         }
         Ok(Some(Outcome { record, created }))
@@ -183,12 +177,17 @@ impl OneWrite<'_> {
         let (Intent::Apply(object) | Intent::Update(object)) = intent;
         let (resource, name) = (&self.place.resource, &self.place.name);
         let text = |object: Value<'_>, field| {
-            object.at(&["metadata", field]).and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+            object
+                .at(&["metadata", field])
+                .and_then(|value| value.as_str().map(str::to_owned))
+                .unwrap_or_default()
         };
         let version = text(*object, "resourceVersion");
         let Some(old) = old else {
             if !version.is_empty() && self.existence == Existence::New {
-                return Err(Failure::unexplained("resourceVersion should not be set on objects to be created"));
+                return Err(Failure::unexplained(
+                    "resourceVersion should not be set on objects to be created",
+                ));
             }
             return if version.is_empty() { Ok(()) } else { Err(Failure::modified(resource, name)) };
         };
@@ -200,7 +199,11 @@ impl OneWrite<'_> {
             let is_update = matches!(intent, Intent::Update(_));
             if is_update && needs_version(resource) {
                 let path = crate::field::FieldPath::new("metadata").child("resourceVersion");
-                let error = crate::field::FieldError::invalid(&path, Value::Int(0), "must be specified for an update");
+                let error = crate::field::FieldError::invalid(
+                    &path,
+                    Value::Int(0),
+                    "must be specified for an update",
+                );
                 return Err(Failure::invalid(&resource.gvk.group, &resource.gvk.kind, name, &[error]));
             }
             return Ok(());
@@ -236,7 +239,8 @@ impl OneWrite<'_> {
                 let message = message.replace("the applied object doesn't fit its schema: ", "");
                 Failure::unexplained(format!(
                     "failed to create typed patch object ({of}; {}, Kind={}): {message}",
-                    gvk.api_version(), gvk.kind
+                    gvk.api_version(),
+                    gvk.kind
                 ))
             }
             Refusal::Internal(message) => Failure::unexplained(message),
@@ -262,7 +266,9 @@ fn needs_version(resource: &Resource) -> bool {
     ];
     resource.is_custom()
         || KINDS.iter().any(|(group, kind)| resource.is(group, kind))
-        || ["CSIDriver", "CSINode", "CSIStorageCapacity"].iter().any(|kind| resource.is("storage.k8s.io", kind))
+        || ["CSIDriver", "CSINode", "CSIStorageCapacity"]
+            .iter()
+            .any(|kind| resource.is("storage.k8s.io", kind))
 }
 
 /// An object that a precondition isn't met by, in the storage's words.

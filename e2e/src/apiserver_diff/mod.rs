@@ -14,12 +14,12 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use baton_testbed::{Random, writes::Kind};
 
-pub use self::{pair::Pair, played::NOT_PLAYED};
 use self::{
     normal::Names,
     requests::{Asked, Requests},
     watch::Watches,
 };
+pub use self::{pair::Pair, played::NOT_PLAYED};
 
 /// How much is compared.
 #[derive(Clone, Copy, Debug)]

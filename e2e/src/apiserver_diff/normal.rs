@@ -60,7 +60,9 @@ impl Names {
             "uid" | "controller-uid" | "batch.kubernetes.io/controller-uid" if text.len() == 36 => {
                 named(&mut self.uids, text, "uid")
             }
-            "resourceVersion" if !text.is_empty() && text != "0" => named(&mut self.versions, text, "version"),
+            "resourceVersion" if !text.is_empty() && text != "0" => {
+                named(&mut self.versions, text, "version")
+            }
             "clusterIP" | "clusterIPs" if text.contains('.') => named(&mut self.addresses, text, "address"),
             "message" => {
                 let mut text = text.to_owned();
@@ -115,7 +117,8 @@ pub(super) fn compare(real: &Json, ours: &Json, path: &str, lines: &mut Vec<Stri
             for (name, value) in right.iter().filter(|(name, _)| real.get(name).is_none()) {
                 lines.push(format!("{path}.{name}: absent / {value}"));
             }
-            let names = |members: &[(String, Json)]| members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+            let names =
+                |members: &[(String, Json)]| members.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
             if path.contains(".fieldsV1") && left.len() == right.len() && names(left) != names(right) {
                 lines.push(format!("{path}: in the order {:?} / {:?}", names(left), names(right)));
             }

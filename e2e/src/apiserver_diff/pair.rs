@@ -88,7 +88,11 @@ impl Pair {
     }
 
     /// Sends a request to both. The answers come with names in place of what each server makes up by itself.
-    pub(super) async fn send(&mut self, asked: &Asked, names: &mut [Names; 2]) -> anyhow::Result<(Answer, Answer)> {
+    pub(super) async fn send(
+        &mut self,
+        asked: &Asked,
+        names: &mut [Names; 2],
+    ) -> anyhow::Result<(Answer, Answer)> {
         let real = asked.request(&names[0]).send(&self.real).await?;
         let shown = newest(&real.text).filter(|newest| *newest > self.newest);
         if let Some(newest) = shown {
@@ -137,5 +141,9 @@ impl Names {
 fn newest(text: &str) -> Option<i64> {
     let oldest = Timestamp::now().checked_sub(Duration::from_secs(60)).ok()?;
     let times = text.split('"').filter(|part| part.len() == 20 && part.ends_with('Z'));
-    times.filter_map(|part| part.parse::<Timestamp>().ok()).filter(|time| *time > oldest).map(|time| time.as_second()).max()
+    times
+        .filter_map(|part| part.parse::<Timestamp>().ok())
+        .filter(|time| *time > oldest)
+        .map(|time| time.as_second())
+        .max()
 }

@@ -126,7 +126,8 @@ impl Requests {
         if self.random.one_in(20) {
             uri += "&dryRun=All";
         }
-        let label = if uri.contains("dryRun") { format!("{} (dry run)", write.label()) } else { write.label() };
+        let label =
+            if uri.contains("dryRun") { format!("{} (dry run)", write.label()) } else { write.label() };
         let headers = vec![("content-type", content_type.to_owned())];
         Asked { label, method, uri, headers, body: write.body.to_string(), write: Some(write) }
     }
@@ -227,7 +228,14 @@ impl Requests {
             self.object()
         };
         let headers = vec![("content-type", "application/json".to_owned())];
-        Asked { label: label.to_owned(), method: "DELETE", uri, headers, body: options.to_string(), write: None }
+        Asked {
+            label: label.to_owned(),
+            method: "DELETE",
+            uri,
+            headers,
+            body: options.to_string(),
+            write: None,
+        }
     }
 
     /// A request that is refused whatever the object is.

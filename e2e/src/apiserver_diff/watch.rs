@@ -36,7 +36,10 @@ impl Drop for Watch {
 
 impl Watches {
     pub(super) async fn open(pair: &Pair, collection: &str) -> anyhow::Result<Self> {
-        Ok(Self { real: Watch::open(&pair.real, collection).await?, ours: Watch::open(&pair.ours, collection).await? })
+        Ok(Self {
+            real: Watch::open(&pair.real, collection).await?,
+            ours: Watch::open(&pair.ours, collection).await?,
+        })
     }
 
     /// Where they differ.

@@ -51,6 +51,7 @@ use std::{
 };
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
+pub use baton_apiserver::faults::{Action, CutRequest, RequestInfo};
 pub use control_plane::{AUDIT_DIR, ControlPlane, GIVEN_KUBECONFIG, Kept, Options};
 pub use cpu::cpu_time;
 pub use error::Error;
@@ -62,7 +63,6 @@ pub use namespace::Namespace;
 pub use node::Node;
 pub use poll::{PATIENCE, eventually, poll, wait_for};
 pub use process::Process;
-pub use baton_apiserver::faults::{Action, CutRequest, RequestInfo};
 pub use proxy::{Crash, CrashPoint, Proxy, Side};
 pub use random::Random;
 pub use recorder::{Event, Recorder};

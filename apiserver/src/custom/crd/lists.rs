@@ -67,7 +67,7 @@ fn keys_of_items(keys: &[String], items: &Schema, path: &FieldPath, errors: &mut
         match items.properties.get(key).map(|property| property.type_name.as_str()) {
             None => {
                 let detail = "entries must all be names of item properties";
-                errors.push(FieldError::invalid_shown(&keys_at, &shown, detail));
+                errors.push(FieldError::invalid_json(&keys_at, &shown, detail));
             }
             Some("array" | "object") => {
                 let at = at.child("properties").key(key).child("type");
@@ -78,7 +78,7 @@ fn keys_of_items(keys: &[String], items: &Schema, path: &FieldPath, errors: &mut
         }
         if keys[..index].contains(key) {
             let detail = "must not contain duplicate entries";
-            errors.push(FieldError::invalid_shown(&keys_at, &shown, detail));
+            errors.push(FieldError::invalid_json(&keys_at, &shown, detail));
         }
     }
 }

@@ -143,7 +143,7 @@ pub(super) fn check_conversion(conversion: &Json, at: &FieldPath, errors: &mut V
         errors.push(FieldError::required(&versions_at, ""));
     } else if !versions.iter().any(|version| version == "v1" || version == "v1beta1") {
         let shown = Json::from(versions).to_string();
-        errors.push(FieldError::invalid_shown(
+        errors.push(FieldError::invalid_json(
             &versions_at,
             &shown,
             "must include at least one of v1, v1beta1",

@@ -101,7 +101,7 @@ pub(super) fn compile(
             json!(rule.optional_old_self),
         );
         let shown = escaped(&shown);
-        let wrong = |(name, why): (&str, String)| FieldError::invalid_shown(&at.child(name), &shown, &why);
+        let wrong = |(name, why): (&str, String)| FieldError::invalid_json(&at.child(name), &shown, &why);
         errors.extend(expressions::check(schema, is_object, rule).map(wrong));
         if rule.uses_old_self() {
             if let Some(path) = no_old_self {
@@ -113,7 +113,7 @@ pub(super) fn compile(
         } else if let Some(optional) = rule.optional_old_self {
             let detail = "may not be set if oldSelf is not used in rule";
             let at = at.child("optionalOldSelf");
-            errors.push(FieldError::invalid_shown(&at, &optional.to_string(), detail));
+            errors.push(FieldError::invalid_json(&at, &optional.to_string(), detail));
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn check(json: &Json, path: &FieldPath, has_status: bool) -> Vec<Fiel
             let detail = format!(
                 "only {AT_ROOT} fields are allowed at the root of the schema if the status subresource is enabled"
             );
-            errors.push(FieldError::invalid_shown(path, &json.to_string(), &detail));
+            errors.push(FieldError::invalid_json(path, &json.to_string(), &detail));
         }
     }
     if schema.nullable {
@@ -138,7 +138,7 @@ impl Walk<'_> {
         }
         if schema.preserve == Some(false) {
             let at = path.child("x-kubernetes-preserve-unknown-fields");
-            self.errors.push(FieldError::invalid_shown(&at, "false", "must be true or undefined"));
+            self.errors.push(FieldError::invalid_json(&at, "false", "must be true or undefined"));
         }
         self.map_type(schema, path);
         self.list_type(schema, path);
@@ -240,7 +240,7 @@ impl Walk<'_> {
                     items.list_type.as_ref().map_or_else(|| "null".to_owned(), |each| format!("{each:?}"));
                 let at = path.child("items").child(name);
                 let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
-                self.errors.push(FieldError::invalid_shown(&at, &shown, detail));
+                self.errors.push(FieldError::invalid_json(&at, &shown, detail));
             }
         }
         let known = ["atomic", "set", "map"];

@@ -33,7 +33,7 @@ pub(crate) fn validate(crd: &Json, old: Option<&Json>, metadata: Vec<FieldError>
     {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                       spec.versions[*].schema instead";
-        errors.push(FieldError::invalid_shown(&path.child("preserveUnknownFields"), "true", detail));
+        errors.push(FieldError::invalid_json(&path.child("preserveUnknownFields"), "true", detail));
     }
     errors
 }
@@ -140,11 +140,11 @@ fn check_versions(versions: Versions<'_>, path: &FieldPath, errors: &mut Vec<Fie
         check_selectable(own(selectable_of), schema_of(version), &at.child("selectableFields"), errors);
     }
     if !is_unique {
-        errors.push(FieldError::invalid_shown(&at, &shown(versions), "must contain unique version names"));
+        errors.push(FieldError::invalid_json(&at, &shown(versions), "must contain unique version names"));
     }
     if versions.0.iter().filter(|version| version["storage"] == true).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid_shown(&at, &shown(versions), detail));
+        errors.push(FieldError::invalid_json(&at, &shown(versions), detail));
     }
 }
 
@@ -234,7 +234,7 @@ fn check_stored(crd: &Json, errors: &mut Vec<FieldError>) {
     let at = FieldPath::new("status").child("storedVersions");
     let stored = crd["status"]["storedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
     if stored.is_empty() {
-        errors.push(FieldError::invalid_shown(&at, "null", "must have at least one stored version"));
+        errors.push(FieldError::invalid_json(&at, "null", "must have at least one stored version"));
         return;
     }
     let versions = crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -242,7 +242,7 @@ fn check_stored(crd: &Json, errors: &mut Vec<FieldError>) {
         versions.iter().filter(|version| version["storage"] == true && !stored.contains(&version["name"]))
     {
         let detail = format!("must have the storage version {}", text(version, "name"));
-        errors.push(FieldError::invalid_shown(&at, &Json::from(stored).to_string(), &detail));
+        errors.push(FieldError::invalid_json(&at, &Json::from(stored).to_string(), &detail));
     }
     for (index, name) in stored.iter().enumerate() {
         if versions.iter().any(|version| version["name"] == *name) {

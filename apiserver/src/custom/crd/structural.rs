@@ -62,7 +62,7 @@ fn extensions(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
         (schema.embedded, "x-kubernetes-embedded-resource"),
     ] {
         if schema.int_or_string && said {
-            errors.push(FieldError::invalid_shown(&path.child(name), "true", both));
+            errors.push(FieldError::invalid_json(&path.child(name), "true", both));
         }
     }
 }

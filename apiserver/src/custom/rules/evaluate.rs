@@ -27,7 +27,7 @@ thread_local! {
 /// The functions of Kubernetes, and `type` and `dyn`, which the crate doesn't know: types are texts here.
 fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
-    context.add_function("dyn", |value: cel::Value| value);
+    context.add_function("dyn", |value: cel::Value| Ok::<_, ExecutionError>(value));
     context.add_function("type", |value: cel::Value| Arc::new(type_name(&value).to_owned()));
     for name in TYPES {
         context.add_variable_from_value(name, cel::Value::String(Arc::new(name.to_owned())));

@@ -18,8 +18,8 @@ use hyper::{Request, Response, body::Incoming};
 use kube::{Client, client::Body};
 use tokio::task::AbortHandle;
 
-use self::forward::forward;
 pub use self::crash::{Crash, CrashPoint, Side};
+use self::forward::forward;
 use crate::{ControlPlane, Error, kubeconfig, server};
 
 /// A running proxy. It belongs to the tokio runtime in which it was started; dropping it closes all its connections.
@@ -95,5 +95,7 @@ async fn handle(
 ) -> Result<Response<Flow<Body>>, Cut> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
-    faults.pass(Request::from_parts(head, body), |request| async move { forward(&upstream, request).await }).await
+    faults
+        .pass(Request::from_parts(head, body), |request| async move { forward(&upstream, request).await })
+        .await
 }

@@ -1,0 +1,95 @@
+//! What the admission plugins that a server has by default change.
+
+use baton_merge::schema::kinds::GroupVersionKind;
+use baton_merge::{Arena, value::Value};
+
+use super::edit::{fill, items, list, map, text};
+
+/// How long a pod stays on a node that isn't ready, or can't be reached.
+const TOLERATION_SECONDS: i64 = 300;
+
+/// Kubernetes' own priority classes and their priorities.
+const SYSTEM_PRIORITIES: [(&str, i64); 2] =
+    [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+
+/// The object as the plugins leave it.
+pub(super) fn admit<'a>(
+    arena: &'a Arena,
+    gvk: &GroupVersionKind,
+    new: Value<'a>,
+    old: Option<Value<'a>>,
+) -> Value<'a> {
+    match (gvk.group.as_str(), gvk.kind.as_str(), old) {
+        ("", "Pod", None) => with_tolerations(arena, with_priority(arena, with_account(arena, new))),
+        ("", "Pod", Some(old)) => {
+            let kept = ["priority", "preemptionPolicy"].iter().fold(new, |pod, name| {
+                match old.at(&["spec", name]) {
+                    Some(value) => fill(arena, pod, &["spec", name], value),
+                    None => pod,
+                }
+            });
+            with_tolerations(arena, kept)
+        }
+        ("", "PersistentVolume", None) => with_finalizer(arena, new, "kubernetes.io/pv-protection"),
+        ("", "PersistentVolumeClaim", None) => with_finalizer(arena, new, "kubernetes.io/pvc-protection"),
+        _ => new,
+    }
+}
+
+fn with_finalizer<'a>(arena: &'a Arena, object: Value<'a>, finalizer: &'static str) -> Value<'a> {
+    let finalizer = Value::String(finalizer);
+    let finalizers = items(object, &["metadata", "finalizers"]);
+    if finalizers.contains(&finalizer) {
+        return object;
+    }
+    let all = list(arena, finalizers.iter().copied().chain([finalizer]));
+    object.with(arena, &["metadata", "finalizers"], Some(all))
+}
+
+fn with_account<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
+    let is_mirror = pod.at(&["metadata", "annotations", "kubernetes.io/config.mirror"]).is_some();
+    if is_mirror || !text(pod, &["spec", "serviceAccountName"]).is_empty() {
+        return pod;
+    }
+    ["serviceAccountName", "serviceAccount"]
+        .iter()
+        .fold(pod, |pod, name| pod.with(arena, &["spec", name], Some(Value::String("default"))))
+}
+
+fn with_priority<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
+    let class = text(pod, &["spec", "priorityClassName"]);
+    let system = SYSTEM_PRIORITIES.iter().find(|(name, _)| *name == class).map(|(_, priority)| *priority);
+    let priority = system.unwrap_or_default();
+    let pod = fill(arena, pod, &["spec", "priority"], Value::Int(priority));
+    fill(arena, pod, &["spec", "preemptionPolicy"], Value::String("PreemptLowerPriority"))
+}
+
+fn with_tolerations<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
+    let tolerations = items(pod, &["spec", "tolerations"]);
+    let missing =
+        ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].into_iter().filter(|taint| {
+            !tolerations.iter().any(|toleration| {
+                let key = text(*toleration, &["key"]);
+                (key.is_empty() || key == *taint)
+                    && matches!(text(*toleration, &["effect"]), "" | "NoExecute")
+            })
+        });
+    let added: Vec<_> = missing
+        .map(|taint| {
+            map(
+                arena,
+                [
+                    ("key", Value::String(taint)),
+                    ("operator", Value::String("Exists")),
+                    ("effect", Value::String("NoExecute")),
+                    ("tolerationSeconds", Value::Int(TOLERATION_SECONDS)),
+                ],
+            )
+        })
+        .collect();
+    if added.is_empty() {
+        return pod;
+    }
+    let all = list(arena, tolerations.iter().copied().chain(added));
+    pod.with(arena, &["spec", "tolerations"], Some(all))
+}

@@ -1,0 +1,134 @@
+//! The rules for events, in both of the groups that have them.
+
+use baton_merge::value::Value;
+
+use super::{
+    check::Check,
+    format,
+    node::{Errors, Node},
+};
+use crate::field::{FieldError, FieldPath};
+
+/// The most bytes in the texts of an event.
+const LIMITS: [(&str, usize); 3] = [("reportingInstance", 128), ("action", 128), ("reason", 128)];
+const NOTE_LENGTH: usize = 1024;
+
+/// The rules for an event of the core group.
+pub(super) fn core_event(check: &mut Check<'_>) {
+    check_fields(&check.new.clone(), "involvedObject", "reportingComponent", "message", &mut check.errors);
+}
+
+/// The rules for an event of the group `events.k8s.io`, whose fields the server shows with its own names for them.
+pub(super) fn event(check: &mut Check<'_>) {
+    let new = check.new.clone();
+    check_fields(&new, "regarding", "reportingController", "note", &mut check.errors);
+    check.metadata_or_update();
+    if check.old.is_some() {
+        check_event_update(check);
+        return;
+    }
+    check_series(&new, &mut check.errors);
+    let errors = &mut check.errors;
+    if !has_time(&new, "eventTime") {
+        errors.push(new.child("eventTime").required(""));
+    }
+    let empty = |name: &str, detail: &str| FieldError::invalid_text(&FieldPath::new(name), "", detail);
+    let kind = new.text_of("type");
+    if !matches!(kind, "Normal" | "Warning") {
+        errors.push(empty("type", &format!("has invalid value: {kind}")));
+    }
+    for (name, shown) in
+        [("deprecatedFirstTimestamp", "firstTimestamp"), ("deprecatedLastTimestamp", "lastTimestamp")]
+    {
+        if has_time(&new, name) {
+            errors.push(empty(shown, "needs to be unset"));
+        }
+    }
+    if new.int_of("deprecatedCount") != 0 {
+        errors.push(empty("count", "needs to be unset"));
+    }
+    let source = new.child("deprecatedSource");
+    if !source.text_of("component").is_empty() || !source.text_of("host").is_empty() {
+        errors.push(empty("source", "needs to be unset"));
+    }
+}
+
+fn has_time(event: &Node<'_>, name: &str) -> bool {
+    event.get(name).is_some_and(|time| !time.is_null())
+}
+
+fn check_series(event: &Node<'_>, errors: &mut Errors) {
+    let series = event.child("series");
+    if !series.is_set() {
+        return;
+    }
+    if series.int_of("count") < 2 {
+        errors.push(FieldError::invalid_text(&series.child("count").path, "", "should be at least 2"));
+    }
+    if !has_time(&series, "lastObservedTime") {
+        errors.push(series.child("lastObservedTime").required(""));
+    }
+}
+
+fn check_event_update(check: &mut Check<'_>) {
+    const FIELDS: [(&str, &str); 14] = [
+        ("regarding", "involvedObject"),
+        ("reason", "reason"),
+        ("note", "message"),
+        ("deprecatedSource", "source"),
+        ("deprecatedFirstTimestamp", "firstTimestamp"),
+        ("deprecatedLastTimestamp", "lastTimestamp"),
+        ("deprecatedCount", "count"),
+        ("reason", "reason"),
+        ("type", "type"),
+        ("eventTime", "eventTime"),
+        ("action", "action"),
+        ("related", "related"),
+        ("reportingController", "reportingController"),
+        ("reportingInstance", "reportingInstance"),
+    ];
+    if check.new.get("series") != check.old_at(&["series"]).value {
+        check_series(&check.new.clone(), &mut check.errors);
+    }
+    for (name, shown) in FIELDS {
+        let old = check.old_at(&[name]);
+        check.new.child(name).shown_at(FieldPath::new(shown)).check_immutable(&mut check.errors, &old);
+    }
+}
+
+fn check_fields(event: &Node<'_>, object: &str, controller: &str, note: &str, errors: &mut Errors) {
+    let namespace = event.at(&["metadata", "namespace"]).text();
+    let of_object =
+        event.at(&[object, "namespace"]).shown_at(FieldPath::new("involvedObject").child("namespace"));
+    let is_new_style = has_time(event, "eventTime");
+    let expected = match (of_object.text().is_empty(), is_new_style) {
+        (true, true) => matches!(namespace, "default" | "kube-system"),
+        (true, false) => matches!(namespace, "" | "default"),
+        (false, true) => true,
+        (false, false) => namespace == of_object.text(),
+    };
+    if !expected {
+        errors.push(of_object.invalid_text("does not match event.namespace"));
+    }
+    if is_new_style {
+        let controller = event.child(controller);
+        controller.check_present(errors);
+        controller.check(errors, format::qualified_name);
+        let mut check_length = |name: &str, shown: &str, limit: usize, needed: bool| {
+            let text = event.child(name).shown_at(FieldPath::new(shown));
+            if needed {
+                text.check_present(errors);
+            }
+            if text.text().len() > limit {
+                let detail = format!("can have at most {limit} characters");
+                errors.push(FieldError::invalid_text(&text.path, "", &detail));
+            }
+        };
+        for (name, limit) in LIMITS {
+            check_length(name, name, limit, true);
+        }
+        check_length(note, "message", NOTE_LENGTH, false);
+    }
+    let place = Node { value: Some(Value::String(namespace)), path: FieldPath::new("namespace") };
+    place.check(errors, format::dns_subdomain);
+}

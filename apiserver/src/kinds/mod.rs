@@ -1,0 +1,91 @@
+//! What the API server does with built-in kinds: conditional defaults, the preparation of writes, and validation.
+//!
+//! All of it are pure functions over objects that are decoded as the API's types and have their plain defaults.
+#![allow(dead_code, unused_imports)]
+
+mod admission;
+mod apps;
+mod autoscaling;
+mod batch;
+mod check;
+mod core;
+mod default;
+mod discovery;
+mod edit;
+mod event;
+mod format;
+mod go_json;
+mod ip;
+mod metadata;
+mod networking;
+mod node;
+mod pod;
+mod policy;
+mod prepare;
+mod quantity;
+mod quota;
+mod rbac;
+mod selector;
+mod service;
+mod storage;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use baton_merge::schema::kinds::GroupVersionKind;
+use baton_merge::value::Value;
+
+use self::{
+    check::Check,
+    node::{Errors, Node},
+    table::{KINDS, Kind},
+};
+pub(crate) use self::{
+    default::{CONDITIONAL, default},
+    format::NameRule,
+    metadata::{validate_embedded, validate_metadata},
+    prepare::prepare,
+};
+use crate::field::FieldError;
+
+fn kind_of(gvk: &GroupVersionKind) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.group == gvk.group && kind.name == gvk.kind)
+}
+
+/// Whether the defaults and the rules of a kind are all here.
+pub(crate) fn is_played(gvk: &GroupVersionKind) -> bool {
+    kind_of(gvk).is_some()
+}
+
+/// What is wrong with a built-in kind's object that is created, or that replaces an `old` one. Of a kind that isn't played
+/// only the metadata is looked at.
+pub(crate) fn validate(
+    gvk: &GroupVersionKind,
+    subresource: &str,
+    new: Value<'_>,
+    old: Option<Value<'_>>,
+) -> Vec<FieldError> {
+    let Some(kind) = kind_of(gvk) else {
+        let namespaced = new.at(&["metadata", "namespace"]).is_some();
+        return validate_metadata(new, old, NameRule::PathSegment, namespaced);
+    };
+    let mut check = Check { kind, new: Node::root(new), old: old.map(Node::root), errors: Errors::new() };
+    let rule =
+        kind.subresources.iter().find(|(name, _)| *name == subresource).map_or(kind.rule, |(_, rule)| *rule);
+    let meta = check.new.child("metadata");
+    match (&check.old, kind.name) {
+        // A scale isn't stored: what holds for all objects is looked at in the object that is scaled.
+        (_, "Scale") => rule(&mut check),
+        (Some(old), _) => {
+            metadata::check_common_update(&meta, &old.child("metadata"), &mut check.errors, kind.namespaced);
+            rule(&mut check);
+        }
+        (None, _) => {
+            rule(&mut check);
+            if check.errors.is_empty() {
+                metadata::check(&meta, &mut check.errors, NameRule::PathSegment, kind.namespaced);
+            }
+        }
+    }
+    check.errors
+}

@@ -1,0 +1,135 @@
+//! The rules for pods and for the templates of pods in other kinds.
+
+mod container;
+mod env;
+mod probe;
+mod projected;
+mod resources;
+mod scheduling;
+mod security;
+mod spec;
+mod status;
+mod update;
+mod volume;
+
+pub(super) use probe::check_port;
+pub(super) use resources::{
+    check_amount, check_resource_list_name, check_resource_name, is_native, is_overcommit_allowed,
+};
+pub(super) use scheduling::check_preemption_policy;
+pub(super) use status::check_status_update;
+pub(super) use update::{check_ephemeral_containers_update, check_pod_update};
+pub(super) use volume::{check_host_path, has_source};
+
+use super::{
+    format,
+    metadata::{check_annotations, check_labels},
+    node::{Errors, Node},
+};
+
+/// What the rules for a pod know of what it is in.
+#[derive(Clone)]
+struct Scope<'a> {
+    /// The spec of the pod.
+    spec: Node<'a>,
+    /// Whether it is a pod, and not the template of one.
+    is_pod: bool,
+}
+
+impl<'a> Scope<'a> {
+    /// All containers in the order in which the server goes through them.
+    fn containers(&self) -> impl Iterator<Item = Node<'a>> {
+        ["initContainers", "containers", "ephemeralContainers"]
+            .map(|name| self.spec.child(name).items().collect::<Vec<_>>())
+            .into_iter()
+            .flatten()
+    }
+
+    /// Whether the pod shares the users of its node.
+    fn shares_host_users(&self) -> bool {
+        self.spec.get("hostUsers").is_none() || self.spec.flag_of("hostUsers")
+    }
+}
+
+/// The rules for a template of pods.
+pub(super) fn check_template(template: &Node<'_>, errors: &mut Errors) {
+    let metadata = template.child("metadata");
+    check_template_metadata(template, errors);
+    let scope = Scope { spec: template.child("spec"), is_pod: false };
+    spec::check(&scope, None, errors);
+    security::check_annotations_match(&scope, &metadata.child("annotations"), errors);
+    let ephemeral = template.at(&["spec", "ephemeralContainers"]);
+    if ephemeral.len() > 0 {
+        errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
+    }
+}
+
+/// The rules for the labels and annotations of a template, which the server shows as if they were its own fields.
+pub(super) fn check_template_metadata(template: &Node<'_>, errors: &mut Errors) {
+    let metadata = template.child("metadata");
+    let annotations = metadata.child("annotations").shown_at(template.path.child("annotations"));
+    check_labels(&metadata.child("labels").shown_at(template.path.child("labels")), errors);
+    check_annotations(&annotations, errors);
+    check_pod_annotations(&annotations, &template.child("spec"), errors);
+}
+
+/// The rules for a pod that is created, apart from its metadata.
+pub(super) fn check_new_pod(pod: &Node<'_>, errors: &mut Errors) {
+    check_pod(pod, errors);
+    let spec = pod.child("spec");
+    let ephemeral = spec.child("ephemeralContainers");
+    if ephemeral.len() > 0 {
+        errors.push(ephemeral.forbidden("cannot be set on create"));
+    }
+    let node_name = spec.child("nodeName");
+    if !node_name.text().is_empty() && spec.child("schedulingGates").len() > 0 {
+        errors.push(node_name.forbidden("cannot be set until all schedulingGates have been cleared"));
+    }
+    let scope = Scope { spec, is_pod: true };
+    security::check_annotations_match(&scope, &pod.at(&["metadata", "annotations"]), errors);
+}
+
+/// The rules for a pod by itself, apart from its metadata.
+fn check_pod(pod: &Node<'_>, errors: &mut Errors) {
+    let spec = pod.child("spec");
+    let metadata = pod.child("metadata");
+    check_pod_annotations(&metadata.child("annotations"), &spec, errors);
+    spec::check(&Scope { spec: spec.clone(), is_pod: true }, Some(&metadata), errors);
+    if spec.text_of("serviceAccountName").is_empty() {
+        for volume in spec.child("volumes").items() {
+            for source in volume.at(&["projected", "sources"]).items() {
+                let token = source.child("serviceAccountToken");
+                if token.is_set() {
+                    errors.push(token.forbidden("must not be specified when serviceAccountName is not set"));
+                }
+            }
+        }
+    }
+    for name in ["containers", "initContainers"] {
+        for container in spec.child(name).items() {
+            container::check_image_spaces(&container.child("image"), errors);
+        }
+    }
+}
+
+/// The rules for annotations that mean something for a pod.
+fn check_pod_annotations(annotations: &Node<'_>, spec: &Node<'_>, errors: &mut Errors) {
+    let value = |key: &str| Node { value: annotations.get(key), path: annotations.path.key(key) };
+    let mirror = value("kubernetes.io/config.mirror");
+    if mirror.is_set() && spec.text_of("nodeName").is_empty() {
+        errors.push(mirror.invalid_text("must set spec.nodeName if mirror pod annotation is set"));
+    }
+    let cost = value("controller.kubernetes.io/pod-deletion-cost");
+    let starts_like_a_number = |text: &str| {
+        text == "0" || text.starts_with(|first: char| first == '-' || ('1'..='9').contains(&first))
+    };
+    if cost.is_set() && (!starts_like_a_number(cost.text()) || cost.text().parse::<i32>().is_err()) {
+        errors.push(cost.invalid_text("must be a 32bit integer"));
+    }
+    security::check_profile_annotations(annotations, spec, errors);
+}
+
+/// The name of something in a pod: it has to be there, and to be a DNS label.
+fn check_name(name: &Node<'_>, errors: &mut Errors) {
+    name.check_required(errors, format::dns_label);
+}

@@ -1,0 +1,215 @@
+//! What the server does with an object before it validates it: which parts a write may touch, and what it fills in.
+
+mod job;
+mod pod;
+mod service;
+mod storage;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use baton_merge::schema::kinds::GroupVersionKind;
+use baton_merge::{
+    Arena,
+    value::{Map, Value},
+};
+
+use super::{
+    admission,
+    default::TEMPLATE_GENERATION,
+    edit::{change_each, items, keep, list, map, members, text},
+    kind_of,
+    node::same,
+    table::Kind,
+};
+
+const GENERATION: [&str; 2] = ["metadata", "generation"];
+
+/// The status of a new object. The versions of one kind have different fields.
+fn new_status<'a>(arena: &'a Arena, gvk: &GroupVersionKind, kind: &Kind) -> Option<Value<'a>> {
+    let json = match (gvk.kind.as_str(), gvk.version.as_str()) {
+        ("HorizontalPodAutoscaler", "v1") => r#"{"currentReplicas":0,"desiredReplicas":0}"#,
+        _ => kind.status?,
+    };
+    Value::from_text(arena, json).ok()
+}
+
+/// The object as the server stores it, if nothing is wrong with it: what plugins and the rules of its kind fill in, and
+/// the parts that this write may not touch as they were.
+pub(crate) fn prepare<'a>(
+    arena: &'a Arena,
+    gvk: &GroupVersionKind,
+    subresource: &str,
+    new: Value<'a>,
+    old: Option<Value<'a>>,
+) -> Value<'a> {
+    let kind = kind_of(gvk);
+    match old {
+        None => prepare_new(arena, gvk, kind, new),
+        Some(old) => {
+            let new = keep(arena, new, &GENERATION, old);
+            match subresource {
+                "" => prepare_update(arena, gvk, kind, new, old),
+                "status" => prepare_status_update(arena, gvk, new, old),
+                "finalize" => keep(arena, new, &["status"], old),
+                "ephemeralcontainers" | "resize" => pod::prepare_part(arena, subresource, new, old),
+                _ => new,
+            }
+        }
+    }
+}
+
+fn prepare_new<'a>(
+    arena: &'a Arena,
+    gvk: &GroupVersionKind,
+    kind: Option<&Kind>,
+    new: Value<'a>,
+) -> Value<'a> {
+    let mut new = admission::admit(arena, gvk, new, None);
+    let Some(kind) = kind else { return new };
+    if let Some(status) = new_status(arena, gvk, kind) {
+        new = new.with(arena, &["status"], Some(status));
+    }
+    if kind.has_generation || kind.name == "PriorityClass" {
+        new = new.with(arena, &GENERATION, Some(Value::Int(1)));
+    }
+    match kind.name {
+        "Secret" => with_string_data(arena, new),
+        "ServiceAccount" => with_plain_secrets(arena, new),
+        "Namespace" => with_finalizer(arena, new),
+        "DaemonSet" => with_template_generation(arena, new, template_generation(new).max(1)),
+        "Job" => job::with_generated_selector(arena, new),
+        "Pod" => pod::prepare_new(arena, new),
+        "PersistentVolumeClaim" => storage::with_data_sources(arena, new, None),
+        "PersistentVolume" => {
+            let now = new.at(&["metadata", "creationTimestamp"]);
+            new.with(arena, &["status", "lastPhaseTransitionTime"], now)
+        }
+        "Service" => service::prepare_new(arena, new),
+        "EndpointSlice" => without_topology(arena, new),
+        _ => new,
+    }
+}
+
+fn prepare_update<'a>(
+    arena: &'a Arena,
+    gvk: &GroupVersionKind,
+    kind: Option<&Kind>,
+    new: Value<'a>,
+    old: Value<'a>,
+) -> Value<'a> {
+    let mut new = admission::admit(arena, gvk, new, Some(old));
+    if kind.is_none_or(|kind| kind.status.is_some()) {
+        new = keep(arena, new, &["status"], old);
+    }
+    let Some(kind) = kind else { return new };
+    new = match kind.name {
+        "Secret" => {
+            let new = with_string_data(arena, new);
+            if text(new, &["type"]).is_empty() { keep(arena, new, &["type"], old) } else { new }
+        }
+        "ServiceAccount" => with_plain_secrets(arena, new),
+        "Namespace" => keep(arena, new, &["spec", "finalizers"], old),
+        "DaemonSet" => {
+            let changed = new.at(&["spec", "template"]) != old.at(&["spec", "template"]);
+            with_template_generation(arena, new, template_generation(old) + i64::from(changed))
+        }
+        "PersistentVolumeClaim" => storage::with_data_sources(arena, new, Some(old)),
+        "Service" => service::prepare_update(arena, new, old),
+        "EndpointSlice" if same(new.get("endpoints"), old.get("endpoints")) => new,
+        "EndpointSlice" => without_topology(arena, new),
+        _ => new,
+    };
+    if kind.has_generation && has_new_generation(kind, new, old) {
+        let generation = match old.at(&GENERATION) {
+            Some(Value::Int(generation)) => generation,
+            _ => 0,
+        };
+        new = new.with(arena, &GENERATION, Some(Value::Int(generation.saturating_add(1))));
+    }
+    new
+}
+
+/// Whether what a kind's controllers act on has changed.
+fn has_new_generation(kind: &Kind, new: Value<'_>, old: Value<'_>) -> bool {
+    let changed = |path: &[&str]| !same(new.at(path), old.at(path));
+    match kind.name {
+        "Deployment" => changed(&["spec"]) || changed(&["metadata", "annotations"]),
+        "PodTemplate" => changed(&["template"]),
+        "EndpointSlice" => {
+            ["addressType", "endpoints", "ports"].iter().any(|name| changed(&[name]))
+                || changed(&["metadata", "labels"])
+        }
+        _ => changed(&["spec"]),
+    }
+}
+
+fn prepare_status_update<'a>(
+    arena: &'a Arena,
+    gvk: &GroupVersionKind,
+    new: Value<'a>,
+    old: Value<'a>,
+) -> Value<'a> {
+    let new = keep(arena, new, &["spec"], old);
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("apps", "Deployment") => keep(arena, new, &["metadata", "labels"], old),
+        ("", "Pod") => {
+            let new = keep(arena, new, &["metadata", "ownerReferences"], old);
+            if text(new, &["status", "qosClass"]).is_empty() {
+                keep(arena, new, &["status", "qosClass"], old)
+            } else {
+                new
+            }
+        }
+        ("", "PersistentVolume") => {
+            const SINCE: [&str; 2] = ["status", "lastPhaseTransitionTime"];
+            let same_phase = text(new, &["status", "phase"]) == text(old, &["status", "phase"]);
+            if same_phase && new.at(&SINCE).is_none() { keep(arena, new, &SINCE, old) } else { new }
+        }
+        _ => new,
+    }
+}
+
+/// A secret whose plain texts are among its data.
+fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
+    let texts = members(secret, &["stringData"]);
+    let encoded = texts.iter().filter_map(|(key, value)| {
+        let encoded = BASE64_STANDARD.encode(value.as_str()?);
+        Some((*key, Value::String(arena.copy_text(&encoded))))
+    });
+    let secret = secret.with(arena, &["stringData"], None);
+    if texts.is_empty() {
+        return secret;
+    }
+    let data = members(secret, &["data"]).iter().copied().chain(encoded);
+    secret.with(arena, &["data"], Some(Value::Map(Map::new(arena, data))))
+}
+
+/// A service account refers to its secrets by nothing but their names.
+fn with_plain_secrets<'a>(arena: &'a Arena, account: Value<'a>) -> Value<'a> {
+    change_each(arena, account, &["secrets"], |secret| {
+        map(arena, secret.get("name").map(|name| ("name", name)))
+    })
+}
+
+fn with_finalizer<'a>(arena: &'a Arena, namespace: Value<'a>) -> Value<'a> {
+    const FINALIZER: Value<'static> = Value::String("kubernetes");
+
+    let finalizers = items(namespace, &["spec", "finalizers"]);
+    if finalizers.contains(&FINALIZER) {
+        return namespace;
+    }
+    let all = list(arena, finalizers.iter().copied().chain([FINALIZER]));
+    namespace.with(arena, &["spec", "finalizers"], Some(all))
+}
+
+fn template_generation(daemon_set: Value<'_>) -> i64 {
+    text(daemon_set, &["metadata", "annotations", TEMPLATE_GENERATION]).parse().unwrap_or(0)
+}
+
+fn with_template_generation<'a>(arena: &'a Arena, daemon_set: Value<'a>, generation: i64) -> Value<'a> {
+    let generation = Value::String(arena.copy_text(&generation.to_string()));
+    daemon_set.with(arena, &["metadata", "annotations", TEMPLATE_GENERATION], Some(generation))
+}
+
+fn without_topology<'a>(arena: &'a Arena, slice: Value<'a>) -> Value<'a> {
+    change_each(arena, slice, &["endpoints"], |endpoint| endpoint.with(arena, &["deprecatedTopology"], None))
+}
