@@ -130,3 +130,27 @@ fn smaller_kinds_are_looked_at_too() {
         assert_eq!(new_problems(&gvk(group, version, kind), &object), expected, "{kind}");
     }
 }
+
+#[test]
+fn odd_numbers_do_no_harm() {
+    for amount in
+        ["1e2147483647", "99999999999999999999999999999999999999999", "-", "", "1.2.3", "1e-3", "Ei", "é"]
+    {
+        let limits = json!({"limits": {"cpu": amount, "hugepages-2Mi": amount}});
+        let pod = with(pod(), "/spec/containers/0/resources", limits);
+        new_problems(&pods(), &pod);
+        prepared(&pods(), "", &pod, None);
+    }
+    for text in
+        ["", "*", "-", "/", "a-b-c/1/2", "TZ=", "TZ=x", "@every é", "@every 1é", "@every 1.5h", "1-/ * * * *"]
+    {
+        let spec =
+            json!({"schedule": text, "timeZone": text, "jobTemplate": {"spec": {"successPolicy": text}}});
+        new_problems(&gvk("batch", "v1", "CronJob"), &json!({"metadata": {"name": text}, "spec": spec}));
+        let spec = json!({"podSelector": text, "ingress": [{"from": [{"ipBlock": {"cidr": text, "except": [text]}}]}]});
+        new_problems(
+            &gvk("networking.k8s.io", "v1", "NetworkPolicy"),
+            &json!({"metadata": text, "spec": spec}),
+        );
+    }
+}
