@@ -1,7 +1,7 @@
 //! What the API server does with built-in kinds: conditional defaults, the preparation of writes, and validation.
 //!
 //! All of it are pure functions over objects that are decoded as the API's types and have their plain defaults.
-#![allow(dead_code, unused_imports)]
+#![allow(dead_code)]
 
 mod admission;
 mod apps;
@@ -40,6 +40,7 @@ use self::{
     node::{Errors, Node},
     table::{KINDS, Kind},
 };
+#[allow(unused_imports)]
 pub(crate) use self::{
     default::{CONDITIONAL, default},
     format::NameRule,

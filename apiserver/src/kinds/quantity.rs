@@ -61,7 +61,7 @@ impl Quantity {
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
         let scale = match suffix.strip_prefix(['e', 'E']).filter(|exponent| !exponent.is_empty()) {
             Some(exponent) if !matches!(suffix, "Ei") => {
-                10_i128.checked_pow(u32::try_from(exponent.parse::<i32>().ok()? + 9).ok()?)?
+                10_i128.checked_pow(u32::try_from(exponent.parse::<i32>().ok()?.checked_add(9)?).ok()?)?
             }
             _ => SUFFIXES.iter().find(|(name, _)| *name == suffix)?.1,
         };

@@ -110,7 +110,7 @@ fn prepare_update<'a>(
         "Namespace" => keep(arena, new, &["spec", "finalizers"], old),
         "DaemonSet" => {
             let changed = new.at(&["spec", "template"]) != old.at(&["spec", "template"]);
-            with_template_generation(arena, new, template_generation(old) + i64::from(changed))
+            with_template_generation(arena, new, template_generation(old).saturating_add(i64::from(changed)))
         }
         "PersistentVolumeClaim" => storage::with_data_sources(arena, new, Some(old)),
         "Service" => service::prepare_update(arena, new, old),

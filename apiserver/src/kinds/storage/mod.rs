@@ -1,0 +1,184 @@
+//! The rules for claims of volumes, for volumes, and for their classes.
+
+mod class;
+mod volume;
+
+pub(super) use class::class;
+pub(super) use volume::{volume, volume_status};
+
+use baton_merge::Arena;
+
+use super::{
+    check::Check,
+    format,
+    node::{Errors, IMMUTABLE, Node},
+    pod::check_amount,
+    quantity::Quantity,
+    selector,
+};
+use crate::field::FieldError;
+
+const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
+
+/// The annotation that used to name the class of a claim.
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// The name of a driver for volumes.
+pub(super) fn check_csi_driver_name(name: &Node<'_>, errors: &mut Errors) {
+    const LENGTH: usize = 63;
+
+    if name.text().is_empty() {
+        errors.push(name.required(""));
+        return;
+    }
+    if name.text().len() > LENGTH {
+        errors.push(FieldError::too_long(&name.path, LENGTH));
+    }
+    let problems = format::dns_subdomain(&name.text().to_lowercase());
+    errors.extend(problems.iter().map(|problem| name.invalid_text(problem)));
+}
+
+fn check_access_modes(modes: &Node<'_>, errors: &mut Errors) {
+    for mode in modes.items() {
+        mode.shown_at(modes.path.clone()).check_one_of(errors, &ACCESS_MODES);
+    }
+    let known: Vec<_> = modes.texts().filter(|mode| ACCESS_MODES.contains(mode)).collect();
+    let is_single = |mode: &&str| *mode == "ReadWriteOncePod";
+    if known.iter().any(is_single) && !known.iter().all(is_single) {
+        errors.push(modes.forbidden("may not use ReadWriteOncePod with other access modes"));
+    }
+}
+
+/// The rules for the spec of a claim, or of the template of one.
+pub(super) fn check_claim_spec(spec: &Node<'_>, errors: &mut Errors) {
+    let modes = spec.child("accessModes");
+    if modes.len() == 0 {
+        errors.push(modes.required("at least 1 access mode is required"));
+    }
+    selector::check(&spec.child("selector"), errors);
+    check_access_modes(&modes, errors);
+    let resources = spec.child("resources");
+    let storage = resources.at(&["requests", "storage"]).shown_at(resources.path.key("storage"));
+    if !storage.is_set() {
+        errors.push(storage.required(""));
+    } else if storage.quantity() <= Quantity::ZERO {
+        storage.check_positive_quantity(errors);
+    } else {
+        check_amount("storage", &storage, errors);
+    }
+    let class = spec.child("storageClassName");
+    if !class.text().is_empty() {
+        class.check(errors, format::dns_subdomain);
+    }
+    spec.child("volumeMode").check_one_of(errors, &VOLUME_MODES);
+    check_data_sources(spec, errors);
+    let attributes = spec.child("volumeAttributesClassName");
+    if !attributes.text().is_empty() {
+        attributes.check(errors, format::dns_subdomain);
+    }
+}
+
+fn check_data_sources(spec: &Node<'_>, errors: &mut Errors) {
+    let (source, reference) = (spec.child("dataSource"), spec.child("dataSourceRef"));
+    for from in [&source, &reference].into_iter().filter(|from| from.is_set()) {
+        from.child("name").check_present(errors);
+        from.child("kind").check_present(errors);
+        let group = from.child("apiGroup");
+        if !group.text().is_empty() {
+            group.check(errors, format::dns_subdomain);
+        } else if from.text_of("kind") != "PersistentVolumeClaim" {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            errors.push(FieldError::invalid_text(&from.path, from.text_of("kind"), detail));
+        }
+        let namespace = from.child("namespace");
+        if !namespace.text().is_empty() {
+            namespace.check(errors, format::dns_label);
+        }
+    }
+    if !source.is_set() || !reference.is_set() {
+        return;
+    }
+    // The server shows the path itself, whose fields are hidden.
+    let conflict = |detail| FieldError::invalid_json(&spec.path, "{}", detail);
+    if !reference.text_of("namespace").is_empty() {
+        errors.push(conflict("may not be specified when dataSourceRef.namespace is specified"));
+    } else if ["apiGroup", "kind", "name"].iter().any(|name| source.get(name) != reference.get(name)) {
+        errors.push(conflict("must match dataSourceRef"));
+    }
+}
+
+/// The rules for a claim.
+pub(super) fn claim(check: &mut Check<'_>) {
+    check.metadata_update_and_metadata();
+    let spec = check.spec();
+    check_claim_spec(&spec, &mut check.errors);
+    let Some(old) = check.old.clone() else { return };
+    let (old_spec, errors) = (old.child("spec"), &mut check.errors);
+    let annotation =
+        |object: &Node<'_>| object.at(&["metadata", "annotations"]).text_of(CLASS_ANNOTATION).to_owned();
+    let (class, old_class) = (annotation(&check.new), annotation(&old));
+    let (new_name, old_name) = (spec.child("storageClassName"), old_spec.child("storageClassName"));
+    let upgrades_annotation = !old_class.is_empty()
+        && !old_name.is_set()
+        && new_name.text() == old_class
+        && (class.is_empty() || class == old_class);
+    let upgrades_nothing =
+        new_name.is_set() && !old_name.is_set() && (old_class.is_empty() || new_name.text() == old_class);
+    if !upgrades_annotation && class != old_class {
+        let path = check.new.at(&["metadata", "annotations"]).path.child(CLASS_ANNOTATION);
+        errors.push(FieldError::invalid_text(&path, &class, IMMUTABLE));
+    }
+    let arena = Arena::new();
+    let mut kept = vec![];
+    if old_spec.text_of("volumeName").is_empty() {
+        kept.push("volumeName");
+    }
+    if upgrades_annotation || upgrades_nothing {
+        kept.push("storageClassName");
+    }
+    let is_bound = check.new.at(&["status", "phase"]).text() == "Bound";
+    if is_bound {
+        kept.push("volumeAttributesClassName");
+    }
+    if let (Some(new), Some(before)) = (spec.value, old_spec.value) {
+        let mut munged = kept.iter().fold(new, |spec, name| spec.with(&arena, &[name], before.get(name)));
+        if is_bound {
+            let storage = ["resources", "requests", "storage"];
+            munged = munged.with(&arena, &storage, before.at(&storage));
+        }
+        if munged != before {
+            let detail = "spec is immutable after creation except resources.requests and \
+                          volumeAttributesClassName for bound claims";
+            errors.push(spec.forbidden(detail));
+        }
+    }
+    let storage = spec.at(&["resources", "requests", "storage"]);
+    let smallest = old.at(&["status", "capacity", "storage"]).quantity();
+    let is_less = storage.quantity() < old_spec.at(&["resources", "requests", "storage"]).quantity();
+    if is_less && storage.quantity() <= smallest {
+        errors.push(storage.forbidden("field can not be less than status.capacity"));
+    }
+    let mode = spec.child("volumeMode").shown_at(crate::field::FieldPath::new("volumeMode"));
+    mode.check_immutable(errors, &old_spec.child("volumeMode"));
+    let attributes = spec.child("volumeAttributesClassName");
+    if attributes.text() != old_spec.text_of("volumeAttributesClassName")
+        && old.child("status").has("currentVolumeAttributesClassName")
+        && attributes.text().is_empty()
+    {
+        let what = if attributes.is_set() { "empty string" } else { "nil" };
+        errors.push(attributes.forbidden(&format!(
+            "update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        )));
+    }
+}
+
+/// The rules for the status of a claim.
+pub(super) fn claim_status(check: &mut Check<'_>) {
+    check.metadata_update();
+    for (_, amount) in check.new.at(&["status", "capacity"]).members() {
+        if amount.quantity() < Quantity::ZERO {
+            check.errors.push(amount.invalid("must be a valid resource quantity"));
+        }
+    }
+}
