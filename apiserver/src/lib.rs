@@ -23,6 +23,7 @@ mod selector;
 mod serve;
 mod server;
 mod service;
+mod services;
 mod status;
 mod store;
 mod table;

@@ -29,14 +29,80 @@ pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<V
     Ok(value)
 }
 
+/// The object in the body of a creation or an update.
+pub(crate) fn parse_object<'a>(
+    arena: &'a Arena,
+    text: &str,
+    is_yaml: bool,
+    resource: &Resource,
+) -> Result<Value<'a>, Failure> {
+    let kind = &resource.gvk.kind;
+    let unrecognized = |why: &str| {
+        Failure::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: \
+             {why} ({})",
+            summary(text.as_bytes())
+        ))
+    };
+    if is_yaml {
+        return parse(arena, text, true);
+    }
+    // Read by itself for its errors.
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        return Err(unrecognized(&in_go(&error)));
+    }
+    let value = parse(arena, text, false)?;
+    let found = match value {
+        Value::Map(_) | Value::Null => return Ok(value),
+        Value::List(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Int(_) | Value::Float(_) => "number",
+    };
+    Err(unrecognized(&format!(
+        r#"json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#
+    )))
+}
+
+/// The beginning of a body, as errors show it.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let (shown, more) = if body.len() > SHOWN { (&body[..SHOWN], " ...") } else { (body, "") };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(shown)),
+        Some(_) => shown.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")) + more,
+    }
+}
+
+/// What Go's reader says of JSON that ends too early. Other mistakes are told in our reader's words.
+pub(crate) fn in_go(error: &serde_json::Error) -> String {
+    if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
+}
+
 /// YAML as JSON. JSON, which most YAML here is, stays as it is.
 fn as_json(text: &str) -> Result<Cow<'_, str>, Failure> {
     if text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
         return Ok(Cow::Borrowed(text));
     }
-    let value: serde_json::Value = serde_norway::from_str(text)
-        .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))?;
+    let value: serde_json::Value = serde_norway::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        // The server's reader tells the line of some mistakes only.
+        let line = error.location().filter(|_| message.starts_with("did not find"));
+        let line = line.map(|location| format!("line {}: ", location.line())).unwrap_or_default();
+        Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: yaml: {line}{message}"))
+    })?;
     Ok(Cow::Owned(value.to_string()))
+}
+
+/// The object with the empty `managedFields` of the request, which ask for a reset and are nothing once they are read.
+fn with_reset<'a>(arena: &'a Arena, object: Value<'a>, asked: Value<'a>) -> Value<'a> {
+    let path = ["metadata", "managedFields"];
+    match asked.at(&path) {
+        Some(list @ Value::List([])) => object.with(arena, &path, Some(list)),
+        _ => object,
+    }
 }
 
 impl Server {
@@ -48,6 +114,7 @@ impl Server {
         object: Value<'a>,
     ) -> Result<ReadObject<'a>, Failure> {
         let decoder = Decoder { types: &TYPES, arena, fills_in: true, release: self.release };
+        let asked = object;
         match &resource.schema {
             Schema::BuiltIn { of: Some(of), .. } => {
                 let decoded = decoder.decode(*of, object).map_err(|error| {
@@ -60,6 +127,7 @@ impl Server {
                 if resource.is(definitions::GROUP, definitions::KIND) {
                     object = definitions::changed(arena, object, custom::crd::default);
                 }
+                let object = with_reset(arena, object, asked);
                 Ok(ReadObject { object, unknown: decoded.unknown })
             }
             // A kind without a Go type here, which has no objects.

@@ -89,7 +89,7 @@ impl WriteOptions {
             "Strict" => FieldValidation::Strict,
             other => {
                 let path = FieldPath::new("fieldValidation");
-                let supported = ["Ignore", "Strict", "Warn"];
+                let supported = ["", "Ignore", "Strict", "Warn"];
                 errors.push(FieldError::not_supported(&path, Value::String(other), &supported));
                 FieldValidation::Warn
             }
@@ -179,7 +179,7 @@ impl DeleteOptions {
             && !matches!(policy, "Foreground" | "Background" | "Orphan")
         {
             let path = FieldPath::new("propagationPolicy");
-            let supported = ["Background", "Foreground", "Orphan", "nil"];
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
             errors.push(FieldError::not_supported(&path, Value::String(policy), &supported));
         }
         options.is_dry_run = dry_run(options.dry_run.iter().map(String::as_str), &mut errors);

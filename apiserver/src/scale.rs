@@ -12,6 +12,23 @@ use crate::{
     types::{Decoder, TYPES},
 };
 
+/// The scale of an object, to be patched. It may say no number, which custom resources take for one that nobody writes.
+pub(crate) fn to_patch(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
+    let scale = of(resource, object);
+    match (&resource.schema, scale) {
+        (Schema::Custom(custom), Err(_)) => {
+            let paths = custom.version().and_then(|version| version.scale.as_ref());
+            let paths = paths.ok_or_else(Failure::no_such_path)?;
+            let arena = Arena::new();
+            let (mut scale, _) =
+                paths.of(&arena, object).map(|(scale, says)| (scale.to_json(), says)).map_err(Failure::internal)?;
+            scale["spec"]["replicas"] = i32::MIN.into();
+            Ok(scale)
+        }
+        (_, scale) => scale,
+    }
+}
+
 /// The scale of an object.
 pub(crate) fn of(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
     let (replicas, status) = match &resource.schema {

@@ -1,6 +1,6 @@
 //! The server: what it keeps, and which part of it a request is for.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use baton_merge::Release;
 use http::Method;
@@ -28,6 +28,7 @@ pub(crate) struct Server {
     registry: RwLock<Arc<Registry>>,
     pub(crate) release: Release,
     clock: Clock,
+    allocation: Mutex<()>,
 }
 
 /// The objects or the object that a path names.
@@ -54,7 +55,13 @@ impl Server {
             registry: RwLock::new(Arc::new(Registry::default())),
             release,
             clock,
+            allocation: Mutex::new(()),
         }
+    }
+
+    /// Lets one writer at a time hand out what there is once.
+    pub(crate) fn allocates(&self) -> MutexGuard<'_, ()> {
+        self.allocation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -128,7 +135,8 @@ impl Server {
             _ => return Err(Failure::method_not_allowed()),
         };
         let Some(subresource) = place.resource.subresource(&place.subresource) else {
-            return Err(Failure::no_such_path());
+            let Place { resource, name, .. } = place;
+            return Err(if resource.is_custom() { Failure::not_found(resource, name) } else { Failure::no_such_path() });
         };
         if !subresource.verbs.iter().any(|own| own == verb) {
             return Err(Failure::method_not_allowed());

@@ -83,8 +83,8 @@ impl Failure {
             several => format!("[{}]", several.join(", ")),
         };
         let cause = |error: &FieldError| json!({"reason": error.reason, "message": error.message, "field": error.field});
-        let mut details = json!({"kind": kind, "causes": errors.iter().map(cause).collect::<Vec<_>>()});
-        for (key, value) in [("group", group), ("name", name)] {
+        let mut details = json!({"causes": errors.iter().map(cause).collect::<Vec<_>>()});
+        for (key, value) in [("kind", kind), ("group", group), ("name", name)] {
             if !value.is_empty() {
                 details[key] = value.into();
             }

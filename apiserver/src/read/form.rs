@@ -106,13 +106,21 @@ impl Rendering {
                 let items =
                     records.iter().map(|record| Ok(partial(&parsed(record)?, "PartialObjectMetadata")));
                 let items = items.collect::<Result<Vec<_>, Failure>>()?;
+                let items = if items.is_empty() { Value::Null } else { items.into() };
                 let list = json!({
                     "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
                     "items": items,
                 });
                 Ok(list.to_string())
             }
-            _ => Ok(self.plain_list(&records, &metadata)),
+            _ => {
+                let mut metadata = metadata;
+                // Lists of custom resources say it even where they don't go on.
+                if self.resource.is_custom() && metadata.get("continue").is_none() {
+                    metadata["continue"] = "".into();
+                }
+                Ok(self.plain_list(&records, &metadata))
+            }
         }
     }
 

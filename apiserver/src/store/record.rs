@@ -153,10 +153,9 @@ fn write_members(text: &mut String, members: &[(&str, Value<'_>)], without: &[&s
 }
 
 fn write_member(text: &mut String, name: &str, value: &Value<'_>) {
-    // Every value can be said in JSON.
-    text.push_str(&serde_json::to_string(name).unwrap_or_default());
+    Value::String(name).write_json(text);
     text.push(':');
-    text.push_str(&serde_json::to_string(value).unwrap_or_default());
+    value.write_json(text);
 }
 
 #[cfg(test)]

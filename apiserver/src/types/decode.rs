@@ -112,8 +112,11 @@ impl<'a> Decoder<'a> {
         value: Value<'a>,
         walk: &mut Walk<'a>,
     ) -> Result<Value<'a>, DecodeError> {
-        if value.is_null() {
-            return Ok(self.zero(shape));
+        match (shape, value) {
+            // The store doesn't tell no bytes from null.
+            (Shape::Bytes, Value::Null) => return Ok(Value::String("")),
+            (_, Value::Null) => return Ok(self.zero(shape)),
+            _ => {}
         }
         match (shape, value) {
             (Shape::Struct(place), _) => self.read_struct(*place, value, walk),
@@ -206,6 +209,11 @@ impl<'a> Decoder<'a> {
             Shape::Struct(_) | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString
         );
         let is_empty = value.is_null() || !field.is_pointer && is_zero(&field.shape, value);
+        // The store doesn't tell an empty list from none.
+        let value = match value {
+            Value::List([]) if !field.is_pointer => Value::Null,
+            value => value,
+        };
         let is_omitted = match field.omitted {
             Omitted::Never => false,
             Omitted::Empty => is_empty && (field.is_pointer || !is_struct),

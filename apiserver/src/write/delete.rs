@@ -112,6 +112,9 @@ fn attempt(
     let marked = marked(server, &arena, &place.resource, options, object);
     let storage = &place.resource.storage;
     let Some(marked) = marked else {
+        if place.resource.is("", "Pod") {
+            return Ok(gone_gracefully(server, &arena, place, options, live, object));
+        }
         if options.is_dry_run {
             return Ok(Some(Deleted::Gone(live.clone())));
         }
@@ -126,6 +129,31 @@ fn attempt(
         return Ok(Some(Deleted::Marked(Arc::new(Record::write(draft, live.version)))));
     }
     Ok(server.store.put(storage, place.key(), Some(live), draft).ok().map(Deleted::Marked))
+}
+
+/// A pod that runs nowhere: it is marked for a deletion without grace, and gone.
+fn gone_gracefully<'a>(
+    server: &Server,
+    arena: &'a Arena,
+    place: &Place,
+    options: &DeleteOptions,
+    live: &Arc<Record>,
+    object: Value<'a>,
+) -> Option<Deleted> {
+    let now = Value::String(arena.copy_text(&types::second_time(server.now())));
+    let mut object = object
+        .with(arena, &["metadata", "deletionTimestamp"], Some(now))
+        .with(arena, &["metadata", "deletionGracePeriodSeconds"], Some(Value::Int(0)));
+    if let Some(Value::Int(generation)) = object.at(&["metadata", "generation"]) {
+        object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
+    }
+    let version = if options.is_dry_run {
+        live.version
+    } else {
+        server.store.remove(&place.resource.storage, &place.key(), live).ok()?.version
+    };
+    let draft = Draft { object, owners: Owners::Kept(live), order: live.order };
+    Some(Deleted::Gone(Arc::new(Record::write(draft, version))))
 }
 
 fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>) -> Result<(), Failure> {

@@ -39,7 +39,7 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let text = body(request)?;
-    let object = objects::parse(&arena, text, is_yaml(request)?)?;
+    let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
     check_kind(&place.resource, object)?;
     let read = server.read_object(&arena, &place.resource, object)?;
     strictness.check(text, &read.unknown, &place.resource)?;
@@ -48,7 +48,7 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     let text = read.object.to_json();
     let write = OneWrite { server, place: &place, options: &options, existence: Existence::New };
     // Others' names are in the way at most by chance.
-    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)))?;
+    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)));
     answer(server, request, &place, outcome, strictness)
 }
 
@@ -58,14 +58,14 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let text = body(request)?;
-    let object = objects::parse(&arena, text, is_yaml(request)?)?;
+    let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
     let read = read_new(server, &arena, place, object)?;
     strictness.check(text, &read.unknown, &place.resource)?;
     check_place(place, read.object)?;
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let text = read.object.to_json();
     let write = OneWrite { server, place, options: &options, existence };
-    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)))?;
+    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)));
     answer(server, request, place, outcome, strictness)
 }
 
@@ -79,7 +79,9 @@ pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result
     };
     let is_known = supported.split(", ").any(|own| own == content_type);
     if !is_known {
-        return Err(Failure::unsupported_media_type(&supported));
+        let mut failure = Failure::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        failure.details = Some(Box::new(serde_json::json!({})));
+        return Err(failure);
     }
     let is_apply = content_type == APPLY_PATCH;
     let options = WriteOptions::read("PatchOptions", &request.query, is_apply, request.user_agent())?;
@@ -100,14 +102,29 @@ fn apply(
     let strictness = Strictness::new(options.field_validation);
     let text = body(request)?;
     let object = objects::parse(&arena, text, true)?;
+    if object.as_map().is_none() {
+        let found = match object {
+            Value::List(_) => "array",
+            Value::String(_) => "string",
+            Value::Bool(_) => "bool",
+            _ => "number",
+        };
+        return Err(Failure::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go \
+             value of type map[string]interface {{}}"
+        )));
+    }
     strictness.check(text, &[], &place.resource)?;
     if place.subresource.is_empty() {
-        check_place(place, object)?;
+        // An apply needn't say which object it is about.
+        if !name_of(object, "name").is_empty() {
+            check_place(place, object)?;
+        }
         namespaces::check_open(server, place)?;
     }
     let text = object.to_json();
     let write = OneWrite { server, place, options, existence: of_apply(place) };
-    let outcome = write.run(&|ground| Ok(Intent::Apply(of_json(ground.arena, &text)?)))?;
+    let outcome = write.run(&|ground| Ok(Intent::Apply(of_json(ground.arena, &text)?)));
     answer(server, request, place, outcome, strictness)
 }
 
@@ -125,22 +142,27 @@ fn patch_live(
 ) -> Result<Answer, Failure> {
     let strictness = Strictness::new(options.field_validation);
     let patch: serde_json::Value = serde_json::from_slice(&request.body)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+        .map_err(|error| Failure::bad_request(format!("error decoding patch: {}", objects::in_go(&error))))?;
     strictness.check(body(request)?, &[], &place.resource)?;
     let write = OneWrite { server, place, options, existence: Existence::There };
     let outcome = write.run(&|Ground { arena, place, live }| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
         let live = match place.subresource.as_str() {
-            "scale" => scale::of(&place.resource, live)?,
+            "scale" => scale::to_patch(&place.resource, live)?,
             _ => live.to_json(),
         };
         let patched = patched(request.content_type(), &place.resource, live, &patch)?;
         let object = of_json(arena, &patched)?;
-        let read = read_new(server, arena, place, object)?;
-        strictness.note(&read.unknown)?;
+        // What a patch made of the object is shown where it can't be read.
+        let unreadable = |failure: Failure| match failure.reason {
+            "BadRequest" => invalid_patch(&patched, &failure.message),
+            _ => failure,
+        };
+        let read = read_new(server, arena, place, object).map_err(unreadable)?;
+        strictness.note(&read.unknown).map_err(unreadable)?;
         check_place(place, read.object)?;
         Ok(Intent::Update(read.object))
-    })?;
+    });
     answer(server, request, place, outcome, strictness)
 }
 
@@ -166,6 +188,13 @@ fn patched(
         }
         failure
     })
+}
+
+/// A patch whose result can't be read.
+fn invalid_patch(patched: &serde_json::Value, why: &str) -> Failure {
+    let path = crate::field::FieldPath::new("patch");
+    let error = crate::field::FieldError::invalid_text(&path, &patched.to_string(), why);
+    Failure::invalid("", "", "", &[error])
 }
 
 /// The object that a request brings: of the resource, or its scale.
@@ -243,7 +272,13 @@ fn named(place: &Place, object: Value<'_>) -> Result<Place, Failure> {
 /// Refuses an object that says it is another one than the path says.
 fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
     let (name, namespace) = (name_of(object, "name"), name_of(object, "namespace"));
-    if !name.is_empty() && name != place.name {
+    if name.is_empty() {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            place.name
+        )));
+    }
+    if name != place.name {
         return Err(Failure::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             place.name
@@ -279,11 +314,17 @@ fn answer(
     server: &Server,
     request: &Request,
     place: &Place,
-    outcome: Outcome,
+    outcome: Result<Outcome, Failure>,
     strictness: Strictness,
 ) -> Result<Answer, Failure> {
-    let code = if outcome.created { 201 } else { 200 };
-    let mut answer = read::rendered(server, request, place, &outcome.record, code)?;
+    let mut answer = match outcome {
+        Ok(outcome) => {
+            let code = if outcome.created { 201 } else { 200 };
+            read::rendered(server, request, place, &outcome.record, code)?
+        }
+        // What is refused is warned of, too.
+        Err(failure) => Answer::failure(&failure),
+    };
     answer.warnings.extend(strictness.into_warnings());
     Ok(answer)
 }

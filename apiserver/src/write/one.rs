@@ -13,6 +13,7 @@ use crate::{
     definitions, metadata,
     options::WriteOptions,
     registry::Resource,
+    services,
     server::{Place, Server},
     status::Failure,
     store::{Draft, Owners, Record},
@@ -68,6 +69,8 @@ impl OneWrite<'_> {
     /// Carries the write out. `intend` says what it wants, given the live object.
     pub(crate) fn run(&self, intend: Intend<'_>) -> Result<Outcome, Failure> {
         let (resource, name) = (&self.place.resource, &self.place.name);
+        // What is handed out to one Service is known to the next.
+        let _one_by_one = resource.is("", "Service").then(|| self.server.allocates());
         for _ in 0..ATTEMPTS {
             let live = self.server.store.get(&resource.storage, &self.place.key());
             match (&live, self.existence) {
@@ -117,7 +120,8 @@ impl OneWrite<'_> {
         if let Some(failure) = unfinished.into_inner() {
             return Err(failure);
         }
-        let stored = stored.map_err(|refusal| self.refused(refusal))?;
+        let (Intent::Apply(intended) | Intent::Update(intended)) = intent;
+        let stored = stored.map_err(|refusal| self.refused(intended, refusal))?;
         let errors = self.server.validate(resource, &self.place.subresource, stored.object, old);
         if !errors.is_empty() {
             let (group, kind) = (&resource.gvk.group, &resource.gvk.kind);
@@ -169,7 +173,11 @@ impl OneWrite<'_> {
             Some(old) => metadata::kept(arena, object, old),
             None => metadata::created(arena, object, place, self.server.now()),
         };
-        Ok(self.server.prepare(arena, resource, &place.subresource, object, old))
+        let object = self.server.prepare(arena, resource, &place.subresource, object, old);
+        if resource.is("", "Service") && place.subresource.is_empty() {
+            return services::allocated(self.server, arena, &resource.storage, &place.key(), object);
+        }
+        Ok(object)
     }
 
     /// What the request itself says of the object that it is meant for.
@@ -222,7 +230,7 @@ impl OneWrite<'_> {
     }
 
     /// A refusal of the merge core in the server's words.
-    fn refused(&self, refusal: Refusal<'_>) -> Failure {
+    fn refused(&self, intent: Value<'_>, refusal: Refusal<'_>) -> Failure {
         match refusal {
             Refusal::Conflicts(conflicts) => {
                 let conflicts = Conflicts::from(conflicts);
@@ -233,18 +241,36 @@ impl OneWrite<'_> {
             Refusal::BadRequest(message) => Failure::bad_request(message),
             Refusal::NotFound(_) => Failure::no_such_path(),
             Refusal::Invalid(message) => {
-                let Place { resource, namespace, name, .. } = self.place;
-                let of = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
-                let gvk = &resource.gvk;
-                let message = message.replace("the applied object doesn't fit its schema: ", "");
+                let name = |field| intent.at(&["metadata", field]).and_then(|name| name.as_str()).unwrap_or_default();
+                let message = message.strip_prefix("the applied object doesn't fit its schema: ").unwrap_or(&message);
                 Failure::unexplained(format!(
-                    "failed to create typed patch object ({of}; {}, Kind={}): {message}",
-                    gvk.api_version(),
-                    gvk.kind
+                    "failed to create typed patch object ({}/{}; {}): {}",
+                    name("namespace"),
+                    name("name"),
+                    self.place.resource.gvk,
+                    in_go(message)
                 ))
             }
             Refusal::Internal(message) => Failure::unexplained(message),
         }
+    }
+}
+
+/// What the merge core says of a scalar in the wrong place, as Go prints it.
+fn in_go(message: &str) -> String {
+    let Some((before, found)) = message.split_once(", found ") else { return message.to_owned() };
+    let plain = found.trim_matches('"');
+    let of = |wanted: &str| before.strip_suffix(wanted);
+    if let Some(before) = of("expected a map") {
+        format!("{before}expected map, got &{{{plain}}}")
+    } else if let Some(before) = of("expected a list") {
+        format!("{before}expected list, got &{{{plain}}}")
+    } else if let Some(before) = of("expected a string") {
+        format!("{before}expected string, got &value.valueUnstructured{{Value:{found}}}")
+    } else if let Some(before) = of("expected a boolean") {
+        format!("{before}expected boolean, got &{{{plain}}}")
+    } else {
+        message.to_owned()
     }
 }
 

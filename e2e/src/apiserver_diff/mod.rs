@@ -112,7 +112,7 @@ async fn sequence(
             let (real, ours) = pair.send(&asked, &mut names).await?;
             findings.note(kind, &asked, real.code);
             if let Some(lines) = normal::difference(&real, &ours) {
-                let excuse = played::excuse(kind, &asked, &real, &ours);
+                let excuse = played::excuse(kind, &real, &ours);
                 let sequence = format!("{} {number}", kind.kind);
                 let request = asked.to_string();
                 findings.differences.push(Difference { sequence, request, lines, excuse });

@@ -11,6 +11,7 @@ pub(super) struct Names {
     uids: Vec<String>,
     versions: Vec<String>,
     addresses: Vec<String>,
+    ports: Vec<String>,
 }
 
 impl Names {
@@ -34,7 +35,10 @@ impl Names {
         match json {
             Json::Object(members) => {
                 let is_list = is_top && members.iter().any(|(name, _)| name == "items" || name == "rows");
-                for (name, value) in members.iter_mut() {
+                // In one order, whatever order the servers write them in.
+                let mut sorted: Vec<_> = members.iter_mut().collect();
+                sorted.sort_by(|left, right| left.0.cmp(&right.0));
+                for (name, value) in sorted {
                     // The version of a list is that of all that the server has.
                     if is_list && name == "metadata" {
                         value.take("resourceVersion");
@@ -46,13 +50,35 @@ impl Names {
                     self.walk(value, name, false);
                 }
             }
-            Json::List(items) => items.iter_mut().for_each(|item| self.walk(item, name, false)),
+            Json::List(items) => {
+                items.iter_mut().for_each(|item| self.walk(item, name, false));
+                // The server tells conflicts in the order of a map.
+                if name == "causes" {
+                    items.sort_by_key(|cause| ["field", "message"].map(|name| cause.get(name).map(ToString::to_string)));
+                }
+            }
             Json::String(text) => *text = self.named(text, name),
             Json::Number(_) if matches!(name, "nodePort" | "healthCheckNodePort") => {
-                *json = Json::string(named(&mut self.addresses, &json.to_string(), "port"));
+                *json = Json::string(named(&mut self.ports, &json.to_string(), "port"));
             }
             _ => {}
         }
+    }
+
+    /// A text in which something of that may stand, such as a message or an object as JSON.
+    fn named_in(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        if text.len() > 36 {
+            for (position, uid) in self.uids.iter().enumerate() {
+                text = text.replace(uid, &format!("<uid {position}>"));
+            }
+        }
+        for (position, version) in self.versions.iter().enumerate() {
+            text = text.replace(&format!("({version})"), &format!("(<version {position}>)"));
+            text = text.replace(&format!("\"{version}\""), &format!("\"<version {position}>\""));
+            text = text.replace(&format!("\\\"{version}\\\""), &format!("\\\"<version {position}>\\\""));
+        }
+        text
     }
 
     fn named(&mut self, text: &str, name: &str) -> String {
@@ -64,19 +90,15 @@ impl Names {
                 named(&mut self.versions, text, "version")
             }
             "clusterIP" | "clusterIPs" if text.contains('.') => named(&mut self.addresses, text, "address"),
-            "message" => {
-                let mut text = text.to_owned();
-                for (position, uid) in self.uids.iter().enumerate() {
-                    text = text.replace(uid, &format!("<uid {position}>"));
-                }
-                for (position, version) in self.versions.iter().enumerate() {
-                    text = text.replace(&format!("({version})"), &format!("(<version {position}>)"));
-                }
-                text
-            }
-            _ => text.to_owned(),
+            "cells" if is_age(text) => "<age>".to_owned(),
+            _ => self.named_in(text),
         }
     }
+}
+
+/// Whether a cell of a table says how old something is: that depends on when it is asked for.
+fn is_age(text: &str) -> bool {
+    text.len() < 8 && text.ends_with(['s', 'm', 'h', 'd']) && text.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 fn named(known: &mut Vec<String>, value: &str, sort: &str) -> String {
@@ -128,7 +150,7 @@ pub(super) fn compare(real: &Json, ours: &Json, path: &str, lines: &mut Vec<Stri
                 compare(left, right, &format!("{path}[{position}]"), lines);
             }
         }
-        _ if real == ours => {}
+        _ if real == ours || real.same_value(ours) => {}
         _ => lines.push(format!("{path}: {real} / {ours}")),
     }
 }

@@ -137,13 +137,10 @@ impl Names {
     }
 }
 
-/// The newest time in a text that isn't older than a minute.
+/// The newest time in a text that is at most a minute from now.
 fn newest(text: &str) -> Option<i64> {
-    let oldest = Timestamp::now().checked_sub(Duration::from_secs(60)).ok()?;
+    let now = Timestamp::now().as_second();
     let times = text.split('"').filter(|part| part.len() == 20 && part.ends_with('Z'));
-    times
-        .filter_map(|part| part.parse::<Timestamp>().ok())
-        .filter(|time| *time > oldest)
-        .map(|time| time.as_second())
-        .max()
+    let times = times.filter_map(|part| part.parse::<Timestamp>().ok()).map(|time| time.as_second());
+    times.filter(|time| (now - 60..=now + 60).contains(time)).max()
 }

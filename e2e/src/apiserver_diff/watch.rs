@@ -47,7 +47,7 @@ impl Watches {
         let ours = self.ours.all(0).await;
         let real = self.real.all(ours.len()).await;
         let mut lines = Vec::new();
-        let mut named = |names: &mut Names, events: Vec<String>| {
+        let named = |names: &mut Names, events: Vec<String>| {
             let read = events.iter().map(|line| {
                 let mut json: Json = line.parse().unwrap_or_else(|_| Json::string(line.as_str()));
                 names.name(&mut json);

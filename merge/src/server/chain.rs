@@ -126,12 +126,8 @@ impl<'c, 'a> Chain<'c, 'a> {
         if (text("apiVersion"), text("kind")) == (self.api_version, self.kind) {
             return Ok(());
         }
-        let (found, wanted) = (text("apiVersion"), self.api_version);
-        Err(Refusal::BadRequest(format!(
-            "expected an object of {wanted}, Kind={}, found {found:?}, Kind={:?}",
-            self.kind,
-            text("kind")
-        )))
+        let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+        Err(Refusal::BadRequest(format!("invalid object type: {group}/{version}, Kind={}", text("kind"))))
     }
 
     /// `kubectl` isn't refused for what it applied itself before it learned of server-side apply.
@@ -200,9 +196,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         force: bool,
     ) -> Outcomes<'a> {
         if Managed::are_in(&intent) {
-            return Err(Refusal::BadRequest(
-                "metadata.managedFields must be nil in what is applied".to_owned(),
-            ));
+            return Err(Refusal::BadRequest("metadata.managedFields must be nil".to_owned()));
         }
         let intent = self.typed(intent, Duplicates::Forbidden, "the applied object")?;
         let live = Self::typed_beside(&intent, live, "the live object")?;

@@ -107,6 +107,11 @@ impl<'a> Value<'a> {
         Self::Map(map.with(arena, name, value))
     }
 
+    /// Writes it as JSON, as the API server does: members sorted, floats without a fraction as integers.
+    pub fn write_json(&self, out: &mut String) {
+        go_json(out, self, Dialect::Standard);
+    }
+
     /// How many nulls there are in it.
     pub(crate) fn nulls(&self) -> usize {
         match self {
