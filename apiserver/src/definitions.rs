@@ -1,6 +1,6 @@
 //! Custom resource definitions: what the server's own controllers make of them, so that their resources are served.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use baton_merge::{
     Arena,
@@ -90,7 +90,7 @@ pub(crate) fn serve(server: &Server) {
         for version in definition.versions.iter().filter(|version| version.served) {
             let json = version_of(&object, &version.name);
             let paths = json["selectableFields"].as_array().into_iter().flatten();
-            let served = CustomVersion {
+            let custom = CustomVersion {
                 definition: definition.clone(),
                 object: object.clone(),
                 resources: resources.clone(),
@@ -99,7 +99,7 @@ pub(crate) fn serve(server: &Server) {
                 selectable: paths.filter_map(|field| field["jsonPath"].as_str().map(str::to_owned)).collect(),
             };
             let versions = groups.entry(definition.group.clone()).or_default();
-            versions.entry(version.name.clone()).or_default().push(Arc::new(Resource::custom(served)));
+            versions.entry(version.name.clone()).or_default().push(Arc::new(Resource::custom(custom)));
         }
     }
     let custom = groups.into_iter().map(|(group, versions)| {
@@ -107,7 +107,7 @@ pub(crate) fn serve(server: &Server) {
             .into_iter()
             .map(|(version, resources)| Arc::new(GroupVersion { group: group.clone(), version, resources }))
             .collect();
-        versions.sort_by(|left, right| priority(&right.version).cmp(&priority(&left.version)));
+        versions.sort_by_key(|of| Reverse(priority(&of.version)));
         (group, versions)
     });
     let mut registry = (*registry).clone();
@@ -133,8 +133,8 @@ fn is_established(object: &serde_json::Value) -> bool {
 
 /// The order of versions: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, and then all others. After
 /// `k8s.io/apimachinery/pkg/version`.
-fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
-    let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
+fn priority(version: &str) -> (u8, u64, u64, Reverse<String>) {
+    let other = || (0, 0, 0, Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else { return other() };
     let split = |text: &str| {
         let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
@@ -142,13 +142,13 @@ fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     };
     let Some((major, rest)) = split(rest) else { return other() };
     let (stage, rest) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
-        _ if rest.is_empty() => return (3, major, 0, std::cmp::Reverse(String::new())),
+        _ if rest.is_empty() => return (3, major, 0, Reverse(String::new())),
         (Some(rest), _) => (2, rest),
         (_, Some(rest)) => (1, rest),
         _ => return other(),
     };
     match rest.parse() {
-        Ok(minor) => (stage, major, minor, std::cmp::Reverse(String::new())),
+        Ok(minor) => (stage, major, minor, Reverse(String::new())),
         Err(_) => other(),
     }
 }

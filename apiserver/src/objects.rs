@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use baton_merge::{Arena, value::Value};
 
 use crate::{
-    custom, definitions,
-    field::FieldError,
-    kinds,
+    custom::{self, Findings, crd},
+    definitions, kinds,
     registry::{Resource, Schema},
     server::Server,
     status::Failure,
@@ -91,7 +90,9 @@ fn as_json(text: &str) -> Result<Cow<'_, str>, Failure> {
         // The server's reader tells the line of some mistakes only.
         let line = error.location().filter(|_| message.starts_with("did not find"));
         let line = line.map(|location| format!("line {}: ", location.line())).unwrap_or_default();
-        Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: yaml: {line}{message}"))
+        Failure::bad_request(format!(
+            "error decoding YAML: error converting YAML to JSON: yaml: {line}{message}"
+        ))
     })?;
     Ok(Cow::Owned(value.to_string()))
 }
@@ -113,11 +114,11 @@ impl Server {
         resource: &'a Resource,
         object: Value<'a>,
     ) -> Result<ReadObject<'a>, Failure> {
-        let decoder = Decoder { types: &TYPES, arena, fills_in: true, release: self.release };
+        let reader = Decoder { types: &TYPES, arena, fills_in: true, release: self.release };
         let asked = object;
         match &resource.schema {
             Schema::BuiltIn { of: Some(of), .. } => {
-                let decoded = decoder.decode(*of, object).map_err(|error| {
+                let decoded = reader.decode(*of, object).map_err(|error| {
                     let (kind, version) = (&resource.gvk.kind, &resource.gvk.version);
                     Failure::bad_request(format!(
                         "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
@@ -125,7 +126,7 @@ impl Server {
                 })?;
                 let mut object = kinds::default(arena, &resource.gvk, decoded.object);
                 if resource.is(definitions::GROUP, definitions::KIND) {
-                    object = definitions::changed(arena, object, custom::crd::default);
+                    object = definitions::changed(arena, object, crd::default);
                 }
                 let object = with_reset(arena, object, asked);
                 Ok(ReadObject { object, unknown: decoded.unknown })
@@ -137,9 +138,9 @@ impl Server {
                     return Ok(ReadObject { object, unknown: Vec::new() });
                 };
                 let read_metadata = |metadata| {
-                    let decoder = Decoder { fills_in: false, ..decoder };
+                    let plain = Decoder { fills_in: false, ..reader };
                     let decoded =
-                        decoder.decode(TYPES.metadata(), metadata).map_err(|error| error.to_string())?;
+                        plain.decode(TYPES.metadata(), metadata).map_err(|error| error.to_string())?;
                     Ok((decoded.object, decoded.unknown))
                 };
                 let decoded = version.decode(arena, object, &read_metadata).map_err(Failure::bad_request)?;
@@ -147,58 +148,68 @@ impl Server {
             }
         }
     }
+}
 
-    /// The object as the strategy of its kind prepares it for the store.
-    pub(crate) fn prepare<'a>(
-        &self,
-        arena: &'a Arena,
-        resource: &'a Resource,
-        subresource: &str,
-        new: Value<'a>,
-        old: Option<Value<'a>>,
-    ) -> Value<'a> {
-        match &resource.schema {
-            Schema::Custom(custom) => match custom.version() {
-                Some(version) => version.prepare(arena, new, old, subresource == "status"),
-                None => new,
-            },
-            Schema::BuiltIn { .. } if resource.is(definitions::GROUP, definitions::KIND) => {
-                let old = old.map(|old| old.to_json());
-                let to_status = subresource == "status";
-                definitions::changed(arena, new, |crd| custom::crd::prepare(crd, old.as_ref(), to_status))
-            }
-            Schema::BuiltIn { .. } => kinds::prepare(arena, &resource.gvk, subresource, new, old),
+/// The object as the strategy of its kind prepares it for the store.
+pub(crate) fn prepare<'a>(
+    arena: &'a Arena,
+    resource: &'a Resource,
+    subresource: &str,
+    new: Value<'a>,
+    old: Option<Value<'a>>,
+) -> Value<'a> {
+    match &resource.schema {
+        Schema::Custom(custom) => match custom.version() {
+            Some(version) => version.prepare(arena, new, old, subresource == "status"),
+            None => new,
+        },
+        Schema::BuiltIn { .. } if resource.is(definitions::GROUP, definitions::KIND) => {
+            let old = old.map(|old| old.to_json());
+            let to_status = subresource == "status";
+            definitions::changed(arena, new, |crd| crd::prepare(crd, old.as_ref(), to_status))
         }
+        Schema::BuiltIn { .. } => kinds::prepare(arena, &resource.gvk, subresource, new, old),
     }
+}
 
-    /// What is wrong with an object that is to be stored.
-    pub(crate) fn validate(
-        &self,
-        resource: &Resource,
-        subresource: &str,
-        new: Value<'_>,
-        old: Option<Value<'_>>,
-    ) -> Vec<FieldError> {
-        let gvk = &resource.gvk;
-        match &resource.schema {
-            Schema::Custom(custom) => {
-                let Some(version) = custom.version() else { return Vec::new() };
-                let metadata =
-                    kinds::validate_metadata(new, old, kinds::NameRule::Subdomain, resource.namespaced);
-                let write = custom::Write {
-                    new,
-                    old,
-                    status: subresource == "status",
-                    check_metadata: &kinds::validate_embedded,
-                };
-                version.validate(&Arena::new(), write, metadata).errors
+/// What is wrong with an object that is to be stored, and what its writer is warned of.
+pub(crate) fn validate(
+    resource: &Resource,
+    subresource: &str,
+    new: Value<'_>,
+    old: Option<Value<'_>>,
+) -> Findings {
+    let gvk = &resource.gvk;
+    match &resource.schema {
+        Schema::Custom(custom) => {
+            let Some(version) = custom.version() else { return Findings::default() };
+            let metadata =
+                kinds::validate_metadata(new, old, kinds::NameRule::Subdomain, resource.namespaced);
+            let write = custom::Write {
+                new,
+                old,
+                status: subresource == "status",
+                check_metadata: &kinds::validate_embedded,
+            };
+            let mut findings = version.validate(&Arena::new(), write, metadata);
+            findings.warnings.extend(custom::finalizer_warnings(new, old));
+            findings
+        }
+        Schema::BuiltIn { .. } if resource.is(definitions::GROUP, definitions::KIND) => {
+            let metadata = kinds::validate_metadata(new, old, kinds::NameRule::Subdomain, false);
+            let (new, old) = (new.to_json(), old.map(|old| old.to_json()));
+            Findings {
+                errors: crd::validate(&new, old.as_ref(), metadata),
+                warnings: crd::warnings(&new, old.as_ref()),
             }
-            Schema::BuiltIn { .. } if resource.is(definitions::GROUP, definitions::KIND) => {
-                let metadata = kinds::validate_metadata(new, old, kinds::NameRule::Subdomain, false);
-                let old = old.map(|old| old.to_json());
-                custom::crd::validate(&new.to_json(), old.as_ref(), metadata)
-            }
-            Schema::BuiltIn { .. } => kinds::validate(gvk, subresource, new, old),
+        }
+        Schema::BuiltIn { .. } => {
+            let not_played = || {
+                let qualified = resource.qualified();
+                format!("baton-apiserver doesn't play the defaults and the validation of {qualified}")
+            };
+            let warnings = (!kinds::is_played(gvk)).then(not_played).into_iter().collect();
+            Findings { errors: kinds::validate(gvk, subresource, new, old), warnings }
         }
     }
 }

@@ -191,19 +191,6 @@ impl Registry {
         self.versions.get(&path)?.resources.iter().find(|resource| resource.gvk.kind == kind)
     }
 
-    /// All resources, each once: in the version that its group prefers.
-    pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        let built_in = BUILT_IN.iter().filter(|of| {
-            let groups = DISCOVERY.groups.iter();
-            of.group.is_empty()
-                || groups
-                    .into_iter()
-                    .any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
-        });
-        let custom = self.custom.iter().filter_map(|(_, versions)| versions.first());
-        built_in.chain(custom).flat_map(|of| &of.resources)
-    }
-
     /// The custom resources become these, by group.
     pub(crate) fn set_custom(&mut self, custom: Vec<(String, Vec<Arc<GroupVersion>>)>) {
         for (_, versions) in &self.custom {
@@ -297,6 +284,14 @@ impl Resource {
     /// Whether it is this built-in kind.
     pub(crate) fn is(&self, group: &str, kind: &str) -> bool {
         !self.is_custom() && self.gvk.group == group && self.gvk.kind == kind
+    }
+
+    /// What clients of a deprecated version are told.
+    pub(crate) fn deprecation(&self) -> Option<String> {
+        match &self.schema {
+            Schema::Custom(custom) => custom.version()?.deprecation.clone(),
+            Schema::BuiltIn { .. } => None,
+        }
     }
 
     pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {

@@ -4,6 +4,7 @@ use baton_merge::{Arena, value::Value};
 use serde_json::json;
 
 use crate::{
+    custom::ScalePaths,
     objects::ReadObject,
     registry::{Resource, Schema},
     selector::{LabelSelector, format_labels},
@@ -12,16 +13,25 @@ use crate::{
     types::{Decoder, TYPES},
 };
 
+/// Where the objects of a custom resource keep their scale.
+pub(crate) fn paths(resource: &Resource) -> Option<&ScalePaths> {
+    match &resource.schema {
+        Schema::Custom(custom) => custom.version()?.scale.as_ref(),
+        Schema::BuiltIn { .. } => None,
+    }
+}
+
 /// The scale of an object, to be patched. It may say no number, which custom resources take for one that nobody writes.
 pub(crate) fn to_patch(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
     let scale = of(resource, object);
     match (&resource.schema, scale) {
-        (Schema::Custom(custom), Err(_)) => {
-            let paths = custom.version().and_then(|version| version.scale.as_ref());
-            let paths = paths.ok_or_else(Failure::no_such_path)?;
+        (Schema::Custom(_), Err(_)) => {
+            let paths = paths(resource).ok_or_else(Failure::no_such_path)?;
             let arena = Arena::new();
-            let (mut scale, _) =
-                paths.of(&arena, object).map(|(scale, says)| (scale.to_json(), says)).map_err(Failure::internal)?;
+            let (mut scale, _) = paths
+                .of(&arena, object)
+                .map(|(scale, says)| (scale.to_json(), says))
+                .map_err(Failure::internal)?;
             scale["spec"]["replicas"] = i32::MIN.into();
             Ok(scale)
         }
@@ -32,9 +42,8 @@ pub(crate) fn to_patch(resource: &Resource, object: Value<'_>) -> Result<serde_j
 /// The scale of an object.
 pub(crate) fn of(resource: &Resource, object: Value<'_>) -> Result<serde_json::Value, Failure> {
     let (replicas, status) = match &resource.schema {
-        Schema::Custom(custom) => {
-            let paths = custom.version().and_then(|version| version.scale.as_ref());
-            let paths = paths.ok_or_else(Failure::no_such_path)?;
+        Schema::Custom(_) => {
+            let paths = paths(resource).ok_or_else(Failure::no_such_path)?;
             let arena = Arena::new();
             let (scale, says_number) = paths.of(&arena, object).map_err(Failure::internal)?;
             return if says_number { Ok(scale.to_json()) } else { Err(Failure::internal(paths.missing())) };
@@ -91,8 +100,8 @@ pub(crate) fn read<'a>(
         );
         return Err(Failure::bad_request(message));
     }
-    let decoder = Decoder { types: &TYPES, arena, fills_in: true, release: server.release };
-    let decoded = decoder.decode(of, object).map_err(|error| {
+    let reader = Decoder { types: &TYPES, arena, fills_in: true, release: server.release };
+    let decoded = reader.decode(of, object).map_err(|error| {
         Failure::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
     })?;
     Ok(ReadObject { object: decoded.object, unknown: decoded.unknown })

@@ -86,40 +86,45 @@ impl Server {
             return Ok(answer);
         }
         let place = self.place(&request.path)?;
+        let mut answer = self.at(request, &place).unwrap_or_else(|failure| Answer::failure(&failure));
+        answer.warnings.extend(place.resource.deprecation());
+        Ok(answer)
+    }
+
+    fn at(self: &Arc<Self>, request: &Request, place: &Place) -> Result<Answer, Failure> {
         match (&request.method, place.name.is_empty(), place.subresource.as_str()) {
-            (_, _, subresource) if !subresource.is_empty() => self.at_subresource(request, &place),
-            (method @ (&Method::GET | &Method::HEAD), true, _) => {
+            (_, _, subresource) if !subresource.is_empty() => self.at_subresource(request, place),
+            (&Method::GET | &Method::HEAD, true, _) => {
                 let verb = if is_watch(&request.query) { "watch" } else { "list" };
-                allowed(&place, verb)?;
-                let _ = method;
-                read::collection(self, request, &place)
+                allowed(place, verb)?;
+                read::collection(self, request, place)
             }
             (&Method::GET | &Method::HEAD, false, _) => {
-                allowed(&place, "get")?;
+                allowed(place, "get")?;
                 if is_watch(&request.query) {
-                    return read::collection(self, request, &place);
+                    return read::collection(self, request, place);
                 }
-                read::one(self, request, &place)
+                read::one(self, request, place)
             }
             (&Method::POST, true, _) => {
-                allowed(&place, "create")?;
-                write::create(self, request, &place)
+                allowed(place, "create")?;
+                write::create(self, request, place)
             }
             (&Method::PUT, false, _) => {
-                allowed(&place, "update")?;
-                write::update(self, request, &place)
+                allowed(place, "update")?;
+                write::update(self, request, place)
             }
             (&Method::PATCH, false, _) => {
-                allowed(&place, "patch")?;
-                write::patch(self, request, &place)
+                allowed(place, "patch")?;
+                write::patch(self, request, place)
             }
             (&Method::DELETE, false, _) => {
-                allowed(&place, "delete")?;
-                write::delete(self, request, &place)
+                allowed(place, "delete")?;
+                write::delete(self, request, place)
             }
             (&Method::DELETE, true, _) => {
-                allowed(&place, "deletecollection")?;
-                write::delete_collection(self, request, &place)
+                allowed(place, "deletecollection")?;
+                write::delete_collection(self, request, place)
             }
             _ => Err(Failure::method_not_allowed()),
         }
@@ -136,7 +141,11 @@ impl Server {
         };
         let Some(subresource) = place.resource.subresource(&place.subresource) else {
             let Place { resource, name, .. } = place;
-            return Err(if resource.is_custom() { Failure::not_found(resource, name) } else { Failure::no_such_path() });
+            return Err(if resource.is_custom() {
+                Failure::not_found(resource, name)
+            } else {
+                Failure::no_such_path()
+            });
         };
         if !subresource.verbs.iter().any(|own| own == verb) {
             return Err(Failure::method_not_allowed());

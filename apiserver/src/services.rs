@@ -28,21 +28,26 @@ impl Taken {
     fn by_others(server: &Server, storage: &str, own: &Key) -> Self {
         let mut taken = Self::default();
         let listed = server.store.list(storage, &Range::default());
-        for (_, record) in listed.iter().flat_map(|snapshot| &snapshot.objects).filter(|(key, _)| key != own) {
+        for (_, record) in listed.iter().flat_map(|snapshot| &snapshot.objects).filter(|(key, _)| key != own)
+        {
             let arena = Arena::new();
             let Ok(object) = Value::from_text(&arena, record.text()) else { continue };
             let Some(spec) = object.get("spec") else { continue };
             let addresses = spec.get("clusterIPs").and_then(|list| list.as_list()).unwrap_or_default();
-            taken.addresses.extend(addresses.iter().filter_map(|address| address.as_str().map(str::to_owned)));
+            taken
+                .addresses
+                .extend(addresses.iter().filter_map(|address| address.as_str().map(str::to_owned)));
             let ports = spec.get("ports").and_then(|list| list.as_list()).unwrap_or_default();
-            let ports = ports.iter().map(|port| port.get("nodePort")).chain([spec.get("healthCheckNodePort")]);
+            let ports =
+                ports.iter().map(|port| port.get("nodePort")).chain([spec.get("healthCheckNodePort")]);
             taken.ports.extend(ports.filter_map(number));
         }
         taken
     }
 
     fn address(&mut self) -> Option<String> {
-        let random = || format!("{}.{}.{}.{}", NETWORK[0], NETWORK[1], fastrand::u8(..), fastrand::u8(1..255));
+        let random =
+            || format!("{}.{}.{}.{}", NETWORK[0], NETWORK[1], fastrand::u8(..), fastrand::u8(1..255));
         (0..ATTEMPTS).map(|_| random()).find(|address| self.addresses.insert(address.clone()))
     }
 
@@ -74,9 +79,11 @@ pub(crate) fn allocated<'a>(
     let mut taken = Taken::by_others(server, storage, key);
     let refused = |errors: &[FieldError]| Failure::invalid("", "Service", &key.name, errors);
     let full = || Failure::internal("no more addresses or ports can be allocated");
-    let mut service = with_address(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
+    let mut service =
+        with_address(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
     if matches!(kind, "NodePort" | "LoadBalancer") {
-        service = with_ports(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
+        service =
+            with_ports(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
     }
     let wants_checks = kind == "LoadBalancer" && text("externalTrafficPolicy") == "Local";
     if wants_checks && number(service.at(&["spec", "healthCheckNodePort"])).is_none() {
@@ -118,9 +125,11 @@ fn with_address<'a>(
         }
     };
     let list = |text| Value::List(arena.list([Value::String(text)]));
-    let mut service = service
-        .with(arena, &["spec", "clusterIP"], Some(Value::String(address)))
-        .with(arena, &["spec", "clusterIPs"], Some(list(address)));
+    let mut service = service.with(arena, &["spec", "clusterIP"], Some(Value::String(address))).with(
+        arena,
+        &["spec", "clusterIPs"],
+        Some(list(address)),
+    );
     let is_set = |service: Value<'_>, name| service.at(&["spec", name]).is_some();
     // Who picks no pods and has no address may have any family.
     let is_free = address == "None" && !is_set(service, "selector");
@@ -155,12 +164,17 @@ fn with_ports<'a>(
         if let Some(own) = own {
             let path = FieldPath::new("spec").child("ports").index(position).child("nodePort");
             if !PORTS.contains(&own) {
-                let detail = "provided port is not in the valid range. The range of valid ports is 30000-32767";
+                let detail =
+                    "provided port is not in the valid range. The range of valid ports is 30000-32767";
                 return Err(FieldError::invalid(&path, Value::Int(own), detail));
             }
             let is_shared = made.iter().any(|other| number(other.get("nodePort")) == Some(own));
             if !taken.ports.insert(own) && !is_shared && !has_own {
-                return Err(FieldError::invalid(&path, Value::Int(own), "provided port is already allocated"));
+                return Err(FieldError::invalid(
+                    &path,
+                    Value::Int(own),
+                    "provided port is already allocated",
+                ));
             }
         }
         let chosen = match own.or(shared) {

@@ -45,7 +45,6 @@ pub(crate) struct CustomVersion {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) served: bool,
-    pub(crate) storage: bool,
     /// What clients of a deprecated version are told.
     pub(crate) deprecation: Option<String>,
     /// Whether there is a `status` subresource.
@@ -99,7 +98,6 @@ impl Definition {
             let subresources = &json["subresources"];
             CustomVersion {
                 served: json["served"].as_bool().unwrap_or_default(),
-                storage: json["storage"].as_bool().unwrap_or_default(),
                 deprecation: (json["deprecated"] == true)
                     .then(|| json["deprecationWarning"].as_str().map_or_else(told, str::to_owned)),
                 status: subresources["status"].is_object(),
@@ -128,11 +126,6 @@ impl Definition {
     /// A version by its name.
     pub(crate) fn version(&self, name: &str) -> Option<&CustomVersion> {
         self.versions.iter().find(|version| version.name == name)
-    }
-
-    /// The version that objects are stored in.
-    pub(crate) fn storage(&self) -> Option<&CustomVersion> {
-        self.versions.iter().find(|version| version.storage)
     }
 }
 
@@ -169,11 +162,6 @@ impl CustomVersion {
     /// Fills in the defaults.
     pub(crate) fn default<'a>(&'a self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
         prune::with_defaults(arena, &self.schema, object)
-    }
-
-    /// An object of another version as one of this: definitions without a webhook change nothing but `apiVersion`.
-    pub(crate) fn convert<'a>(&'a self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
-        object.with(arena, &["apiVersion"], Some(Value::String(&self.api_version)))
     }
 
     /// What becomes of an object that is written: what the write may not set stays as it was, and `generation` counts.

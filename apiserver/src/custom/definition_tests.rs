@@ -43,7 +43,7 @@ fn reading_fills_in_defaults_and_takes_out_what_is_unknown() {
         "spec": {"image": "x", "foo": 1},
     });
     let (arena, definition) = (Arena::new(), definition());
-    let version = definition.storage().unwrap();
+    let version = definition.version("v1").unwrap();
     let decoded = version.decode(&arena, Value::from_json(&arena, &object).unwrap(), &known).unwrap();
     assert_eq!(decoded.object.to_json()["spec"], json!({"image": "x", "replicas": 1}));
     assert_eq!(decoded.unknown_fields, ["spec.foo"]);

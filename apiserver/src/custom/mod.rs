@@ -1,5 +1,4 @@
 //! Custom resources, as apiextensions-apiserver serves them.
-#![allow(dead_code, unused_imports)]
 
 mod correlate;
 pub(crate) mod crd;
@@ -16,8 +15,5 @@ mod scale;
 mod schema;
 mod validate;
 
-pub(crate) use definition::{
-    CustomVersion, Decoded, Definition, Findings, ResourceNames, Write, finalizer_warnings,
-};
-pub(crate) use embedded::{CheckMetadata, ReadMetadata};
+pub(crate) use definition::{CustomVersion, Definition, Findings, Write, finalizer_warnings};
 pub(crate) use scale::ScalePaths;

@@ -24,11 +24,6 @@ impl ScalePaths {
         })
     }
 
-    /// The fields of the wanted number, outermost first.
-    pub(crate) fn spec_replicas_fields(&self) -> Vec<&str> {
-        fields(&self.spec_replicas)
-    }
-
     /// The Scale of an object, and whether the object says how many replicas are wanted.
     ///
     /// # Errors
@@ -54,11 +49,6 @@ impl ScalePaths {
             ("status", map(status.collect())),
         ]);
         Ok((scale, wanted.is_some()))
-    }
-
-    /// The object with another wanted number, such as a Scale asks for.
-    pub(crate) fn scaled<'a>(&self, arena: &'a Arena, object: Value<'a>, replicas: i64) -> Value<'a> {
-        object.with(arena, &self.spec_replicas_fields(), Some(Value::Int(replicas)))
     }
 
     /// Why a Scale of an object can't be read that says no wanted number.

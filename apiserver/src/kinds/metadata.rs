@@ -6,7 +6,7 @@ use baton_merge::{Arena, value::Value};
 
 use super::{
     format::{self, NameRule},
-    node::{Errors, IMMUTABLE, Node, same},
+    node::{Errors, IMMUTABLE, Node},
 };
 use crate::field::{FieldError, FieldPath};
 
@@ -258,9 +258,4 @@ fn check_managed_fields(entries: &Node<'_>, errors: &mut Errors) {
             errors.push(FieldError::too_long(&subresource.path, SUBRESOURCE_LENGTH));
         }
     }
-}
-
-/// Whether the labels of two objects are the same.
-pub(super) fn same_labels(new: &Node<'_>, old: &Node<'_>) -> bool {
-    same(new.at(&["metadata", "labels"]).value, old.at(&["metadata", "labels"]).value)
 }

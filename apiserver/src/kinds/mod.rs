@@ -1,7 +1,6 @@
 //! What the API server does with built-in kinds: conditional defaults, the preparation of writes, and validation.
 //!
 //! All of it are pure functions over objects that are decoded as the API's types and have their plain defaults.
-#![allow(dead_code)]
 
 mod admission;
 mod apps;

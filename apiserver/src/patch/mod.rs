@@ -1,6 +1,5 @@
 //! Patches that aren't server-side apply: JSON merge patch, JSON patch and strategic merge patch, with the server's answers to
 //! patches that can't be applied.
-#![allow(dead_code, unused_imports)]
 
 mod go;
 mod json;
@@ -11,7 +10,6 @@ mod strategic;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use go::go_printed;
 pub(crate) use json::{json_patch, unknown_members};
 pub(crate) use merge::merge_patch;
 pub(crate) use schema::PatchSchema;

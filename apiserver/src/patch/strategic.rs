@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::go::{go_printed, go_type};
 use super::lists::{self, List};
-use super::schema::{Field, PatchSchema, Shape, Strategy};
+use super::schema::{PatchSchema, Shape, Strategy};
 use super::{PatchError, cannot_unmarshal};
 
 pub(super) const PATCH: &str = "$patch";

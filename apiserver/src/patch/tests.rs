@@ -89,7 +89,7 @@ fn a_member_that_no_operation_has_is_warned_of() {
 fn what_is_printed_of_a_patch_is_what_has_not_been_followed() {
     let mut patch = json!({"spec": {"$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "a"}], "x": [1, null]}});
     strategic(&pods(), "io.k8s.api.core.v1.Pod", json!({"spec": {}}), &mut patch).unwrap();
-    assert_eq!(super::go_printed(&patch), "map[spec:map[x:[1 <nil>]]]");
+    assert_eq!(super::go::go_printed(&patch), "map[spec:map[x:[1 <nil>]]]");
 }
 
 #[test]

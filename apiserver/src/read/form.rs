@@ -1,6 +1,6 @@
 //! Objects in the form that a client wants: whole, their metadata, or as rows of a table; as JSON or YAML.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use baton_merge::Arena;
 use jiff::Timestamp;
@@ -128,9 +128,9 @@ impl Rendering {
         let size: usize = records.iter().map(|record| record.text().len() + 64).sum();
         let mut text = String::with_capacity(size + 256);
         let (kind, api_version) = (&self.resource.list_kind, &self.api_version);
-        text.push_str(&format!(
-            r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#
-        ));
+        // Writing to a string can't fail.
+        let _ =
+            write!(text, r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{metadata},"items":["#);
         for (position, record) in records.iter().enumerate() {
             if position > 0 {
                 text.push(',');

@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// How often a watch that wants bookmarks gets one.
-const BOOKMARKS: Duration = Duration::from_secs(60);
+const BOOKMARKS: Duration = Duration::from_mins(1);
 /// For how long a watch lasts that says nothing of it: the real server's is between this and twice this.
-const LASTS: Duration = Duration::from_secs(1800);
+const LASTS: Duration = Duration::from_mins(30);
 
 /// A watch as the answer to a request.
 pub(super) fn watch(
@@ -119,7 +119,9 @@ impl Watch {
     fn take_changes(&mut self) {
         match self.server.store.changes_after(&self.place.resource.storage, self.seen) {
             Ok((changes, version)) => {
-                changes.iter().for_each(|change| self.take(change));
+                for change in &changes {
+                    self.take(change);
+                }
                 self.seen = self.seen.max(version);
             }
             Err(old) => {

@@ -165,11 +165,6 @@ impl FieldSelector {
     pub(crate) fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
-
-    /// The only value that a field may have, where there is one: `metadata.name=web`.
-    pub(crate) fn requires(&self, label: &str) -> Option<&str> {
-        self.0.iter().find(|term| term.is_equal && term.label == label).map(|term| term.value.as_str())
-    }
 }
 
 impl SelectableFields<'_> {

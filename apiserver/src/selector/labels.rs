@@ -38,11 +38,6 @@ pub(crate) enum Operator {
 }
 
 impl LabelSelector {
-    /// Picks everything.
-    pub(crate) fn everything() -> Self {
-        Self { requirements: Some(Vec::new()) }
-    }
-
     /// Reads a selector as it stands in a query: `a=b,c!=d,e in (x,y),!f,g`.
     pub(crate) fn parse(selector: &str) -> Result<Self, SelectorError> {
         let mut lexer = Lexer::new(selector);

@@ -1,5 +1,4 @@
 //! What picks objects out of a list: label selectors, as query strings and as objects, and field selectors.
-#![allow(dead_code, unused_imports)]
 
 mod fields;
 mod key;
@@ -10,7 +9,7 @@ mod tests;
 
 pub(crate) use fields::{FieldSelector, SelectableFields};
 pub(crate) use key::{label_key_errors, label_value_errors};
-pub(crate) use labels::{LabelSelector, Operator, Requirement, format_labels};
+pub(crate) use labels::{LabelSelector, format_labels};
 
 /// Why a selector can't be read, in the words in which the server refuses the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -101,11 +101,6 @@ impl Store {
         self.read().collections.get(resource)?.objects.get(key).cloned()
     }
 
-    /// How many objects there are of a resource.
-    pub(crate) fn count(&self, resource: &str) -> usize {
-        self.read().collections.get(resource).map_or(0, |collection| collection.objects.len())
-    }
-
     /// Objects in the order of their namespaces and names.
     ///
     /// # Errors
@@ -161,7 +156,7 @@ impl Store {
         resource: &str,
         key: Key,
         expected: Option<&Arc<Record>>,
-        draft: Draft<'_, '_>,
+        draft: &Draft<'_, '_>,
     ) -> Result<Arc<Record>, Outdated> {
         let mut state = self.write();
         let version = state.version + 1;

@@ -27,7 +27,6 @@ pub(crate) struct Draft<'d, 'a> {
 /// The `managedFields` of an object that is to be stored.
 #[derive(Clone, Copy)]
 pub(crate) enum Owners<'d> {
-    None,
     /// As they are after a write.
     Written(&'d Stored<'d>),
     /// As they were.
@@ -47,12 +46,11 @@ pub(crate) struct Record {
 
 impl Record {
     /// The object at a version; without one where that is 0, as an object that isn't stored.
-    pub(crate) fn write(draft: Draft<'_, '_>, version: u64) -> Self {
+    pub(crate) fn write(draft: &Draft<'_, '_>, version: u64) -> Self {
         let mut text = String::with_capacity(4096);
         text.push_str(START);
         let kept;
         let managed_fields = match draft.owners {
-            Owners::None => "",
             Owners::Kept(record) => record.managed_fields(),
             Owners::Written(stored) => {
                 kept = stored.managed_fields_text();
@@ -167,12 +165,13 @@ mod tests {
         let arena = Arena::new();
         let text = r#"{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"x"}}"#;
         let object = Value::from_text(&arena, text).unwrap();
-        let draft = || Draft { object, owners: Owners::None, order: Order::Set };
-        let first = Record::write(draft(), 9);
+        let kept = Record { text: "{\"metadata\":{}}".into(), version: 0, order: Order::Set, version_at: 13 };
+        let draft = Draft { object, owners: Owners::Kept(&kept), order: Order::Set };
+        let first = Record::write(&draft, 9);
         assert_eq!(first.text(), r#"{"metadata":{"resourceVersion":"9","name":"x"},"data":{"a":"b"}}"#);
         let later = first.at_version(10);
         assert_eq!(later.text(), r#"{"metadata":{"resourceVersion":"10","name":"x"},"data":{"a":"b"}}"#);
-        assert_eq!(Record::write(draft(), 0).at_version(10).text(), later.text());
+        assert_eq!(Record::write(&draft, 0).at_version(10).text(), later.text());
         let value = later.value(&arena, "v1", "ConfigMap").unwrap();
         assert_eq!(value.at(&["metadata", "resourceVersion"]), Some(Value::String("10")));
         assert_eq!(later.managed_fields(), "");

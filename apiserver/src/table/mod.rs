@@ -1,6 +1,5 @@
 //! Objects as `kubectl get` shows them: the server's tables, after `k8s.io/kubernetes/pkg/printers` and, where a kind has no
 //! printer, after the default of `k8s.io/apiserver/pkg/registry/rest`.
-#![allow(dead_code, unused_imports)]
 
 mod access;
 mod age;

@@ -1,6 +1,8 @@
 //! Reading an object as its Go type does, and writing it again: what is unknown or empty goes, what is always written comes, and
 //! nobody's fields get their defaults.
 
+use std::fmt::Write as _;
+
 use baton_merge::{
     Arena, Release,
     value::{Map, Member, Value},
@@ -72,7 +74,8 @@ impl<'s> Walk<'s> {
                 }
                 Step::Item(position) => {
                     path.pop();
-                    path.push_str(&format!("[{position}]."));
+                    // Writing to a string can't fail.
+                    let _ = write!(path, "[{position}].");
                 }
             }
         }
@@ -88,7 +91,7 @@ impl<'s> Walk<'s> {
                 _ => None,
             })
         };
-        match fields().last() {
+        match fields().next_back() {
             Some((owner, _)) => {
                 let names: Vec<_> = fields().map(|(_, name)| name).collect();
                 format!("struct field {}.{}", owner.rsplit('.').next().unwrap_or(owner), names.join("."))
@@ -122,10 +125,7 @@ impl<'a> Decoder<'a> {
             (Shape::Struct(place), _) => self.read_struct(*place, value, walk),
             (Shape::List(item), Value::List(items)) => self.read_list(item, items, walk),
             (Shape::Map(of), Value::Map(map)) => self.read_map(of, map, walk),
-            (Shape::Scalar(scalar, _), _) if scalars::fits(*scalar, value) => Ok(value),
-            (Shape::Any, _) => Ok(value),
-            (Shape::IntOrString, Value::Int(number)) if i32::try_from(number).is_ok() => Ok(value),
-            (Shape::IntOrString | Shape::Bytes, Value::String(_)) => Ok(value),
+            (shape, value) if scalars::fits(shape, value) => Ok(value),
             (Shape::Time | Shape::MicroTime, Value::String(text)) => {
                 let is_micro = matches!(shape, Shape::MicroTime);
                 let time = scalars::time(text, is_micro).map_err(DecodeError)?;

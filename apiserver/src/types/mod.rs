@@ -14,10 +14,7 @@ use std::{
 use baton_merge::schema::kinds::GroupVersionKind;
 use serde::Deserialize;
 
-pub(crate) use self::{
-    decode::Decoder,
-    scalars::{micro_time, second_time},
-};
+pub(crate) use self::{decode::Decoder, scalars::second_time};
 use crate::kinds;
 
 /// The types of all built-in kinds.
@@ -195,8 +192,7 @@ impl Shape {
             Self::List(item) => format!("[]{}", item.go_name(types)),
             Self::Map(value) => format!("map[string]{}", value.go_name(types)),
             Self::Scalar(_, name) => name.clone(),
-            Self::Time => "string".to_owned(),
-            Self::MicroTime => "string".to_owned(),
+            Self::Time | Self::MicroTime => "string".to_owned(),
             Self::Quantity => "resource.Quantity".to_owned(),
             Self::IntOrString => "intstr.IntOrString".to_owned(),
             Self::Bytes => "[]uint8".to_owned(),

@@ -6,16 +6,21 @@ use baton_merge::{
 };
 use jiff::{Timestamp, tz::Offset};
 
-use super::Scalar;
+use super::{Scalar, Shape};
 
-/// Whether a value can be read as a scalar.
-pub(super) fn fits(scalar: Scalar, value: Value<'_>) -> bool {
-    match (scalar, value) {
-        (Scalar::Bool, Value::Bool(_))
-        | (Scalar::Text, Value::String(_))
-        | (Scalar::Int64, Value::Int(_))
-        | (Scalar::Float, Value::Int(_) | Value::Float(_)) => true,
-        (Scalar::Int32, Value::Int(number)) => i32::try_from(number).is_ok(),
+/// Whether a value is read as it is.
+pub(super) fn fits(shape: &Shape, value: Value<'_>) -> bool {
+    match (shape, value) {
+        (Shape::Any, _) | (Shape::IntOrString | Shape::Bytes, Value::String(_)) => true,
+        (Shape::Scalar(scalar, _), value) => match (scalar, value) {
+            (Scalar::Bool, Value::Bool(_))
+            | (Scalar::Text, Value::String(_))
+            | (Scalar::Int64, Value::Int(_))
+            | (Scalar::Float, Value::Int(_) | Value::Float(_)) => true,
+            (Scalar::Int32, Value::Int(number)) => i32::try_from(number).is_ok(),
+            _ => false,
+        },
+        (Shape::IntOrString, Value::Int(number)) => i32::try_from(number).is_ok(),
         _ => false,
     }
 }

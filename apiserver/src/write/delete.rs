@@ -126,9 +126,9 @@ fn attempt(
     }
     let draft = Draft { object: marked, owners: Owners::Kept(live), order: live.order };
     if options.is_dry_run {
-        return Ok(Some(Deleted::Marked(Arc::new(Record::write(draft, live.version)))));
+        return Ok(Some(Deleted::Marked(Arc::new(Record::write(&draft, live.version)))));
     }
-    Ok(server.store.put(storage, place.key(), Some(live), draft).ok().map(Deleted::Marked))
+    Ok(server.store.put(storage, place.key(), Some(live), &draft).ok().map(Deleted::Marked))
 }
 
 /// A pod that runs nowhere: it is marked for a deletion without grace, and gone.
@@ -141,9 +141,11 @@ fn gone_gracefully<'a>(
     object: Value<'a>,
 ) -> Option<Deleted> {
     let now = Value::String(arena.copy_text(&types::second_time(server.now())));
-    let mut object = object
-        .with(arena, &["metadata", "deletionTimestamp"], Some(now))
-        .with(arena, &["metadata", "deletionGracePeriodSeconds"], Some(Value::Int(0)));
+    let mut object = object.with(arena, &["metadata", "deletionTimestamp"], Some(now)).with(
+        arena,
+        &["metadata", "deletionGracePeriodSeconds"],
+        Some(Value::Int(0)),
+    );
     if let Some(Value::Int(generation)) = object.at(&["metadata", "generation"]) {
         object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
     }
@@ -153,7 +155,7 @@ fn gone_gracefully<'a>(
         server.store.remove(&place.resource.storage, &place.key(), live).ok()?.version
     };
     let draft = Draft { object, owners: Owners::Kept(live), order: live.order };
-    Some(Deleted::Gone(Arc::new(Record::write(draft, version))))
+    Some(Deleted::Gone(Arc::new(Record::write(&draft, version))))
 }
 
 fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>) -> Result<(), Failure> {

@@ -42,7 +42,7 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
     check_kind(&place.resource, object)?;
     let read = server.read_object(&arena, &place.resource, object)?;
-    strictness.check(text, &read.unknown, &place.resource)?;
+    strictness.check(text, &read.unknown)?;
     let place = named(place, read.object)?;
     namespaces::check_open(server, &place)?;
     let text = read.object.to_json();
@@ -60,7 +60,7 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let text = body(request)?;
     let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
     let read = read_new(server, &arena, place, object)?;
-    strictness.check(text, &read.unknown, &place.resource)?;
+    strictness.check(text, &read.unknown)?;
     check_place(place, read.object)?;
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let text = read.object.to_json();
@@ -114,7 +114,7 @@ fn apply(
              value of type map[string]interface {{}}"
         )));
     }
-    strictness.check(text, &[], &place.resource)?;
+    strictness.check(text, &[])?;
     if place.subresource.is_empty() {
         // An apply needn't say which object it is about.
         if !name_of(object, "name").is_empty() {
@@ -143,7 +143,10 @@ fn patch_live(
     let strictness = Strictness::new(options.field_validation);
     let patch: serde_json::Value = serde_json::from_slice(&request.body)
         .map_err(|error| Failure::bad_request(format!("error decoding patch: {}", objects::in_go(&error))))?;
-    strictness.check(body(request)?, &[], &place.resource)?;
+    strictness.check(body(request)?, &[])?;
+    if request.content_type() == JSON_PATCH {
+        strictness.add(patch::unknown_members(&patch).into_iter());
+    }
     let write = OneWrite { server, place, options, existence: Existence::There };
     let outcome = write.run(&|Ground { arena, place, live }| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
@@ -320,7 +323,9 @@ fn answer(
     let mut answer = match outcome {
         Ok(outcome) => {
             let code = if outcome.created { 201 } else { 200 };
-            read::rendered(server, request, place, &outcome.record, code)?
+            let mut answer = read::rendered(server, request, place, &outcome.record, code)?;
+            answer.warnings = outcome.warnings;
+            answer
         }
         // What is refused is warned of, too.
         Err(failure) => Answer::failure(&failure),

@@ -10,11 +10,12 @@ use baton_merge::{
 };
 
 use crate::{
-    definitions, metadata,
+    definitions, metadata, objects,
     options::WriteOptions,
     registry::Resource,
-    services,
+    scale,
     server::{Place, Server},
+    services,
     status::Failure,
     store::{Draft, Owners, Record},
 };
@@ -42,6 +43,8 @@ pub(crate) type Intend<'i> = &'i dyn for<'a> Fn(Ground<'a>) -> Result<Intent<'a>
 pub(crate) struct Outcome {
     pub(crate) record: Arc<Record>,
     pub(crate) created: bool,
+    /// What the writer is warned of.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Whether an object may be there already, or has to be.
@@ -86,16 +89,16 @@ impl OneWrite<'_> {
     }
 
     /// One attempt; none where somebody else was faster.
-    fn attempt(&self, live: Option<&Arc<Record>>, intend: Intend<'_>) -> Result<Option<Outcome>, Failure> {
+    fn attempt(&self, record: Option<&Arc<Record>>, intend: Intend<'_>) -> Result<Option<Outcome>, Failure> {
         let arena = Arena::with_capacity(32 * 1024);
         let resource = &self.place.resource;
         let api_version = resource.gvk.api_version();
-        let old = live.map(|record| record.value(&arena, &api_version, &resource.gvk.kind)).transpose();
+        let old = record.map(|record| record.value(&arena, &api_version, &resource.gvk.kind)).transpose();
         let old = old.map_err(Failure::internal)?;
-        let intent = intend(Ground { arena: &arena, place: self.place, live: old })?;
-        self.check_preconditions(old, &intent)?;
+        let wanted = intend(Ground { arena: &arena, place: self.place, live: old })?;
+        self.check_preconditions(old, &wanted)?;
         let unfinished = RefCell::new(None);
-        let finish = |object| match self.finished(&arena, self.place, old, &intent, object) {
+        let finish = |object| match self.finished(&arena, self.place, old, &wanted, object) {
             Ok(object) => object,
             Err(failure) => {
                 unfinished.replace(Some(failure));
@@ -103,7 +106,7 @@ impl OneWrite<'_> {
             }
         };
         let merged = resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
-        let spelling = live.map_or(Spelling::UNKNOWN, |record| self.spelling(record));
+        let spelling = record.map_or(Spelling::UNKNOWN, |record| self.spelling(record));
         let before = old.map(|object| Live { object, spelling });
         let write = Write {
             manager: &self.options.field_manager,
@@ -111,7 +114,7 @@ impl OneWrite<'_> {
             now: self.server.now(),
             release: self.server.release,
         };
-        let stored = match &intent {
+        let stored = match &wanted {
             Intent::Apply(patch) => {
                 merged.apply_and_finish(&arena, before, *patch, write, self.options.force, &finish)
             }
@@ -120,28 +123,33 @@ impl OneWrite<'_> {
         if let Some(failure) = unfinished.into_inner() {
             return Err(failure);
         }
-        let (Intent::Apply(intended) | Intent::Update(intended)) = intent;
+        let (Intent::Apply(intended) | Intent::Update(intended)) = wanted;
         let stored = stored.map_err(|refusal| self.refused(intended, refusal))?;
-        let errors = self.server.validate(resource, &self.place.subresource, stored.object, old);
-        if !errors.is_empty() {
+        let findings = objects::validate(resource, &self.place.subresource, stored.object, old);
+        if !findings.errors.is_empty() {
             let (group, kind) = (&resource.gvk.group, &resource.gvk.kind);
-            return Err(Failure::invalid(group, kind, &self.place.name, &errors));
+            return Err(Failure::invalid(group, kind, &self.place.name, &findings.errors));
         }
-        self.store(live, &stored)
+        let stored = self.store(record, &stored)?;
+        Ok(stored.map(|outcome| Outcome { warnings: findings.warnings, ..outcome }))
     }
 
     fn store(&self, live: Option<&Arc<Record>>, stored: &Stored<'_>) -> Result<Option<Outcome>, Failure> {
         if let (Some(live), false) = (live, stored.changed) {
-            return Ok(Some(Outcome { record: live.clone(), created: false }));
+            return Ok(Some(Outcome { record: live.clone(), created: false, warnings: Vec::new() }));
         }
         let draft = Draft { object: stored.object, owners: Owners::Written(stored), order: stored.order };
         let created = live.is_none();
         if self.options.dry_run {
             let version = live.map_or(0, |live| live.version);
-            return Ok(Some(Outcome { record: Arc::new(Record::write(draft, version)), created }));
+            return Ok(Some(Outcome {
+                record: Arc::new(Record::write(&draft, version)),
+                created,
+                warnings: Vec::new(),
+            }));
         }
         let (storage, key) = (&self.place.resource.storage, self.place.key());
-        let Ok(record) = self.server.store.put(storage, key, live, draft) else { return Ok(None) };
+        let Ok(record) = self.server.store.put(storage, key, live, &draft) else { return Ok(None) };
         if metadata::is_done_for(stored.object) {
             // Should somebody else be faster, the object isn't done for any more, or gone.
             let _ = self.server.store.remove(storage, &self.place.key(), &record);
@@ -150,7 +158,7 @@ impl OneWrite<'_> {
         {
             definitions::written(self.server, self.place)?;
         }
-        Ok(Some(Outcome { record, created }))
+        Ok(Some(Outcome { record, created, warnings: Vec::new() }))
     }
 
     /// The object after the merge, as it is to be stored.
@@ -173,7 +181,7 @@ impl OneWrite<'_> {
             Some(old) => metadata::kept(arena, object, old),
             None => metadata::created(arena, object, place, self.server.now()),
         };
-        let object = self.server.prepare(arena, resource, &place.subresource, object, old);
+        let object = objects::prepare(arena, resource, &place.subresource, object, old);
         if resource.is("", "Service") && place.subresource.is_empty() {
             return services::allocated(self.server, arena, &resource.storage, &place.key(), object);
         }
@@ -238,11 +246,17 @@ impl OneWrite<'_> {
                 let causes = conflicts.iter().map(|of| (of.path.to_string(), cause(&of.manager)));
                 Failure::apply_conflict(conflicts.to_string(), causes)
             }
-            Refusal::BadRequest(message) => Failure::bad_request(message),
+            Refusal::BadRequest(message) => match scale::paths(&self.place.resource) {
+                Some(paths) if message.starts_with("spec.replicas") => Failure::bad_request(paths.empty()),
+                _ => Failure::bad_request(message),
+            },
             Refusal::NotFound(_) => Failure::no_such_path(),
             Refusal::Invalid(message) => {
-                let name = |field| intent.at(&["metadata", field]).and_then(|name| name.as_str()).unwrap_or_default();
-                let message = message.strip_prefix("the applied object doesn't fit its schema: ").unwrap_or(&message);
+                let name = |field| {
+                    intent.at(&["metadata", field]).and_then(|name| name.as_str()).unwrap_or_default()
+                };
+                let message =
+                    message.strip_prefix("the applied object doesn't fit its schema: ").unwrap_or(&message);
                 Failure::unexplained(format!(
                     "failed to create typed patch object ({}/{}; {}): {}",
                     name("namespace"),

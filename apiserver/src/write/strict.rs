@@ -8,7 +8,7 @@ use serde::{
     de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{options::FieldValidation, registry::Resource, status::Failure};
+use crate::{options::FieldValidation, status::Failure};
 
 /// What is made of such fields, and those that were found.
 pub(super) struct Strictness {
@@ -22,7 +22,7 @@ impl Strictness {
     }
 
     /// Looks for fields that a body has twice, and takes note of the unknown ones.
-    pub(super) fn check(&self, body: &str, unknown: &[String], _: &Resource) -> Result<(), Failure> {
+    pub(super) fn check(&self, body: &str, unknown: &[String]) -> Result<(), Failure> {
         if self.validation == FieldValidation::Ignore {
             return Ok(());
         }
@@ -47,7 +47,8 @@ impl Strictness {
         Ok(())
     }
 
-    fn add(&self, texts: impl Iterator<Item = String>) {
+    /// Takes note of what else can't be stored.
+    pub(super) fn add(&self, texts: impl Iterator<Item = String>) {
         let mut found = self.found.borrow_mut();
         for text in texts {
             if !found.contains(&text) {

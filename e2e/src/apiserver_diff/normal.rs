@@ -51,10 +51,14 @@ impl Names {
                 }
             }
             Json::List(items) => {
-                items.iter_mut().for_each(|item| self.walk(item, name, false));
+                for item in items.iter_mut() {
+                    self.walk(item, name, false);
+                }
                 // The server tells conflicts in the order of a map.
                 if name == "causes" {
-                    items.sort_by_key(|cause| ["field", "message"].map(|name| cause.get(name).map(ToString::to_string)));
+                    items.sort_by_key(|cause| {
+                        ["field", "message"].map(|name| cause.get(name).map(ToString::to_string))
+                    });
                 }
             }
             Json::String(text) => *text = self.named(text, name),
@@ -98,7 +102,9 @@ impl Names {
 
 /// Whether a cell of a table says how old something is: that depends on when it is asked for.
 fn is_age(text: &str) -> bool {
-    text.len() < 8 && text.ends_with(['s', 'm', 'h', 'd']) && text.starts_with(|letter: char| letter.is_ascii_digit())
+    text.len() < 8
+        && text.ends_with(['s', 'm', 'h', 'd'])
+        && text.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 fn named(known: &mut Vec<String>, value: &str, sort: &str) -> String {

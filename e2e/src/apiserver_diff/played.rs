@@ -14,10 +14,12 @@ pub const NOT_PLAYED: &[(&str, &str)] = &[
 ];
 
 const WARNINGS: &str = "warnings of unwise values, such as the same port twice in a pod";
-const EMPTY_LISTS: &str = "the `generation` of a NetworkPolicy counting changes from an absent to an empty list";
+const EMPTY_LISTS: &str =
+    "the `generation` of a NetworkPolicy counting changes from an absent to an empty list";
 const PATCHED_TEXT: &str = "the order of members in the text of an object that a patch made unreadable";
 const MALFORMED: &str = "what is wrong with JSON or YAML that can't be read";
-const SPELLED_OUT: &str = "Go's own structs and differences in messages about pods and templates that may not change";
+const SPELLED_OUT: &str =
+    "Go's own structs and differences in messages about pods and templates that may not change";
 
 /// What of that explains a difference.
 pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer) -> Option<&'static str> {
@@ -37,7 +39,8 @@ pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer) -> Option<&'stat
     if real_message.contains("patch: Invalid value:") {
         return Some(PATCHED_TEXT);
     }
-    if ["yaml:", "json parse error:", "error decoding patch:"].iter().any(|part| real_message.contains(part)) {
+    if ["yaml:", "json parse error:", "error decoding patch:"].iter().any(|part| real_message.contains(part))
+    {
         return Some(MALFORMED);
     }
     if real_message.contains("may not change fields") || real_message.contains(r#"\\\"Spec\\\":"#) {

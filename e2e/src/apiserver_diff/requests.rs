@@ -242,14 +242,14 @@ impl Requests {
     fn broken(&mut self, live: Option<&Json>) -> Asked {
         let mut asked = self.write(live);
         asked.write = None;
-        asked.label = "nonsense".to_owned();
+        "nonsense".clone_into(&mut asked.label);
         match self.random.below(7) {
             0 => asked.body = asked.body[..asked.body.len() / 2].to_owned(),
             1 => asked.headers = vec![("content-type", "text/plain".to_owned())],
             2 => asked.uri = asked.uri.replace(&self.kind.plural, "nothings"),
             3 => asked.uri += "&dryRun=Some",
             4 => asked.uri += "&fieldValidation=Maybe",
-            5 => asked.body = "[]".to_owned(),
+            5 => "[]".clone_into(&mut asked.body),
             _ => asked.uri = asked.uri.replace("/web", "/web/nowhere"),
         }
         asked

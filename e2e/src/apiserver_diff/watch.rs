@@ -47,15 +47,15 @@ impl Watches {
         let ours = self.ours.all(0).await;
         let real = self.real.all(ours.len()).await;
         let mut lines = Vec::new();
-        let named = |names: &mut Names, events: Vec<String>| {
-            let read = events.iter().map(|line| {
+        let all_named = |names: &mut Names, events: Vec<String>| {
+            let parsed = events.iter().map(|line| {
                 let mut json: Json = line.parse().unwrap_or_else(|_| Json::string(line.as_str()));
                 names.name(&mut json);
                 json
             });
-            Json::List(read.collect())
+            Json::List(parsed.collect())
         };
-        let (real, ours) = (named(&mut names[0], real), named(&mut names[1], ours));
+        let (real, ours) = (all_named(&mut names[0], real), all_named(&mut names[1], ours));
         compare(&real, &ours, "", &mut lines);
         (!lines.is_empty()).then(|| lines.join("\n"))
     }

@@ -69,7 +69,7 @@ impl Scene {
         let cut_off = is_cut_off.clone();
         let lend = Mutex::new(Some(lend));
         let proxy = Proxy::start(candidates.place.cluster, move |request| {
-            let lends = request.query("fieldManager").as_deref() == Some("handover-to-hpa");
+            let lends = request.query("fieldManager") == Some("handover-to-hpa");
             if cut_off.load(Ordering::SeqCst) {
                 return Action::CutBefore;
             }

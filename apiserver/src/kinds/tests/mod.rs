@@ -5,14 +5,14 @@ mod others;
 mod workloads;
 mod writes;
 
+use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::{Arena, value::Value};
-use kube::core::GroupVersionKind;
 use serde_json::{Value as Json, json};
 
 use super::{NameRule, default, prepare, validate, validate_metadata};
 
 fn gvk(group: &str, version: &str, kind: &str) -> GroupVersionKind {
-    GroupVersionKind::gvk(group, version, kind)
+    GroupVersionKind::new(group, version, kind)
 }
 
 fn deployments() -> GroupVersionKind {

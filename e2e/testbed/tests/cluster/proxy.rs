@@ -228,7 +228,7 @@ async fn a_watch_can_be_given_only_so_much_time() {
 
 #[tokio::test]
 async fn a_watch_is_told_in_two_ways_that_its_version_is_gone() {
-    let scene = Scene::start("gone", |request| match request.query("resourceVersion").as_deref() {
+    let scene = Scene::start("gone", |request| match request.query("resourceVersion") {
         Some("0") if request.is_watch() => Action::gone_event(),
         _ if request.is_watch() => Action::gone(),
         _ => Action::Forward,
