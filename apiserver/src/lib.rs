@@ -1,10 +1,67 @@
-//! A Kubernetes API server inside a process.
+//! A Kubernetes API server inside a process, with server-side apply done right: for tests of operators.
+//!
+//! A test of a reconciler, whole:
+//!
+//! ```
+//! use baton_apiserver::ApiServer;
+//! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+//! use kube::{Api, Client, api::{Patch, PatchParams, PostParams}};
+//! use serde_json::json;
+//!
+//! /// What is tested: for each ConfigMap a Deployment of its name.
+//! async fn reconcile(client: Client, config: ConfigMap) -> kube::Result<Deployment> {
+//!     let name = config.metadata.name.unwrap_or_default();
+//!     let web = json!({
+//!         "apiVersion": "apps/v1", "kind": "Deployment",
+//!         "spec": {"selector": {"matchLabels": {"app": name}}, "template": {
+//!             "metadata": {"labels": {"app": name}},
+//!             "spec": {"containers": [{"name": "web", "image": "nginx"}]},
+//!         }},
+//!     });
+//!     let deployments: Api<Deployment> = Api::default_namespaced(client);
+//!     deployments.patch(&name, &PatchParams::apply("my-operator").force(), &Patch::Apply(web)).await
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ApiServer::builder().start()?;
+//! let configs: Api<ConfigMap> = Api::default_namespaced(server.client());
+//! let config = serde_json::from_value(json!({"metadata": {"name": "shop"}}))?;
+//! let config = configs.create(&PostParams::default(), &config).await?;
+//!
+//! let first = reconcile(server.client(), config.clone()).await?;
+//! assert_eq!(first.spec.unwrap().replicas, Some(1), "the server's defaults are filled in");
+//! let second = reconcile(server.client(), config).await?;
+//! assert_eq!(first.metadata.resource_version, second.metadata.resource_version, "nothing is written twice");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! There is no other process, no socket and nothing to install: [`ApiServer::client`] is a `kube::Client` straight into the server,
+//! for `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time. [`ApiServer::serve`] is the same over HTTP, for
+//! `kubectl` and any other client. Several servers live in one process, and nothing is left behind.
+//!
+//! # What it does
+//!
+//! - All verbs on all built-in kinds, with the merge rules, defaults and validation of Kubernetes 1.36: field managers, conflicts,
+//!   `managedFields`, the four sorts of patches, dry runs, preconditions, finalizers, propagation policies, `generation`, watches
+//!   with bookmarks and selectors, lists in pieces, tables, subresources, discovery, OpenAPI.
+//! - Custom resources from their Rust type ([`Builder::crd`]) or from YAML ([`Builder::load`]): structural schemas, pruning,
+//!   defaults, several versions, printer columns, CEL rules.
+//! - [Faults](faults): a lost answer, a connection that is cut, an answer of the test's choice, for just the request that the test
+//!   is about.
+//!
+//! # What it doesn't do
+//!
+//! There are no controllers, no webhooks and no authentication: who reaches it may do everything, so it listens on loopback
+//! addresses only if you tell it to, and what should happen because of a Deployment is for the test to write. Kinds that no
+//! operator makes are stored and merged without defaults and validation, and each answer says so in a warning. The README has a
+//! table of what else isn't played; it is made from a comparison with a real server.
 
 mod builder;
 mod custom;
 mod data;
 mod definitions;
-
 mod discover;
 mod disruption;
 pub mod faults;

@@ -1,0 +1,265 @@
+//! What a client of the server sees, through kube.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::{pin::pin, time::Duration};
+
+use baton_apiserver::{
+    ApiServer,
+    faults::{Action, nth},
+};
+use futures::{StreamExt as _, TryStreamExt as _};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, CustomResource,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchEvent, WatchParams},
+    runtime::{WatchStreamExt as _, reflector, watcher},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[kube(group = "example.com", version = "v1", kind = "Shop", namespaced, status = "ShopStatus")]
+struct ShopSpec {
+    #[serde(default)]
+    open: bool,
+    #[schemars(range(min = 1))]
+    shelves: i32,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
+struct ShopStatus {
+    customers: i32,
+}
+
+fn server() -> ApiServer {
+    ApiServer::builder().crd::<Shop>().start().unwrap()
+}
+
+fn configs(server: &ApiServer) -> Api<ConfigMap> {
+    Api::default_namespaced(server.client())
+}
+
+fn config(name: &str, value: &str) -> ConfigMap {
+    serde_json::from_value(json!({"metadata": {"name": name, "labels": {"of": name}}, "data": {"key": value}})).unwrap()
+}
+
+fn code(error: &kube::Error) -> (u16, String) {
+    match error {
+        kube::Error::Api(status) => (status.code, status.reason.clone()),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_stale_write_is_refused_and_the_live_one_is_kept() {
+    let server = server();
+    let configs = configs(&server);
+    let first = configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    let mut second = first.clone();
+    second.data = config("a", "2").data;
+    configs.replace("a", &PostParams::default(), &second).await.unwrap();
+    let error = configs.replace("a", &PostParams::default(), &first).await.unwrap_err();
+    assert_eq!(code(&error), (409, "Conflict".to_owned()));
+    assert_eq!(configs.get("a").await.unwrap().data.unwrap()["key"], "2");
+}
+
+#[tokio::test]
+async fn an_apply_conflicts_with_the_owner_and_by_force_takes_the_field() {
+    let server = server();
+    let configs = configs(&server);
+    let intent = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": value}});
+    configs.patch("a", &PatchParams::apply("alice"), &Patch::Apply(intent("1"))).await.unwrap();
+    let error =
+        configs.patch("a", &PatchParams::apply("bob"), &Patch::Apply(intent("2"))).await.unwrap_err().to_string();
+    assert!(error.contains(r#"Apply failed with 1 conflict: conflict with "alice": .data.key"#), "{error}");
+    let taken =
+        configs.patch("a", &PatchParams::apply("bob").force(), &Patch::Apply(intent("2"))).await.unwrap();
+    let managers: Vec<_> =
+        taken.metadata.managed_fields.unwrap().into_iter().filter_map(|entry| entry.manager).collect();
+    assert_eq!(managers, ["bob"]);
+}
+
+#[tokio::test]
+async fn a_deletion_with_a_precondition_that_fails_deletes_nothing() {
+    let server = server();
+    let configs = configs(&server);
+    configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    let wrong = Preconditions { uid: Some("another".to_owned()), resource_version: None };
+    let options = DeleteParams { preconditions: Some(wrong), ..DeleteParams::default() };
+    let error = configs.delete("a", &options).await.unwrap_err();
+    assert_eq!(code(&error), (409, "Conflict".to_owned()));
+    configs.get("a").await.unwrap();
+}
+
+#[tokio::test]
+async fn what_has_a_finalizer_stays_until_it_is_gone() {
+    let server = server();
+    let configs = configs(&server);
+    let mut kept = config("a", "1");
+    kept.metadata.finalizers = Some(vec!["example.com/keep".to_owned()]);
+    configs.create(&PostParams::default(), &kept).await.unwrap();
+    configs.delete("a", &DeleteParams::default()).await.unwrap();
+    assert!(configs.get("a").await.unwrap().metadata.deletion_timestamp.is_some());
+    let release = json!({"metadata": {"finalizers": null}});
+    configs.patch("a", &PatchParams::default(), &Patch::Merge(release)).await.unwrap();
+    assert!(configs.get_opt("a").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn the_status_of_a_custom_resource_is_written_apart_from_its_spec() {
+    let server = server();
+    let shops: Api<Shop> = Api::default_namespaced(server.client());
+    let mut shop = Shop::new("books", ShopSpec { open: true, shelves: 3 });
+    shop.status = Some(ShopStatus { customers: 5 });
+    let made = shops.create(&PostParams::default(), &shop).await.unwrap();
+    assert!(made.status.is_none(), "a creation brings no status");
+    let status = json!({"spec": {"shelves": 9}, "status": {"customers": 7}});
+    let written = shops.patch_status("books", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+    assert_eq!((written.spec.shelves, written.status.unwrap().customers), (3, 7));
+    assert_eq!(written.metadata.generation, Some(1));
+}
+
+#[tokio::test]
+async fn a_custom_resource_that_its_schema_refuses_isnt_stored() {
+    let server = server();
+    let shops: Api<Shop> = Api::default_namespaced(server.client());
+    let error = shops.create(&PostParams::default(), &Shop::new("books", ShopSpec { open: true, shelves: 0 })).await;
+    let error = error.unwrap_err();
+    assert_eq!(code(&error), (422, "Invalid".to_owned()));
+    let text = error.to_string();
+    assert!(
+        text.contains("spec.shelves: Invalid value: 0: spec.shelves in body should be greater than or equal to 1"),
+        "{text}"
+    );
+    assert!(shops.list(&ListParams::default()).await.unwrap().items.is_empty());
+}
+
+#[tokio::test]
+async fn a_list_in_pieces_shows_what_was_there_when_it_began() {
+    let server = server();
+    let configs = configs(&server);
+    for name in ["a", "b", "c"] {
+        configs.create(&PostParams::default(), &config(name, "1")).await.unwrap();
+    }
+    let first = configs.list(&ListParams::default().limit(2)).await.unwrap();
+    assert_eq!(first.metadata.remaining_item_count, Some(1));
+    configs.delete("c", &DeleteParams::default()).await.unwrap();
+    configs.create(&PostParams::default(), &config("d", "1")).await.unwrap();
+    let token = first.metadata.continue_.unwrap();
+    let rest = configs.list(&ListParams::default().limit(2).continue_token(&token)).await.unwrap();
+    let names: Vec<_> = rest.items.iter().filter_map(|config| config.metadata.name.as_deref()).collect();
+    assert_eq!(names, ["c"]);
+}
+
+#[tokio::test]
+async fn what_no_longer_matches_a_selector_is_gone_for_its_watch() {
+    let server = server();
+    let configs = configs(&server);
+    let parameters = WatchParams::default().labels("of=a");
+    let mut events = pin!(configs.watch(&parameters, "0").await.unwrap());
+    configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    configs.create(&PostParams::default(), &config("b", "1")).await.unwrap();
+    let relabel = json!({"metadata": {"labels": {"of": "nobody"}}});
+    configs.patch("a", &PatchParams::default(), &Patch::Merge(relabel)).await.unwrap();
+    let mut seen = Vec::new();
+    while seen.len() < 2 {
+        seen.push(match events.try_next().await.unwrap().unwrap() {
+            WatchEvent::Added(config) => format!("added {}", config.metadata.name.unwrap()),
+            WatchEvent::Deleted(config) => format!("deleted {}", config.metadata.name.unwrap()),
+            other => format!("{other:?}"),
+        });
+    }
+    assert_eq!(seen, ["added a", "deleted a"]);
+}
+
+#[tokio::test]
+async fn a_watch_from_before_the_history_is_told_that_its_version_is_gone() {
+    let server = ApiServer::builder().history(2).start().unwrap();
+    let configs = configs(&server);
+    let version = configs.create(&PostParams::default(), &config("a", "0")).await.unwrap();
+    for value in 1..5 {
+        let patch = json!({"data": {"key": value.to_string()}});
+        configs.patch("a", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+    let version = version.metadata.resource_version.unwrap();
+    let mut events = pin!(configs.watch(&WatchParams::default(), &version).await.unwrap());
+    match events.try_next().await.unwrap().unwrap() {
+        WatchEvent::Error(status) => assert_eq!((status.code, status.reason.as_str()), (410, "Expired")),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reflector_follows_through_a_restart_without_history() {
+    let server = server();
+    let configs = configs(&server);
+    configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    let (store, writer) = reflector::store();
+    let mut events = pin!(
+        watcher(configs.clone(), watcher::Config::default()).default_backoff().reflect(writer).applied_objects()
+    );
+    events.next().await.unwrap().unwrap();
+    server.restart(false);
+    configs.create(&PostParams::default(), &config("b", "1")).await.unwrap();
+    let follow = async {
+        while store.state().len() < 2 {
+            // An error is followed by another attempt.
+            let _ = events.next().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(10), follow).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_a_write_that_happened() {
+    let server = server();
+    let configs = configs(&server);
+    server.faults().set(nth(1, |request| request.write.is_some(), || Action::CutAfter));
+    configs.create(&PostParams::default(), &config("a", "1")).await.unwrap_err();
+    assert_eq!(configs.get("a").await.unwrap().data.unwrap()["key"], "1");
+}
+
+#[tokio::test]
+async fn an_answer_of_the_tests_choice_reaches_the_client_and_not_the_store() {
+    let server = server();
+    let configs = configs(&server);
+    server.faults().set(nth(1, |request| request.write.is_some(), || Action::fail(500, "InternalError", "no")));
+    let error = configs.create(&PostParams::default(), &config("a", "1")).await.unwrap_err();
+    assert_eq!(code(&error), (500, "InternalError".to_owned()));
+    assert!(configs.get_opt("a").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_dry_run_answers_as_the_write_would_and_stores_nothing() {
+    let server = server();
+    let configs = configs(&server);
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    let answered = configs.create(&dry, &config("a", "1")).await.unwrap();
+    assert!(answered.metadata.uid.is_some() && answered.metadata.resource_version.is_none());
+    assert!(configs.get_opt("a").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn nothing_can_be_made_in_a_namespace_that_isnt_there() {
+    let server = server();
+    let configs: Api<ConfigMap> = Api::namespaced(server.client(), "nowhere");
+    let error = configs.create(&PostParams::default(), &config("a", "1")).await.unwrap_err();
+    assert_eq!(error.to_string().split(':').nth(1).unwrap().trim(), r#"namespaces "nowhere" not found"#);
+}
+
+#[tokio::test]
+async fn the_same_is_served_over_http() {
+    let server = server();
+    let serving = server.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    configs(&server).create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    let mut stream = tokio::net::TcpStream::connect(serving.address()).await.unwrap();
+    let request = "GET /api/v1/namespaces/default/configmaps/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    assert_eq!(serde_json::from_str::<Value>(body).unwrap()["data"], json!({"key": "1"}));
+}
