@@ -48,3 +48,32 @@ pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer) -> Option<&'stat
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use baton_testbed::workspace;
+
+    use super::*;
+
+    const BEGIN: &str = "apiserver_diff` -->\n";
+    const END: &str = "<!-- end -->";
+
+    /// With `BATON_WRITE_DOCS` set it writes the table instead.
+    #[test]
+    fn the_readme_lists_what_isnt_played() {
+        let rows: String = NOT_PLAYED.iter().map(|(what, instead)| format!("| {what} | {instead} |\n")).collect();
+        let table = format!("\n| what | what there is instead |\n| --- | --- |\n{rows}\n");
+        let path = workspace().join("apiserver/README.md");
+        let text = fs::read_to_string(&path).unwrap();
+        let (before, rest) = text.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let made = format!("{before}{BEGIN}{table}{END}{after}");
+        if std::env::var_os("BATON_WRITE_DOCS").is_some() {
+            fs::write(&path, made).unwrap();
+        } else {
+            assert_eq!(text, made, "run it with BATON_WRITE_DOCS=1");
+        }
+    }
+}
