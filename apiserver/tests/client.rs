@@ -42,7 +42,10 @@ fn configs(server: &ApiServer) -> Api<ConfigMap> {
 }
 
 fn config(name: &str, value: &str) -> ConfigMap {
-    serde_json::from_value(json!({"metadata": {"name": name, "labels": {"of": name}}, "data": {"key": value}})).unwrap()
+    serde_json::from_value(
+        json!({"metadata": {"name": name, "labels": {"of": name}}, "data": {"key": value}}),
+    )
+    .unwrap()
 }
 
 fn code(error: &kube::Error) -> (u16, String) {
@@ -71,8 +74,11 @@ async fn an_apply_conflicts_with_the_owner_and_by_force_takes_the_field() {
     let configs = configs(&server);
     let intent = |value: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"key": value}});
     configs.patch("a", &PatchParams::apply("alice"), &Patch::Apply(intent("1"))).await.unwrap();
-    let error =
-        configs.patch("a", &PatchParams::apply("bob"), &Patch::Apply(intent("2"))).await.unwrap_err().to_string();
+    let error = configs
+        .patch("a", &PatchParams::apply("bob"), &Patch::Apply(intent("2")))
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains(r#"Apply failed with 1 conflict: conflict with "alice": .data.key"#), "{error}");
     let taken =
         configs.patch("a", &PatchParams::apply("bob").force(), &Patch::Apply(intent("2"))).await.unwrap();
@@ -125,12 +131,15 @@ async fn the_status_of_a_custom_resource_is_written_apart_from_its_spec() {
 async fn a_custom_resource_that_its_schema_refuses_isnt_stored() {
     let server = server();
     let shops: Api<Shop> = Api::default_namespaced(server.client());
-    let error = shops.create(&PostParams::default(), &Shop::new("books", ShopSpec { open: true, shelves: 0 })).await;
+    let error =
+        shops.create(&PostParams::default(), &Shop::new("books", ShopSpec { open: true, shelves: 0 })).await;
     let error = error.unwrap_err();
     assert_eq!(code(&error), (422, "Invalid".to_owned()));
     let text = error.to_string();
     assert!(
-        text.contains("spec.shelves: Invalid value: 0: spec.shelves in body should be greater than or equal to 1"),
+        text.contains(
+            "spec.shelves: Invalid value: 0: spec.shelves in body should be greater than or equal to 1"
+        ),
         "{text}"
     );
     assert!(shops.list(&ListParams::default()).await.unwrap().items.is_empty());
@@ -198,7 +207,10 @@ async fn a_reflector_follows_through_a_restart_without_history() {
     configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
     let (store, writer) = reflector::store();
     let mut events = pin!(
-        watcher(configs.clone(), watcher::Config::default()).default_backoff().reflect(writer).applied_objects()
+        watcher(configs.clone(), watcher::Config::default())
+            .default_backoff()
+            .reflect(writer)
+            .applied_objects()
     );
     events.next().await.unwrap().unwrap();
     server.restart(false);
@@ -225,7 +237,11 @@ async fn a_lost_answer_is_a_write_that_happened() {
 async fn an_answer_of_the_tests_choice_reaches_the_client_and_not_the_store() {
     let server = server();
     let configs = configs(&server);
-    server.faults().set(nth(1, |request| request.write.is_some(), || Action::fail(500, "InternalError", "no")));
+    server.faults().set(nth(
+        1,
+        |request| request.write.is_some(),
+        || Action::fail(500, "InternalError", "no"),
+    ));
     let error = configs.create(&PostParams::default(), &config("a", "1")).await.unwrap_err();
     assert_eq!(code(&error), (500, "InternalError".to_owned()));
     assert!(configs.get_opt("a").await.unwrap().is_none());
@@ -255,7 +271,8 @@ async fn the_same_is_served_over_http() {
     let serving = server.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
     configs(&server).create(&PostParams::default(), &config("a", "1")).await.unwrap();
     let mut stream = tokio::net::TcpStream::connect(serving.address()).await.unwrap();
-    let request = "GET /api/v1/namespaces/default/configmaps/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request =
+        "GET /api/v1/namespaces/default/configmaps/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answer).await.unwrap();

@@ -56,7 +56,9 @@ async fn main() -> anyhow::Result<()> {
     let ours = Client::try_from(config)?;
     let our_applies = rate(cli.clients, lasts, |client| applies(ours.clone(), client)).await?;
     let our_gets = rate(cli.clients, lasts, |client| gets(ours.clone(), client)).await?;
-    println!("ours: {our_applies:.0} applies a second, {our_gets:.0} gets a second, started in {our_start:?}");
+    println!(
+        "ours: {our_applies:.0} applies a second, {our_gets:.0} gets a second, started in {our_start:?}"
+    );
     drop(serving);
 
     let began = Instant::now();
@@ -65,7 +67,9 @@ async fn main() -> anyhow::Result<()> {
     let real_start = began.elapsed();
     let real_applies = rate(cli.clients, lasts, |client| applies(real.clone(), client)).await?;
     let real_gets = rate(cli.clients, lasts, |client| gets(real.clone(), client)).await?;
-    println!("real: {real_applies:.0} applies a second, {real_gets:.0} gets a second, started in {real_start:?}");
+    println!(
+        "real: {real_applies:.0} applies a second, {real_gets:.0} gets a second, started in {real_start:?}"
+    );
     println!(
         "apply ratio {:.1}, get ratio {:.1}, start ratio {:.0}",
         our_applies / real_applies,
@@ -80,7 +84,10 @@ async fn start_of_ours() -> anyhow::Result<Duration> {
     let began = Instant::now();
     let server = ApiServer::builder().start()?;
     let namespaces: Api<Namespace> = Api::all(server.client());
-    anyhow::ensure!(!namespaces.list(&ListParams::default()).await?.items.is_empty(), "there is no namespace");
+    anyhow::ensure!(
+        !namespaces.list(&ListParams::default()).await?.items.is_empty(),
+        "there is no namespace"
+    );
     Ok(began.elapsed())
 }
 
