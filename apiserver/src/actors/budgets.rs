@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::{
     Controller, Pass,
     client::resource_of,
-    object::{controller, int, is_deleted, is_ready, items, name, namespace, scaled, selects, set_condition, text},
+    object::{
+        controller, int, is_deleted, is_ready, items, name, namespace, scaled, selects, set_condition, text,
+    },
     view::Object,
 };
 use crate::scale;
@@ -102,7 +104,8 @@ fn status(pass: &Pass<'_>, budget: &Value, pods: &[Object], (expected, desired):
     let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
     let allowed = if expected > 0 { (healthy - desired).max(0) } else { 0 };
     let generation = int(budget, "/metadata/generation");
-    let (holds, reason) = if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
+    let (holds, reason) =
+        if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
     let condition = json!({
         "type": "DisruptionAllowed", "status": holds, "reason": reason, "message": "",
         "observedGeneration": generation,

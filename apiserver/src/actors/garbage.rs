@@ -58,9 +58,8 @@ impl Controller for GarbageCollector {
             if is_deleted(object) && has_finalizer(object, ORPHAN) {
                 orphan(pass, &graph, object);
             } else if is_deleted(object) && has_finalizer(object, FOREGROUND) {
-                let blocks = |owner: &Value| {
-                    text(owner, "/uid") == uid(object) && owner["blockOwnerDeletion"] == true
-                };
+                let blocks =
+                    |owner: &Value| text(owner, "/uid") == uid(object) && owner["blockOwnerDeletion"] == true;
                 if !graph.dependents(object).any(|dependent| owners(dependent).iter().any(blocks)) {
                     remove_finalizer(pass, object, FOREGROUND);
                 }

@@ -29,9 +29,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+pub use self::settings::{Load, Pods, Readiness};
 use self::view::View;
 pub(crate) use self::{client::path_of, quotas::admit, settings::Settings};
-pub use self::settings::{Load, Pods, Readiness};
 use crate::server::Server;
 
 /// Somebody who acts in a cluster besides its clients.

@@ -27,8 +27,13 @@ impl Controller for Kubelet {
         let pods = pass.list("", "pods");
         let known: Vec<_> = pods.iter().map(|pod| uid(pod).to_owned()).collect();
         let before = std::mem::take(&mut self.since);
-        self.since =
-            known.into_iter().map(|uid| { let at = before.get(&uid).copied().unwrap_or(pass.now); (uid, at) }).collect();
+        self.since = known
+            .into_iter()
+            .map(|uid| {
+                let at = before.get(&uid).copied().unwrap_or(pass.now);
+                (uid, at)
+            })
+            .collect();
         for pod in &pods {
             if is_deleted(pod) {
                 end(pass, pod);
@@ -83,7 +88,8 @@ impl Kubelet {
             condition["observedGeneration"] = int(pod, "/metadata/generation").into();
             if !holds {
                 condition["reason"] = "ContainersNotReady".into();
-                condition["message"] = format!("containers with unready status: [{}]", names.join(" ")).into();
+                condition["message"] =
+                    format!("containers with unready status: [{}]", names.join(" ")).into();
             }
             condition
         };
@@ -95,7 +101,8 @@ impl Kubelet {
             ("PodScheduled", true),
         ];
         // Those that hold already do so since they began to.
-        let holds = |kind: &str| super::object::condition(pod, kind).is_some_and(|own| own["status"] == "True");
+        let holds =
+            |kind: &str| super::object::condition(pod, kind).is_some_and(|own| own["status"] == "True");
         let changed = conditions.into_iter().filter(|(kind, _)| !holds(kind));
         let conditions: Vec<_> = changed.map(|(kind, holds)| condition(kind, holds)).collect();
         let containers: Vec<_> = items(pod, "/spec/containers")

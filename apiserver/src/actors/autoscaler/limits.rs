@@ -188,9 +188,17 @@ impl Memory {
             let most = bounds.max.min(limit);
             if wanted > most {
                 return if bounds.max > limit {
-                    (most, "ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate")
+                    (
+                        most,
+                        "ScaleUpLimit",
+                        "the desired replica count is increasing faster than the maximum scale rate",
+                    )
                 } else {
-                    (most, "TooManyReplicas", "the desired replica count is more than the maximum replica count")
+                    (
+                        most,
+                        "TooManyReplicas",
+                        "the desired replica count is more than the maximum replica count",
+                    )
                 };
             }
         } else if wanted < current {
@@ -198,9 +206,17 @@ impl Memory {
             let least = bounds.min.max(limit);
             if wanted < least {
                 return if bounds.min < limit {
-                    (least, "ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")
+                    (
+                        least,
+                        "ScaleDownLimit",
+                        "the desired replica count is decreasing faster than the maximum scale rate",
+                    )
                 } else {
-                    (least, "TooFewReplicas", "the desired replica count is less than the minimum replica count")
+                    (
+                        least,
+                        "TooFewReplicas",
+                        "the desired replica count is less than the minimum replica count",
+                    )
                 };
             }
         }

@@ -102,7 +102,9 @@ impl Look<'_, '_> {
             ("Resource", _) => {
                 return Err(unable(
                     "FailedGetResourceMetric",
-                    &format!("failed to get {resource} utilization: unable to get metrics for resource {resource}: no metrics returned from resource metrics API"),
+                    &format!(
+                        "failed to get {resource} utilization: unable to get metrics for resource {resource}: no metrics returned from resource metrics API"
+                    ),
                 ));
             }
             (kind, _) => {
@@ -123,7 +125,9 @@ impl Look<'_, '_> {
             unable("FailedGetResourceMetric", &format!("failed to get {resource} {what}: {why}"))
         };
         let load = self.load().ok_or_else(|| {
-            fail(format!("unable to get metrics for resource {resource}: no metrics returned from resource metrics API"))
+            fail(format!(
+                "unable to get metrics for resource {resource}: no metrics returned from resource metrics API"
+            ))
         })?;
         let usage = Usage::of(load, pods, current, average.is_none()).map_err(fail)?;
         let each = format!("{}m", usage.milli / usage.ready.max(1));

@@ -77,7 +77,8 @@ impl Look<'_, '_> {
         let target = match self.target() {
             Ok(target) => target,
             Err(message) => {
-                let message = format!("the HPA controller was unable to get the target's current scale: {message}");
+                let message =
+                    format!("the HPA controller was unable to get the target's current scale: {message}");
                 self.condition(&mut status, "AbleToScale", false, "FailedGetScale", &message);
                 return self.store(status);
             }

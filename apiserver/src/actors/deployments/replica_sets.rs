@@ -9,8 +9,8 @@ use crate::actors::{
     Pass,
     client::Refused,
     object::{
-        int, is_active, is_controlled_by, is_deleted, is_ready, items, name, namespace, reference_to, selects,
-        text, time, uid,
+        int, is_active, is_controlled_by, is_deleted, is_ready, items, name, namespace, reference_to,
+        selects, text, time, uid,
     },
     view::Object,
 };
@@ -133,7 +133,9 @@ fn worth(pod: &Value) -> impl Ord + use<> {
         "Unknown" => 1,
         _ => 0,
     };
-    let cost = pod.pointer("/metadata/annotations").and_then(|all| all.get("controller.kubernetes.io/pod-deletion-cost"));
+    let cost = pod
+        .pointer("/metadata/annotations")
+        .and_then(|all| all.get("controller.kubernetes.io/pod-deletion-cost"));
     let cost: i64 = cost.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or_default();
     let restarts = items(pod, "/status/containerStatuses").iter().map(|of| int(of, "/restartCount")).max();
     let since = Reverse(text(pod, "/metadata/creationTimestamp").to_owned());

@@ -10,8 +10,8 @@ use super::{
     claim::claim,
     numbers::{available, is_rolling, limit, max_surge, max_unavailable, new_replicas, replicas},
     sets::{
-        DESIRED, MAX, REVISION, Sets, age, annotate, annotate_new, annotate_replicas, annotation, create, fresh,
-        revision,
+        DESIRED, MAX, REVISION, Sets, age, annotate, annotate_new, annotate_replicas, annotation, create,
+        fresh, revision,
     },
     status::TIMED_OUT,
 };
@@ -132,7 +132,8 @@ impl Rollout<'_, '_> {
                 return Err(Refused::collision(name(&set)));
             }
             Err(refused) => {
-                let message = format!("Failed to create new replica set {:?}: {}", name(&set), refused.message);
+                let message =
+                    format!("Failed to create new replica set {:?}: {}", name(&set), refused.message);
                 if has_deadline
                     && !refused.in_terminating
                     && self.note_progress("False", "ReplicaSetCreateError", &message)

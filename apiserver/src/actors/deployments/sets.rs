@@ -124,7 +124,8 @@ pub(super) fn annotate_replicas(deployment: &Value, set: &mut Value) -> bool {
 fn hash(deployment: &Value) -> String {
     const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
     let text = format!("{}{}", deployment["spec"]["template"], int(deployment, "/status/collisionCount"));
-    let number = Sha256::digest(text).iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+    let number =
+        Sha256::digest(text).iter().take(4).fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
     let letter = |digit: u8| LETTERS.get(usize::from(digit) % LETTERS.len()).copied().map_or('x', char::from);
     number.to_string().bytes().map(letter).collect()
 }

@@ -35,7 +35,8 @@ fn set(status: &mut Value, mut condition: Value) {
 }
 
 fn remove(status: &mut Value, kind: &str) {
-    let others: Vec<_> = items(status, "/conditions").iter().filter(|own| own["type"] != kind).cloned().collect();
+    let others: Vec<_> =
+        items(status, "/conditions").iter().filter(|own| own["type"] != kind).cloned().collect();
     if let Some(status) = status.as_object_mut() {
         status.remove("conditions");
         if !others.is_empty() {

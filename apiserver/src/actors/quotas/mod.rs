@@ -88,7 +88,9 @@ pub(crate) fn admit<'s>(
     let quotas = objects_in(server, QUOTAS, &place.namespace);
     for (key, quota) in quotas.iter().filter(|(_, quota)| scopes::matches(quota, resource, &new)) {
         let names: Vec<_> = hard(quota)
-            .filter(|(name, _)| counted(&server.registry(), name).is_some_and(|of| of.storage == resource.storage))
+            .filter(|(name, _)| {
+                counted(&server.registry(), name).is_some_and(|of| of.storage == resource.storage)
+            })
             .collect();
         if old.is_none() && resource.is("", "Pod") {
             let missing = usage::missing(&new, names.iter().map(|(name, _)| name.as_str()));

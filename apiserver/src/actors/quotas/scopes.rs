@@ -22,7 +22,8 @@ pub(super) fn matches(quota: &Value, resource: &Resource, object: &Value) -> boo
 
 fn selects(selector: &Value, pod: &Value) -> bool {
     let scope = text(selector, "/scopeName");
-    let is_listed = || items(selector, "/values").iter().any(|value| *value == pod["spec"]["priorityClassName"]);
+    let is_listed =
+        || items(selector, "/values").iter().any(|value| *value == pod["spec"]["priorityClassName"]);
     match text(selector, "/operator") {
         "Exists" => is_in(pod, scope),
         "DoesNotExist" => !is_in(pod, scope),
@@ -36,7 +37,8 @@ fn is_in(pod: &Value, scope: &str) -> bool {
     let spec = &pod["spec"];
     let ends = spec["activeDeadlineSeconds"].is_i64();
     let has_resources = |container: &Value| {
-        let some = |of: &str| container.pointer(of).and_then(Value::as_object).is_some_and(|of| !of.is_empty());
+        let some =
+            |of: &str| container.pointer(of).and_then(Value::as_object).is_some_and(|of| !of.is_empty());
         some("/resources/requests") || some("/resources/limits")
     };
     let asks_for_some =

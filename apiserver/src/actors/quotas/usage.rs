@@ -197,8 +197,10 @@ pub(super) fn missing<'n>(pod: &Value, names: impl Iterator<Item = &'n str>) -> 
     let lacking = names.into_iter().filter_map(|name| {
         let (of, what) = name.split_once('.').unwrap_or(("requests", name));
         let has = |container: &&Value| container.pointer(&format!("/resources/{of}/{what}")).is_some();
-        let lacking: BTreeSet<_> =
-            containers().filter(|container| !has(container)).map(|container| text(container, "/name")).collect();
+        let lacking: BTreeSet<_> = containers()
+            .filter(|container| !has(container))
+            .map(|container| text(container, "/name"))
+            .collect();
         let lacking: Vec<_> = lacking.into_iter().collect();
         (!lacking.is_empty()).then(|| format!("{name} for: {}", lacking.join(",")))
     });

@@ -32,7 +32,9 @@ impl Attributes {
             }
         };
         let (namespace, rest) = match rest {
-            ["namespaces", namespace] | ["namespaces", namespace, "status" | "finalize"] => (*namespace, rest),
+            ["namespaces", namespace] | ["namespaces", namespace, "status" | "finalize"] => {
+                (*namespace, rest)
+            }
             ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
             _ => ("", rest),
         };

@@ -1,10 +1,6 @@
 //! Reviews: what the server says of who a user is and what it may do. They aren't stored.
 
-use baton_merge::{
-    Arena,
-    server::Write,
-    value::{self, Value as Object},
-};
+use baton_merge::{Arena, server::Write, value::Value as Object};
 use serde_json::{Value, json};
 
 use super::{Actor, Attributes, Decision, User, decide, rules};
@@ -41,42 +37,38 @@ pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Resul
     }
     let json = object.to_json();
     let user = User::of(request);
-    let (object, is_owned) = if is_access {
+    if is_access {
         let asked = asked(&json, kind, place, user)?;
         let Decision { allowed, reason } = decide(server, &asked, &Attributes::of_review(&json["spec"]));
         let mut status = json!({"allowed": allowed});
         if !reason.is_empty() {
             status["reason"] = reason.into();
         }
-        (with(&arena, object, "status", &status)?, true)
-    } else if is_rules {
+        let object = object.with(&arena, &["status"], Some(of_json(&arena, &status)?));
+        let record = owned(server, &arena, place, &options, object)?;
+        return read::rendered(server, request, place, &record, 201).map(Some);
+    }
+    let answer = if is_rules {
         let namespace = text(&json, "/spec/namespace");
         if namespace.is_empty() {
             return Err(Failure::bad_request("no namespace on request"));
         }
-        let answer = json!({"metadata": {}, "spec": {}, "status": rules_of(server, &user, namespace)});
-        (of_json(&arena, &answer)?, false)
+        json!({
+            "kind": kind, "apiVersion": resource.gvk.api_version(), "metadata": {}, "spec": {},
+            "status": rules_of(server, &user, namespace),
+        })
     } else {
-        let answer = json!({
+        json!({
+            "kind": kind, "apiVersion": resource.gvk.api_version(),
             "metadata": {"creationTimestamp": types::second_time(server.now())},
             "status": {"userInfo": {"username": user.name, "groups": user.groups}},
-        });
-        (of_json(&arena, &answer)?, false)
+        })
     };
-    let record = if is_owned { owned(server, &arena, place, &options, object)? } else { bare(object) };
-    read::rendered(server, request, place, &record, 201).map(Some)
+    Ok(Some(Answer::json(201, &answer)))
 }
 
 fn of_json<'a>(arena: &'a Arena, json: &Value) -> Result<Object<'a>, Failure> {
     Object::from_text(arena, arena.copy_text(&json.to_string())).map_err(Failure::internal)
-}
-
-fn with<'a>(arena: &'a Arena, object: Object<'a>, name: &'a str, json: &Value) -> Result<Object<'a>, Failure> {
-    Ok(object.with(arena, &[name], Some(of_json(arena, json)?)))
-}
-
-fn bare(object: value::Value<'_>) -> Record {
-    Record::write(Draft { object, owners: Owners::None, order: baton_merge::server::Order::Set }, 0)
 }
 
 /// A review as it is answered: with what its fields are owned by, as if it were stored.
@@ -94,7 +86,7 @@ fn owned<'a>(
     let stored = merged.update_and_finish(arena, None, asked, write, &|object| object);
     let stored = stored.map_err(|_| Failure::internal("the review can't be read"))?;
     let draft = Draft { object: answer, owners: Owners::Written(&stored), order: stored.order };
-    Ok(Record::write(draft, 0))
+    Ok(Record::write(&draft, 0))
 }
 
 /// Whom a review is about, if nothing is wrong with it.
@@ -104,7 +96,8 @@ fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, 
     let path = FieldPath::new("spec");
     let has = |name: &str| spec.get(name).is_some_and(|value| !value.is_null());
     let mut errors = Vec::new();
-    let invalid = |at: &str, shown: &str, detail: &str| FieldError::invalid_json(&path.child(at), shown, detail);
+    let invalid =
+        |at: &str, shown: &str, detail: &str| FieldError::invalid_json(&path.child(at), shown, detail);
     match (has("resourceAttributes"), has("nonResourceAttributes")) {
         (true, true) => {
             let shown = spec["nonResourceAttributes"].to_string();
@@ -117,8 +110,7 @@ fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, 
         }
         _ => {}
     }
-    let groups: Vec<_> =
-        items(spec, "/groups").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let groups: Vec<_> = items(spec, "/groups").iter().filter_map(Value::as_str).map(str::to_owned).collect();
     let name = text(spec, "/user");
     if !is_own && name.is_empty() && groups.is_empty() {
         errors.push(invalid("user", "\"\"", "at least one of user or group must be specified"));

@@ -42,14 +42,7 @@ pub(super) fn rules_for(server: &Server, user: &User, namespace: &str) -> Vec<Ru
     found
 }
 
-fn collect(
-    server: &Server,
-    user: &User,
-    namespace: &str,
-    key: &Key,
-    binding: &Value,
-    found: &mut Vec<Rule>,
-) {
+fn collect(server: &Server, user: &User, namespace: &str, key: &Key, binding: &Value, found: &mut Vec<Rule>) {
     let applies = |subject: &&Value| applies_to(user, subject, namespace);
     let Some(subject) = items(binding, "/subjects").iter().find(applies) else { return };
     let (kind, role) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
@@ -68,7 +61,9 @@ fn collect(
     let key = Key { namespace: namespace.to_owned(), name: role.to_owned() };
     match server.store.get(&format!("{plural}.{GROUP}"), &key) {
         Some(role) => found.extend(
-            items(&read(&role), "/rules").iter().map(|rule| Rule { source: source.clone(), rule: Ok(rule.clone()) }),
+            items(&read(&role), "/rules")
+                .iter()
+                .map(|rule| Rule { source: source.clone(), rule: Ok(rule.clone()) }),
         ),
         None => {
             let singular = kind.to_ascii_lowercase();
@@ -100,9 +95,10 @@ fn allows(rule: &Value, attributes: &Attributes) -> bool {
     }
     if attributes.resource.is_empty() {
         let path = attributes.path.as_str();
-        return items(rule, "/nonResourceURLs").iter().filter_map(Value::as_str).any(|own| {
-            own == path || own.ends_with('*') && path.starts_with(own.trim_end_matches('*'))
-        });
+        return items(rule, "/nonResourceURLs")
+            .iter()
+            .filter_map(Value::as_str)
+            .any(|own| own == path || own.ends_with('*') && path.starts_with(own.trim_end_matches('*')));
     }
     let anywhere = format!("*/{}", attributes.subresource);
     let names = items(rule, "/resourceNames");
