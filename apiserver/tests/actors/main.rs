@@ -1,0 +1,12 @@
+//! The actors of a server as its clients see them.
+
+mod access;
+mod autoscaler;
+mod budgets;
+mod cluster;
+mod deployments;
+mod garbage;
+mod life;
+mod namespaces;
+mod pods;
+mod quotas;
