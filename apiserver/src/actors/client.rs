@@ -35,17 +35,10 @@ impl Refused {
 /// Where an object of a resource is served, or all of them where it has no name.
 pub(crate) fn path_of(resource: &Resource, namespace: &str, name: &str, subresource: &str) -> String {
     let root = if resource.gvk.group.is_empty() { "api" } else { "apis" };
-    let mut path = format!("/{root}/{}", resource.gvk.api_version());
-    if resource.namespaced && !namespace.is_empty() {
-        path += &format!("/namespaces/{namespace}");
-    }
-    path += &format!("/{}", resource.plural);
-    for part in [name, subresource] {
-        if !part.is_empty() {
-            path += &format!("/{part}");
-        }
-    }
-    path
+    let version = resource.gvk.api_version();
+    let at = if resource.namespaced && !namespace.is_empty() { ["namespaces", namespace] } else { ["", ""] };
+    let parts = [root, &version, at[0], at[1], &resource.plural, name, subresource];
+    parts.into_iter().filter(|part| !part.is_empty()).fold(String::new(), |path, part| path + "/" + part)
 }
 
 /// The kind of an object, as it is served.
@@ -108,14 +101,14 @@ impl Pass<'_> {
         metadata["uid"] = uid(object).into();
         metadata["resourceVersion"] = text(object, "/metadata/resourceVersion").into();
         let path = self.path(object, name(object), "");
-        let patch = json!({"metadata": metadata});
-        self.request(Method::PATCH, path, "application/merge-patch+json", &patch)
+        let body = json!({"metadata": metadata});
+        self.request(Method::PATCH, path, "application/merge-patch+json", &body)
     }
 
     pub(super) fn patch_status(&self, object: &Value, status: &Value) -> Result<Value, Refused> {
         let path = self.path(object, name(object), "status");
-        let patch = json!({"metadata": {"uid": uid(object)}, "status": status});
-        self.request(Method::PATCH, path, "application/strategic-merge-patch+json", &patch)
+        let body = json!({"metadata": {"uid": uid(object)}, "status": status});
+        self.request(Method::PATCH, path, "application/strategic-merge-patch+json", &body)
     }
 
     /// Deletes an object, if it is still the one that was looked at.

@@ -124,7 +124,9 @@ pub(crate) struct Actors {
 }
 
 impl Actors {
-    pub(crate) fn new(playing: Vec<Actor>) -> Self {
+    pub(crate) fn new(mut playing: Vec<Actor>) -> Self {
+        playing.sort();
+        playing.dedup();
         Self { playing, settings: watch::Sender::default(), quotas: Mutex::default() }
     }
 
@@ -133,17 +135,22 @@ impl Actors {
     }
 
     fn controllers(&self) -> Vec<Box<dyn Controller>> {
-        let all: [(Actor, fn() -> Box<dyn Controller>); 7] = [
-            (Actor::Namespaces, || Box::new(namespaces::Namespaces)),
-            (Actor::GarbageCollector, || Box::new(garbage::GarbageCollector)),
-            (Actor::Deployments, || Box::new(deployments::Deployments::default())),
-            (Actor::Pods, || Box::new(pods::Kubelet::default())),
-            (Actor::DisruptionBudgets, || Box::new(budgets::DisruptionBudgets)),
-            (Actor::Autoscaler, || Box::new(autoscaler::Autoscaler::default())),
-            (Actor::Quotas, || Box::new(quotas::Quotas)),
-        ];
-        all.iter().filter(|(actor, _)| self.play(*actor)).map(|(_, controller)| controller()).collect()
+        self.playing.iter().filter_map(|actor| controller(*actor)).collect()
     }
+}
+
+/// The controller that plays an actor; none where requests do.
+fn controller(actor: Actor) -> Option<Box<dyn Controller>> {
+    Some(match actor {
+        Actor::AccessControl => return None,
+        Actor::Autoscaler => Box::new(autoscaler::Autoscaler::default()),
+        Actor::Deployments => Box::new(deployments::Deployments::default()),
+        Actor::DisruptionBudgets => Box::new(budgets::DisruptionBudgets),
+        Actor::GarbageCollector => Box::new(garbage::GarbageCollector),
+        Actor::Namespaces => Box::new(namespaces::Namespaces),
+        Actor::Pods => Box::new(pods::Kubelet::default()),
+        Actor::Quotas => Box::new(quotas::Quotas),
+    })
 }
 
 /// An actor that goes by the changes in the store.
@@ -226,8 +233,8 @@ async fn run(
         // Clients have their turn, even while there is more to do.
         tokio::task::yield_now().await;
         tokio::select! {
-            changed = changes.changed() => if changed.is_err() { return },
-            changed = settings.changed() => if changed.is_err() { return },
+            told = changes.changed() => if told.is_err() { return },
+            told = settings.changed() => if told.is_err() { return },
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
         }
     }

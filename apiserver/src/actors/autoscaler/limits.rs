@@ -81,7 +81,7 @@ impl Memory {
     }
 
     pub(super) fn remember_change(&mut self, before: i64, after: i64, now: Instant) {
-        const LONGEST: Duration = Duration::from_secs(1800);
+        const LONGEST: Duration = Duration::from_mins(30);
         self.changes.retain(|(at, _)| age(now, *at) <= LONGEST);
         self.changes.push((now, after - before));
     }

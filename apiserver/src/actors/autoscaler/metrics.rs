@@ -181,16 +181,16 @@ impl Usage {
     fn of(load: Load, pods: &[Object], current: i64, needs_requests: bool) -> Result<Self, String> {
         let counted = pods.iter().filter(|pod| !is_deleted(pod) && text(pod, "/status/phase") != "Failed");
         let (ready, unready): (Vec<_>, Vec<_>) = counted.partition(|pod| is_ready(pod));
-        let requests: Option<i64> = ready.iter().map(|pod| requests(pod).ok()).sum();
+        let requested: Option<i64> = ready.iter().map(|pod| requests(pod).ok()).sum();
         // A target whose pods nobody plays has as many as it says.
         let count = if pods.is_empty() { current } else { count(ready.len()) };
         if count == 0 {
             return Err("did not receive metrics for targeted pods (pods might be unready)".to_owned());
         }
         if needs_requests && !pods.is_empty() {
-            pods.iter().try_for_each(|pod| requests_of(pod))?;
+            pods.iter().try_for_each(|pod| requests(pod).map(|_| ()))?;
         }
-        let requested = requests.filter(|requested| *requested > 0);
+        let requested = requested.filter(|requested| *requested > 0);
         let (milli, percent) = match load {
             Load::Percent(percent) => {
                 let percent = i64::from(percent);
@@ -222,10 +222,6 @@ impl Usage {
 
 fn count(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
-}
-
-fn requests_of(pod: &Object) -> Result<(), String> {
-    requests(pod).map(|_| ())
 }
 
 /// What the containers of a pod request, in thousandths of a processor.

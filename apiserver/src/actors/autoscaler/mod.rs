@@ -155,8 +155,8 @@ impl Look<'_, '_> {
                 }
             }
         }
-        if wanted != current {
-            known.has_rescaled = true;
+        known.has_rescaled = wanted != current;
+        if known.has_rescaled {
             if let Err(message) = self.rescale(target, wanted) {
                 let message = format!("the HPA controller was unable to update the target scale: {message}");
                 self.condition(&mut status, "AbleToScale", false, "FailedUpdateScale", &message);
@@ -168,8 +168,6 @@ impl Look<'_, '_> {
             let message = format!("the HPA controller was able to update the target scale to {wanted}");
             self.condition(&mut status, "AbleToScale", true, "SucceededRescale", &message);
             status["lastScaleTime"] = time(self.pass.server.now());
-        } else {
-            known.has_rescaled = false;
         }
         status["currentReplicas"] = current.into();
         status["desiredReplicas"] = wanted.into();

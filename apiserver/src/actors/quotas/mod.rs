@@ -101,7 +101,7 @@ pub(crate) fn admit<'s>(
         }
         let before = old.as_ref().filter(|old| scopes::matches(quota, resource, old));
         let before = before.map(|old| usage(resource, old)).unwrap_or_default();
-        let requested = added(usage(resource, &new), before);
+        let requested = added(usage(resource, &new), &before);
         let live = objects_in(server, &resource.storage, &place.namespace);
         let mut shown = [Vec::new(), Vec::new(), Vec::new()];
         for (name, limit) in names {
@@ -126,7 +126,7 @@ pub(crate) fn admit<'s>(
 }
 
 /// What an object uses more than it did before.
-fn added(new: Amounts, before: Amounts) -> Amounts {
+fn added(new: Amounts, before: &Amounts) -> Amounts {
     let more = new.into_iter().map(|(name, amount)| {
         let more = before.get(&name).map_or(amount, |before| amount.minus(*before));
         (name, more)

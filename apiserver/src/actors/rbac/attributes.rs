@@ -43,7 +43,7 @@ impl Attributes {
         let is_all = name.is_empty();
         let selector = request.query.get("fieldSelector").unwrap_or_default();
         if let (true, Some(selected)) = (is_all, selector.strip_prefix("metadata.name=")) {
-            name = selected.trim_start_matches('=').split(',').next().unwrap_or_default().to_owned();
+            name = selected.trim_start_matches('=').split(',').take(1).collect();
         }
         let verb = match request.method {
             Method::POST => "create",
