@@ -86,7 +86,10 @@ impl Kubelet {
                 "lastProbeTime": null, "lastTransitionTime": now,
             });
             condition["observedGeneration"] = int(pod, "/metadata/generation").into();
-            if !holds {
+            if holds && super::object::condition(pod, kind).is_some() {
+                condition["reason"] = Value::Null;
+                condition["message"] = Value::Null;
+            } else if !holds {
                 condition["reason"] = "ContainersNotReady".into();
                 condition["message"] =
                     format!("containers with unready status: [{}]", names.join(" ")).into();

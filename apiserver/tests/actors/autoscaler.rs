@@ -125,10 +125,10 @@ async fn a_target_grows_at_most_to_its_maximum_and_shrinks_late() {
         ["True", "TooManyReplicas", "the desired replica count is more than the maximum replica count"]
     );
     cluster.server.set_load("default", "Deployment", "web", Load::Millicores(10));
-    pass(Duration::from_secs(60)).await;
+    pass(Duration::from_mins(1)).await;
     assert_eq!(replicas(&cluster).await, 6);
     assert_eq!(says(&cluster.get(AUTOSCALER).await, "AbleToScale")[1], "ScaleDownStabilized");
-    pass(Duration::from_secs(300)).await;
+    pass(Duration::from_mins(5)).await;
     assert_eq!(replicas(&cluster).await, 2);
     assert_eq!(
         says(&cluster.get(AUTOSCALER).await, "ScalingLimited"),
