@@ -156,3 +156,51 @@ async fn policies_limit_how_fast_a_target_changes() {
     pass(Duration::from_secs(30)).await;
     assert_eq!(replicas(&cluster).await, 4);
 }
+
+const WIDGETS: &str = r"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      status: {}
+      scale:
+        specReplicasPath: .spec.replicas
+        statusReplicasPath: .status.replicas
+        labelSelectorPath: .status.selector
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: web, namespace: default}
+spec: {replicas: 2}
+status: {replicas: 2, selector: app=web}
+";
+
+#[tokio::test(start_paused = true)]
+async fn a_custom_resource_is_scaled_without_pods_that_anybody_plays() {
+    let cluster = Cluster::with([Actor::Autoscaler]);
+    cluster.server.load(WIDGETS).unwrap();
+    let widget = "/apis/example.com/v1/namespaces/default/widgets/web";
+    let status = json!({"status": {"replicas": 2, "selector": "app=web"}});
+    cluster.patch(&format!("{widget}/status"), status).await;
+    let autoscaler = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"},
+        "spec": {
+            "maxReplicas": 5,
+            "scaleTargetRef": {"apiVersion": "example.com/v1", "kind": "Widget", "name": "web"},
+        },
+    });
+    cluster.post(AUTOSCALERS, autoscaler).await;
+    cluster.server.set_load("default", "Widget", "web", Load::Percent(120));
+    cluster.settle().await;
+    assert_eq!(cluster.get(widget).await["spec"]["replicas"], 3);
+}

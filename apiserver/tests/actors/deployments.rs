@@ -221,3 +221,26 @@ async fn replicas_are_scaled_and_replaced() {
     assert!(!cluster.is_there(WEB).await);
     assert_eq!(cluster.items(PODS).await.len() + cluster.items(SETS).await.len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_says_that_its_pods_are_refused() {
+    let cluster = Cluster::with([Actor::Deployments, Actor::Pods, Actor::Quotas]);
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}},
+    });
+    cluster.post(quotas, quota).await;
+    cluster.post(DEPLOYMENTS, deployment(2, &json!({}))).await;
+    cluster.settle().await;
+    let web = cluster.get(WEB).await;
+    let [status, reason, message] = says(&web, "ReplicaFailure");
+    assert_eq!([status, reason], ["True", "FailedCreate"]);
+    let why = "is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1";
+    assert!(message.starts_with("pods \"web-") && message.ends_with(why), "{message}");
+    cluster.patch(&format!("{quotas}/q"), json!({"spec": {"hard": {"pods": "2"}}})).await;
+    pass(Duration::from_secs(2)).await;
+    let web = cluster.get(WEB).await;
+    assert_eq!(web["status"]["readyReplicas"], 2);
+    let conditions = web["status"]["conditions"].as_array().unwrap();
+    assert!(conditions.iter().all(|condition| condition["type"] != "ReplicaFailure"));
+}
