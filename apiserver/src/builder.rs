@@ -10,6 +10,7 @@ use kube::{Client, CustomResourceExt};
 use serde_json::{Value, json};
 
 use crate::{
+    actors::{self, Actor, Actors, Load, Pods},
     faults::{Action, Faults},
     http::Request,
     options::Query,
@@ -39,6 +40,7 @@ pub struct Builder {
     release: Release,
     clock: Clock,
     history_length: usize,
+    actors: Vec<Actor>,
 }
 
 /// Why a server can't begin as it is told to.
@@ -63,6 +65,9 @@ pub enum StartError {
         /// What the server says of it.
         message: String,
     },
+    /// Actors are tasks of tokio, which isn't there.
+    #[error("actors need a runtime of tokio: {0}")]
+    NoRuntime(#[from] tokio::runtime::TryCurrentError),
 }
 
 /// So many changes of each resource are kept for watches, unless the builder is told otherwise.
@@ -79,6 +84,7 @@ impl ApiServer {
             release: Release::LATEST,
             clock: Box::new(Timestamp::now),
             history_length: HISTORY,
+            actors: Vec::new(),
         }
     }
 
@@ -94,6 +100,29 @@ impl ApiServer {
     /// What happens to requests on their way, with [rules](Faults::set) of a test's choice.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// How pods fare, on a server with [`Actor::Pods`].
+    pub fn pods(&self) -> Pods<'_> {
+        Pods::new(&self.server.actors.settings)
+    }
+
+    /// How busy the pods of a workload are, for a server with [`Actor::Autoscaler`]. Without a load there are no metrics.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), baton_apiserver::StartError> {
+    /// use baton_apiserver::{Actor, ApiServer, Load};
+    ///
+    /// let server = ApiServer::builder().actor(Actor::Autoscaler).start()?;
+    /// server.set_load("default", "Deployment", "web", Load::Percent(90));
+    /// server.set_load("default", "Deployment", "web", None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_load(&self, namespace: &str, kind: &str, name: &str, load: impl Into<Option<Load>>) {
+        let load = load.into();
+        self.server.actors.settings.send_modify(|settings| settings.set_load(namespace, kind, name, load));
     }
 
     /// Restarts the server: all watches end. Without its history, as after a compaction, no watch can go on from where it was.
@@ -131,14 +160,8 @@ impl ApiServer {
         let resource = registry.of_kind(group, version, &kind);
         let resource =
             resource.ok_or_else(|| refused(format!("there is no such kind in {api_version:?}")))?;
-        let root = if group.is_empty() { "api" } else { "apis" };
-        let plural = &resource.plural;
-        let path = if resource.namespaced {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
-            format!("/{root}/{api_version}/namespaces/{namespace}/{plural}")
-        } else {
-            format!("/{root}/{api_version}/{plural}")
-        };
+        let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
+        let path = actors::path_of(resource, namespace, "", "");
         let request = Request {
             method: Method::POST,
             path,
@@ -204,19 +227,46 @@ impl Builder {
         self
     }
 
+    /// With somebody who acts in the cluster besides its clients. None does unless it is asked for.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), baton_apiserver::StartError> {
+    /// use baton_apiserver::{Actor, ApiServer};
+    ///
+    /// let server = ApiServer::builder().actor(Actor::GarbageCollector).actor(Actor::Namespaces).start()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn actor(self, actor: Actor) -> Self {
+        self.actors([actor])
+    }
+
+    /// With several [actors](Self::actor), such as [`Actor::ALL`].
+    #[must_use]
+    pub fn actors(mut self, actors: impl IntoIterator<Item = Actor>) -> Self {
+        self.actors.extend(actors);
+        self
+    }
+
     /// Starts the server.
     ///
     /// # Errors
-    /// When it refuses what it is to begin with.
+    /// When it refuses what it is to begin with, or has actors and no runtime of tokio to run them.
     pub fn start(self) -> Result<ApiServer, StartError> {
-        let server = Server::new(self.release, self.clock, self.history_length);
+        let server = Server::new(self.release, self.clock, self.history_length, Actors::new(self.actors));
         let faults = Faults::new(|_| Action::Forward);
         let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
         for name in NAMESPACES {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             server.create(&namespace)?;
         }
+        if server.server.actors.play(Actor::AccessControl) {
+            server.load(actors::rbac::BOOTSTRAP)?;
+        }
         self.objects.iter().try_for_each(|object| server.create(object))?;
+        actors::start(&server.server)?;
         Ok(server)
     }
 }

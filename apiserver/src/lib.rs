@@ -58,6 +58,7 @@
 //! operator makes are stored and merged without defaults and validation, and each answer says so in a warning. The README has a
 //! table of what else isn't played; it is made from a comparison with a real server.
 
+mod actors;
 mod builder;
 mod custom;
 mod data;
@@ -88,6 +89,7 @@ mod types;
 mod write;
 
 pub use crate::{
+    actors::{Actor, Load, Pods, Readiness, UnknownActor},
     builder::{ApiServer, Builder, StartError},
     serve::Serving,
 };

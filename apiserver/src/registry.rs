@@ -191,6 +191,17 @@ impl Registry {
         self.versions.get(&path)?.resources.iter().find(|resource| resource.gvk.kind == kind)
     }
 
+    /// All resources, each once: in the version that its group prefers.
+    pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        let built_in = BUILT_IN.iter().filter(|of| {
+            let mut groups = DISCOVERY.groups.iter();
+            of.group.is_empty()
+                || groups.any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
+        });
+        let custom = self.custom.iter().filter_map(|(_, versions)| versions.first());
+        built_in.chain(custom).flat_map(|of| &of.resources)
+    }
+
     /// The custom resources become these, by group.
     pub(crate) fn set_custom(&mut self, custom: Vec<(String, Vec<Arc<GroupVersion>>)>) {
         for (_, versions) in &self.custom {

@@ -7,6 +7,7 @@ use http::Method;
 use jiff::Timestamp;
 
 use crate::{
+    actors::{Actors, rbac},
     discover,
     http::{Answer, Media, Request},
     options::{ListOptions, Query},
@@ -27,6 +28,7 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     registry: RwLock<Arc<Registry>>,
     pub(crate) release: Release,
+    pub(crate) actors: Actors,
     clock: Clock,
     allocation: Mutex<()>,
 }
@@ -49,11 +51,12 @@ impl Place {
 }
 
 impl Server {
-    pub(crate) fn new(release: Release, clock: Clock, history_length: usize) -> Self {
+    pub(crate) fn new(release: Release, clock: Clock, history_length: usize, actors: Actors) -> Self {
         Self {
             store: Store::new(history_length),
             registry: RwLock::new(Arc::new(Registry::default())),
             release,
+            actors,
             clock,
             allocation: Mutex::new(()),
         }
@@ -82,6 +85,7 @@ impl Server {
     }
 
     fn route(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
+        rbac::check(self, request)?;
         if let Some(answer) = discover::answer(self, request)? {
             return Ok(answer);
         }
@@ -108,7 +112,10 @@ impl Server {
             }
             (&Method::POST, true, _) => {
                 allowed(place, "create")?;
-                write::create(self, request, place)
+                match rbac::review(self, request, place)? {
+                    Some(answer) => Ok(answer),
+                    None => write::create(self, request, place),
+                }
             }
             (&Method::PUT, false, _) => {
                 allowed(place, "update")?;

@@ -45,6 +45,7 @@ pub(crate) use self::{
     format::NameRule,
     metadata::{validate_embedded, validate_metadata},
     prepare::prepare,
+    quantity::{Quantity, UNIT},
 };
 use crate::field::FieldError;
 

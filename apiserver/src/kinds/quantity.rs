@@ -6,9 +6,10 @@ use super::node::{Errors, Node};
 
 /// A quantity in billionths, the smallest part that the server keeps. Too large ones count as the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Quantity(i128);
+pub(crate) struct Quantity(pub(crate) i128);
 
-const UNIT: i128 = 1_000_000_000;
+/// One, in billionths.
+pub(crate) const UNIT: i128 = 1_000_000_000;
 
 /// The suffixes and what they multiply a number with, in billionths.
 const SUFFIXES: [(&str, i128); 16] = [
@@ -51,7 +52,8 @@ impl Quantity {
         }
     }
 
-    fn read(text: &str) -> Option<Self> {
+    /// The quantity of a text.
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),

@@ -52,6 +52,18 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     answer(server, request, &place, outcome, strictness)
 }
 
+/// The object that a `POST` brings.
+pub(crate) fn read_body<'a>(
+    server: &Server,
+    arena: &'a Arena,
+    request: &Request,
+    place: &'a Place,
+) -> Result<Value<'a>, Failure> {
+    let object = objects::parse(arena, body(request)?, is_yaml(request)?)?;
+    check_kind(&place.resource, object)?;
+    Ok(server.read_object(arena, &place.resource, object)?.object)
+}
+
 /// `PUT` of an object or of a subresource.
 pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     let options = WriteOptions::read("UpdateOptions", &request.query, false, request.user_agent())?;

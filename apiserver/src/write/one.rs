@@ -10,7 +10,7 @@ use baton_merge::{
 };
 
 use crate::{
-    definitions, metadata, objects,
+    actors, definitions, metadata, objects,
     options::WriteOptions,
     registry::Resource,
     scale,
@@ -130,6 +130,8 @@ impl OneWrite<'_> {
             let (group, kind) = (&resource.gvk.group, &resource.gvk.kind);
             return Err(Failure::invalid(group, kind, &self.place.name, &findings.errors));
         }
+        // Held until the object is stored.
+        let _admitted = actors::admit(self.server, self.place, stored.object, old)?;
         let stored = self.store(record, &stored)?;
         Ok(stored.map(|outcome| Outcome { warnings: findings.warnings, ..outcome }))
     }

@@ -1,0 +1,242 @@
+//! How many replicas the metrics of an autoscaler ask for, after `replica_calculator.go`.
+
+use baton_merge::quantity::{Precision, canonical};
+use serde_json::{Value, json};
+
+use super::Look;
+use crate::{
+    actors::{
+        Load,
+        object::{int, is_deleted, is_ready, items, namespace, text},
+        view::Object,
+    },
+    kinds::Quantity,
+    selector::LabelSelector,
+};
+
+/// A quantity in thousandths, rounded up.
+fn milli(text: &str) -> Option<i64> {
+    let Quantity(billionths) = Quantity::read(text)?;
+    i64::try_from(billionths.saturating_add(999_999) / 1_000_000).ok()
+}
+
+/// Within this share of the target nothing is scaled.
+const TOLERANCE: f64 = 0.1;
+
+/// What the metrics ask for.
+pub(super) struct Proposal {
+    pub(super) replicas: i64,
+    /// Which metric asks for the most.
+    pub(super) name: String,
+    pub(super) statuses: Vec<Value>,
+}
+
+/// Why nothing can be said: the reason and the message of a condition.
+type Unable = (&'static str, String);
+
+impl Look<'_, '_> {
+    /// The load that a test has set for the target.
+    pub(super) fn load(&self) -> Option<Load> {
+        let reference = &self.autoscaler["spec"]["scaleTargetRef"];
+        let target = [namespace(self.autoscaler), text(reference, "/kind"), text(reference, "/name")];
+        self.pass.settings.loads.get(&target.map(str::to_owned).into()).copied()
+    }
+
+    /// The pods of a scale.
+    pub(super) fn pods(&mut self, scale: &Value) -> Vec<Object> {
+        let Ok(selector) = LabelSelector::parse(text(scale, "/status/selector")) else { return Vec::new() };
+        if selector.is_everything() {
+            return Vec::new();
+        }
+        let space = namespace(self.autoscaler);
+        let is_own = |pod: &Object| {
+            let arena = baton_merge::Arena::new();
+            let labels = pod.pointer("/metadata/labels").map(ToString::to_string).unwrap_or_default();
+            let labels = baton_merge::value::Value::from_text(&arena, arena.copy_text(&labels)).ok();
+            namespace(pod) == space && selector.matches(labels.and_then(|labels| labels.as_map()))
+        };
+        self.pass.list("", "pods").into_iter().filter(is_own).collect()
+    }
+
+    /// What all metrics together ask for: the most that any does.
+    pub(super) fn proposals(&mut self, scale: &Value) -> Result<Proposal, Unable> {
+        let selector = text(scale, "/status/selector");
+        if selector.is_empty() {
+            return Err(("InvalidSelector", "the HPA target's scale is missing a selector".to_owned()));
+        }
+        let pods = self.pods(scale);
+        let current = int(scale, "/spec/replicas");
+        let mut best = Proposal { replicas: 0, name: String::new(), statuses: Vec::new() };
+        let mut first_failure = None;
+        for metric in items(self.autoscaler, "/spec/metrics") {
+            match self.proposal(metric, &pods, current) {
+                Ok((replicas, name, status)) => {
+                    if best.name.is_empty() || replicas > best.replicas {
+                        (best.replicas, best.name) = (replicas, name);
+                    }
+                    best.statuses.push(status);
+                }
+                Err(unable) => {
+                    first_failure.get_or_insert(unable);
+                    best.statuses.push(json!({"type": ""}));
+                }
+            }
+        }
+        match first_failure {
+            // What can't be measured might need more: nothing is scaled down then.
+            Some(unable) if best.name.is_empty() || best.replicas < current => Err(unable),
+            None if best.name.is_empty() => Err(unable("InvalidMetricSourceType", "there are no metrics")),
+            _ => Ok(best),
+        }
+    }
+
+    fn proposal(
+        &self,
+        metric: &Value,
+        pods: &[Object],
+        current: i64,
+    ) -> Result<(i64, String, Value), Unable> {
+        let resource = text(metric, "/resource/name");
+        match (text(metric, "/type"), resource) {
+            ("Resource", "cpu") => {}
+            ("Resource", _) => {
+                return Err(unable(
+                    "FailedGetResourceMetric",
+                    &format!(
+                        "failed to get {resource} utilization: unable to get metrics for resource {resource}: no metrics returned from resource metrics API"
+                    ),
+                ));
+            }
+            (kind, _) => {
+                let reason = match kind {
+                    "Pods" => "FailedGetPodsMetric",
+                    "Object" => "FailedGetObjectMetric",
+                    "External" => "FailedGetExternalMetric",
+                    "ContainerResource" => "FailedGetContainerResourceMetric",
+                    _ => "InvalidMetricSourceType",
+                };
+                return Err(unable(reason, &format!("metrics of type {kind} aren't played by this server")));
+            }
+        }
+        let target = &metric["resource"]["target"];
+        let average = target.get("averageValue").and_then(Value::as_str).and_then(milli);
+        let what = if average.is_some() { "usage" } else { "utilization" };
+        let fail = |why: String| {
+            unable("FailedGetResourceMetric", &format!("failed to get {resource} {what}: {why}"))
+        };
+        let load = self.load().ok_or_else(|| {
+            fail(format!(
+                "unable to get metrics for resource {resource}: no metrics returned from resource metrics API"
+            ))
+        })?;
+        let usage = Usage::of(load, pods, current, average.is_none()).map_err(fail)?;
+        let each = format!("{}m", usage.milli / usage.ready.max(1));
+        let mut status = json!({"averageValue": canonical(&each, Precision::Milli).unwrap_or(each)});
+        let name;
+        let ratio = if let Some(average) = average {
+            name = format!("{resource} resource");
+            ratio(usage.milli / usage.ready.max(1), average)
+        } else {
+            name = format!("{resource} resource utilization (percentage of request)");
+            status["averageUtilization"] = usage.percent.into();
+            ratio(usage.percent, int(target, "/averageUtilization"))
+        };
+        let replicas = usage.replicas(ratio, self.tolerances(), current);
+        let status = json!({"type": "Resource", "resource": {"name": resource, "current": status}});
+        Ok((replicas, name, status))
+    }
+
+    /// How far down and up the usage may be off.
+    #[allow(clippy::cast_precision_loss)] // Thousandths of a share.
+    fn tolerances(&self) -> (f64, f64) {
+        let of = |direction: &str| {
+            let own = text(self.autoscaler, &format!("/spec/behavior/{direction}/tolerance"));
+            milli(own).map_or(TOLERANCE, |thousandths| thousandths as f64 / 1000.0)
+        };
+        (of("scaleDown"), of("scaleUp"))
+    }
+}
+
+fn unable(reason: &'static str, why: &str) -> Unable {
+    (reason, format!("the HPA was unable to compute the replica count: {why}"))
+}
+
+#[allow(clippy::cast_precision_loss)] // Nobody uses so many processors.
+fn ratio(usage: i64, target: i64) -> f64 {
+    usage as f64 / target.max(1) as f64
+}
+
+/// What the pods of a target use.
+struct Usage {
+    /// What those that count use together, in thousandths.
+    milli: i64,
+    /// Of what they request, in percent.
+    percent: i64,
+    /// How many of them count.
+    ready: i64,
+    unready: i64,
+}
+
+impl Usage {
+    fn of(load: Load, pods: &[Object], current: i64, needs_requests: bool) -> Result<Self, String> {
+        let counted = pods.iter().filter(|pod| !is_deleted(pod) && text(pod, "/status/phase") != "Failed");
+        let (ready, unready): (Vec<_>, Vec<_>) = counted.partition(|pod| is_ready(pod));
+        let requested: Option<i64> = ready.iter().map(|pod| requests(pod).ok()).sum();
+        // A target whose pods nobody plays has as many as it says.
+        let count = if pods.is_empty() { current } else { count(ready.len()) };
+        if count == 0 {
+            return Err("did not receive metrics for targeted pods (pods might be unready)".to_owned());
+        }
+        if needs_requests && !pods.is_empty() {
+            pods.iter().try_for_each(|pod| requests(pod).map(|_| ()))?;
+        }
+        let requested = requested.filter(|requested| *requested > 0);
+        let (milli, percent) = match load {
+            Load::Percent(percent) => {
+                let percent = i64::from(percent);
+                (requested.unwrap_or(count.saturating_mul(1000)).saturating_mul(percent) / 100, percent)
+            }
+            Load::Millicores(milli) => {
+                let milli = i64::from(milli);
+                let requested = requested.unwrap_or(count.saturating_mul(1000));
+                (milli, milli.saturating_mul(100) / requested)
+            }
+        };
+        Ok(Self { milli, percent, ready: count, unready: self::count(unready.len()) })
+    }
+
+    /// How many replicas come to the target.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // As the controller computes it.
+    fn replicas(&self, ratio: f64, (down, up): (f64, f64), current: i64) -> i64 {
+        let is_within = |ratio: f64| 1.0 - down <= ratio && ratio <= 1.0 + up;
+        if self.unready == 0 || ratio <= 1.0 {
+            return if is_within(ratio) { current } else { (ratio * self.ready as f64).ceil() as i64 };
+        }
+        // Those that aren't ready will take their share: they count as idle.
+        let all = (self.ready + self.unready) as f64;
+        let damped = ratio * self.ready as f64 / all;
+        let replicas = (damped * all).ceil() as i64;
+        if is_within(damped) || damped < 1.0 || replicas < current { current } else { replicas }
+    }
+}
+
+fn count(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+/// What the containers of a pod request, in thousandths of a processor.
+fn requests(pod: &Value) -> Result<i64, String> {
+    let is_sidecar = |container: &&Value| container["restartPolicy"] == "Always";
+    let containers = items(pod, "/spec/containers").iter();
+    let all = containers.chain(items(pod, "/spec/initContainers").iter().filter(is_sidecar));
+    all.map(|container| {
+        milli(text(container, "/resources/requests/cpu")).ok_or_else(|| {
+            format!(
+                "missing request for cpu in container {} of Pod {}",
+                text(container, "/name"),
+                super::super::object::name(pod)
+            )
+        })
+    })
+    .sum()
+}

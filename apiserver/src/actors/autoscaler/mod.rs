@@ -1,0 +1,204 @@
+//! HorizontalPodAutoscalers: from the load that a test sets to the scale of their targets. After `pkg/controller/podautoscaler`.
+
+mod limits;
+mod metrics;
+
+use std::{collections::HashMap, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use self::{
+    limits::{Bounds, Memory},
+    metrics::Proposal,
+};
+use super::{
+    Controller, Pass,
+    client::{path_of, resource_of},
+    object::{int, items, namespace, text, time, uid},
+    view::Object,
+};
+
+/// How often the targets are looked at, whatever happens.
+const PERIOD: Duration = Duration::from_secs(15);
+
+#[derive(Default)]
+pub(super) struct Autoscaler {
+    /// What is known of an autoscaler from earlier, by its UID.
+    known: HashMap<String, Known>,
+}
+
+struct Known {
+    memory: Memory,
+    /// When it is looked at again, whatever happens.
+    next: Instant,
+    /// What the last look was at.
+    seen: Value,
+    has_rescaled: bool,
+}
+
+impl Controller for Autoscaler {
+    fn act(&mut self, pass: &mut Pass<'_>) {
+        let all = pass.list_version("autoscaling", "v2", "horizontalpodautoscalers");
+        self.known.retain(|known, _| all.iter().any(|autoscaler| uid(autoscaler) == known));
+        for autoscaler in &all {
+            let known = self.known.entry(uid(autoscaler).to_owned()).or_insert_with(|| Known {
+                memory: Memory::default(),
+                next: pass.now,
+                seen: Value::Null,
+                has_rescaled: false,
+            });
+            Look { pass, autoscaler }.run(known);
+            let next = known.next;
+            pass.wake_at(next);
+        }
+    }
+}
+
+/// One look at one autoscaler.
+struct Look<'l, 'p> {
+    pass: &'l mut Pass<'p>,
+    autoscaler: &'l Object,
+}
+
+/// The target of an autoscaler.
+struct Target {
+    /// Where its scale is served.
+    path: String,
+    scale: Value,
+}
+
+impl Look<'_, '_> {
+    fn run(&mut self, known: &mut Known) {
+        let mut status = self.autoscaler["status"].clone();
+        if !status.is_object() {
+            status = json!({});
+        }
+        let target = match self.target() {
+            Ok(target) => target,
+            Err(message) => {
+                let message =
+                    format!("the HPA controller was unable to get the target's current scale: {message}");
+                self.condition(&mut status, "AbleToScale", false, "FailedGetScale", &message);
+                return self.store(status);
+            }
+        };
+        let seen = self.seen(&target);
+        let is_due = known.next <= self.pass.now;
+        // The metrics follow what was just done only after a while, so that it isn't done once more meanwhile.
+        let is_new = known.seen["told"] != seen["told"] || known.seen != seen && !known.has_rescaled;
+        let is_out_of_bounds = {
+            let current = int(&target.scale, "/spec/replicas");
+            current > 0 && Bounds::of(self.autoscaler).clamp(current) != current
+        };
+        if !is_due && !is_new && !is_out_of_bounds {
+            return;
+        }
+        known.next = self.pass.now + PERIOD;
+        known.seen = seen;
+        self.scale(known, &target, status);
+    }
+
+    /// What decides whether an autoscaler has to be looked at before its time.
+    fn seen(&mut self, target: &Target) -> Value {
+        let pods = self.pods(&target.scale);
+        let pods: Vec<_> = pods.iter().map(|pod| (uid(pod), super::object::is_ready(pod))).collect();
+        json!({
+            "told": [self.autoscaler["spec"], format!("{:?}", self.load())],
+            "replicas": target.scale.pointer("/spec/replicas"), "pods": pods,
+        })
+    }
+
+    fn target(&mut self) -> Result<Target, String> {
+        let reference = &self.autoscaler["spec"]["scaleTargetRef"];
+        let registry = self.pass.server.registry();
+        let resource = resource_of(&registry, reference).ok_or_else(|| {
+            let (version, kind) = (text(reference, "/apiVersion"), text(reference, "/kind"));
+            format!("no matches for kind {kind:?} in version {version:?}")
+        })?;
+        let path = path_of(resource, namespace(self.autoscaler), text(reference, "/name"), "scale");
+        let scale = self.pass.request(http::Method::GET, path.clone(), "application/json", &Value::Null);
+        Ok(Target { path, scale: scale.map_err(|refused| refused.message)? })
+    }
+
+    fn scale(&mut self, known: &mut Known, target: &Target, mut status: Value) {
+        let message = "the HPA controller was able to get the target's current scale";
+        self.condition(&mut status, "AbleToScale", true, "SucceededGetScale", message);
+        let current = int(&target.scale, "/spec/replicas");
+        known.memory.remember_first(current, self.pass.now);
+        let bounds = Bounds::of(self.autoscaler);
+        let mut metrics = Vec::new();
+        let mut wanted = current;
+        if current == 0 && bounds.min != 0 {
+            let message = "scaling is disabled since the replica count of the target is zero";
+            self.condition(&mut status, "ScalingActive", false, "ScalingDisabled", message);
+        } else if bounds.clamp(current) != current {
+            wanted = bounds.clamp(current);
+        } else {
+            match self.proposals(&target.scale) {
+                Ok(Proposal { replicas, name, statuses }) => {
+                    let message =
+                        format!("the HPA was able to successfully calculate a replica count from {name}");
+                    self.condition(&mut status, "ScalingActive", true, "ValidMetricFound", &message);
+                    metrics = statuses;
+                    let now = self.pass.now;
+                    let decision = known.memory.limit(self.autoscaler, bounds, current, replicas, now);
+                    for (kind, holds, reason, message) in decision.conditions {
+                        self.condition(&mut status, kind, holds, reason, message);
+                    }
+                    wanted = decision.replicas;
+                }
+                Err((reason, message)) => {
+                    self.condition(&mut status, "ScalingActive", false, reason, &message);
+                    status["currentReplicas"] = current.into();
+                    return self.store(status);
+                }
+            }
+        }
+        known.has_rescaled = wanted != current;
+        if known.has_rescaled {
+            if let Err(message) = self.rescale(target, wanted) {
+                let message = format!("the HPA controller was unable to update the target scale: {message}");
+                self.condition(&mut status, "AbleToScale", false, "FailedUpdateScale", &message);
+                status["currentReplicas"] = current.into();
+                self.pass.retry();
+                return self.store(status);
+            }
+            known.memory.remember_change(current, wanted, self.pass.now);
+            let message = format!("the HPA controller was able to update the target scale to {wanted}");
+            self.condition(&mut status, "AbleToScale", true, "SucceededRescale", &message);
+            status["lastScaleTime"] = time(self.pass.server.now());
+        }
+        status["currentReplicas"] = current.into();
+        status["desiredReplicas"] = wanted.into();
+        status["currentMetrics"] = if metrics.is_empty() { Value::Null } else { metrics.into() };
+        self.store(status);
+    }
+
+    fn rescale(&self, target: &Target, wanted: i64) -> Result<(), String> {
+        let mut scale = target.scale.clone();
+        scale["spec"]["replicas"] = wanted.into();
+        let done = self.pass.request(http::Method::PUT, target.path.clone(), "application/json", &scale);
+        done.map(|_| ()).map_err(|refused| refused.message)
+    }
+
+    fn condition(&self, status: &mut Value, kind: &str, holds: bool, reason: &str, message: &str) {
+        let mut conditions = items(status, "/conditions").to_vec();
+        let holds = if holds { "True" } else { "False" };
+        let condition = json!({"type": kind, "status": holds, "reason": reason, "message": message});
+        super::object::set_condition(&mut conditions, condition, self.pass.server.now());
+        status["conditions"] = conditions.into();
+    }
+
+    fn store(&mut self, mut status: Value) {
+        if let Some(status) = status.as_object_mut() {
+            status.retain(|_, value| !value.is_null());
+            status.retain(|name, value| name != "currentReplicas" || *value != 0);
+        }
+        let mut updated = (**self.autoscaler).clone();
+        updated["status"] = status;
+        if updated["status"] != self.autoscaler["status"] && self.pass.update(&updated, "status").is_err() {
+            self.pass.retry();
+        }
+    }
+}

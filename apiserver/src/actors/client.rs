@@ -1,0 +1,120 @@
+//! Requests of controllers, which go through the server as those of any client do.
+
+use http::{
+    HeaderMap, HeaderValue, Method,
+    header::{CONTENT_TYPE, USER_AGENT},
+};
+use serde_json::{Value, json};
+
+use super::{
+    Pass,
+    object::{name, namespace, text, uid},
+};
+use crate::{
+    http::Request,
+    options::Query,
+    registry::{Registry, Resource},
+};
+
+/// What the server says to a request that it doesn't carry out.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) code: u16,
+    pub(super) message: String,
+    /// Whether the namespace is on its way out.
+    pub(super) in_terminating: bool,
+}
+
+impl Refused {
+    /// Another object has the name that a hash comes to.
+    pub(super) fn collision(name: &str) -> Self {
+        Self { code: 409, message: format!("{name:?} is somebody else's"), in_terminating: false }
+    }
+}
+
+/// Where an object of a resource is served, or all of them where it has no name.
+pub(crate) fn path_of(resource: &Resource, namespace: &str, name: &str, subresource: &str) -> String {
+    let root = if resource.gvk.group.is_empty() { "api" } else { "apis" };
+    let version = resource.gvk.api_version();
+    let at = if resource.namespaced && !namespace.is_empty() { ["namespaces", namespace] } else { ["", ""] };
+    let parts = [root, &version, at[0], at[1], &resource.plural, name, subresource];
+    parts.into_iter().filter(|part| !part.is_empty()).fold(String::new(), |path, part| path + "/" + part)
+}
+
+/// The kind of an object, as it is served.
+pub(super) fn resource_of<'r>(
+    registry: &'r Registry,
+    object: &Value,
+) -> Option<&'r std::sync::Arc<Resource>> {
+    let api_version = text(object, "/apiVersion");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    registry.of_kind(group, version, text(object, "/kind"))
+}
+
+impl Pass<'_> {
+    pub(super) fn request(
+        &self,
+        method: Method,
+        path: String,
+        content_type: &'static str,
+        body: &Value,
+    ) -> Result<Value, Refused> {
+        let mut headers = HeaderMap::new();
+        headers.insert(USER_AGENT, HeaderValue::from_static(self.user_agent));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        let body = body.to_string().into();
+        let answer = self.server.handle(&Request { method, path, query: Query::default(), headers, body });
+        let body = answer.body.as_whole().and_then(|body| serde_json::from_slice::<Value>(body).ok());
+        let body = body.unwrap_or_default();
+        if answer.code < 300 {
+            return Ok(body);
+        }
+        let causes = body.pointer("/details/causes").and_then(Value::as_array);
+        let in_terminating =
+            causes.is_some_and(|causes| causes.iter().any(|cause| cause["reason"] == "NamespaceTerminating"));
+        Err(Refused { code: answer.code, message: text(&body, "/message").to_owned(), in_terminating })
+    }
+
+    fn path(&self, object: &Value, name: &str, subresource: &str) -> String {
+        let registry = self.server.registry();
+        let resource = resource_of(&registry, object);
+        resource.map_or_else(String::new, |of| path_of(of, namespace(object), name, subresource))
+    }
+
+    pub(super) fn create(&self, object: &Value) -> Result<Value, Refused> {
+        self.request(Method::POST, self.path(object, "", ""), "application/json", object)
+    }
+
+    /// An object as it is now.
+    pub(super) fn live(&self, object: &Value) -> Result<Value, Refused> {
+        self.request(Method::GET, self.path(object, name(object), ""), "application/json", &Value::Null)
+    }
+
+    /// Replaces an object, or a part of it.
+    pub(super) fn update(&self, object: &Value, subresource: &str) -> Result<Value, Refused> {
+        let path = self.path(object, name(object), subresource);
+        self.request(Method::PUT, path, "application/json", object)
+    }
+
+    /// Patches the metadata of an object, which has to be the one that was looked at.
+    pub(super) fn patch_metadata(&self, object: &Value, mut metadata: Value) -> Result<Value, Refused> {
+        metadata["uid"] = uid(object).into();
+        metadata["resourceVersion"] = text(object, "/metadata/resourceVersion").into();
+        let path = self.path(object, name(object), "");
+        let body = json!({"metadata": metadata});
+        self.request(Method::PATCH, path, "application/merge-patch+json", &body)
+    }
+
+    pub(super) fn patch_status(&self, object: &Value, status: &Value) -> Result<Value, Refused> {
+        let path = self.path(object, name(object), "status");
+        let body = json!({"metadata": {"uid": uid(object)}, "status": status});
+        self.request(Method::PATCH, path, "application/strategic-merge-patch+json", &body)
+    }
+
+    /// Deletes an object, if it is still the one that was looked at.
+    pub(super) fn delete(&self, object: &Value, mut options: Value) -> Result<Value, Refused> {
+        options["preconditions"] = json!({"uid": uid(object)});
+        let path = self.path(object, name(object), "");
+        self.request(Method::DELETE, path, "application/json", &options)
+    }
+}

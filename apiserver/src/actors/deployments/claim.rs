@@ -1,0 +1,42 @@
+//! Which objects are a controller's: those that its selector picks, and that nobody else controls. After
+//! `pkg/controller/controller_ref_manager.go`.
+
+use serde_json::{Value, json};
+
+use crate::actors::{
+    Pass,
+    object::{controller, is_controlled_by, is_deleted, namespace, owners, reference_to, selects, text, uid},
+    view::Object,
+};
+
+/// The candidates that are an owner's. What lacks a controller gets this one, and what isn't selected any more loses it.
+pub(super) fn claim(pass: &mut Pass<'_>, owner: &Value, candidates: Vec<Object>) -> Vec<Object> {
+    let selector = owner.pointer("/spec/selector");
+    let mut own = Vec::new();
+    for object in candidates {
+        if namespace(&object) != namespace(owner) {
+            continue;
+        }
+        let is_selected = selects(selector, object.pointer("/metadata/labels"));
+        match controller(&object) {
+            Some(_) if is_controlled_by(&object, owner) && is_selected => own.push(object),
+            Some(_) if is_controlled_by(&object, owner) && !is_deleted(owner) => {
+                let others = owners(&object).iter().filter(|other| text(other, "/uid") != uid(owner));
+                let others: Vec<_> = others.collect();
+                if pass.patch_metadata(&object, json!({"ownerReferences": others})).is_err() {
+                    pass.retry();
+                }
+            }
+            None if is_selected && !is_deleted(owner) && !is_deleted(&object) => {
+                let mut all = owners(&object).to_vec();
+                all.push(reference_to(owner));
+                match pass.patch_metadata(&object, json!({"ownerReferences": all})) {
+                    Ok(adopted) => own.push(adopted.into()),
+                    Err(_) => pass.retry(),
+                }
+            }
+            _ => {}
+        }
+    }
+    own
+}

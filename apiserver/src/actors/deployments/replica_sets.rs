@@ -1,0 +1,158 @@
+//! ReplicaSets: as many pods as they want, and their status.
+
+use std::{cmp::Reverse, time::Duration};
+
+use serde_json::{Map, Value, json};
+
+use super::{Deployments, claim::claim, numbers::replicas};
+use crate::actors::{
+    Pass,
+    client::Refused,
+    object::{
+        int, is_active, is_controlled_by, is_deleted, is_ready, items, name, namespace, reference_to,
+        selects, text, time, uid,
+    },
+    view::Object,
+};
+
+const FAILURE: &str = "ReplicaFailure";
+/// So many pods are made or deleted at once.
+const BURST: usize = 500;
+
+impl Deployments {
+    pub(super) fn sync_replica_sets(&mut self, pass: &mut Pass<'_>) {
+        let pods = pass.list("", "pods");
+        let ready = || pods.iter().filter(|pod| is_ready(pod));
+        self.ready_since.retain(|known, _| ready().any(|pod| uid(pod) == known));
+        for pod in ready() {
+            self.ready_since.entry(uid(pod).to_owned()).or_insert(pass.now);
+        }
+        for set in pass.list("apps", "replicasets") {
+            self.sync_replica_set(pass, &set, &pods);
+        }
+    }
+
+    fn sync_replica_set(&mut self, pass: &mut Pass<'_>, set: &Object, pods: &[Object]) {
+        let is_leaving = |pod: &&Object| is_deleted(pod) && is_controlled_by(pod, set);
+        let leaving = pods.iter().filter(is_leaving).count();
+        let active = claim(pass, set, pods.iter().filter(|pod| is_active(pod)).cloned().collect());
+        let failure = if is_deleted(set) { Ok(()) } else { manage(pass, set, &active) };
+        if failure.is_err() {
+            pass.retry();
+        }
+        let status = self.status(pass, set, &active, leaving, failure.err().as_ref());
+        if set["status"] != status {
+            let mut updated = (**set).clone();
+            updated["status"] = status;
+            if pass.update(&updated, "status").is_err() {
+                pass.retry();
+            }
+        }
+    }
+
+    fn status(
+        &self,
+        pass: &mut Pass<'_>,
+        set: &Value,
+        active: &[Object],
+        leaving: usize,
+        failure: Option<&Refused>,
+    ) -> Value {
+        let labels = json!({"matchLabels": set.pointer("/spec/template/metadata/labels")});
+        let wait = Duration::from_secs(int(set, "/spec/minReadySeconds").unsigned_abs());
+        let (mut labelled, mut ready, mut available) = (0, 0, 0);
+        for pod in active {
+            labelled += i64::from(selects(Some(&labels), pod.pointer("/metadata/labels")));
+            let Some(since) = self.ready_since.get(uid(pod)).filter(|_| is_ready(pod)) else { continue };
+            ready += 1;
+            match since.checked_add(wait) {
+                Some(at) if at <= pass.now => available += 1,
+                Some(at) => pass.wake_at(at),
+                None => {}
+            }
+        }
+        let counts = [
+            ("fullyLabeledReplicas", labelled),
+            ("readyReplicas", ready),
+            ("availableReplicas", available),
+            ("observedGeneration", int(set, "/metadata/generation")),
+        ];
+        let counts = counts.into_iter().filter(|(_, count)| *count != 0);
+        let mut status: Map<String, Value> =
+            counts.map(|(name, count)| (name.to_owned(), count.into())).collect();
+        status.insert("replicas".to_owned(), active.len().into());
+        status.insert("terminatingReplicas".to_owned(), leaving.into());
+        let mut conditions = items(set, "/status/conditions").to_vec();
+        let is_noted = conditions.iter().any(|condition| condition["type"] == FAILURE);
+        match failure {
+            Some(refused) if !is_noted => {
+                let too_few = i64::try_from(active.len()).unwrap_or(i64::MAX) < replicas(set);
+                conditions.push(json!({
+                    "type": FAILURE, "status": "True", "lastTransitionTime": time(pass.server.now()),
+                    "reason": if too_few { "FailedCreate" } else { "FailedDelete" },
+                    "message": refused.message,
+                }));
+            }
+            None => conditions.retain(|condition| condition["type"] != FAILURE),
+            Some(_) => {}
+        }
+        if !conditions.is_empty() {
+            status.insert("conditions".to_owned(), conditions.into());
+        }
+        Value::Object(status)
+    }
+}
+
+/// Makes pods that are missing, and deletes those that are too many.
+fn manage(pass: &Pass<'_>, set: &Value, active: &[Object]) -> Result<(), Refused> {
+    let wanted = usize::try_from(replicas(set)).unwrap_or_default();
+    for _ in active.len()..wanted.min(active.len().saturating_add(BURST)) {
+        match pass.create(&pod_of(set)) {
+            Err(refused) if !refused.in_terminating => return Err(refused),
+            _ => {}
+        }
+    }
+    let surplus = active.len().saturating_sub(wanted).min(BURST);
+    let mut dispensable: Vec<_> = active.iter().collect();
+    if surplus > 0 {
+        dispensable.sort_by_cached_key(|pod| worth(pod));
+    }
+    for pod in dispensable.into_iter().take(surplus) {
+        match pass.delete(pod, json!({})) {
+            Err(refused) if refused.code != 404 => return Err(refused),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// By what pods are sorted, those first that go first.
+fn worth(pod: &Value) -> impl Ord + use<> {
+    let phase = match text(pod, "/status/phase") {
+        "Running" => 2,
+        "Unknown" => 1,
+        _ => 0,
+    };
+    let cost = pod
+        .pointer("/metadata/annotations")
+        .and_then(|all| all.get("controller.kubernetes.io/pod-deletion-cost"));
+    let cost: i64 = cost.and_then(Value::as_str).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let restarts = items(pod, "/status/containerStatuses").iter().map(|of| int(of, "/restartCount")).max();
+    let since = Reverse(text(pod, "/metadata/creationTimestamp").to_owned());
+    let is_placed = !text(pod, "/spec/nodeName").is_empty();
+    (is_placed, phase, is_ready(pod), cost, Reverse(restarts), since, uid(pod).to_owned())
+}
+
+fn pod_of(set: &Value) -> Value {
+    let template = &set["spec"]["template"];
+    let base: String = name(set).chars().take(248).collect();
+    let mut metadata = json!({
+        "generateName": format!("{base}-"), "namespace": namespace(set), "ownerReferences": [reference_to(set)],
+    });
+    for part in ["labels", "annotations", "finalizers"] {
+        if let Some(value) = template["metadata"].get(part) {
+            metadata[part] = value.clone();
+        }
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+}

@@ -1,0 +1,186 @@
+//! Garbage collection: what becomes of the objects that another one owns, when that is deleted. After
+//! `pkg/controller/garbagecollector`.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::{
+    Controller, Pass,
+    client::resource_of,
+    object::{has_finalizer, is_deleted, items, name, namespace, owners, text, uid},
+    view::Object,
+};
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+pub(super) struct GarbageCollector;
+
+/// The objects by who owns them.
+struct Graph {
+    objects: Vec<Object>,
+    /// Where in `objects` an object is, by its UID.
+    places: HashMap<String, usize>,
+    /// Where the dependents of an owner are, by its UID.
+    dependents: HashMap<String, Vec<usize>>,
+}
+
+impl Graph {
+    fn of(pass: &mut Pass<'_>) -> Self {
+        let registry = pass.server.registry();
+        let deletable = registry.preferred().filter(|resource| resource.allows("delete"));
+        let objects: Vec<_> = deletable.flat_map(|resource| pass.all(resource)).collect();
+        let mut places = HashMap::new();
+        let mut dependents: HashMap<String, Vec<usize>> = HashMap::new();
+        for (place, object) in objects.iter().enumerate() {
+            places.insert(uid(object).to_owned(), place);
+            for owner in owners(object) {
+                dependents.entry(text(owner, "/uid").to_owned()).or_default().push(place);
+            }
+        }
+        Self { objects, places, dependents }
+    }
+
+    fn object(&self, uid: &str) -> Option<&Object> {
+        self.objects.get(*self.places.get(uid)?)
+    }
+
+    fn dependents(&self, owner: &Value) -> impl Iterator<Item = &Object> {
+        let places = self.dependents.get(uid(owner)).into_iter().flatten();
+        places.filter_map(|place| self.objects.get(*place))
+    }
+}
+
+impl Controller for GarbageCollector {
+    fn act(&mut self, pass: &mut Pass<'_>) {
+        let graph = Graph::of(pass);
+        for object in &graph.objects {
+            if is_deleted(object) && has_finalizer(object, ORPHAN) {
+                orphan(pass, &graph, object);
+            } else if is_deleted(object) && has_finalizer(object, FOREGROUND) {
+                let blocks =
+                    |owner: &Value| text(owner, "/uid") == uid(object) && owner["blockOwnerDeletion"] == true;
+                if !graph.dependents(object).any(|dependent| owners(dependent).iter().any(blocks)) {
+                    remove_finalizer(pass, object, FOREGROUND);
+                }
+            } else if !is_deleted(object) && !owners(object).is_empty() {
+                collect(pass, &graph, object);
+            }
+        }
+    }
+}
+
+/// Takes the references to an owner out of its dependents, and then lets the owner go.
+fn orphan(pass: &mut Pass<'_>, graph: &Graph, owner: &Object) {
+    let mut is_done = true;
+    for dependent in graph.dependents(owner) {
+        is_done &= keep_owners(pass, dependent, |reference| text(reference, "/uid") != uid(owner));
+    }
+    if is_done {
+        remove_finalizer(pass, owner, ORPHAN);
+    }
+}
+
+/// Takes references to owners out of an object. Whether that is done.
+fn keep_owners(pass: &mut Pass<'_>, object: &Value, keeps: impl Fn(&Value) -> bool) -> bool {
+    let kept: Vec<_> = owners(object).iter().filter(|owner| keeps(owner)).collect();
+    let kept = if kept.is_empty() { Value::Null } else { json!(kept) };
+    match pass.patch_metadata(object, json!({"ownerReferences": kept})) {
+        Ok(_) => true,
+        Err(refused) if refused.code == 404 => true,
+        Err(_) => {
+            pass.retry();
+            false
+        }
+    }
+}
+
+fn remove_finalizer(pass: &mut Pass<'_>, object: &Value, finalizer: &str) {
+    let others = items(object, "/metadata/finalizers").iter().filter(|own| *own != finalizer);
+    let others: Vec<_> = others.collect();
+    if pass.patch_metadata(object, json!({"finalizers": others})).is_err() {
+        pass.retry();
+    }
+}
+
+/// What has become of an owner.
+#[derive(PartialEq, Eq)]
+enum State {
+    Solid,
+    /// It isn't there.
+    Gone,
+    /// It waits for its dependents to go first.
+    Waiting,
+    /// Nobody can say, since its kind isn't known or it can't own the object.
+    Unknown,
+}
+
+fn state_of(pass: &Pass<'_>, graph: &Graph, object: &Value, reference: &Value) -> State {
+    let registry = pass.server.registry();
+    let Some(resource) = resource_of(&registry, reference) else { return State::Unknown };
+    if resource.namespaced && namespace(object).is_empty() {
+        return State::Unknown;
+    }
+    let owner_namespace = if resource.namespaced { namespace(object) } else { "" };
+    let is_meant = |owner: &&Object| {
+        owner["kind"] == reference["kind"]
+            && name(owner) == text(reference, "/name")
+            && namespace(owner) == owner_namespace
+    };
+    match graph.object(text(reference, "/uid")).filter(is_meant) {
+        None => State::Gone,
+        Some(owner) if is_deleted(owner) && has_finalizer(owner, FOREGROUND) => State::Waiting,
+        Some(_) => State::Solid,
+    }
+}
+
+/// Deletes an object that has lost its owners.
+fn collect(pass: &mut Pass<'_>, graph: &Graph, object: &Value) {
+    let states: Vec<_> =
+        owners(object).iter().map(|owner| (owner, state_of(pass, graph, object, owner))).collect();
+    let has = |state: State| states.iter().any(|(_, own)| *own == state);
+    if has(State::Unknown) {
+        return;
+    }
+    if has(State::Solid) {
+        if has(State::Gone) || has(State::Waiting) {
+            let solid = states.iter().filter(|(_, state)| *state == State::Solid);
+            let solid: HashSet<_> = solid.map(|(owner, _)| text(owner, "/uid")).collect();
+            keep_owners(pass, object, |owner| solid.contains(text(owner, "/uid")));
+        }
+        return;
+    }
+    let policy = if has(State::Waiting) && graph.dependents(object).next().is_some() {
+        let is_waiting = |dependent: &Object| is_deleted(dependent) && has_finalizer(dependent, FOREGROUND);
+        if graph.dependents(object).any(is_waiting) {
+            unblock_owners(pass, object);
+        }
+        "Foreground"
+    } else if has_finalizer(object, ORPHAN) {
+        "Orphan"
+    } else if has_finalizer(object, FOREGROUND) {
+        "Foreground"
+    } else {
+        "Background"
+    };
+    match pass.delete(object, json!({"propagationPolicy": policy})) {
+        Ok(_) => {}
+        Err(refused) if matches!(refused.code, 404 | 409) => {}
+        Err(_) => pass.retry(),
+    }
+}
+
+/// Lets the owners of an object go before it, since owners that wait for each other never would.
+fn unblock_owners(pass: &mut Pass<'_>, object: &Value) {
+    let unblocked: Vec<_> = owners(object)
+        .iter()
+        .cloned()
+        .map(|mut owner| {
+            owner["blockOwnerDeletion"] = false.into();
+            owner
+        })
+        .collect();
+    if pass.patch_metadata(object, json!({"ownerReferences": unblocked})).is_err() {
+        pass.retry();
+    }
+}

@@ -1,0 +1,255 @@
+//! Who else is in a cluster: the controllers, the kubelets and the admission plugins that clients see the work of.
+//!
+//! None acts unless a test asks for it. The controllers are one task, which goes by the changes in the store and writes with
+//! requests of its own. It knows the server only weakly, so that it ends with it.
+
+mod autoscaler;
+mod budgets;
+mod client;
+mod deployments;
+mod garbage;
+mod namespaces;
+mod object;
+mod pods;
+mod quotas;
+pub(crate) mod rbac;
+mod settings;
+mod view;
+
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Arc, Mutex, Weak},
+    time::Duration,
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+
+pub use self::settings::{Load, Pods, Readiness};
+use self::view::View;
+pub(crate) use self::{client::path_of, quotas::admit, settings::Settings};
+use crate::server::Server;
+
+/// Somebody who acts in a cluster besides its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Actor {
+    /// Refuses what the roles in the server don't allow.
+    AccessControl,
+    /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
+    Autoscaler,
+    /// Makes the ReplicaSets of Deployments and the pods of ReplicaSets, and writes their status.
+    Deployments,
+    /// Writes the status of PodDisruptionBudgets, which evictions go by.
+    DisruptionBudgets,
+    /// Deletes what has lost its owners, and waits for dependents or orphans them.
+    GarbageCollector,
+    /// Empties namespaces that are deleted.
+    Namespaces,
+    /// Lets pods run and become [ready](Pods), and ends those that are deleted.
+    Pods,
+    /// Refuses what a ResourceQuota has no room for, and writes the status of quotas.
+    Quotas,
+}
+
+/// A text that names no actor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no actor {0:?}: there are {names}, all and none", names = Actor::ALL.map(Actor::name).join(", "))]
+pub struct UnknownActor(String);
+
+impl Actor {
+    /// All there are.
+    pub const ALL: [Self; 8] = [
+        Self::AccessControl,
+        Self::Autoscaler,
+        Self::Deployments,
+        Self::DisruptionBudgets,
+        Self::GarbageCollector,
+        Self::Namespaces,
+        Self::Pods,
+        Self::Quotas,
+    ];
+
+    /// The name, as a command line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AccessControl => "access-control",
+            Self::Autoscaler => "autoscaler",
+            Self::Deployments => "deployments",
+            Self::DisruptionBudgets => "disruption-budgets",
+            Self::GarbageCollector => "garbage-collector",
+            Self::Namespaces => "namespaces",
+            Self::Pods => "pods",
+            Self::Quotas => "quotas",
+        }
+    }
+
+    /// The actors of a list such as `deployments,pods`, of `all` or of `none`.
+    ///
+    /// # Errors
+    /// When it has another name in it.
+    pub fn list(text: &str) -> Result<Vec<Self>, UnknownActor> {
+        match text {
+            "all" => Ok(Self::ALL.into()),
+            "none" | "" => Ok(Vec::new()),
+            names => names.split(',').map(str::parse).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Actor {
+    type Err = UnknownActor;
+
+    fn from_str(text: &str) -> Result<Self, UnknownActor> {
+        let name = text.trim();
+        Self::ALL.into_iter().find(|actor| actor.name() == name).ok_or_else(|| UnknownActor(name.to_owned()))
+    }
+}
+
+/// The actors of a server, and what tests tell them.
+pub(crate) struct Actors {
+    playing: Vec<Actor>,
+    pub(crate) settings: watch::Sender<Settings>,
+    /// Held while a write is weighed against the quotas and stored.
+    quotas: Mutex<()>,
+}
+
+impl Actors {
+    pub(crate) fn new(mut playing: Vec<Actor>) -> Self {
+        playing.sort();
+        playing.dedup();
+        Self { playing, settings: watch::Sender::default(), quotas: Mutex::default() }
+    }
+
+    pub(crate) fn play(&self, actor: Actor) -> bool {
+        self.playing.contains(&actor)
+    }
+
+    fn controllers(&self) -> Vec<Box<dyn Controller>> {
+        self.playing.iter().filter_map(|actor| controller(*actor)).collect()
+    }
+}
+
+/// The controller that plays an actor; none where requests do.
+fn controller(actor: Actor) -> Option<Box<dyn Controller>> {
+    Some(match actor {
+        Actor::AccessControl => return None,
+        Actor::Autoscaler => Box::new(autoscaler::Autoscaler::default()),
+        Actor::Deployments => Box::new(deployments::Deployments::default()),
+        Actor::DisruptionBudgets => Box::new(budgets::DisruptionBudgets),
+        Actor::GarbageCollector => Box::new(garbage::GarbageCollector),
+        Actor::Namespaces => Box::new(namespaces::Namespaces),
+        Actor::Pods => Box::new(pods::Kubelet::default()),
+        Actor::Quotas => Box::new(quotas::Quotas),
+    })
+}
+
+/// An actor that goes by the changes in the store.
+trait Controller: Send {
+    /// Who writes, as its requests say it.
+    fn user_agent(&self) -> &'static str {
+        "kube-controller-manager"
+    }
+
+    /// Brings what there is closer to what is wanted. It is called again after each change, its own ones too.
+    fn act(&mut self, pass: &mut Pass<'_>);
+}
+
+/// One look at all there is.
+struct Pass<'p> {
+    server: &'p Arc<Server>,
+    view: &'p mut View,
+    settings: Settings,
+    user_agent: &'static str,
+    now: Instant,
+    wake: Option<Instant>,
+}
+
+/// When to try again what the server refused.
+const RETRY: Duration = Duration::from_secs(1);
+
+impl Pass<'_> {
+    /// Asks for another pass at a time, whatever happens until then.
+    fn wake_at(&mut self, at: Instant) {
+        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+    }
+
+    /// Asks for another pass soon.
+    fn retry(&mut self) {
+        self.wake_at(self.now + RETRY);
+    }
+}
+
+/// Starts the controllers of a server.
+///
+/// # Errors
+/// When there is no runtime of tokio for them.
+pub(crate) fn start(server: &Arc<Server>) -> Result<(), tokio::runtime::TryCurrentError> {
+    let controllers = server.actors.controllers();
+    if !controllers.is_empty() {
+        let changes = server.store.changes();
+        let settings = server.actors.settings.subscribe();
+        // It ends when the server does, which it must not keep alive.
+        drop(Handle::try_current()?.spawn(run(Arc::downgrade(server), changes, settings, controllers)));
+    }
+    Ok(())
+}
+
+async fn run(
+    server: Weak<Server>,
+    mut changes: watch::Receiver<u64>,
+    mut settings: watch::Receiver<Settings>,
+    mut controllers: Vec<Box<dyn Controller>>,
+) {
+    let mut view = View::default();
+    loop {
+        // Marked as seen before looking, so that nothing is missed in between.
+        changes.mark_unchanged();
+        let told = settings.borrow_and_update().clone();
+        let Some(server) = server.upgrade() else { return };
+        let mut pass = Pass {
+            server: &server,
+            view: &mut view,
+            settings: told,
+            user_agent: "",
+            now: Instant::now(),
+            wake: None,
+        };
+        for controller in &mut controllers {
+            pass.user_agent = controller.user_agent();
+            controller.act(&mut pass);
+        }
+        let wake = pass.wake;
+        drop(server);
+        // Clients have their turn, even while there is more to do.
+        tokio::task::yield_now().await;
+        tokio::select! {
+            told = changes.changed() => if told.is_err() { return },
+            told = settings.changed() => if told.is_err() { return },
+            () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actors_are_named_in_a_list() {
+        assert_eq!(Actor::list("pods,deployments").unwrap(), [Actor::Pods, Actor::Deployments]);
+        assert_eq!(Actor::list("all").unwrap(), Actor::ALL);
+        assert_eq!(Actor::list("none").unwrap(), []);
+        let error = Actor::list("pods,scheduler").unwrap_err().to_string();
+        assert!(error.starts_with("there is no actor \"scheduler\": there are access-control, "), "{error}");
+    }
+}

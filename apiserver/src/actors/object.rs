@@ -1,0 +1,118 @@
+//! What controllers read of objects and write into their conditions.
+
+use baton_merge::{Arena, value};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{selector::LabelSelector, types};
+
+/// A text at a JSON pointer; empty where there is none.
+pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number at a JSON pointer; 0 where there is none.
+pub(super) fn int(object: &Value, pointer: &str) -> i64 {
+    object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// The items of a list at a JSON pointer.
+pub(super) fn items<'v>(object: &'v Value, pointer: &str) -> &'v [Value] {
+    object.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+pub(super) fn name(object: &Value) -> &str {
+    text(object, "/metadata/name")
+}
+
+pub(super) fn namespace(object: &Value) -> &str {
+    text(object, "/metadata/namespace")
+}
+
+pub(super) fn uid(object: &Value) -> &str {
+    text(object, "/metadata/uid")
+}
+
+pub(super) fn is_deleted(object: &Value) -> bool {
+    object.pointer("/metadata/deletionTimestamp").is_some()
+}
+
+pub(super) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
+    items(object, "/metadata/finalizers").iter().any(|own| own == finalizer)
+}
+
+pub(super) fn owners(object: &Value) -> &[Value] {
+    items(object, "/metadata/ownerReferences")
+}
+
+/// The reference to the owner that controls an object.
+pub(super) fn controller(object: &Value) -> Option<&Value> {
+    owners(object).iter().find(|owner| owner["controller"] == true)
+}
+
+pub(super) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
+    controller(object).is_some_and(|reference| text(reference, "/uid") == uid(owner))
+}
+
+/// A reference to an object as the controller of another.
+pub(super) fn reference_to(owner: &Value) -> Value {
+    json!({
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name(owner), "uid": uid(owner),
+        "controller": true, "blockOwnerDeletion": true,
+    })
+}
+
+/// Whether a selector that an object has picks labels.
+pub(super) fn selects(selector: Option<&Value>, labels: Option<&Value>) -> bool {
+    let arena = Arena::new();
+    let read = |json: Option<&Value>| {
+        json.and_then(|json| value::Value::from_text(&arena, arena.copy_text(&json.to_string())).ok())
+    };
+    let labels = read(labels);
+    LabelSelector::from_object(read(selector))
+        .is_ok_and(|selector| selector.matches(labels.and_then(|labels| labels.as_map())))
+}
+
+/// A number, or a share of a whole in percent.
+pub(super) fn scaled(amount: Option<&Value>, whole: i64, rounds_up: bool) -> i64 {
+    match amount {
+        Some(Value::String(text)) => {
+            let percent: i64 = text.strip_suffix('%').and_then(|text| text.parse().ok()).unwrap_or_default();
+            let hundredfold = percent.saturating_mul(whole);
+            if rounds_up { hundredfold.saturating_add(99) / 100 } else { hundredfold / 100 }
+        }
+        Some(amount) => amount.as_i64().unwrap_or_default(),
+        None => 0,
+    }
+}
+
+pub(super) fn condition<'v>(object: &'v Value, kind: &str) -> Option<&'v Value> {
+    items(object, "/status/conditions").iter().find(|condition| condition["type"] == kind)
+}
+
+pub(super) fn is_ready(pod: &Value) -> bool {
+    condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
+}
+
+/// Whether a pod counts as one of its controller's: it has neither ended nor is it deleted.
+pub(super) fn is_active(pod: &Value) -> bool {
+    !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed") && !is_deleted(pod)
+}
+
+/// A time as objects have it.
+pub(super) fn time(now: Timestamp) -> Value {
+    types::second_time(now).into()
+}
+
+/// Sets a condition. Its last transition is as it was, unless its status changes.
+pub(super) fn set_condition(conditions: &mut Vec<Value>, mut condition: Value, now: Timestamp) {
+    let live = conditions.iter_mut().find(|live| live["type"] == condition["type"]);
+    condition["lastTransitionTime"] = match &live {
+        Some(live) if live["status"] == condition["status"] => live["lastTransitionTime"].clone(),
+        _ => time(now),
+    };
+    match live {
+        Some(live) => *live = condition,
+        None => conditions.push(condition),
+    }
+}

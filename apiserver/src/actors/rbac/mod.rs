@@ -1,0 +1,38 @@
+//! Who may do what: requests are checked against the roles in the store. After `plugin/pkg/auth/authorizer/rbac`.
+
+mod attributes;
+mod reviews;
+mod rules;
+mod user;
+
+pub(crate) use self::reviews::review;
+use self::{attributes::Attributes, user::User};
+use super::Actor;
+use crate::{http::Request, server::Server, status::Failure};
+
+/// The roles and bindings that every cluster has, as far as clients without them would get nowhere.
+pub(crate) const BOOTSTRAP: &str = include_str!("bootstrap.yaml");
+
+/// Whether something is allowed, and why.
+struct Decision {
+    allowed: bool,
+    reason: String,
+}
+
+fn decide(server: &Server, user: &User, attributes: &Attributes) -> Decision {
+    if !server.actors.play(Actor::AccessControl) || user.is_in("system:masters") {
+        return Decision { allowed: true, reason: String::new() };
+    }
+    rules::decide(server, user, attributes)
+}
+
+/// Refuses a request that its user may not make.
+pub(crate) fn check(server: &Server, request: &Request) -> Result<(), Failure> {
+    if !server.actors.play(Actor::AccessControl) {
+        return Ok(());
+    }
+    let user = User::of(request);
+    let attributes = Attributes::of(request);
+    let decision = decide(server, &user, &attributes);
+    if decision.allowed { Ok(()) } else { Err(attributes.forbidden(&user, &decision.reason)) }
+}

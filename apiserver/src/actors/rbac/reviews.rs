@@ -1,0 +1,167 @@
+//! Reviews: what the server says of who a user is and what it may do. They aren't stored.
+
+use baton_merge::{Arena, server::Write, value::Value as Object};
+use serde_json::{Value, json};
+
+use super::{Actor, Attributes, Decision, User, decide, rules};
+use crate::{
+    actors::object::{items, text},
+    field::{FieldError, FieldPath},
+    http::{Answer, Request},
+    options::WriteOptions,
+    read,
+    server::{Place, Server},
+    status::Failure,
+    store::{Draft, Owners, Record},
+    types, write,
+};
+
+const GROUP: &str = "authorization.k8s.io";
+
+/// The answer to a `POST` of a review; none for other kinds.
+pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Result<Option<Answer>, Failure> {
+    let resource = &place.resource;
+    let kind = resource.gvk.kind.as_str();
+    let is_of = |group: &str, kinds: &[&str]| kinds.iter().any(|kind| resource.is(group, kind));
+    let is_access =
+        is_of(GROUP, &["SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"]);
+    let is_rules = is_of(GROUP, &["SelfSubjectRulesReview"]);
+    if !is_access && !is_rules && !is_of("authentication.k8s.io", &["SelfSubjectReview"]) {
+        return Ok(None);
+    }
+    let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
+    let arena = Arena::new();
+    let mut object = write::read_body(server, &arena, request, place)?;
+    if !place.namespace.is_empty() && object.at(&["metadata", "namespace"]).is_none() {
+        object = object.with(&arena, &["metadata", "namespace"], Some(Object::String(&place.namespace)));
+    }
+    let json = object.to_json();
+    let user = User::of(request);
+    if is_access {
+        let asked = asked(&json, kind, place, user)?;
+        let Decision { allowed, reason } = decide(server, &asked, &Attributes::of_review(&json["spec"]));
+        let mut status = json!({"allowed": allowed});
+        if !reason.is_empty() {
+            status["reason"] = reason.into();
+        }
+        let object = object.with(&arena, &["status"], Some(of_json(&arena, &status)?));
+        let record = owned(server, &arena, place, &options, object)?;
+        return read::rendered(server, request, place, &record, 201).map(Some);
+    }
+    let answer = if is_rules {
+        let namespace = text(&json, "/spec/namespace");
+        if namespace.is_empty() {
+            return Err(Failure::bad_request("no namespace on request"));
+        }
+        json!({
+            "kind": kind, "apiVersion": resource.gvk.api_version(), "metadata": {}, "spec": {},
+            "status": rules_of(server, &user, namespace),
+        })
+    } else {
+        json!({
+            "kind": kind, "apiVersion": resource.gvk.api_version(),
+            "metadata": {"creationTimestamp": types::second_time(server.now())},
+            "status": {"userInfo": {"username": user.name, "groups": user.groups}},
+        })
+    };
+    Ok(Some(Answer::json(201, &answer)))
+}
+
+fn of_json<'a>(arena: &'a Arena, json: &Value) -> Result<Object<'a>, Failure> {
+    Object::from_text(arena, arena.copy_text(&json.to_string())).map_err(Failure::internal)
+}
+
+/// A review as it is answered: with what its fields are owned by, as if it were stored.
+fn owned<'a>(
+    server: &Server,
+    arena: &'a Arena,
+    place: &'a Place,
+    options: &WriteOptions,
+    answer: Object<'a>,
+) -> Result<Record, Failure> {
+    let merged = place.resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
+    let asked = answer.with(arena, &["status"], None);
+    let manager = arena.copy_text(&options.field_manager);
+    let write = Write { manager, subresource: "", now: server.now(), release: server.release };
+    let stored = merged.update_and_finish(arena, None, asked, write, &|object| object);
+    let stored = stored.map_err(|_| Failure::internal("the review can't be read"))?;
+    let draft = Draft { object: answer, owners: Owners::Written(&stored), order: stored.order };
+    Ok(Record::write(&draft, 0))
+}
+
+/// Whom a review is about, if nothing is wrong with it.
+fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, Failure> {
+    let spec = &review["spec"];
+    let is_own = kind == "SelfSubjectAccessReview";
+    let path = FieldPath::new("spec");
+    let has = |name: &str| spec.get(name).is_some_and(|value| !value.is_null());
+    let mut errors = Vec::new();
+    let invalid =
+        |at: &str, shown: &str, detail: &str| FieldError::invalid_json(&path.child(at), shown, detail);
+    match (has("resourceAttributes"), has("nonResourceAttributes")) {
+        (true, true) => {
+            let shown = spec["nonResourceAttributes"].to_string();
+            let detail = "cannot be specified in combination with resourceAttributes";
+            errors.push(invalid("nonResourceAttributes", &shown, detail));
+        }
+        (false, false) => {
+            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            errors.push(invalid("resourceAttributes", "null", detail));
+        }
+        _ => {}
+    }
+    let groups: Vec<_> = items(spec, "/groups").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let name = text(spec, "/user");
+    if !is_own && name.is_empty() && groups.is_empty() {
+        errors.push(invalid("user", "\"\"", "at least one of user or group must be specified"));
+    }
+    if kind == "LocalSubjectAccessReview" {
+        let namespace = text(spec, "/resourceAttributes/namespace");
+        if has("resourceAttributes") && namespace != text(review, "/metadata/namespace") {
+            let detail = "must match metadata.namespace";
+            errors.push(invalid("resourceAttributes.namespace", &format!("{namespace:?}"), detail));
+        }
+        if has("nonResourceAttributes") {
+            let shown = spec["nonResourceAttributes"].to_string();
+            errors.push(invalid("nonResourceAttributes", &shown, "disallowed on this kind of request"));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Failure::invalid(GROUP, kind, "", &errors));
+    }
+    if kind == "LocalSubjectAccessReview" && text(review, "/metadata/namespace") != place.namespace {
+        let namespace = &place.namespace;
+        let why = format!("spec.resourceAttributes.namespace must match namespace: {namespace}");
+        return Err(Failure::bad_request(why));
+    }
+    // Groups that aren't named aren't meant, unlike those of who asks.
+    Ok(if is_own { user } else { User { name: name.to_owned(), groups } })
+}
+
+fn rules_of(server: &Server, user: &User, namespace: &str) -> Value {
+    let (mut resources, mut paths, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    let all: Vec<_> = if server.actors.play(Actor::AccessControl) {
+        rules::rules_for(server, user, namespace).into_iter().map(|rule| rule.rule).collect()
+    } else {
+        rules::everything().map(Ok).into()
+    };
+    for rule in all {
+        match rule {
+            Ok(rule) => {
+                for (list, into) in [("resources", &mut resources), ("nonResourceURLs", &mut paths)] {
+                    if rule[list].as_array().is_some_and(|list| !list.is_empty()) {
+                        into.push(rule.clone());
+                    }
+                }
+            }
+            Err(why) => unknown.push(why),
+        }
+    }
+    let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
+    match unknown.as_slice() {
+        [] => {}
+        [one] => status["evaluationError"] = one.as_str().into(),
+        several => status["evaluationError"] = format!("[{}]", several.join(", ")).into(),
+    }
+    status
+}

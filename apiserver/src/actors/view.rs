@@ -1,0 +1,77 @@
+//! The objects in the store as controllers look at them: as JSON, each read once.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use serde_json::Value;
+
+use super::Pass;
+use crate::{
+    registry::Resource,
+    server::Server,
+    store::{ChangeKind, Key, Range, Record},
+};
+
+/// An object with its `apiVersion` and `kind`.
+pub(super) type Object = Arc<Value>;
+
+#[derive(Default)]
+pub(super) struct View {
+    collections: HashMap<String, Collection>,
+}
+
+#[derive(Default)]
+struct Collection {
+    /// The version up to which changes were taken.
+    seen: u64,
+    objects: BTreeMap<Key, Object>,
+}
+
+impl View {
+    fn collection(&mut self, server: &Server, resource: &Resource) -> &Collection {
+        let collection = self.collections.entry(resource.storage.clone()).or_default();
+        match server.store.changes_after(&resource.storage, collection.seen) {
+            Ok((changes, version)) => {
+                for change in changes {
+                    match change.kind {
+                        ChangeKind::Deleted => collection.objects.remove(&change.key),
+                        _ => collection.objects.insert(change.key, read(resource, &change.record)),
+                    };
+                }
+                collection.seen = version;
+            }
+            Err(_) => {
+                if let Ok(all) = server.store.list(&resource.storage, &Range::default()) {
+                    let read = |(key, record): (Key, Arc<Record>)| (key, read(resource, &record));
+                    collection.objects = all.objects.into_iter().map(read).collect();
+                    collection.seen = all.version;
+                }
+            }
+        }
+        collection
+    }
+}
+
+fn read(resource: &Resource, record: &Record) -> Object {
+    let text = record.json(&resource.gvk.api_version(), &resource.gvk.kind);
+    Arc::new(serde_json::from_str(&text).unwrap_or_default())
+}
+
+impl Pass<'_> {
+    /// All objects of a resource.
+    pub(super) fn all(&mut self, resource: &Resource) -> Vec<Object> {
+        self.view.collection(self.server, resource).objects.values().cloned().collect()
+    }
+
+    /// All objects of a built-in resource in its version 1.
+    pub(super) fn list(&mut self, group: &str, plural: &str) -> Vec<Object> {
+        self.list_version(group, "v1", plural)
+    }
+
+    pub(super) fn list_version(&mut self, group: &str, version: &str, plural: &str) -> Vec<Object> {
+        let registry = self.server.registry();
+        registry.resource(group, version, plural).map_or_else(Vec::new, |resource| self.all(resource))
+    }
+}

@@ -1,0 +1,112 @@
+//! Who may do what.
+
+use baton_apiserver::Actor;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::cluster::{CONFIG_MAPS, Cluster, PODS, config_map};
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1";
+
+/// A cluster whose user `anna` may read pods in the namespace `default`.
+async fn cluster() -> (Cluster, Cluster) {
+    let cluster = Cluster::with([Actor::AccessControl]);
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "reader"},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "readers"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "anna"}],
+    });
+    cluster.post(&format!("{RBAC}/roles"), role).await;
+    cluster.post(&format!("{RBAC}/rolebindings"), binding).await;
+    let anna = cluster.for_user("anna", "developers");
+    (cluster, anna)
+}
+
+#[tokio::test]
+async fn a_user_may_do_what_its_roles_say() {
+    let (admin, anna) = cluster().await;
+    assert_eq!(anna.items(PODS).await.len(), 0);
+    admin.post(CONFIG_MAPS, config_map("mine", &json!(null))).await;
+    let cases = [
+        (
+            Method::GET,
+            "/apis/apps/v1/namespaces/default/deployments",
+            "deployments.apps is forbidden: User \"anna\" cannot list resource \"deployments\" in API group \"apps\" in the namespace \"default\"",
+        ),
+        (
+            Method::DELETE,
+            "/api/v1/namespaces/default/configmaps/mine",
+            "configmaps \"mine\" is forbidden: User \"anna\" cannot delete resource \"configmaps\" in API group \"\" in the namespace \"default\"",
+        ),
+        (
+            Method::GET,
+            "/api/v1/pods",
+            "pods is forbidden: User \"anna\" cannot list resource \"pods\" in API group \"\" at the cluster scope",
+        ),
+        (
+            Method::GET,
+            "/api/v1/namespaces/default/pods/web/log",
+            "pods \"web\" is forbidden: User \"anna\" cannot get resource \"pods/log\" in API group \"\" in the namespace \"default\"",
+        ),
+        (Method::GET, "/metrics", "forbidden: User \"anna\" cannot get path \"/metrics\""),
+    ];
+    for (method, path, message) in cases {
+        let refused = anna.ask(method, path, Value::Null).await;
+        assert_eq!(refused, Err((403, message.to_owned())), "{path}");
+    }
+    // Everybody may find out what there is.
+    assert_eq!(anna.get("/apis").await["kind"], "APIGroupList");
+}
+
+fn access_review(verb: &str, resource: &str) -> Value {
+    json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"namespace": "default", "verb": verb, "resource": resource}},
+    })
+}
+
+#[tokio::test]
+async fn reviews_say_what_a_user_may_do() {
+    let (admin, anna) = cluster().await;
+    let path = format!("{REVIEWS}/selfsubjectaccessreviews");
+    let reason = "RBAC: allowed by RoleBinding \"readers/default\" of Role \"reader\" to User \"anna\"";
+    let review = anna.post(&path, access_review("list", "pods")).await;
+    assert_eq!(review["status"], json!({"allowed": true, "reason": reason}));
+    assert_eq!(anna.post(&path, access_review("list", "secrets")).await["status"], json!({"allowed": false}));
+    assert_eq!(admin.post(&path, access_review("list", "secrets")).await["status"], json!({"allowed": true}));
+
+    let mut review = access_review("get", "pods");
+    review["kind"] = "SubjectAccessReview".into();
+    review["spec"]["user"] = "anna".into();
+    let path = format!("{REVIEWS}/subjectaccessreviews");
+    assert_eq!(admin.post(&path, review.clone()).await["status"]["allowed"], true);
+    assert_eq!(anna.ask(Method::POST, &path, review).await.unwrap_err().0, 403);
+
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": "default"},
+    });
+    let review = anna.post(&format!("{REVIEWS}/selfsubjectrulesreviews"), review).await;
+    let rules = review["status"]["resourceRules"].as_array().unwrap();
+    assert!(rules.contains(&json!({"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]})));
+
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let review = anna.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", review).await;
+    let groups = json!(["developers", "system:authenticated"]);
+    assert_eq!(review["status"]["userInfo"], json!({"username": "anna", "groups": groups}));
+}
+
+#[tokio::test]
+async fn without_access_control_everything_is_allowed() {
+    let cluster = Cluster::with([]);
+    let review = access_review("delete", "nodes");
+    let review = cluster.post(&format!("{REVIEWS}/selfsubjectaccessreviews"), review).await;
+    assert_eq!(review["status"], json!({"allowed": true}));
+    let anybody = cluster.for_user("anybody", "nobodies");
+    assert_eq!(anybody.items("/api/v1/secrets").await.len(), 0);
+}

@@ -1,0 +1,120 @@
+//! A server with actors, spoken to in JSON.
+
+use std::time::Duration;
+
+use baton_apiserver::{Actor, ApiServer};
+use http::{Method, Request};
+use kube::Client;
+use serde_json::{Value, json};
+
+pub(crate) struct Cluster {
+    pub(crate) server: ApiServer,
+    client: Client,
+    /// As whom requests are made, and in which group.
+    user: Option<(String, String)>,
+}
+
+/// An answer that is a failure: its code and message.
+pub(crate) type Refused = (u64, String);
+
+impl Cluster {
+    pub(crate) fn with(actors: impl IntoIterator<Item = Actor>) -> Self {
+        let server = ApiServer::builder().actors(actors).start().unwrap();
+        let client = server.client();
+        Self { server, client, user: None }
+    }
+
+    /// The same server, to somebody else.
+    pub(crate) fn for_user(&self, name: &str, group: &str) -> Self {
+        let user = Some((name.to_owned(), group.to_owned()));
+        Self { server: self.server.clone(), client: self.client.clone(), user }
+    }
+
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Value) -> Result<Value, Refused> {
+        let content_type = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let mut request = Request::builder().method(method).uri(path).header("content-type", content_type);
+        if let Some((name, group)) = &self.user {
+            request = request.header("impersonate-user", name).header("impersonate-group", group);
+        }
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        match self.client.request::<Value>(request.body(body).unwrap()).await {
+            Ok(answer) => Ok(answer),
+            Err(kube::Error::Api(status)) => Err((u64::from(status.code), status.message)),
+            Err(error) => panic!("{path}: {error}"),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.ask(Method::GET, path, Value::Null).await.unwrap()
+    }
+
+    pub(crate) async fn is_there(&self, path: &str) -> bool {
+        self.ask(Method::GET, path, Value::Null).await.is_ok()
+    }
+
+    pub(crate) async fn items(&self, path: &str) -> Vec<Value> {
+        self.get(path).await["items"].as_array().unwrap().clone()
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        self.ask(Method::POST, path, body).await.unwrap()
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> Value {
+        self.ask(Method::PATCH, path, body).await.unwrap()
+    }
+
+    pub(crate) async fn delete(&self, path: &str, options: Value) -> Value {
+        self.ask(Method::DELETE, path, options).await.unwrap()
+    }
+
+    /// Lets the actors do what they can do now.
+    pub(crate) async fn settle(&self) {
+        pass(Duration::from_millis(1)).await;
+    }
+}
+
+/// Lets time pass.
+pub(crate) async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
+
+pub(crate) fn config_map(name: &str, owners: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "ownerReferences": owners},
+    })
+}
+
+/// A reference to an object as an owner.
+pub(crate) fn owned_by(owner: &Value) -> Value {
+    json!([{
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true,
+    }])
+}
+
+pub(crate) fn pod(name: &str, cpu: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"containers": [{
+            "name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}},
+        }]},
+    })
+}
+
+pub(crate) fn condition<'v>(object: &'v Value, kind: &str) -> &'v Value {
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    conditions.iter().find(|condition| condition["type"] == kind).unwrap()
+}
+
+/// What a condition says: its status, reason and message.
+pub(crate) fn says<'v>(object: &'v Value, kind: &str) -> [&'v str; 3] {
+    let condition = condition(object, kind);
+    ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
+}

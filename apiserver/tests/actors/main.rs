@@ -1,0 +1,13 @@
+//! The actors of a server as its clients see them.
+#![allow(clippy::unwrap_used)] // A test that can't go on fails.
+
+mod access;
+mod autoscaler;
+mod budgets;
+mod cluster;
+mod deployments;
+mod garbage;
+mod life;
+mod namespaces;
+mod pods;
+mod quotas;

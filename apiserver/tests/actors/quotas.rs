@@ -1,0 +1,59 @@
+//! ResourceQuotas.
+
+use baton_apiserver::Actor;
+use http::Method;
+use serde_json::json;
+
+use crate::cluster::{CONFIG_MAPS, Cluster, PODS, config_map, pod};
+
+const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
+
+#[tokio::test(start_paused = true)]
+async fn what_a_quota_has_no_room_for_is_refused() {
+    let cluster = Cluster::with([Actor::Quotas]);
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
+        "spec": {"hard": {"pods": "2", "requests.cpu": "1", "count/configmaps": "1"}},
+    });
+    cluster.post(QUOTAS, quota).await;
+    cluster.post(PODS, pod("one", "250m")).await;
+    cluster.post(CONFIG_MAPS, config_map("one", &json!(null))).await;
+    cluster.settle().await;
+    let quota = cluster.get(&format!("{QUOTAS}/q")).await;
+    assert_eq!(
+        quota["status"]["used"],
+        json!({"pods": "1", "requests.cpu": "250m", "count/configmaps": "1"})
+    );
+    assert_eq!(quota["status"]["hard"], quota["spec"]["hard"]);
+
+    let refused = |name: &str, why: &str| Err((403, format!("{name} is forbidden: {why}")));
+    let cases = [
+        (
+            PODS,
+            pod("two", "800m"),
+            refused(
+                "pods \"two\"",
+                "exceeded quota: q, requested: requests.cpu=800m, used: requests.cpu=250m, limited: requests.cpu=1",
+            ),
+        ),
+        (
+            CONFIG_MAPS,
+            config_map("two", &json!(null)),
+            refused(
+                "configmaps \"two\"",
+                "exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=1, limited: count/configmaps=1",
+            ),
+        ),
+        (
+            PODS,
+            json!({
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "two"},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+            }),
+            refused("pods \"two\"", "failed quota: q: must specify requests.cpu for: app"),
+        ),
+    ];
+    for (path, object, expected) in cases {
+        assert_eq!(cluster.ask(Method::POST, path, object).await, expected);
+    }
+}
