@@ -48,15 +48,16 @@
 //!   with bookmarks and selectors, lists in pieces, tables, subresources, discovery, OpenAPI.
 //! - Custom resources from their Rust type ([`Builder::crd`]) or from YAML ([`Builder::load`]): structural schemas, pruning,
 //!   defaults, several versions, printer columns, CEL rules.
+//! - [Actors](Actor), if a test asks for them: garbage collection, the end of namespaces, Deployments that roll out, an autoscaler
+//!   under a [load](Load), disruption budgets, quotas, RBAC.
 //! - [Faults](faults): a lost answer, a connection that is cut, an answer of the test's choice, for just the request that the test
 //!   is about.
 //!
 //! # What it doesn't do
 //!
-//! There are no controllers, no webhooks and no authentication: who reaches it may do everything, so it listens on loopback
-//! addresses only if you tell it to, and what should happen because of a Deployment is for the test to write. Kinds that no
-//! operator makes are stored and merged without defaults and validation, and each answer says so in a warning. The README has a
-//! table of what else isn't played; it is made from a comparison with a real server.
+//! There are no webhooks and there is no authentication, and unless a test asks for [actors](Actor) nothing happens by itself. Kinds
+//! that operators seldom make are stored and merged without defaults and validation, and each answer says so in a warning. The
+//! README has a table of what else isn't played; it is made from a comparison with a real server.
 
 mod actors;
 mod builder;

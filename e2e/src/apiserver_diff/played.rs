@@ -63,9 +63,9 @@ mod tests {
     /// With `BATON_WRITE_DOCS` set it writes the table instead.
     #[test]
     fn the_readme_lists_what_isnt_played() {
-        let rows: String =
-            NOT_PLAYED.iter().map(|(what, instead)| format!("| {what} | {instead} |\n")).collect();
-        let table = format!("\n| what | what there is instead |\n| --- | --- |\n{rows}\n");
+        let rows: Vec<_> =
+            NOT_PLAYED.iter().map(|(what, instead)| format!("| {what} | {instead} |")).collect();
+        let table = format!("\n| what | what there is instead |\n| --- | --- |\n{}\n\n", rows.join("\n"));
         let path = workspace().join("apiserver/README.md");
         let text = fs::read_to_string(&path).unwrap();
         let (before, rest) = text.split_once(BEGIN).unwrap();
