@@ -6,6 +6,7 @@ use std::sync::Arc;
 use baton_merge::{Arena, value::Value};
 use serde_json::json;
 
+use super::body;
 use crate::{
     http::{Answer, Request},
     options::{DeleteOptions, Propagation, WriteOptions},
@@ -23,7 +24,7 @@ const ATTEMPTS: usize = 100;
 
 /// `DELETE` of an object.
 pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    let options = DeleteOptions::read(&request.body, &request.query)?;
+    let options = body::delete_options(request)?;
     let deleted = delete_one(server, place, &options)?;
     let resource = &place.resource;
     match deleted {
@@ -45,7 +46,7 @@ pub(crate) fn delete_collection(
     request: &Request,
     place: &Place,
 ) -> Result<Answer, Failure> {
-    let options = DeleteOptions::read(&request.body, &request.query)?;
+    let options = body::delete_options(request)?;
     let selected = read::selected(server, request, place)?;
     let mut deleted = Vec::new();
     for (key, record) in selected.objects {
@@ -62,9 +63,10 @@ pub(crate) fn delete_collection(
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.
 pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
-    let eviction: serde_json::Value = serde_json::from_slice(&request.body)
-        .map_err(|error| Failure::bad_request(format!("can't read the eviction: {error}")))?;
-    let options = eviction.get("deleteOptions").map(serde_json::Value::to_string).unwrap_or_default();
+    let arena = Arena::new();
+    let (eviction, _) = body::object(&arena, request, place)?;
+    let options =
+        eviction.get("deleteOptions").map(|options| options.to_json().to_string()).unwrap_or_default();
     let mut options = DeleteOptions::read(options.as_bytes(), &request.query)?;
     options.is_dry_run |= write.dry_run;
     let pod = Place { subresource: String::new(), ..place.clone() };

@@ -1,5 +1,6 @@
 //! The verbs that change something.
 
+mod body;
 mod delete;
 mod one;
 mod strict;
@@ -8,8 +9,6 @@ pub(crate) use self::{
     delete::{delete, delete_collection, evict},
     one::{Existence, Ground, Intent, OneWrite},
 };
-
-use std::str;
 
 use baton_merge::{Arena, value::Value};
 
@@ -31,15 +30,13 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
-const OBJECTS: &str = "application/json, application/yaml";
 
 /// `POST` to a collection.
 pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let text = body(request)?;
-    let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
+    let (object, text) = body::object(&arena, request, place)?;
     check_kind(&place.resource, object)?;
     let read = server.read_object(&arena, &place.resource, object)?;
     strictness.check(text, &read.unknown)?;
@@ -59,7 +56,7 @@ pub(crate) fn read_body<'a>(
     request: &Request,
     place: &'a Place,
 ) -> Result<Value<'a>, Failure> {
-    let object = objects::parse(arena, body(request)?, is_yaml(request)?)?;
+    let (object, _) = body::object(arena, request, place)?;
     check_kind(&place.resource, object)?;
     Ok(server.read_object(arena, &place.resource, object)?.object)
 }
@@ -69,8 +66,7 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let options = WriteOptions::read("UpdateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let text = body(request)?;
-    let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
+    let (object, text) = body::object(&arena, request, place)?;
     let read = read_new(server, &arena, place, object)?;
     strictness.check(text, &read.unknown)?;
     check_place(place, read.object)?;
@@ -112,7 +108,7 @@ fn apply(
 ) -> Result<Answer, Failure> {
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let text = body(request)?;
+    let text = body::text(request)?;
     let object = objects::parse(&arena, text, true)?;
     if object.as_map().is_none() {
         let found = match object {
@@ -155,7 +151,7 @@ fn patch_live(
     let strictness = Strictness::new(options.field_validation);
     let patch: serde_json::Value = serde_json::from_slice(&request.body)
         .map_err(|error| Failure::bad_request(format!("error decoding patch: {}", objects::in_go(&error))))?;
-    strictness.check(body(request)?, &[])?;
+    strictness.check(body::text(request)?, &[])?;
     if request.content_type() == JSON_PATCH {
         strictness.add(patch::unknown_members(&patch).into_iter());
     }
@@ -224,18 +220,6 @@ fn read_new<'a>(
     }
     check_kind(&place.resource, object)?;
     server.read_object(arena, &place.resource, object)
-}
-
-fn body(request: &Request) -> Result<&str, Failure> {
-    str::from_utf8(&request.body).map_err(|error| Failure::bad_request(error.to_string()))
-}
-
-fn is_yaml(request: &Request) -> Result<bool, Failure> {
-    match request.content_type() {
-        "" | "application/json" => Ok(false),
-        "application/yaml" => Ok(true),
-        _ => Err(Failure::unsupported_media_type(OBJECTS)),
-    }
 }
 
 /// A value in another arena.
@@ -350,7 +334,7 @@ fn answer(
 pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
-    let binding = objects::parse(&arena, body(request)?, is_yaml(request)?)?;
+    let (binding, _) = body::object(&arena, request, place)?;
     let node = binding.at(&["target", "name"]).and_then(|name| name.as_str()).unwrap_or_default();
     if node.is_empty() {
         let path = crate::field::FieldPath::new("target").child("name");
