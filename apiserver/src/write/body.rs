@@ -30,25 +30,37 @@ pub(super) fn text(request: &Request) -> Result<&str, Failure> {
     str::from_utf8(&request.body).map_err(|error| Failure::bad_request(error.to_string()))
 }
 
+/// The kind of the objects that are sent to a place.
+fn kind(place: &Place) -> &GroupVersionKind {
+    let Place { resource, subresource, .. } = place;
+    resource.subresource(subresource).map_or(&resource.gvk, |subresource| &subresource.gvk)
+}
+
+/// Why an object that could be read isn't what its kind is.
+pub(super) fn unhandled(place: &Place, why: &Failure) -> Failure {
+    let GroupVersionKind { kind, version, .. } = kind(place);
+    Failure::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {}",
+        why.message
+    ))
+}
+
 /// The object in a body, and the text in which fields may be twice: none in protobuf.
 pub(super) fn object<'a, 'r>(
     arena: &'a Arena,
     request: &'r Request,
     place: &Place,
 ) -> Result<(Value<'a>, &'r str), Failure> {
-    let Place { resource, subresource, .. } = place;
-    let kind = resource.subresource(subresource).map_or(&resource.gvk, |subresource| &subresource.gvk);
+    let kind = kind(place);
     let format = format(request)?;
     if format != Format::Protobuf {
         let text = text(request)?;
         return Ok((objects::parse_object(arena, text, format == Format::Yaml, &kind.kind)?, text));
     }
-    if resource.is_custom() && *kind == resource.gvk {
-        return Err(Failure::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: object *unstructured.Unstructured does not implement the \
-             protobuf marshalling interface and cannot be encoded to a protobuf message",
-            kind.kind, kind.version, kind.kind
-        )));
+    if place.resource.is_custom() && *kind == place.resource.gvk {
+        let why = "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be \
+                   encoded to a protobuf message";
+        return Err(unhandled(place, &Failure::bad_request(why)));
     }
     Ok((objects::parse_protobuf(arena, &request.body, kind)?, ""))
 }

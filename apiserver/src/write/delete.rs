@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::body;
 use crate::{
+    definitions,
     http::{Answer, Request},
     options::{DeleteOptions, Propagation, WriteOptions},
     read,
@@ -27,6 +28,7 @@ pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Resul
     let options = body::delete_options(request)?;
     let deleted = delete_one(server, place, &options)?;
     let resource = &place.resource;
+    definitions::end::object_gone(server, resource)?;
     match deleted {
         Deleted::Gone(record) if !returns_object(resource) => {
             let arena = Arena::new();
@@ -57,6 +59,7 @@ pub(crate) fn delete_collection(
             Err(failure) => return Err(failure),
         }
     }
+    definitions::end::object_gone(server, &place.resource)?;
     read::listed(request, place, &deleted, json!({"resourceVersion": selected.version.to_string()}))
 }
 
@@ -95,6 +98,9 @@ pub(crate) fn delete_one(
         let live = server.store.get(&place.resource.storage, &place.key());
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
         if let Some(deleted) = attempt(server, place, options, &live)? {
+            if is_definition(place) && !options.is_dry_run {
+                definitions::end::clean_up(server, &place.name)?;
+            }
             return Ok(deleted);
         }
     }
@@ -111,7 +117,11 @@ fn attempt(
     let arena = Arena::new();
     let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
     check_preconditions(place, options, object)?;
-    let marked = marked(server, &arena, &place.resource, options, object);
+    let marked = if is_definition(place) && object.at(&["metadata", "deletionTimestamp"]).is_none() {
+        Some(definitions::end::marked(server, &arena, object))
+    } else {
+        marked(server, &arena, &place.resource, options, object)
+    };
     let storage = &place.resource.storage;
     let Some(marked) = marked else {
         if place.resource.is("", "Pod") {
@@ -131,6 +141,10 @@ fn attempt(
         return Ok(Some(Deleted::Marked(Arc::new(Record::write(&draft, live.version)))));
     }
     Ok(server.store.put(storage, place.key(), Some(live), &draft).ok().map(Deleted::Marked))
+}
+
+fn is_definition(place: &Place) -> bool {
+    place.resource.is(definitions::GROUP, definitions::KIND)
 }
 
 /// A pod that runs nowhere: it is marked for a deletion without grace, and gone.

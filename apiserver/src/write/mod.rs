@@ -6,7 +6,7 @@ mod one;
 mod strict;
 
 pub(crate) use self::{
-    delete::{delete, delete_collection, evict},
+    delete::{delete, delete_collection, delete_one, evict},
     one::{Existence, Ground, Intent, OneWrite},
 };
 
@@ -14,6 +14,7 @@ use baton_merge::{Arena, value::Value};
 
 use self::{one::Outcome, strict::Strictness};
 use crate::{
+    definitions,
     http::{Answer, Request},
     metadata, namespaces, objects,
     options::WriteOptions,
@@ -33,13 +34,19 @@ const APPLY_PATCH: &str = "application/apply-patch+yaml";
 
 /// `POST` to a collection.
 pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    if definitions::end::is_ending(&place.resource) {
+        let mut failure = Failure::method_not_allowed();
+        "create not allowed while custom resource definition is terminating".clone_into(&mut failure.message);
+        failure.details = Some(Box::new(place.resource.details("")));
+        return Err(failure);
+    }
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let (object, text) = body::object(&arena, request, place)?;
     check_kind(&place.resource, object)?;
     let read = server.read_object(&arena, &place.resource, object)?;
-    strictness.check(text, &read.unknown)?;
+    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     let place = named(place, read.object)?;
     namespaces::check_open(server, &place)?;
     let text = read.object.to_json();
@@ -68,7 +75,7 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let strictness = Strictness::new(options.field_validation);
     let (object, text) = body::object(&arena, request, place)?;
     let read = read_new(server, &arena, place, object)?;
-    strictness.check(text, &read.unknown)?;
+    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     check_place(place, read.object)?;
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let text = read.object.to_json();
