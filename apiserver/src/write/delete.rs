@@ -60,7 +60,7 @@ pub(crate) fn delete_collection(
         }
     }
     definitions::end::object_gone(server, &place.resource)?;
-    read::listed(request, place, &deleted, json!({"resourceVersion": selected.version.to_string()}))
+    read::listed(server, request, place, &deleted, json!({"resourceVersion": selected.version.to_string()}))
 }
 
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.

@@ -93,6 +93,9 @@ pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result
         [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH].join(", ")
     };
     let is_known = supported.split(", ").any(|own| own == content_type);
+    if !is_known && place.resource.is_custom() {
+        return Err(Failure::unsupported_media_type(&supported));
+    }
     if !is_known {
         let mut failure = Failure::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
         failure.details = Some(Box::new(serde_json::json!({})));
