@@ -1,5 +1,7 @@
 //! Custom resource definitions: what the server's own controllers make of them, so that their resources are served.
 
+pub(crate) mod end;
+
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use baton_merge::{

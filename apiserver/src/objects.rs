@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 
 use crate::{
     custom::{self, Findings, crd},
@@ -10,7 +10,7 @@ use crate::{
     registry::{Resource, Schema},
     server::Server,
     status::Failure,
-    types::{Decoder, TYPES},
+    types::{Decoder, TYPES, Unreadable},
 };
 
 /// An object as a kind has it, and the paths of what it doesn't have.
@@ -33,15 +33,10 @@ pub(crate) fn parse_object<'a>(
     arena: &'a Arena,
     text: &str,
     is_yaml: bool,
-    resource: &Resource,
+    kind: &str,
 ) -> Result<Value<'a>, Failure> {
-    let kind = &resource.gvk.kind;
     let unrecognized = |why: &str| {
-        Failure::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: \
-             {why} ({})",
-            summary(text.as_bytes())
-        ))
+        unrecognized(kind, &format!("couldn't get version/kind; json parse error: {why}"), text.as_bytes())
     };
     if is_yaml {
         return parse(arena, text, true);
@@ -61,6 +56,28 @@ pub(crate) fn parse_object<'a>(
     Err(unrecognized(&format!(
         r#"json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }}"#
     )))
+}
+
+/// The object in a body that is protobuf, which is of this kind if it says none.
+pub(crate) fn parse_protobuf<'a>(
+    arena: &'a Arena,
+    body: &[u8],
+    expected: &GroupVersionKind,
+) -> Result<Value<'a>, Failure> {
+    TYPES.read_protobuf(arena, body, expected).map_err(|Unreadable { kind: found, error }| match found {
+        None => unrecognized(&expected.kind, &error.to_string(), body),
+        Some(found) => Failure::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {error}",
+            found.kind, found.version, expected.kind
+        )),
+    })
+}
+
+fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Failure {
+    let summary = summary(body);
+    Failure::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
+    ))
 }
 
 /// The beginning of a body, as errors show it.

@@ -27,7 +27,8 @@ pub(crate) struct Media {
     pub(crate) form: Form,
 }
 
-const SUPPORTED: &str = "application/json, application/yaml";
+/// As the real server says it, which writes protobuf as well.
+const SUPPORTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 impl Media {
     pub(crate) const JSON: Self = Self { format: Format::Json, form: Form::Object };

@@ -30,21 +30,44 @@ pub(crate) fn rendered(
         let resource = &place.resource;
         let api_version = resource.gvk.api_version();
         let parent = record.value(&arena, &api_version, &resource.gvk.kind).map_err(Failure::internal)?;
-        return formatted(Answer::json(code, &scale::of(resource, parent)?), wanted.format);
+        let scale = scale::of(resource, parent)?;
+        let scale = if wanted.form == Form::Table { scale_table(server, request, &scale)? } else { scale };
+        return formatted(Answer::json(code, &scale), wanted.format);
     }
     let text = Rendering::new(request, &place.resource, wanted, server.now())?.object(record)?;
     formatted(Answer::text(code, text), wanted.format)
 }
 
+/// A scale as a row.
+fn scale_table(server: &Server, request: &Request, scale: &Value) -> Result<Value, Failure> {
+    let arena = Arena::new();
+    let scale = baton_merge::value::Value::from_json(&arena, scale).map_err(Failure::internal)?;
+    let table = TableRequest {
+        table_version: "meta.k8s.io/v1",
+        api_version: "autoscaling/v1",
+        kind: "Scale",
+        rows: Rows::BuiltIn { group: "autoscaling", kind: "Scale" },
+        options: TableOptions { include: included(request)?, has_columns: true },
+    };
+    Ok(table.of_object(scale, server.now()))
+}
+
+/// How much of each object the rows of a table have.
+fn included(request: &Request) -> Result<IncludeObject, Failure> {
+    let include = IncludeObject::parse(request.query.get("includeObject").unwrap_or_default());
+    include.map_err(Failure::bad_request)
+}
+
 /// Objects as a list.
 pub(crate) fn listed(
+    server: &Server,
     request: &Request,
     place: &Place,
     objects: &[(Key, Arc<Record>)],
     metadata: Value,
 ) -> Result<Answer, Failure> {
     let wanted = media(request)?;
-    let rendering = Rendering::new(request, &place.resource, wanted, Timestamp::now())?;
+    let rendering = Rendering::new(request, &place.resource, wanted, server.now())?;
     formatted(Answer::text(200, rendering.list(objects, metadata)?), wanted.format)
 }
 
@@ -74,8 +97,7 @@ impl Rendering {
         wanted: Media,
         now: Timestamp,
     ) -> Result<Self, Failure> {
-        let include = IncludeObject::parse(request.query.get("includeObject").unwrap_or_default());
-        let include = include.map_err(Failure::bad_request)?;
+        let include = included(request)?;
         let form = if wanted.form == Form::Discovery { Form::Object } else { wanted.form };
         let api_version = resource.gvk.api_version();
         Ok(Self { resource: resource.clone(), api_version, form, include, now })

@@ -45,7 +45,7 @@ pub(crate) fn collection(server: &Arc<Server>, request: &Request, place: &Place)
             metadata["remainingItemCount"] = remaining.into();
         }
     }
-    listed(request, place, &selected.objects, metadata)
+    listed(server, request, place, &selected.objects, metadata)
 }
 
 /// The objects that a list shows.
@@ -70,8 +70,7 @@ impl Selection {
     pub(crate) fn read(place: &Place, options: &ListOptions) -> Result<Self, Failure> {
         let resource = place.resource.clone();
         let bad = |error: crate::selector::SelectorError| Failure::bad_request(error.to_string());
-        let labels = LabelSelector::parse(&options.label_selector)
-            .map_err(|error| Failure::bad_request(format!("unable to parse requirement: {error}")))?;
+        let labels = LabelSelector::parse(&options.label_selector).map_err(bad)?;
         let selectable = match &resource.schema {
             Schema::BuiltIn { .. } => {
                 SelectableFields::BuiltIn { group: &resource.gvk.group, kind: &resource.gvk.kind }

@@ -23,6 +23,12 @@ pub(crate) struct Decoded<'a> {
 #[error("{0}")]
 pub(crate) struct DecodeError(String);
 
+impl DecodeError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
 /// Reads objects of built-in types.
 #[derive(Clone, Copy)]
 pub(crate) struct Decoder<'a> {
@@ -237,9 +243,12 @@ impl<'a> Decoder<'a> {
             Shape::Scalar(Scalar::Text, _) => Value::String(""),
             Shape::Scalar(..) | Shape::IntOrString => Value::Int(0),
             Shape::Quantity => Value::String("0"),
-            Shape::List(_) | Shape::Map(_) | Shape::Time | Shape::MicroTime | Shape::Bytes | Shape::Any => {
-                Value::Null
-            }
+            Shape::List(_)
+            | Shape::Map(_)
+            | Shape::Time
+            | Shape::MicroTime
+            | Shape::Bytes
+            | Shape::Any(_) => Value::Null,
         }
     }
 
@@ -275,7 +284,7 @@ impl<'a> Decoder<'a> {
 }
 
 /// Whether a value that was read is the zero of its type.
-fn is_zero(shape: &Shape, value: Value<'_>) -> bool {
+pub(super) fn is_zero(shape: &Shape, value: Value<'_>) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(value) => !value,

@@ -4,7 +4,11 @@
 //! `e2e/controlplane/types`.
 
 mod decode;
+mod protobuf;
 mod scalars;
+#[cfg(test)]
+mod tests;
+mod wire;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,7 +18,7 @@ use std::{
 use baton_merge::schema::kinds::GroupVersionKind;
 use serde::Deserialize;
 
-pub(crate) use self::{decode::Decoder, scalars::second_time};
+pub(crate) use self::{decode::Decoder, protobuf::Unreadable, scalars::second_time};
 use crate::kinds;
 
 /// The types of all built-in kinds.
@@ -25,6 +29,7 @@ pub(crate) struct Types {
     structs: Vec<Struct>,
     kinds: HashMap<String, usize>,
     metadata: usize,
+    delete_options: usize,
 }
 
 /// A struct of the API.
@@ -41,6 +46,8 @@ struct Struct {
 #[derive(Debug)]
 struct Field {
     name: String,
+    /// In protobuf: its number, after those of the messages that it is in and that are inline in JSON.
+    number: Vec<u32>,
     shape: Shape,
     is_pointer: bool,
     omitted: Omitted,
@@ -69,8 +76,22 @@ enum Shape {
     IntOrString,
     Bytes,
     /// Any JSON.
-    Any,
+    Any(Opaque),
 }
+
+/// How any JSON is written in protobuf.
+#[derive(Debug)]
+enum Opaque {
+    /// As it is.
+    Json,
+    /// A schema, or whether anything is allowed.
+    SchemaOrBool(Box<Shape>),
+    /// A schema, or a list of this shape.
+    SchemaOrList(Box<Shape>, Box<Shape>),
+}
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scalar {
@@ -115,13 +136,17 @@ impl Types {
         let structs = table.types.iter().map(read).collect();
         let kinds =
             table.kinds.iter().filter_map(|(kind, name)| Some((kind.clone(), *places.get(name.as_str())?)));
-        let metadata =
-            places.get("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta").copied().unwrap_or_default();
-        Self { structs, kinds: kinds.collect(), metadata }
+        let meta = |name| places.get(format!("{META}.{name}").as_str()).copied().unwrap_or_default();
+        let (metadata, delete_options) = (meta("ObjectMeta"), meta("DeleteOptions"));
+        Self { structs, kinds: kinds.collect(), metadata, delete_options }
     }
 
     /// The type of a built-in kind.
     pub(crate) fn of_kind(&self, kind: &GroupVersionKind) -> Option<TypeRef> {
+        // These are in every group.
+        if kind.kind == "DeleteOptions" {
+            return Some(TypeRef(self.delete_options));
+        }
         self.kinds.get(&format!("{} {}", kind.api_version(), kind.kind)).copied().map(TypeRef)
     }
 
@@ -147,13 +172,15 @@ impl Field {
         default: Option<serde_json::Value>,
         places: &HashMap<&str, usize>,
     ) -> Self {
+        let (text, number) = text.split_once(' ').unwrap_or((text, ""));
+        let number = number.split('.').filter_map(|number| number.parse().ok()).collect();
         let (omitted, text) = match text.split_at_checked(1) {
             Some(("?", rest)) => (Omitted::Empty, rest),
             Some(("!", rest)) => (Omitted::Zero, rest),
             _ => (Omitted::Never, text),
         };
         let is_pointer = text.starts_with('*');
-        Self { name: name.to_owned(), shape: Shape::read(text, places), is_pointer, omitted, default }
+        Self { name: name.to_owned(), number, shape: Shape::read(text, places), is_pointer, omitted, default }
     }
 }
 
@@ -170,6 +197,8 @@ impl Shape {
         }
         let (name, kind) = text.split_once('=').unwrap_or((text, text));
         let scalar = |scalar| Self::Scalar(scalar, name.to_owned());
+        let schema = || Box::new(Self::read(SCHEMA, places));
+        let list = |item: &str| Box::new(Self::read(&format!("[]{item}"), places));
         match kind {
             "bool" => scalar(Scalar::Bool),
             "int32" => scalar(Scalar::Int32),
@@ -181,7 +210,10 @@ impl Shape {
             "@MicroTime" => Self::MicroTime,
             "@Quantity" => Self::Quantity,
             "@IntOrString" => Self::IntOrString,
-            _ => places.get(kind).map_or(Self::Any, |place| Self::Struct(*place)),
+            "@JSONSchemaPropsOrBool" => Self::Any(Opaque::SchemaOrBool(schema())),
+            "@JSONSchemaPropsOrArray" => Self::Any(Opaque::SchemaOrList(schema(), list(SCHEMA))),
+            "@JSONSchemaPropsOrStringArray" => Self::Any(Opaque::SchemaOrList(schema(), list("string"))),
+            _ => places.get(kind).map_or(Self::Any(Opaque::Json), |place| Self::Struct(*place)),
         }
     }
 
@@ -196,7 +228,7 @@ impl Shape {
             Self::Quantity => "resource.Quantity".to_owned(),
             Self::IntOrString => "intstr.IntOrString".to_owned(),
             Self::Bytes => "[]uint8".to_owned(),
-            Self::Any => "interface {}".to_owned(),
+            Self::Any(_) => "interface {}".to_owned(),
         }
     }
 }

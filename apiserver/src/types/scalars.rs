@@ -11,7 +11,7 @@ use super::{Scalar, Shape};
 /// Whether a value is read as it is.
 pub(super) fn fits(shape: &Shape, value: Value<'_>) -> bool {
     match (shape, value) {
-        (Shape::Any, _) | (Shape::IntOrString | Shape::Bytes, Value::String(_)) => true,
+        (Shape::Any(_), _) | (Shape::IntOrString | Shape::Bytes, Value::String(_)) => true,
         (Shape::Scalar(scalar, _), value) => match (scalar, value) {
             (Scalar::Bool, Value::Bool(_))
             | (Scalar::Text, Value::String(_))

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use baton_merge::{Arena, value::Value};
 use serde_json::json;
 
+use super::body;
 use crate::{
+    definitions,
     http::{Answer, Request},
     options::{DeleteOptions, Propagation, WriteOptions},
     read,
@@ -23,9 +25,10 @@ const ATTEMPTS: usize = 100;
 
 /// `DELETE` of an object.
 pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    let options = DeleteOptions::read(&request.body, &request.query)?;
+    let options = body::delete_options(request)?;
     let deleted = delete_one(server, place, &options)?;
     let resource = &place.resource;
+    definitions::end::object_gone(server, resource)?;
     match deleted {
         Deleted::Gone(record) if !returns_object(resource) => {
             let arena = Arena::new();
@@ -45,7 +48,7 @@ pub(crate) fn delete_collection(
     request: &Request,
     place: &Place,
 ) -> Result<Answer, Failure> {
-    let options = DeleteOptions::read(&request.body, &request.query)?;
+    let options = body::delete_options(request)?;
     let selected = read::selected(server, request, place)?;
     let mut deleted = Vec::new();
     for (key, record) in selected.objects {
@@ -56,15 +59,17 @@ pub(crate) fn delete_collection(
             Err(failure) => return Err(failure),
         }
     }
-    read::listed(request, place, &deleted, json!({"resourceVersion": selected.version.to_string()}))
+    definitions::end::object_gone(server, &place.resource)?;
+    read::listed(server, request, place, &deleted, json!({"resourceVersion": selected.version.to_string()}))
 }
 
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.
 pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
-    let eviction: serde_json::Value = serde_json::from_slice(&request.body)
-        .map_err(|error| Failure::bad_request(format!("can't read the eviction: {error}")))?;
-    let options = eviction.get("deleteOptions").map(serde_json::Value::to_string).unwrap_or_default();
+    let arena = Arena::new();
+    let (eviction, _) = body::object(&arena, request, place)?;
+    let options =
+        eviction.get("deleteOptions").map(|options| options.to_json().to_string()).unwrap_or_default();
     let mut options = DeleteOptions::read(options.as_bytes(), &request.query)?;
     options.is_dry_run |= write.dry_run;
     let pod = Place { subresource: String::new(), ..place.clone() };
@@ -93,6 +98,9 @@ pub(crate) fn delete_one(
         let live = server.store.get(&place.resource.storage, &place.key());
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
         if let Some(deleted) = attempt(server, place, options, &live)? {
+            if is_definition(place) && !options.is_dry_run {
+                definitions::end::clean_up(server, &place.name)?;
+            }
             return Ok(deleted);
         }
     }
@@ -109,7 +117,11 @@ fn attempt(
     let arena = Arena::new();
     let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
     check_preconditions(place, options, object)?;
-    let marked = marked(server, &arena, &place.resource, options, object);
+    let marked = if is_definition(place) && object.at(&["metadata", "deletionTimestamp"]).is_none() {
+        Some(definitions::end::marked(server, &arena, object))
+    } else {
+        marked(server, &arena, &place.resource, options, object)
+    };
     let storage = &place.resource.storage;
     let Some(marked) = marked else {
         if place.resource.is("", "Pod") {
@@ -129,6 +141,10 @@ fn attempt(
         return Ok(Some(Deleted::Marked(Arc::new(Record::write(&draft, live.version)))));
     }
     Ok(server.store.put(storage, place.key(), Some(live), &draft).ok().map(Deleted::Marked))
+}
+
+fn is_definition(place: &Place) -> bool {
+    place.resource.is(definitions::GROUP, definitions::KIND)
 }
 
 /// A pod that runs nowhere: it is marked for a deletion without grace, and gone.

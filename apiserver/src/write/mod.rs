@@ -1,20 +1,20 @@
 //! The verbs that change something.
 
+mod body;
 mod delete;
 mod one;
 mod strict;
 
 pub(crate) use self::{
-    delete::{delete, delete_collection, evict},
+    delete::{delete, delete_collection, delete_one, evict},
     one::{Existence, Ground, Intent, OneWrite},
 };
-
-use std::str;
 
 use baton_merge::{Arena, value::Value};
 
 use self::{one::Outcome, strict::Strictness};
 use crate::{
+    definitions,
     http::{Answer, Request},
     metadata, namespaces, objects,
     options::WriteOptions,
@@ -31,18 +31,22 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
-const OBJECTS: &str = "application/json, application/yaml";
 
 /// `POST` to a collection.
 pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    if definitions::end::is_ending(&place.resource) {
+        let mut failure = Failure::method_not_allowed();
+        "create not allowed while custom resource definition is terminating".clone_into(&mut failure.message);
+        failure.details = Some(Box::new(place.resource.details("")));
+        return Err(failure);
+    }
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let text = body(request)?;
-    let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
+    let (object, text) = body::object(&arena, request, place)?;
     check_kind(&place.resource, object)?;
     let read = server.read_object(&arena, &place.resource, object)?;
-    strictness.check(text, &read.unknown)?;
+    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     let place = named(place, read.object)?;
     namespaces::check_open(server, &place)?;
     let text = read.object.to_json();
@@ -59,7 +63,7 @@ pub(crate) fn read_body<'a>(
     request: &Request,
     place: &'a Place,
 ) -> Result<Value<'a>, Failure> {
-    let object = objects::parse(arena, body(request)?, is_yaml(request)?)?;
+    let (object, _) = body::object(arena, request, place)?;
     check_kind(&place.resource, object)?;
     Ok(server.read_object(arena, &place.resource, object)?.object)
 }
@@ -69,10 +73,9 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let options = WriteOptions::read("UpdateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let text = body(request)?;
-    let object = objects::parse_object(&arena, text, is_yaml(request)?, &place.resource)?;
+    let (object, text) = body::object(&arena, request, place)?;
     let read = read_new(server, &arena, place, object)?;
-    strictness.check(text, &read.unknown)?;
+    strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     check_place(place, read.object)?;
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let text = read.object.to_json();
@@ -90,6 +93,9 @@ pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result
         [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH].join(", ")
     };
     let is_known = supported.split(", ").any(|own| own == content_type);
+    if !is_known && place.resource.is_custom() {
+        return Err(Failure::unsupported_media_type(&supported));
+    }
     if !is_known {
         let mut failure = Failure::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
         failure.details = Some(Box::new(serde_json::json!({})));
@@ -112,7 +118,7 @@ fn apply(
 ) -> Result<Answer, Failure> {
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
-    let text = body(request)?;
+    let text = body::text(request)?;
     let object = objects::parse(&arena, text, true)?;
     if object.as_map().is_none() {
         let found = match object {
@@ -155,7 +161,7 @@ fn patch_live(
     let strictness = Strictness::new(options.field_validation);
     let patch: serde_json::Value = serde_json::from_slice(&request.body)
         .map_err(|error| Failure::bad_request(format!("error decoding patch: {}", objects::in_go(&error))))?;
-    strictness.check(body(request)?, &[])?;
+    strictness.check(body::text(request)?, &[])?;
     if request.content_type() == JSON_PATCH {
         strictness.add(patch::unknown_members(&patch).into_iter());
     }
@@ -224,18 +230,6 @@ fn read_new<'a>(
     }
     check_kind(&place.resource, object)?;
     server.read_object(arena, &place.resource, object)
-}
-
-fn body(request: &Request) -> Result<&str, Failure> {
-    str::from_utf8(&request.body).map_err(|error| Failure::bad_request(error.to_string()))
-}
-
-fn is_yaml(request: &Request) -> Result<bool, Failure> {
-    match request.content_type() {
-        "" | "application/json" => Ok(false),
-        "application/yaml" => Ok(true),
-        _ => Err(Failure::unsupported_media_type(OBJECTS)),
-    }
 }
 
 /// A value in another arena.
@@ -350,7 +344,7 @@ fn answer(
 pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
-    let binding = objects::parse(&arena, body(request)?, is_yaml(request)?)?;
+    let (binding, _) = body::object(&arena, request, place)?;
     let node = binding.at(&["target", "name"]).and_then(|name| name.as_str()).unwrap_or_default();
     if node.is_empty() {
         let path = crate::field::FieldPath::new("target").child("name");

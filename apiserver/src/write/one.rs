@@ -155,6 +155,7 @@ impl OneWrite<'_> {
         if metadata::is_done_for(stored.object) {
             // Should somebody else be faster, the object isn't done for any more, or gone.
             let _ = self.server.store.remove(storage, &self.place.key(), &record);
+            definitions::end::object_gone(self.server, &self.place.resource)?;
         }
         if self.place.resource.is(definitions::GROUP, definitions::KIND) && self.place.subresource.is_empty()
         {

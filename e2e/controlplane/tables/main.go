@@ -1,5 +1,5 @@
 // Command tables writes what the server makes of the examples that the API server inside a process is tested with: the rows
-// and columns of its tables, and the results of patches.
+// and columns of its tables, the results of patches, and objects as protobuf.
 //
 //	go run ./tables -apiserver ../../apiserver
 //
@@ -60,6 +60,7 @@ func run() error {
 		{"src/table/rows.json", "src/table/rows.json", rows},
 		{"src/table/rows.json", "data/columns.json", columns},
 		{"src/patch/cases.json", "src/patch/cases.json", cases},
+		{"src/types/messages.json", "src/types/messages.json", messages},
 	} {
 		input, err := os.ReadFile(filepath.Join(*folder, job.input))
 		if err != nil {

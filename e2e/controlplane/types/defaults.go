@@ -115,7 +115,7 @@ func (l *learner) learn(t reflect.Type, path []step) error {
 		}
 		value := ""
 		// The time of day is no default.
-		if !bytes.Equal(before[name], after[name]) && !strings.HasSuffix(l.types[owner].Fields[name], "@Time") {
+		if !bytes.Equal(before[name], after[name]) && !strings.HasSuffix(l.types[owner].Fields[name].shape, "@Time") {
 			value = string(after[name])
 		}
 		l.found[owner][name][value] = true

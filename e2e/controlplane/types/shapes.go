@@ -10,10 +10,23 @@ import (
 // aType is a struct of the API: its fields by their JSON name, and what the server fills in.
 //
 // A field is written as its Go type is, with `?` before it if a zero is left out and `!` if a zero struct is: `?*int32`,
-// `[]io.k8s.api.core.v1.Container`, `map[]string`, `v1.Protocol=string`, `@Quantity` for a type that writes itself.
+// `[]io.k8s.api.core.v1.Container`, `map[]string`, `v1.Protocol=string`, `@Quantity` for a type that writes itself. Its number
+// in protobuf follows: `?*int32 1`, or `?*int32 2.1` for field 1 of the message in field 2, which is inline in JSON.
 type aType struct {
-	Fields   map[string]string          `json:"fields"`
+	Fields   map[string]field           `json:"fields"`
 	Defaults map[string]json.RawMessage `json:"defaults,omitempty"`
+}
+
+type field struct {
+	shape  string
+	number string
+}
+
+func (f field) MarshalText() ([]byte, error) {
+	if f.number == outside {
+		return []byte(f.shape), nil
+	}
+	return []byte(f.shape + " " + f.number), nil
 }
 
 type walk struct {
@@ -56,8 +69,8 @@ func (w *walk) shape(t reflect.Type) string {
 	case t.Kind() == reflect.Struct:
 		name := openAPIName(t)
 		if w.types[name] == nil {
-			w.types[name] = &aType{Fields: map[string]string{}}
-			w.fields(w.types[name], t)
+			w.types[name] = &aType{Fields: map[string]field{}}
+			w.fields(w.types[name], t, "")
 		}
 		return name
 	case t.String() != t.Kind().String():
@@ -67,14 +80,18 @@ func (w *walk) shape(t reflect.Type) string {
 	}
 }
 
-func (w *walk) fields(owner *aType, t reflect.Type) {
+func (w *walk) fields(owner *aType, t reflect.Type, message string) {
 	for i := range t.NumField() {
-		field := t.Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		own := t.Field(i)
+		name, options, _ := strings.Cut(own.Tag.Get("json"), ",")
+		number := number(message, own)
 		switch {
-		case name == "-" || !field.IsExported():
-		case isInline(field):
-			w.fields(owner, pointee(field.Type))
+		case name == "-" || !own.IsExported():
+		case isInline(own):
+			if number != outside {
+				number += "."
+			}
+			w.fields(owner, pointee(own.Type), number)
 		default:
 			mark := ""
 			if strings.Contains(options, "omitempty") {
@@ -83,9 +100,21 @@ func (w *walk) fields(owner *aType, t reflect.Type) {
 			if strings.Contains(options, "omitzero") {
 				mark = "!"
 			}
-			owner.Fields[name] = mark + w.shape(field.Type)
+			owner.Fields[name] = field{mark + w.shape(own.Type), number}
 		}
 	}
+}
+
+// outside is where the fields are that protobuf doesn't have: the kind of an object, which is said beside it.
+const outside = "-"
+
+// number is that of a field in protobuf, after those of the messages around it.
+func number(message string, field reflect.StructField) string {
+	parts := strings.Split(field.Tag.Get("protobuf"), ",")
+	if message == outside || len(parts) < 2 {
+		return outside
+	}
+	return message + parts[1]
 }
 
 func isInline(field reflect.StructField) bool {
@@ -105,8 +134,8 @@ func pointee(t reflect.Type) reflect.Type {
 func zeroFields(types map[string]*aType) map[string][]string {
 	zeros := map[string][]string{}
 	for owner, t := range types {
-		for name, shape := range t.Fields {
-			scalar, ok := strings.CutPrefix(shape, "?")
+		for name, field := range t.Fields {
+			scalar, ok := strings.CutPrefix(field.shape, "?")
 			if name, kind, found := strings.Cut(scalar, "="); found && !strings.ContainsAny(name, "*[") {
 				scalar = kind
 			}

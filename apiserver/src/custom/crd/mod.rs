@@ -17,7 +17,7 @@ use super::formats;
 use super::schema::Schema;
 
 pub(crate) use spec::validate;
-pub(crate) use status::reconcile;
+pub(crate) use status::{Ending, end, is_ending, reconcile};
 
 /// Fills in what a definition leaves out.
 pub(crate) fn default(crd: &mut Json) {

@@ -21,6 +21,35 @@ pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
     crd["status"] != before
 }
 
+/// How far the end of a definition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Pending,
+    InProgress,
+    Completed,
+    NeverEstablished,
+}
+
+/// Tells in the status how far the end of a definition is.
+pub(crate) fn end(crd: &mut Json, ending: Ending, now: &str) {
+    let (reason, message) = match ending {
+        Ending::Pending => (
+            "InstanceDeletionPending",
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        ),
+        Ending::InProgress => ("InstanceDeletionInProgress", "CustomResource deletion is in progress"),
+        Ending::Completed => ("InstanceDeletionCompleted", "removed all instances"),
+        Ending::NeverEstablished => ("NeverEstablished", "resource was never established"),
+    };
+    let goes_on = matches!(ending, Ending::Pending | Ending::InProgress);
+    set(crd, "Terminating", goes_on, reason, message, now);
+}
+
+/// Whether a definition is deleted.
+pub(crate) fn is_ending(crd: &Json) -> bool {
+    is_true(crd, "Terminating")
+}
+
 /// Whether a condition of a definition is true.
 pub(super) fn is_true(crd: &Json, condition: &str) -> bool {
     let mut conditions = crd["status"]["conditions"].as_array().into_iter().flatten();

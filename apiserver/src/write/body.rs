@@ -1,0 +1,90 @@
+//! What a request brings, in the formats that are read.
+
+use std::{borrow::Cow, str};
+
+use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
+
+use crate::{http::Request, objects, options::DeleteOptions, server::Place, status::Failure};
+
+/// The formats of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+const FORMATS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+fn format(request: &Request) -> Result<Format, Failure> {
+    match request.content_type() {
+        "" | "application/json" => Ok(Format::Json),
+        "application/yaml" => Ok(Format::Yaml),
+        "application/vnd.kubernetes.protobuf" => Ok(Format::Protobuf),
+        _ => Err(Failure::unsupported_media_type(FORMATS)),
+    }
+}
+
+/// The body as text.
+pub(super) fn text(request: &Request) -> Result<&str, Failure> {
+    str::from_utf8(&request.body).map_err(|error| Failure::bad_request(error.to_string()))
+}
+
+/// The kind of the objects that are sent to a place.
+fn kind(place: &Place) -> &GroupVersionKind {
+    let Place { resource, subresource, .. } = place;
+    resource.subresource(subresource).map_or(&resource.gvk, |subresource| &subresource.gvk)
+}
+
+/// Why an object that could be read isn't what its kind is.
+pub(super) fn unhandled(place: &Place, why: &Failure) -> Failure {
+    let GroupVersionKind { kind, version, .. } = kind(place);
+    Failure::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {kind}: {}",
+        why.message
+    ))
+}
+
+/// The object in a body, and the text in which fields may be twice: none in protobuf.
+pub(super) fn object<'a, 'r>(
+    arena: &'a Arena,
+    request: &'r Request,
+    place: &Place,
+) -> Result<(Value<'a>, &'r str), Failure> {
+    let kind = kind(place);
+    let format = format(request)?;
+    if format != Format::Protobuf {
+        let text = text(request)?;
+        return Ok((objects::parse_object(arena, text, format == Format::Yaml, &kind.kind)?, text));
+    }
+    if place.resource.is_custom() && *kind == place.resource.gvk {
+        let why = "object *unstructured.Unstructured does not implement the protobuf marshalling interface and cannot be \
+                   encoded to a protobuf message";
+        return Err(unhandled(place, &Failure::bad_request(why)));
+    }
+    Ok((objects::parse_protobuf(arena, &request.body, kind)?, ""))
+}
+
+/// The options of a deletion.
+pub(super) fn delete_options(request: &Request) -> Result<DeleteOptions, Failure> {
+    if request.body.is_empty() {
+        return DeleteOptions::read(&[], &request.query);
+    }
+    let arena = Arena::new();
+    let json = match format(request)? {
+        Format::Json => Cow::Borrowed(request.body.as_ref()),
+        Format::Yaml => {
+            let options = objects::parse(&arena, text(request)?, true)?;
+            Cow::Owned(options.to_json().to_string().into_bytes())
+        }
+        Format::Protobuf => {
+            let kind = GroupVersionKind::new("", "v1", "DeleteOptions");
+            let options = objects::parse_protobuf(&arena, &request.body, &kind)?;
+            if options.get("kind").and_then(|kind| kind.as_str()) != Some(&kind.kind) {
+                return Err(Failure::bad_request("decoded object cannot be converted to DeleteOptions"));
+            }
+            Cow::Owned(options.to_json().to_string().into_bytes())
+        }
+    };
+    DeleteOptions::read(&json, &request.query)
+}

@@ -1,0 +1,198 @@
+//! Everything else by which kubectl changes objects.
+
+use anyhow::Result;
+
+use crate::terminal::{Terminal, WEB};
+
+async fn terminal() -> Result<Terminal> {
+    let terminal = Terminal::open().await?;
+    terminal.server.load(WEB)?;
+    Ok(terminal)
+}
+
+#[tokio::test]
+async fn an_object_is_edited() -> Result<()> {
+    terminal()
+        .await?
+        .editor("nginx:1.27", "nginx:1.28")
+        .shows(
+            "
+$ kubectl edit deployment web
+deployment.apps/web edited
+$ kubectl get deployment web -o jsonpath={.spec.template.spec.containers[0].image}
+nginx:1.28
+$ kubectl edit deployment web
+Edit cancelled, no changes made.
+",
+        )
+        .await
+}
+
+#[tokio::test]
+async fn an_object_is_scaled() -> Result<()> {
+    terminal()
+        .await?
+        .shows(
+            "
+$ kubectl scale deployment web --replicas=5
+deployment.apps/web scaled
+$ kubectl get deployment web --subresource=scale
+NAME   DESIRED   AVAILABLE   AGE
+web    5         0           0s
+$ kubectl scale deployment web --replicas=4 --current-replicas=9
+error: Expected replicas to be 9, was 5
+[1]
+$ kubectl scale deployment web --replicas=-1
+error: The --replicas=COUNT flag is required, and COUNT must be greater than or equal to 0
+[1]
+",
+        )
+        .await
+}
+
+#[tokio::test]
+async fn labels_and_annotations_are_set_and_taken_out() -> Result<()> {
+    terminal()
+        .await?
+        .shows(
+            r#"
+$ kubectl label deployment web tier=back
+error: 'tier' already has a value (front), and --overwrite is false
+[1]
+$ kubectl label deployment web tier=back --overwrite
+deployment.apps/web labeled
+$ kubectl label deployment web tier-
+deployment.apps/web unlabeled
+$ kubectl annotate deployment web note=hello
+deployment.apps/web annotated
+$ kubectl get deployment web -o jsonpath={.metadata.labels}{.metadata.annotations}
+{"app":"web"}{"note":"hello"}
+"#,
+        )
+        .await
+}
+
+#[tokio::test]
+async fn an_object_is_patched_in_three_ways() -> Result<()> {
+    terminal()
+        .await?
+        .shows(
+            r#"
+$ kubectl patch deployment web -p '{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"nginx:2"}]}}}}'
+deployment.apps/web patched
+$ kubectl patch deployment web --type=merge -p '{"metadata":{"labels":{"tier":null}},"spec":{"paused":true}}'
+deployment.apps/web patched
+$ kubectl patch deployment web --type=json -p '[{"op":"remove","path":"/spec/paused"}]'
+deployment.apps/web patched
+$ kubectl patch deployment web --type=json -p '[{"op":"remove","path":"/spec/paused"}]'
+The request is invalid: the server rejected our request due to an error in our request
+[1]
+$ kubectl get deployment web -o jsonpath={.spec.template.spec.containers[0].image}{.metadata.labels}{.spec.paused}
+nginx:2{"app":"web"}
+"#,
+        )
+        .await
+}
+
+#[tokio::test]
+async fn one_can_wait_for_what_a_controller_says() -> Result<()> {
+    terminal()
+        .await?
+        .shows(
+            r#"
+$ kubectl rollout status deployment web --timeout=1s
+Waiting for deployment spec update to be observed...
+error: timed out waiting for the condition
+[1]
+$ kubectl wait deployment web --for=condition=Available --timeout=1s
+error: timed out waiting for the condition on deployments/web
+[1]
+$ kubectl patch deployment web --subresource=status --type=merge -p '{"status":{"observedGeneration":1,"replicas":2,"updatedReplicas":2,"readyReplicas":2,"availableReplicas":2,"conditions":[{"type":"Available","status":"True"}]}}'
+deployment.apps/web patched
+$ kubectl rollout status deployment web --timeout=9s
+deployment "web" successfully rolled out
+$ kubectl wait deployment web --for=condition=Available --timeout=9s
+deployment.apps/web condition met
+$ kubectl wait deployment web --for=jsonpath={.status.readyReplicas}=2 --timeout=9s
+deployment.apps/web condition met
+$ kubectl get deployment web
+NAME   READY   UP-TO-DATE   AVAILABLE   AGE
+web    2/2     2            2           0s
+$ kubectl rollout restart deployment web
+deployment.apps/web restarted
+"#,
+        )
+        .await
+}
+
+#[tokio::test]
+async fn objects_are_made_from_the_command_line() -> Result<()> {
+    Terminal::open()
+        .await?
+        .shows(
+            r#"
+$ kubectl create namespace shop
+namespace/shop created
+$ kubectl create deployment web --image=nginx --replicas=2 --namespace shop
+deployment.apps/web created
+$ kubectl create secret generic keys --from-literal=a=b
+secret/keys created
+$ kubectl create job once --image=busybox -- date
+job.batch/once created
+$ kubectl create rolebinding viewers --clusterrole=view --user=alice
+rolebinding.rbac.authorization.k8s.io/viewers created
+$ kubectl expose deployment web --port=80 --namespace shop
+service/web exposed
+$ kubectl set image deployment web nginx=nginx:2 --namespace shop
+deployment.apps/web image updated
+$ kubectl autoscale deployment web --min=1 --max=3 --cpu=80% --namespace shop
+horizontalpodautoscaler.autoscaling/web autoscaled
+$ kubectl get deployments,horizontalpodautoscalers --namespace shop
+NAME                  READY   UP-TO-DATE   AVAILABLE   AGE
+deployment.apps/web   0/2     0            0           0s
+NAME                                      REFERENCE        TARGETS              MINPODS   MAXPODS   REPLICAS   AGE
+horizontalpodautoscaler.autoscaling/web   Deployment/web   cpu: <unknown>/80%   1         3         0          0s
+$ kubectl create deployment web --image=nginx --namespace shop
+error: failed to create deployment: deployments.apps "web" already exists
+[1]
+"#,
+        )
+        .await
+}
+
+#[tokio::test]
+async fn a_deletion_may_have_to_wait_for_a_garbage_collector() -> Result<()> {
+    let terminal = terminal().await?;
+    terminal
+        .shows(
+            r#"
+$ kubectl delete deployment web --cascade=orphan --wait=false
+deployment.apps "web" deleted from default namespace
+$ kubectl get deployment web -o jsonpath={.metadata.finalizers}
+["orphan"]
+$ kubectl delete deployment web --cascade=foreground --wait=false
+deployment.apps "web" deleted from default namespace
+$ kubectl get deployment web -o jsonpath={.metadata.finalizers}
+["foregroundDeletion"]
+$ kubectl patch deployment web --type=merge -p {"metadata":{"finalizers":null}}
+deployment.apps/web patched
+$ kubectl get deployments
+No resources found in default namespace.
+$ kubectl create deployment api --image=nginx
+deployment.apps/api created
+$ kubectl delete deployment api
+deployment.apps "api" deleted from default namespace
+$ kubectl create configmap a
+configmap/a created
+$ kubectl create configmap b
+configmap/b created
+$ kubectl delete configmaps --all
+configmap "a" deleted from default namespace
+configmap "b" deleted from default namespace
+$ kubectl delete configmap a
+Error from server (NotFound): configmaps "a" not found
+[1]
+"#,
+        )
+        .await
+}
