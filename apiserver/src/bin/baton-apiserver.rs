@@ -10,11 +10,11 @@ use std::{
     process::ExitCode,
 };
 
-use baton_apiserver::{ApiServer, Release};
+use baton_apiserver::{Actor, ApiServer, Release};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A Kubernetes API server in one small process, for tests: without etcd, controllers, users and their permissions.
+/// A Kubernetes API server in one small process, for tests: without etcd, and with controllers only if they are asked for.
 #[derive(Parser)]
 #[command(name = "baton-apiserver", version)]
 struct Cli {
@@ -30,10 +30,16 @@ struct Cli {
     /// Objects to begin with, as YAML, after the definitions; may be given several times.
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
+    /// Who else is there: `all`, `none`, or names such as `garbage-collector,namespaces,deployments,pods,autoscaler`.
+    #[arg(long, default_value = "none", value_name = "NAMES", value_parser = Actor::list)]
+    actors: Actors,
     /// The release of Kubernetes that writes are merged as in, such as 1.36; the latest one if absent.
     #[arg(long, default_value_t = Release::LATEST, hide_default_value = true)]
     release: Release,
 }
+
+/// Several of them in one argument.
+type Actors = std::vec::Vec<Actor>;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -57,7 +63,7 @@ async fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
     }
     // From here on, so that a signal while it starts isn't lost.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let server = ApiServer::builder().release(cli.release).start()?;
+    let server = ApiServer::builder().release(cli.release).actors(cli.actors).start()?;
     for path in cli.crd.iter().chain(&cli.load) {
         let text =
             fs::read_to_string(path).map_err(|error| format!("can't read {}: {error}", path.display()))?;
