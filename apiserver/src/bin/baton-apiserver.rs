@@ -39,7 +39,7 @@ struct Cli {
 }
 
 /// Several of them in one argument.
-type Actors = std::vec::Vec<Actor>;
+type Actors = Vec<Actor>;
 
 #[tokio::main]
 async fn main() -> ExitCode {
