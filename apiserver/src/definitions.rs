@@ -19,7 +19,7 @@ use crate::{
     store::Range,
     table::CustomColumn,
     types,
-    write::{Existence, Ground, Intent, OneWrite},
+    write::{Existence, Intent, OneWrite},
 };
 
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
@@ -65,10 +65,12 @@ fn reconcile(server: &Server, place: &Place) -> Result<(), Failure> {
     let others = all(server, &place.resource.storage);
     let others: Vec<_> =
         others.iter().filter(|other| other["metadata"]["name"] != place.name.as_str()).collect();
-    let write = OneWrite { server, place: &place, options: &options, existence: Existence::There };
-    let written = write.run(&|Ground { arena, live, .. }| {
+    let arena = Arena::new();
+    let write =
+        OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::There };
+    let written = write.run(&|live| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
-        Ok(Intent::Update(changed(arena, live, |json| {
+        Ok(Intent::Update(changed(&arena, live, |json| {
             crd::reconcile(json, &others, &now);
         })))
     });

@@ -123,14 +123,14 @@ impl Record {
     /// # Errors
     /// Never, since it was written here; but that is for the reader to say.
     pub(crate) fn value<'a>(
-        &'a self,
+        &self,
         arena: &'a Arena,
-        api_version: &'a str,
-        kind: &'a str,
+        api_version: &str,
+        kind: &str,
     ) -> Result<Value<'a>, ValueError> {
-        let bare = Value::from_text(arena, &self.text)?;
-        let typed = bare.with(arena, &["apiVersion"], Some(Value::String(api_version)));
-        Ok(typed.with(arena, &["kind"], Some(Value::String(kind))))
+        let bare = Value::from_text(arena, arena.copy_text(&self.text))?;
+        let text = |text| Some(Value::String(arena.copy_text(text)));
+        Ok(bare.with(arena, &["apiVersion"], text(api_version)).with(arena, &["kind"], text(kind)))
     }
 }
 

@@ -7,7 +7,7 @@ mod strict;
 
 pub(crate) use self::{
     delete::{delete, delete_collection, delete_one, evict},
-    one::{Existence, Ground, Intent, OneWrite},
+    one::{Existence, Intent, OneWrite},
 };
 
 use baton_merge::{Arena, value::Value};
@@ -49,10 +49,9 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     let place = named(place, read.object)?;
     namespaces::check_open(server, &place)?;
-    let text = read.object.to_json();
-    let write = OneWrite { server, place: &place, options: &options, existence: Existence::New };
-    // Others' names are in the way at most by chance.
-    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)));
+    let write =
+        OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
+    let outcome = write.run(&|_| Ok(Intent::Update(read.object)));
     answer(server, request, &place, outcome, strictness)
 }
 
@@ -78,9 +77,8 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     check_place(place, read.object)?;
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
-    let text = read.object.to_json();
-    let write = OneWrite { server, place, options: &options, existence };
-    let outcome = write.run(&|ground| Ok(Intent::Update(of_json(ground.arena, &text)?)));
+    let write = OneWrite { server, arena: &arena, place, options: &options, existence };
+    let outcome = write.run(&|_| Ok(Intent::Update(read.object)));
     answer(server, request, place, outcome, strictness)
 }
 
@@ -140,9 +138,8 @@ fn apply(
         }
         namespaces::check_open(server, place)?;
     }
-    let text = object.to_json();
-    let write = OneWrite { server, place, options, existence: of_apply(place) };
-    let outcome = write.run(&|ground| Ok(Intent::Apply(of_json(ground.arena, &text)?)));
+    let write = OneWrite { server, arena: &arena, place, options, existence: of_apply(place) };
+    let outcome = write.run(&|_| Ok(Intent::Apply(object)));
     answer(server, request, place, outcome, strictness)
 }
 
@@ -165,21 +162,23 @@ fn patch_live(
     if request.content_type() == JSON_PATCH {
         strictness.add(patch::unknown_members(&patch).into_iter());
     }
-    let write = OneWrite { server, place, options, existence: Existence::There };
-    let outcome = write.run(&|Ground { arena, place, live }| {
+    let arena = Arena::new();
+    let write = OneWrite { server, arena: &arena, place, options, existence: Existence::There };
+    let outcome = write.run(&|live| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
         let live = match place.subresource.as_str() {
             "scale" => scale::to_patch(&place.resource, live)?,
             _ => live.to_json(),
         };
         let patched = patched(request.content_type(), &place.resource, live, &patch)?;
-        let object = of_json(arena, &patched)?;
+        let text = arena.copy_text(&patched.to_string());
+        let object = Value::from_text(&arena, text).map_err(Failure::internal)?;
         // What a patch made of the object is shown where it can't be read.
         let unreadable = |failure: Failure| match failure.reason {
             "BadRequest" => invalid_patch(&patched, &failure.message),
             _ => failure,
         };
-        let read = read_new(server, arena, place, object).map_err(unreadable)?;
+        let read = read_new(server, &arena, place, object).map_err(unreadable)?;
         strictness.note(&read.unknown).map_err(unreadable)?;
         check_place(place, read.object)?;
         Ok(Intent::Update(read.object))
@@ -230,12 +229,6 @@ fn read_new<'a>(
     }
     check_kind(&place.resource, object)?;
     server.read_object(arena, &place.resource, object)
-}
-
-/// A value in another arena.
-fn of_json<'a>(arena: &'a Arena, json: &serde_json::Value) -> Result<Value<'a>, Failure> {
-    let text = arena.copy_text(&json.to_string());
-    Value::from_text(arena, text).map_err(Failure::internal)
 }
 
 /// Refuses an object of another kind or version.
@@ -352,15 +345,15 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
         return Err(Failure::invalid("", "Binding", &place.name, &[error]));
     }
     let pod = Place { subresource: String::new(), ..place.clone() };
-    let write = OneWrite { server, place: &pod, options: &options, existence: Existence::There };
-    write.run(&|Ground { arena, live, .. }| {
+    let write =
+        OneWrite { server, arena: &arena, place: &pod, options: &options, existence: Existence::There };
+    write.run(&|live| {
         let live = live.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
         if let Some(bound) = live.at(&["spec", "nodeName"]) {
             let why = format!("pod {} is already assigned to node {bound}", pod.name);
             return Err(Failure::conflict(&pod.resource, &pod.name, &why));
         }
-        let node = Value::String(arena.copy_text(node));
-        Ok(Intent::Update(live.with(arena, &["spec", "nodeName"], Some(node))))
+        Ok(Intent::Update(live.with(&arena, &["spec", "nodeName"], Some(Value::String(node)))))
     })?;
     let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::json(201, &status))

@@ -28,16 +28,8 @@ pub(crate) enum Intent<'a> {
     Update(Value<'a>),
 }
 
-/// What a write is computed from.
-#[derive(Clone, Copy)]
-pub(crate) struct Ground<'a> {
-    pub(crate) arena: &'a Arena,
-    pub(crate) place: &'a Place,
-    pub(crate) live: Option<Value<'a>>,
-}
-
-/// Says what a write wants.
-pub(crate) type Intend<'i> = &'i dyn for<'a> Fn(Ground<'a>) -> Result<Intent<'a>, Failure>;
+/// Says what a write wants, given the live object.
+pub(crate) type Intend<'i, 's> = &'i dyn Fn(Option<Value<'s>>) -> Result<Intent<'s>, Failure>;
 
 /// What became of it.
 pub(crate) struct Outcome {
@@ -60,6 +52,7 @@ pub(crate) enum Existence {
 
 pub(crate) struct OneWrite<'s> {
     pub(crate) server: &'s Server,
+    pub(crate) arena: &'s Arena,
     pub(crate) place: &'s Place,
     pub(crate) options: &'s WriteOptions,
     pub(crate) existence: Existence,
@@ -68,9 +61,9 @@ pub(crate) struct OneWrite<'s> {
 /// So often a write is computed anew when others are faster, before the client is told.
 const ATTEMPTS: usize = 100;
 
-impl OneWrite<'_> {
+impl<'s> OneWrite<'s> {
     /// Carries the write out. `intend` says what it wants, given the live object.
-    pub(crate) fn run(&self, intend: Intend<'_>) -> Result<Outcome, Failure> {
+    pub(crate) fn run(&self, intend: Intend<'_, 's>) -> Result<Outcome, Failure> {
         let (resource, name) = (&self.place.resource, &self.place.name);
         // What is handed out to one Service is known to the next.
         let _one_by_one = resource.is("", "Service").then(|| self.server.allocates());
@@ -89,16 +82,19 @@ impl OneWrite<'_> {
     }
 
     /// One attempt; none where somebody else was faster.
-    fn attempt(&self, record: Option<&Arc<Record>>, intend: Intend<'_>) -> Result<Option<Outcome>, Failure> {
-        let arena = Arena::with_capacity(32 * 1024);
-        let resource = &self.place.resource;
+    fn attempt(
+        &self,
+        record: Option<&Arc<Record>>,
+        intend: Intend<'_, 's>,
+    ) -> Result<Option<Outcome>, Failure> {
+        let (arena, resource) = (self.arena, &self.place.resource);
         let api_version = resource.gvk.api_version();
-        let old = record.map(|record| record.value(&arena, &api_version, &resource.gvk.kind)).transpose();
+        let old = record.map(|record| record.value(arena, &api_version, &resource.gvk.kind)).transpose();
         let old = old.map_err(Failure::internal)?;
-        let wanted = intend(Ground { arena: &arena, place: self.place, live: old })?;
+        let wanted = intend(old)?;
         self.check_preconditions(old, &wanted)?;
         let unfinished = RefCell::new(None);
-        let finish = |object| match self.finished(&arena, self.place, old, &wanted, object) {
+        let finish = |object| match self.finished(old, &wanted, object) {
             Ok(object) => object,
             Err(failure) => {
                 unfinished.replace(Some(failure));
@@ -116,9 +112,9 @@ impl OneWrite<'_> {
         };
         let stored = match &wanted {
             Intent::Apply(patch) => {
-                merged.apply_and_finish(&arena, before, *patch, write, self.options.force, &finish)
+                merged.apply_and_finish(arena, before, *patch, write, self.options.force, &finish)
             }
-            Intent::Update(object) => merged.update_and_finish(&arena, before, *object, write, &finish),
+            Intent::Update(object) => merged.update_and_finish(arena, before, *object, write, &finish),
         };
         if let Some(failure) = unfinished.into_inner() {
             return Err(failure);
@@ -165,28 +161,27 @@ impl OneWrite<'_> {
     }
 
     /// The object after the merge, as it is to be stored.
-    fn finished<'a>(
+    fn finished(
         &self,
-        arena: &'a Arena,
-        place: &'a Place,
-        old: Option<Value<'a>>,
-        intent: &Intent<'a>,
-        object: Value<'a>,
-    ) -> Result<Value<'a>, Failure> {
+        old: Option<Value<'s>>,
+        intent: &Intent<'s>,
+        object: Value<'s>,
+    ) -> Result<Value<'s>, Failure> {
+        let Self { server, arena, place, .. } = *self;
         let resource = &place.resource;
         let object = match intent {
             // What an update brings was read before.
             Intent::Update(_) => object,
             Intent::Apply(_) if place.subresource == "scale" => object,
-            Intent::Apply(_) => self.server.read_object(arena, resource, object)?.object,
+            Intent::Apply(_) => server.read_object(arena, resource, object)?.object,
         };
         let object = match old {
             Some(old) => metadata::kept(arena, object, old),
-            None => metadata::created(arena, object, place, self.server.now()),
+            None => metadata::created(arena, object, place, server.now()),
         };
         let object = objects::prepare(arena, resource, &place.subresource, object, old);
         if resource.is("", "Service") && place.subresource.is_empty() {
-            return services::allocated(self.server, arena, &resource.storage, &place.key(), object);
+            return services::allocated(server, arena, &resource.storage, &place.key(), object);
         }
         Ok(object)
     }
