@@ -55,7 +55,7 @@ pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer
                     Some(group) if !group.contains('/') => {
                         let groups = groups(&registry);
                         let mut found = groups.into_iter().find(|own| own["name"] == group);
-                        let found = found.as_mut().ok_or_else(Failure::no_such_path)?;
+                        let Some(found) = &mut found else { return Ok(None) };
                         found["kind"] = "APIGroup".into();
                         found["apiVersion"] = "v1".into();
                         Answer::json(200, found)

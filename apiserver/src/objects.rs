@@ -124,8 +124,19 @@ fn with_reset<'a>(arena: &'a Arena, object: Value<'a>, asked: Value<'a>) -> Valu
 }
 
 impl Server {
-    /// Reads an object as its kind does, with what the server fills in.
+    /// Reads the object of a request.
     pub(crate) fn read_object<'a>(
+        &self,
+        arena: &'a Arena,
+        resource: &'a Resource,
+        object: Value<'a>,
+    ) -> Result<ReadObject<'a>, Failure> {
+        let read = self.completed(arena, resource, object)?;
+        Ok(ReadObject { object: without_nulls(arena, resource, read.object), ..read })
+    }
+
+    /// An object as its kind reads it, with what the server fills in.
+    pub(crate) fn completed<'a>(
         &self,
         arena: &'a Arena,
         resource: &'a Resource,
@@ -164,6 +175,16 @@ impl Server {
                 Ok(ReadObject { object: decoded.object, unknown: decoded.unknown_fields })
             }
         }
+    }
+}
+
+/// The object of a custom resource without the nulls that its schema doesn't know. What is applied has them until it is stored.
+pub(crate) fn without_nulls<'a>(arena: &'a Arena, resource: &Resource, object: Value<'a>) -> Value<'a> {
+    match &resource.schema {
+        Schema::Custom(custom) => {
+            custom.version().map_or(object, |version| version.without_nulls(arena, object))
+        }
+        Schema::BuiltIn { .. } => object,
     }
 }
 

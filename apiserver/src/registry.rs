@@ -177,6 +177,14 @@ impl Registry {
         self.versions.get(path)
     }
 
+    /// Whether a path is below that of a built-in group version.
+    pub(crate) fn is_built_in(path: &str) -> bool {
+        let path = path.trim_start_matches('/');
+        let is_above =
+            |of: &Arc<GroupVersion>| path.strip_prefix(&of.path()).is_some_and(|rest| rest.starts_with('/'));
+        BUILT_IN.iter().any(is_above)
+    }
+
     /// A resource of a group version.
     pub(crate) fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         let path =

@@ -89,7 +89,13 @@ impl Server {
         if let Some(answer) = discover::answer(self, request)? {
             return Ok(answer);
         }
-        let place = self.place(&request.path)?;
+        let place = match self.place(&request.path) {
+            // Only the handlers of built-in resources answer with a status.
+            Err(_) if !Registry::is_built_in(&request.path) => {
+                return Ok(Answer::plain(404, "404 page not found\n"));
+            }
+            place => place?,
+        };
         let mut answer = self.at(request, &place).unwrap_or_else(|failure| Answer::failure(&failure));
         answer.warnings.extend(place.resource.deprecation());
         Ok(answer)

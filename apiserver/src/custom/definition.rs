@@ -130,7 +130,7 @@ impl Definition {
 }
 
 impl CustomVersion {
-    /// Reads an object: fills in defaults and takes out what the schema doesn't know. The metadata of the object itself
+    /// Reads an object: fills in defaults and takes out what the schema doesn't know, but for nulls. The metadata of the object itself
     /// are read, too.
     ///
     /// # Errors
@@ -150,13 +150,18 @@ impl CustomVersion {
         }
         let (pruned, unknown) = prune::prune(arena, &self.schema, object);
         unknown_fields.extend(unknown);
-        object = prune::without_nulls(arena, Some(&self.schema), pruned);
+        object = pruned;
         let mut embedded = Vec::new();
         let root = FieldPath::default();
         object = embedded::read(arena, &self.schema, object, &root, read_metadata, &mut embedded)?;
         embedded.sort();
         unknown_fields.extend(embedded);
         Ok(Decoded { object, unknown_fields })
+    }
+
+    /// Takes out nulls that may not be there and that no default replaces.
+    pub(crate) fn without_nulls<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+        prune::without_nulls(arena, Some(&self.schema), object)
     }
 
     /// Fills in the defaults.

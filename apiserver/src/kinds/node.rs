@@ -66,7 +66,7 @@ impl<'a> Node<'a> {
 
     /// The value of a field.
     pub(super) fn get(&self, name: &str) -> Option<Value<'a>> {
-        self.value?.get(name)
+        self.value?.get(name).filter(|value| !value.is_null())
     }
 
     /// Whether there is a value.

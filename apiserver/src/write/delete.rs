@@ -29,7 +29,7 @@ pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Resul
     let deleted = delete_one(server, place, &options)?;
     let resource = &place.resource;
     definitions::end::object_gone(server, resource)?;
-    match deleted {
+    let answer = match deleted {
         Deleted::Gone(record) if !returns_object(resource) => {
             let arena = Arena::new();
             let object = Value::from_text(&arena, record.text()).map_err(Failure::internal)?;
@@ -39,7 +39,19 @@ pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Resul
         Deleted::Gone(record) | Deleted::Marked(record) => {
             read::rendered(server, request, place, &record, 200)
         }
+    }?;
+    Ok(warned(answer, resource, &options))
+}
+
+/// The answer to who deletes jobs and may not know that their pods stay.
+fn warned(mut answer: Answer, resource: &Resource, options: &DeleteOptions) -> Answer {
+    const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; set \
+        propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
+    if resource.is("batch", "Job") && options.propagation().is_none() {
+        answer.warnings.push(PODS_STAY.to_owned());
     }
+    answer
 }
 
 /// `DELETE` of a collection: of what the selectors select of it.
@@ -60,7 +72,9 @@ pub(crate) fn delete_collection(
         }
     }
     definitions::end::object_gone(server, &place.resource)?;
-    read::listed(server, request, place, &deleted, json!({"resourceVersion": selected.version.to_string()}))
+    let metadata = json!({"resourceVersion": selected.version.to_string()});
+    let answer = read::listed(server, request, place, &deleted, metadata)?;
+    Ok(warned(answer, &place.resource, &options))
 }
 
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.
@@ -147,7 +161,7 @@ fn is_definition(place: &Place) -> bool {
     place.resource.is(definitions::GROUP, definitions::KIND)
 }
 
-/// A pod that runs nowhere: it is marked for a deletion without grace, and gone.
+/// A pod that runs nowhere: it is marked for a deletion without grace, for all who watch it, and gone.
 fn gone_gracefully<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -165,13 +179,13 @@ fn gone_gracefully<'a>(
     if let Some(Value::Int(generation)) = object.at(&["metadata", "generation"]) {
         object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
     }
-    let version = if options.is_dry_run {
-        live.version
-    } else {
-        server.store.remove(&place.resource.storage, &place.key(), live).ok()?.version
-    };
     let draft = Draft { object, owners: Owners::Kept(live), order: live.order };
-    Some(Deleted::Gone(Arc::new(Record::write(&draft, version))))
+    if options.is_dry_run {
+        return Some(Deleted::Gone(Arc::new(Record::write(&draft, live.version))));
+    }
+    let (storage, key) = (&place.resource.storage, place.key());
+    let marked = server.store.put(storage, place.key(), Some(live), &draft).ok()?;
+    server.store.remove(storage, &key, &marked).ok().map(Deleted::Gone)
 }
 
 fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>) -> Result<(), Failure> {

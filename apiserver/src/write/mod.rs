@@ -2,6 +2,7 @@
 
 mod body;
 mod delete;
+mod in_go;
 mod one;
 mod strict;
 
@@ -132,10 +133,6 @@ fn apply(
     }
     strictness.check(text, &[])?;
     if place.subresource.is_empty() {
-        // An apply needn't say which object it is about.
-        if !name_of(object, "name").is_empty() {
-            check_place(place, object)?;
-        }
         namespaces::check_open(server, place)?;
     }
     let write = OneWrite { server, arena: &arena, place, options, existence: of_apply(place) };
@@ -156,8 +153,13 @@ fn patch_live(
     options: &WriteOptions,
 ) -> Result<Answer, Failure> {
     let strictness = Strictness::new(options.field_validation);
-    let patch: serde_json::Value = serde_json::from_slice(&request.body)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {}", objects::in_go(&error))))?;
+    let patch: serde_json::Value = serde_json::from_slice(&request.body).map_err(|error| {
+        let said = objects::in_go(&error);
+        Failure::bad_request(match request.content_type() {
+            STRATEGIC_PATCH => said,
+            _ => format!("error decoding patch: {said}"),
+        })
+    })?;
     strictness.check(body::text(request)?, &[])?;
     if request.content_type() == JSON_PATCH {
         strictness.add(patch::unknown_members(&patch).into_iter());

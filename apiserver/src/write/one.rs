@@ -9,6 +9,7 @@ use baton_merge::{
     value::Value,
 };
 
+use super::{check_place, in_go::in_go};
 use crate::{
     actors, definitions, metadata, objects,
     options::WriteOptions,
@@ -92,7 +93,6 @@ impl<'s> OneWrite<'s> {
         let old = record.map(|record| record.value(arena, &api_version, &resource.gvk.kind)).transpose();
         let old = old.map_err(Failure::internal)?;
         let wanted = intend(old)?;
-        self.check_preconditions(old, &wanted)?;
         let unfinished = RefCell::new(None);
         let finish = |object| match self.finished(old, &wanted, object) {
             Ok(object) => object,
@@ -120,7 +120,15 @@ impl<'s> OneWrite<'s> {
             return Err(failure);
         }
         let (Intent::Apply(intended) | Intent::Update(intended)) = wanted;
-        let stored = stored.map_err(|refusal| self.refused(intended, refusal))?;
+        let mut stored = stored.map_err(|refusal| self.refused(intended, refusal))?;
+        // An apply needn't say which object it is about.
+        if matches!(wanted, Intent::Apply(_))
+            && self.place.subresource.is_empty()
+            && intended.at(&["metadata", "name"]).is_some()
+        {
+            check_place(self.place, intended)?;
+        }
+        self.check_preconditions(old, &wanted)?;
         let findings = objects::validate(resource, &self.place.subresource, stored.object, old);
         if !findings.errors.is_empty() {
             let (group, kind) = (&resource.gvk.group, &resource.gvk.kind);
@@ -128,6 +136,7 @@ impl<'s> OneWrite<'s> {
         }
         // Held until the object is stored.
         let _admitted = actors::admit(self.server, self.place, stored.object, old)?;
+        stored.object = objects::without_nulls(arena, resource, stored.object);
         let stored = self.store(record, &stored)?;
         Ok(stored.map(|outcome| Outcome { warnings: findings.warnings, ..outcome }))
     }
@@ -147,12 +156,16 @@ impl<'s> OneWrite<'s> {
             }));
         }
         let (storage, key) = (&self.place.resource.storage, self.place.key());
-        let Ok(record) = self.server.store.put(storage, key, live, &draft) else { return Ok(None) };
-        if metadata::is_done_for(stored.object) {
-            // Should somebody else be faster, the object isn't done for any more, or gone.
-            let _ = self.server.store.remove(storage, &self.place.key(), &record);
+        if let (Some(live), true) = (live, metadata::is_done_for(stored.object)) {
+            // Nobody sees the object without its last finalizer but who took that away.
+            if self.server.store.remove(storage, &key, live).is_err() {
+                return Ok(None);
+            }
             definitions::end::object_gone(self.server, &self.place.resource)?;
+            let record = Arc::new(Record::write(&draft, live.version));
+            return Ok(Some(Outcome { record, created, warnings: Vec::new() }));
         }
+        let Ok(record) = self.server.store.put(storage, key, live, &draft) else { return Ok(None) };
         if self.place.resource.is(definitions::GROUP, definitions::KIND) && self.place.subresource.is_empty()
         {
             definitions::written(self.server, self.place)?;
@@ -173,7 +186,7 @@ impl<'s> OneWrite<'s> {
             // What an update brings was read before.
             Intent::Update(_) => object,
             Intent::Apply(_) if place.subresource == "scale" => object,
-            Intent::Apply(_) => server.read_object(arena, resource, object)?.object,
+            Intent::Apply(_) => server.completed(arena, resource, object)?.object,
         };
         let object = match old {
             Some(old) => metadata::kept(arena, object, old),
@@ -265,24 +278,6 @@ impl<'s> OneWrite<'s> {
             }
             Refusal::Internal(message) => Failure::unexplained(message),
         }
-    }
-}
-
-/// What the merge core says of a scalar in the wrong place, as Go prints it.
-fn in_go(message: &str) -> String {
-    let Some((before, found)) = message.split_once(", found ") else { return message.to_owned() };
-    let plain = found.trim_matches('"');
-    let of = |wanted: &str| before.strip_suffix(wanted);
-    if let Some(before) = of("expected a map") {
-        format!("{before}expected map, got &{{{plain}}}")
-    } else if let Some(before) = of("expected a list") {
-        format!("{before}expected list, got &{{{plain}}}")
-    } else if let Some(before) = of("expected a string") {
-        format!("{before}expected string, got &value.valueUnstructured{{Value:{found}}}")
-    } else if let Some(before) = of("expected a boolean") {
-        format!("{before}expected boolean, got &{{{plain}}}")
-    } else {
-        message.to_owned()
     }
 }
 

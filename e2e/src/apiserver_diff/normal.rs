@@ -23,10 +23,14 @@ impl Names {
     /// The text with what this server made up in place of the names.
     pub(super) fn unnamed(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for (sort, values) in [("uid", &self.uids), ("version", &self.versions)] {
-            for (position, value) in values.iter().enumerate().rev() {
+        let texts = [("uid", &self.uids), ("version", &self.versions), ("address", &self.addresses)];
+        for (sort, values) in texts {
+            for (position, value) in values.iter().enumerate() {
                 text = text.replace(&format!("<{sort} {position}>"), value);
             }
+        }
+        for (position, port) in self.ports.iter().enumerate() {
+            text = text.replace(&format!("\"<port {position}>\""), port);
         }
         text
     }
@@ -77,12 +81,34 @@ impl Names {
                 text = text.replace(uid, &format!("<uid {position}>"));
             }
         }
+        for (position, port) in self.ports.iter().enumerate() {
+            text = text.replace(&format!("nodePort\":{port}"), &format!("nodePort\":\"<port {position}>\""));
+        }
+        if let Some((before, rest)) = text.split_once("ResourceVersion in record (") {
+            let after = rest.split_once(')').map_or(rest, |(_, after)| after);
+            text = format!("{before}ResourceVersion in record (<version>){after}");
+        }
+        for (position, address) in self.addresses.iter().enumerate() {
+            text = text.replace(&format!("\"{address}\""), &format!("\"<address {position}>\""));
+        }
         for (position, version) in self.versions.iter().enumerate() {
             text = text.replace(&format!("({version})"), &format!("(<version {position}>)"));
             text = text.replace(&format!("\"{version}\""), &format!("\"<version {position}>\""));
             text = text.replace(&format!("\\\"{version}\\\""), &format!("\\\"<version {position}>\\\""));
         }
         text
+    }
+
+    /// The ports of a Service as a cell shows them, such as `80:31388/TCP,53:30839/UDP`.
+    fn named_ports(&mut self, text: &str) -> String {
+        let mut port = |shown: &str| {
+            let (outside, rest) = shown.split_once(':')?;
+            let (inside, protocol) = rest.split_once('/')?;
+            Some(format!("{outside}:{}/{protocol}", named(&mut self.ports, inside, "port")))
+        };
+        let all: Vec<_> =
+            text.split(',').map(|shown| port(shown).unwrap_or_else(|| shown.to_owned())).collect();
+        all.join(",")
     }
 
     fn named(&mut self, text: &str, name: &str) -> String {
@@ -95,6 +121,8 @@ impl Names {
             }
             "clusterIP" | "clusterIPs" if text.contains('.') => named(&mut self.addresses, text, "address"),
             "cells" if is_age(text) => "<age>".to_owned(),
+            "cells" if text.starts_with("10.96.") => named(&mut self.addresses, text, "address"),
+            "cells" if text.contains(":3") => self.named_ports(text),
             _ => self.named_in(text),
         }
     }
@@ -151,9 +179,15 @@ pub(super) fn compare(real: &Json, ours: &Json, path: &str, lines: &mut Vec<Stri
                 lines.push(format!("{path}: in the order {:?} / {:?}", names(left), names(right)));
             }
         }
-        (Json::List(left), Json::List(right)) if left.len() == right.len() => {
+        (Json::List(left), Json::List(right)) => {
             for (position, (left, right)) in left.iter().zip(right).enumerate() {
                 compare(left, right, &format!("{path}[{position}]"), lines);
+            }
+            for (position, item) in left.iter().enumerate().skip(right.len()) {
+                lines.push(format!("{path}[{position}]: {item} / absent"));
+            }
+            for (position, item) in right.iter().enumerate().skip(left.len()) {
+                lines.push(format!("{path}[{position}]: absent / {item}"));
             }
         }
         _ if real == ours || real.same_value(ours) => {}

@@ -101,6 +101,9 @@ impl Pair {
         // Where the answer shows no new time, whatever we write is to be noticed; a scale shows none at all.
         let now = match shown {
             Some(newest) => newest,
+            None if asked.method == "DELETE" => {
+                newest(&real.text).unwrap_or_else(|| Timestamp::now().as_second())
+            }
             None if asked.hides_times() => Timestamp::now().as_second(),
             None if newest(&real.text) == Some(self.newest) => self.newest,
             None => Timestamp::now().as_second() + NOT_NOW,

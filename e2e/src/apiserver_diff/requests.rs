@@ -37,7 +37,7 @@ impl Asked {
 
     /// Whether its answer doesn't show what is written.
     pub(super) fn hides_times(&self) -> bool {
-        self.uri.contains("/scale") || self.method == "DELETE"
+        self.uri.contains("/scale")
     }
 }
 
@@ -223,7 +223,8 @@ impl Requests {
         }
         let uri = if live.is_some() && self.random.one_in(6) {
             label = "delete collection";
-            self.collection()
+            // Others are made by controllers, and made again.
+            format!("{}?fieldSelector=metadata.name%3Dweb", self.collection())
         } else {
             self.object()
         };

@@ -17,6 +17,9 @@ struct Cli {
     /// Tells every request; by chance if absent.
     #[arg(long)]
     seed: Option<u64>,
+    /// Play this sequence alone, and tell each of its requests.
+    #[arg(long)]
+    only: Option<u64>,
 }
 
 #[tokio::main]
@@ -25,7 +28,8 @@ async fn main() -> anyhow::Result<ExitCode> {
     let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     eprintln!("seed {seed}; starting a control plane");
     let mut pair = Pair::start().await?;
-    let findings = run(&mut pair, Effort { writes: cli.writes, seed }, |line| eprintln!("{line}")).await?;
+    let effort = Effort { writes: cli.writes, seed, only: cli.only };
+    let findings = run(&mut pair, effort, |line| eprintln!("{line}")).await?;
     print!("{findings}");
     Ok(if findings.unexplained().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -77,16 +77,24 @@ impl<'a> Request<'_, 'a> {
             Verb::Apply { force } => {
                 // The server can't convert the scale of a custom resource: neither to make an owner of what nobody owns,
                 // nor to store another number.
-                let failure = || {
-                    Refusal::Internal("the server can't convert the scale of a custom resource".to_owned())
+                let failure = |doing: &str, of: Option<Value<'_>>| {
+                    let named = |name| of?.at(&["metadata", name])?.as_str();
+                    let (namespace, name) = (named("namespace"), named("name"));
+                    Refusal::Internal(format!(
+                        "{doing} object ({}/{}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an \
+                         invalid group/version: autoscaling/v1",
+                        namespace.unwrap_or_default(),
+                        name.unwrap_or_default(),
+                    ))
                 };
                 chain.check_kind(&self.object)?;
                 if self.resource.is_custom() && owners.fields.is_empty() {
-                    return Err(failure());
+                    let doing = "failed to create manager for existing fields: failed to convert live";
+                    return Err(failure(doing, None));
                 }
                 let written = chain.apply_owned(before, self.object, owners, self.write.manager, force)?;
                 if self.resource.is_custom() && written.object != before {
-                    return Err(failure());
+                    return Err(failure("failed to convert new", Some(self.object)));
                 }
                 Ok(written)
             }

@@ -24,6 +24,7 @@ pub(crate) const CONDITIONAL: &[(&str, &str)] = &[
     ("io.k8s.api.apps.v1.RollingUpdateDeployment", "maxUnavailable"),
     ("io.k8s.api.apps.v1.RollingUpdateStatefulSetStrategy", "partition"),
     ("io.k8s.api.apps.v1.StatefulSetUpdateStrategy", "rollingUpdate"),
+    ("io.k8s.api.apps.v1.StatefulSetUpdateStrategy", "type"),
     ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleDown"),
     ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerBehavior", "scaleUp"),
     // The server fills in an empty map here, which it doesn't write.
@@ -89,9 +90,7 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
             );
             fill(arena, object, &["metadata", "annotations", TEMPLATE_GENERATION], Value::String("0"))
         }
-        ("apps", "StatefulSet") => {
-            default_strategy(arena, object, "updateStrategy", &[("partition", Value::Int(0))])
-        }
+        ("apps", "StatefulSet") => default_update_strategy(arena, object),
         ("batch", "Job") => default_job(arena, object),
         ("autoscaling", "HorizontalPodAutoscaler") => {
             change(arena, object, &["spec", "behavior"], |behavior| default_behavior(arena, behavior))
@@ -117,6 +116,22 @@ fn default_strategy<'a>(
     }
     parameters.iter().fold(object, |object, (name, value)| {
         fill(arena, object, &["spec", strategy, "rollingUpdate", name], *value)
+    })
+}
+
+/// How a stateful set is updated. Where it says that this is a rolling update, and no more, that is left as it is.
+fn default_update_strategy<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+    const STRATEGY: [&str; 2] = ["spec", "updateStrategy"];
+
+    change(arena, fill(arena, object, &STRATEGY, map(arena, [])), &STRATEGY, |strategy| {
+        let is_unset = text(strategy, &["type"]).is_empty();
+        let is_rolling =
+            text(strategy, &["type"]) == "RollingUpdate" && strategy.get("rollingUpdate").is_some();
+        let strategy = if is_unset { strategy.with(arena, &["type"], Some(ROLLING)) } else { strategy };
+        if !is_unset && !is_rolling {
+            return strategy;
+        }
+        fill(arena, strategy, &["rollingUpdate", "partition"], Value::Int(0))
     })
 }
 

@@ -4,7 +4,7 @@ use baton_merge::{Arena, value::Value};
 
 use super::image::pull_policy;
 use crate::kinds::{
-    edit::{change_each, fill, flag, map, members, text},
+    edit::{change_each, fill, flag, items, list, map, members, text},
     pod::has_source,
 };
 
@@ -54,7 +54,20 @@ pub(super) fn default_pod<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
             if on_host_network { with_host_ports(arena, container) } else { container }
         });
     }
-    pod
+    with_addresses(arena, pod)
+}
+
+/// A pod whose first address is its only one of old: where they differ, the old one counts.
+fn with_addresses<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
+    let first = items(pod, &["status", "podIPs"]).first().and_then(|address| address.get("ip"));
+    match (pod.at(&["status", "podIP"]), first) {
+        (Some(address), _) if Some(address) != first => {
+            let addresses = list(arena, [map(arena, [("ip", address)])]);
+            pod.with(arena, &["status", "podIPs"], Some(addresses))
+        }
+        (None, Some(_)) => pod.with(arena, &["status", "podIP"], first),
+        _ => pod,
+    }
 }
 
 /// A container asks for what it may use, where it doesn't say what it asks for.

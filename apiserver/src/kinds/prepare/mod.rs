@@ -47,7 +47,7 @@ pub(crate) fn prepare<'a>(
         Some(old) => {
             let new = keep(arena, new, &GENERATION, old);
             match subresource {
-                "" => prepare_update(arena, gvk, kind, new, old),
+                "" | "scale" => prepare_update(arena, gvk, kind, new, old),
                 "status" => prepare_status_update(arena, gvk, new, old),
                 "finalize" => keep(arena, new, &["status"], old),
                 "ephemeralcontainers" | "resize" => pod::prepare_part(arena, subresource, new, old),
