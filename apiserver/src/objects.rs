@@ -1,7 +1,5 @@
 //! Objects between a request and the store: read as their kind is, filled in, prepared and checked.
 
-use std::borrow::Cow;
-
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 
 use crate::{
@@ -21,11 +19,29 @@ pub(crate) struct ReadObject<'a> {
 
 /// The object in a body, which is JSON, or YAML where that is allowed.
 pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<Value<'a>, Failure> {
-    let json = if is_yaml { as_json(text)? } else { Cow::Borrowed(text) };
-    let value = Value::from_text(arena, arena.copy_text(&json)).map_err(|error| {
+    let text = arena.copy_text(text);
+    // JSON is YAML, and mostly what is sent as YAML.
+    if is_yaml {
+        let read = text.trim_start().starts_with('{').then(|| Value::from_text(arena, text).ok());
+        return read.flatten().map_or_else(|| parse_yaml(arena, text), Ok);
+    }
+    Value::from_text(arena, text).map_err(|error| {
         Failure::bad_request(format!("the object provided is unrecognized (must be of type {error})"))
+    })
+}
+
+fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, Failure> {
+    let value: serde_json::Value = serde_norway::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        // The server's reader tells the line of some mistakes only.
+        let line = error.location().filter(|_| message.starts_with("did not find"));
+        let line = line.map(|location| format!("line {}: ", location.line())).unwrap_or_default();
+        Failure::bad_request(format!(
+            "error decoding YAML: error converting YAML to JSON: yaml: {line}{message}"
+        ))
     })?;
-    Ok(value)
+    Value::from_text(arena, arena.copy_text(&value.to_string())).map_err(Failure::internal)
 }
 
 /// The object in the body of a creation or an update.
@@ -41,11 +57,11 @@ pub(crate) fn parse_object<'a>(
     if is_yaml {
         return parse(arena, text, true);
     }
-    // Read by itself for its errors.
-    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        return Err(unrecognized(&in_go(&error)));
-    }
-    let value = parse(arena, text, false)?;
+    let value = parse(arena, text, false).map_err(|failure| {
+        // Read once more for its error.
+        let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err();
+        error.map_or(failure, |error| unrecognized(&in_go(&error)))
+    })?;
     let found = match value {
         Value::Map(_) | Value::Null => return Ok(value),
         Value::List(_) => "array",
@@ -94,24 +110,6 @@ fn summary(body: &[u8]) -> String {
 /// What Go's reader says of JSON that ends too early. Other mistakes are told in our reader's words.
 pub(crate) fn in_go(error: &serde_json::Error) -> String {
     if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
-}
-
-/// YAML as JSON. JSON, which most YAML here is, stays as it is.
-fn as_json(text: &str) -> Result<Cow<'_, str>, Failure> {
-    if text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
-        return Ok(Cow::Borrowed(text));
-    }
-    let value: serde_json::Value = serde_norway::from_str(text).map_err(|error| {
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default();
-        // The server's reader tells the line of some mistakes only.
-        let line = error.location().filter(|_| message.starts_with("did not find"));
-        let line = line.map(|location| format!("line {}: ", location.line())).unwrap_or_default();
-        Failure::bad_request(format!(
-            "error decoding YAML: error converting YAML to JSON: yaml: {line}{message}"
-        ))
-    })?;
-    Ok(Cow::Owned(value.to_string()))
 }
 
 /// The object with the empty `managedFields` of the request, which ask for a reset and are nothing once they are read.

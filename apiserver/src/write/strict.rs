@@ -1,10 +1,10 @@
 //! Fields that can't be stored: unknown ones, and those that are there twice. They are refused, warned of or passed over, as
 //! `fieldValidation` says.
 
-use std::{cell::RefCell, fmt};
+use std::{borrow::Cow, cell::RefCell, collections::HashSet, fmt};
 
 use serde::{
-    Deserializer,
+    Deserialize, Deserializer,
     de::{DeserializeSeed, MapAccess, SeqAccess, Visitor},
 };
 
@@ -28,7 +28,7 @@ impl Strictness {
         }
         let mut duplicates = Vec::new();
         // What is no JSON was refused before, or is YAML, which has no duplicates.
-        let _ = Level { path: String::new(), duplicates: &mut duplicates }
+        let _ = Level { way: Way::Root, duplicates: &mut duplicates }
             .deserialize(&mut serde_json::Deserializer::from_str(body));
         self.add(duplicates.iter().map(|path| format!("duplicate field {path:?}")));
         self.note(unknown)
@@ -63,10 +63,32 @@ impl Strictness {
     }
 }
 
+/// The way to a value.
+enum Way<'w> {
+    Root,
+    Member(&'w Way<'w>, &'w str),
+    Item(&'w Way<'w>, usize),
+}
+
+impl fmt::Display for Way<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Member(Self::Root, name) => f.write_str(name),
+            Self::Member(before, name) => write!(f, "{before}.{name}"),
+            Self::Item(before, position) => write!(f, "{before}[{position}]"),
+        }
+    }
+}
+
+/// The name of a member, without a copy where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
+
 /// A value in which duplicates are looked for.
-struct Level<'d> {
-    path: String,
-    duplicates: &'d mut Vec<String>,
+struct Level<'l> {
+    way: Way<'l>,
+    duplicates: &'l mut Vec<String>,
 }
 
 impl<'de> DeserializeSeed<'de> for Level<'_> {
@@ -110,11 +132,9 @@ impl<'de> Visitor<'de> for Level<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let mut position = 0;
+        let duplicates = self.duplicates;
         while items
-            .next_element_seed(Level {
-                path: format!("{}[{position}]", self.path),
-                duplicates: self.duplicates,
-            })?
+            .next_element_seed(Level { way: Way::Item(&self.way, position), duplicates: &mut *duplicates })?
             .is_some()
         {
             position += 1;
@@ -123,14 +143,18 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut seen: Vec<String> = Vec::new();
-        while let Some(name) = members.next_key::<String>()? {
-            let path = if self.path.is_empty() { name.clone() } else { format!("{}.{name}", self.path) };
-            if seen.contains(&name) && !self.duplicates.contains(&path) {
-                self.duplicates.push(path.clone());
+        let mut seen = HashSet::new();
+        let duplicates = self.duplicates;
+        while let Some(Name(name)) = members.next_key()? {
+            let way = Way::Member(&self.way, &name);
+            if seen.contains(&name) {
+                let path = way.to_string();
+                if !duplicates.contains(&path) {
+                    duplicates.push(path);
+                }
             }
-            seen.push(name);
-            members.next_value_seed(Level { path, duplicates: self.duplicates })?;
+            members.next_value_seed(Level { way, duplicates: &mut *duplicates })?;
+            seen.insert(name);
         }
         Ok(())
     }
