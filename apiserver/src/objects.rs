@@ -186,6 +186,14 @@ pub(crate) fn without_nulls<'a>(arena: &'a Arena, resource: &Resource, object: V
     }
 }
 
+/// A custom resource as it is read from the store: with the defaults of its schema.
+pub(crate) fn with_defaults<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) -> Value<'a> {
+    match &resource.schema {
+        Schema::Custom(custom) => custom.version().map_or(object, |version| version.default(arena, object)),
+        Schema::BuiltIn { .. } => object,
+    }
+}
+
 /// The object as the strategy of its kind prepares it for the store.
 pub(crate) fn prepare<'a>(
     arena: &'a Arena,

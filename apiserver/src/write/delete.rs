@@ -170,20 +170,29 @@ fn gone_gracefully<'a>(
     live: &Arc<Record>,
     object: Value<'a>,
 ) -> Option<Deleted> {
+    let (storage, key) = (&place.resource.storage, place.key());
+    let metadata = |name| object.at(&["metadata", name]);
+    let grace_period = metadata("deletionGracePeriodSeconds");
+    let is_marked = metadata("deletionTimestamp").is_some();
+    if is_marked && grace_period.is_none_or(|seconds| seconds == Value::Int(0)) {
+        return match options.is_dry_run {
+            true => Some(Deleted::Gone(live.clone())),
+            false => server.store.remove(storage, &key, live).ok().map(Deleted::Gone),
+        };
+    }
     let now = Value::String(arena.copy_text(&types::second_time(server.now())));
     let mut object = object.with(arena, &["metadata", "deletionTimestamp"], Some(now)).with(
         arena,
         &["metadata", "deletionGracePeriodSeconds"],
         Some(Value::Int(0)),
     );
-    if let Some(Value::Int(generation)) = object.at(&["metadata", "generation"]) {
+    if let (Some(Value::Int(generation)), false) = (metadata("generation"), is_marked) {
         object = object.with(arena, &["metadata", "generation"], Some(Value::Int(generation + 1)));
     }
     let draft = Draft { object, owners: Owners::Kept(live), order: live.order };
     if options.is_dry_run {
         return Some(Deleted::Gone(Arc::new(Record::write(&draft, live.version))));
     }
-    let (storage, key) = (&place.resource.storage, place.key());
     let marked = server.store.put(storage, place.key(), Some(live), &draft).ok()?;
     server.store.remove(storage, &key, &marked).ok().map(Deleted::Gone)
 }

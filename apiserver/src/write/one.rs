@@ -122,10 +122,7 @@ impl<'s> OneWrite<'s> {
         let (Intent::Apply(intended) | Intent::Update(intended)) = wanted;
         let mut stored = stored.map_err(|refusal| self.refused(intended, refusal))?;
         // An apply needn't say which object it is about.
-        if matches!(wanted, Intent::Apply(_))
-            && self.place.subresource.is_empty()
-            && intended.at(&["metadata", "name"]).is_some()
-        {
+        if matches!(wanted, Intent::Apply(_)) && intended.at(&["metadata", "name"]).is_some() {
             check_place(self.place, intended)?;
         }
         self.check_preconditions(old, &wanted)?;
@@ -183,9 +180,9 @@ impl<'s> OneWrite<'s> {
         let Self { server, arena, place, .. } = *self;
         let resource = &place.resource;
         let object = match intent {
+            _ if place.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // What an update brings was read before.
             Intent::Update(_) => object,
-            Intent::Apply(_) if place.subresource == "scale" => object,
             Intent::Apply(_) => server.completed(arena, resource, object)?.object,
         };
         let object = match old {

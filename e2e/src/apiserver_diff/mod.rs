@@ -4,6 +4,8 @@
 //! A sequence of requests is about one object and has a namespace of its own on both servers. It ends at the first difference that
 //! nothing explains, since all that follows would differ, too.
 
+#[cfg(test)]
+mod absent;
 mod normal;
 mod pair;
 mod played;

@@ -101,16 +101,26 @@ impl Pair {
         // Where the answer shows no new time, whatever we write is to be noticed; a scale shows none at all.
         let now = match shown {
             Some(newest) => newest,
-            None if asked.method == "DELETE" => {
-                newest(&real.text).unwrap_or_else(|| Timestamp::now().as_second())
-            }
             None if asked.hides_times() => Timestamp::now().as_second(),
             None if newest(&real.text) == Some(self.newest) => self.newest,
             None => Timestamp::now().as_second() + NOT_NOW,
         };
+        let now = self.marked_at(asked).await?.unwrap_or(now);
         self.clock.store(now, Ordering::Relaxed);
         let ours = asked.request(&names[1]).send(&self.ours).await?;
         Ok((names[0].answer(real), names[1].answer(ours)))
+    }
+
+    /// When the real server marked an object as deleted; not all answers say it.
+    async fn marked_at(&self, asked: &Asked) -> anyhow::Result<Option<i64>> {
+        if asked.method != "DELETE" {
+            return Ok(None);
+        }
+        let path = asked.uri.split('?').next().unwrap_or_default().trim_end_matches("/web");
+        let object = raw::read(&self.real, &format!("{path}/web")).await?;
+        let marked =
+            object.as_ref().and_then(|object| object.at(&["metadata", "deletionTimestamp"])?.as_str());
+        Ok(marked.and_then(newest))
     }
 }
 

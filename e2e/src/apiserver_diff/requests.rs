@@ -37,7 +37,7 @@ impl Asked {
 
     /// Whether its answer doesn't show what is written.
     pub(super) fn hides_times(&self) -> bool {
-        self.uri.contains("/scale")
+        self.uri.contains("/scale") || self.method == "DELETE"
     }
 }
 

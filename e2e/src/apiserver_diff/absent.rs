@@ -1,0 +1,146 @@
+//! What the server inside the process hasn't got at all, each with requests that show what there is instead.
+
+use baton_apiserver::ApiServer;
+use baton_testbed::raw::Request;
+
+/// A part of the real server that isn't there.
+pub(super) struct Absent {
+    /// What isn't there.
+    pub(super) what: &'static str,
+    /// What there is instead.
+    pub(super) instead: &'static str,
+    shown_by: &'static [Probe],
+}
+
+const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// A request, and what its answer says.
+struct Probe {
+    method: &'static str,
+    path: &'static str,
+    accept: &'static str,
+    body: &'static str,
+    code: u16,
+    /// A part of the body, or of a warning.
+    says: &'static str,
+}
+
+const fn get(path: &'static str, code: u16, says: &'static str) -> Probe {
+    get_as(JSON, path, code, says)
+}
+
+const fn get_as(accept: &'static str, path: &'static str, code: u16, says: &'static str) -> Probe {
+    Probe { method: "GET", path, accept, body: "", code, says }
+}
+
+const fn post(path: &'static str, body: &'static str, code: u16, says: &'static str) -> Probe {
+    Probe { method: "POST", path, accept: JSON, body, code, says }
+}
+
+macro_rules! absent {
+    ($($what:literal, $instead:literal: [$($probe:expr),* $(,)?];)*) => {
+        &[$(Absent { what: $what, instead: $instead, shown_by: &[$($probe),*] }),*]
+    };
+}
+
+/// All of them.
+pub(super) const ABSENT: &[Absent] = absent! {
+    "authentication, admission and conversion webhooks, `ValidatingAdmissionPolicy`",
+    "they can be stored, and nothing comes of them": [
+        post(
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"no"},
+                "webhooks":[{"name":"no.example.com","clientConfig":{"url":"https://127.0.0.1:1/"},"sideEffects":"None",
+                    "admissionReviewVersions":["v1"],"failurePolicy":"Fail",
+                    "rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["*"],"resources":["configmaps"]}]}]}"#,
+            201, "no.example.com",
+        ),
+        post(
+            "/api/v1/namespaces/default/configmaps",
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"}}"#, 201, "web",
+        ),
+    ];
+    "controllers and nodes",
+    "actors, if a test asks for them: garbage collection, the end of namespaces, Deployments, pods, an autoscaler, disruption \
+     budgets, quotas, RBAC": [
+        post(
+            "/api/v1/namespaces/default/pods",
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"containers":[{"name":"web","image":"web"}]}}"#,
+            201, r#""phase":"Pending""#,
+        ),
+        get("/api/v1/nodes", 200, r#""items":[]"#),
+    ];
+    "StatefulSets, DaemonSets, Jobs, EndpointSlices, Events of controllers", "nothing happens by itself": [
+        post(
+            "/apis/batch/v1/namespaces/default/jobs",
+            r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"web"},"spec":{"template":
+                {"spec":{"restartPolicy":"Never","containers":[{"name":"work","image":"work"}]}}}}"#,
+            201, r#""status":{}"#,
+        ),
+        get("/api/v1/namespaces/default/events", 200, r#""items":[]"#),
+    ];
+    "`exec`, `attach`, `log`, `port-forward`, `proxy`", "501 with a message": [
+        get("/api/v1/namespaces/default/pods/web/exec", 501, "isn't played"),
+        get("/api/v1/namespaces/default/pods/web/attach", 501, "isn't played"),
+        get("/api/v1/namespaces/default/pods/web/log", 501, "isn't played"),
+        get("/api/v1/namespaces/default/pods/web/portforward", 501, "isn't played"),
+        get("/api/v1/namespaces/default/pods/web/proxy", 501, "isn't played"),
+    ];
+    "defaults and validation of kinds that operators seldom make", "stored and merged as they are, with a warning": [
+        post(
+            "/apis/resource.k8s.io/v1/deviceclasses",
+            r#"{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"web"},"spec":{}}"#,
+            201, "doesn't play the defaults and the validation of deviceclasses",
+        ),
+    ];
+    "CEL: cost limits, macros with two variables, `sortBy`", "the first aren't checked, the others refuse the object": [
+        post(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"shops.example.com"},
+                "spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"shops","kind":"Shop"},"versions":[
+                {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":
+                {"spec":{"type":"object","properties":{"shelves":{"type":"array","items":{"type":"integer"}}},
+                "x-kubernetes-validations":[{"rule":"self.shelves.all(i, shelf, shelf > i)"}]}}}}}]}}"#,
+            201, "shops",
+        ),
+        post(
+            "/apis/example.com/v1/namespaces/default/shops",
+            r#"{"apiVersion":"example.com/v1","kind":"Shop","metadata":{"name":"web"},"spec":{"shelves":[1,2]}}"#,
+            422, "Undeclared reference to 'all'",
+        ),
+    ];
+    "protobuf in answers, CBOR", "JSON and YAML; what clients send as protobuf is read": [
+        get_as(PROTOBUF, "/api/v1/namespaces/default", 406, "media types"),
+        get_as("application/cbor", "/api/v1/namespaces/default", 406, "media types"),
+    ];
+    "`TokenReview`, tokens of ServiceAccounts, `/openapi/v2`", "422, 501 and 404": [
+        post(
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+            r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"x"}}"#, 422, "",
+        ),
+        post(
+            "/api/v1/namespaces/default/serviceaccounts/default/token",
+            r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 501, "isn't played",
+        ),
+        get("/openapi/v2", 404, ""),
+    ];
+};
+
+#[tokio::test]
+async fn what_there_is_instead_is_there() {
+    let server = ApiServer::builder().start().unwrap();
+    let client = server.client();
+    let mut wrong = Vec::new();
+    for Probe { method, path, accept, body, code, says } in ABSENT.iter().flat_map(|absent| absent.shown_by) {
+        let headers = vec![("content-type", JSON.to_owned()), ("accept", (*accept).to_owned())];
+        let request = Request { method, uri: (*path).to_owned(), headers, body: (*body).to_owned() };
+        let reply = request.send(&client).await.unwrap();
+        let said = format!("{} {}", reply.text, reply.warnings.join(" "));
+        if reply.code != *code || !said.contains(says) {
+            wrong
+                .push(format!("{method} {path}: {code} with {says:?} expected, found {} {said}", reply.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
