@@ -4,6 +4,7 @@
 
 mod admin;
 pub mod cli;
+mod cluster;
 pub mod election;
 pub mod permissions;
 mod readiness;
@@ -14,4 +15,6 @@ mod signals;
 #[cfg(feature = "otel")]
 pub mod telemetry;
 
-pub use run::{RunError, check, run};
+pub use cluster::Cluster;
+pub use run::{RunError, check, run, run_in};
+pub use signals::Signals;

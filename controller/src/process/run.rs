@@ -4,26 +4,15 @@
 //! operator stands for election, where there is one; a leader begins with a pass for every Workload, so that nothing is
 //! lost of what changed before.
 
-use std::{
-    io,
-    net::SocketAddr,
-    num::NonZeroU16,
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{io, net::SocketAddr, num::NonZeroU16, path::Path, sync::Arc, time::Instant};
 
 use baton_apply::{SchemaCache, SchemaStatus};
 use futures::{Stream, StreamExt, stream};
-use kube::{
-    Client, Config,
-    client::ClientBuilder,
-    runtime::{
-        Controller,
-        controller::{self, Action, Error as ControllerError},
-        reflector::{ObjectRef, Store},
-        watcher,
-    },
+use kube::runtime::{
+    Controller,
+    controller::{self, Action, Error as ControllerError},
+    reflector::{ObjectRef, Store},
+    watcher,
 };
 use tokio::{
     sync::{Notify, watch::Receiver},
@@ -34,11 +23,12 @@ use tracing::{info, warn};
 use super::{
     admin::{self, Shown},
     cli::{CheckArgs, ElectionArgs, RunArgs},
-    election::{Candidacy, Election, Leadership, Lost, TimingError, fence_layer},
+    cluster::Cluster,
+    election::{Candidacy, Election, Leadership, Lost, TimingError},
     readiness::{Gate, Readiness},
     secure_metrics::{self, Certificate, CertificateError, Reviewer},
     selfcheck::{Finding, LeaseName, SelfCheck},
-    signals::{Shutdown, sighups},
+    signals::{Shutdown, Signals},
 };
 use crate::{
     act::{Context, ReconcileError, on_error, reconcile},
@@ -94,14 +84,22 @@ pub enum RunError {
 /// # Errors
 /// When it can't start, and when it has lost the lease. What else goes wrong once it runs is logged and tried again.
 pub async fn run(args: &RunArgs) -> Result<(), RunError> {
+    args.election.timing()?;
+    let cluster = Cluster::infer().await?;
+    let signals = Signals::of_process().map_err(RunError::Signals)?;
+    run_in(&cluster, args, signals).await
+}
+
+/// Runs the operator in a cluster, until it is asked to end.
+///
+/// # Errors
+/// As of [`run`].
+pub async fn run_in(cluster: &Cluster, args: &RunArgs, signals: Signals) -> Result<(), RunError> {
     let timing = args.election.timing()?;
-    let config = cluster().await?;
+    let Signals { shutdown, sighups } = signals;
     let metrics = Metrics::new();
     let leadership = args.lease.leader_elect.then(|| Leadership::new(timing));
-    let client = ClientBuilder::try_from(config.clone())?
-        .with_layer(&metrics.request_layer())
-        .with_layer(&fence_layer(leadership.clone()))
-        .build();
+    let client = cluster.fenced(&metrics, leadership.clone())?;
 
     let limit = args.request_timeout.0;
     let scope = Scope::from(&args.scope);
@@ -110,16 +108,13 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let kinds = ChildKind::ALL.map(ChildKind::api_resource);
     let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, limit));
 
-    let shutdown = Shutdown::on_signals().map_err(RunError::Signals)?;
-    let sighups = sighups().map_err(RunError::Signals)?;
-
     let readiness = Readiness::new(stores.clone());
     let shown =
         Shown { readiness: readiness.clone(), metrics: metrics.clone(), workloads: workloads.clone() };
     // They end with this function.
     let mut tasks = background(args, shown.clone(), &stores, schemas.as_ref(), &shutdown).await?;
     if let Some(address) = args.secure_metrics_addr {
-        serve_securely(&mut tasks, address, args.metrics_cert_dir.as_deref(), &config, shown).await?;
+        serve_securely(&mut tasks, address, args.metrics_cert_dir.as_deref(), cluster, shown).await?;
     }
     let again = Arc::new(Notify::new());
     let (gate, all) = (readiness.clone(), again.clone());
@@ -140,7 +135,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     let win = async {
         stores.ready().await;
         let (Some(lease), Some(leadership)) = (lease, leadership) else { return Ok(()) };
-        let standing = stand(&args.election, config, lease, leadership, &metrics)?;
+        let standing = stand(&args.election, cluster, lease, leadership, &metrics)?;
         Ok::<_, RunError>(election.insert(standing).won().await?)
     };
     let lead = async {
@@ -180,21 +175,12 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
 /// # Errors
 /// When there is no cluster to ask.
 pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
-    let client = ClientBuilder::try_from(cluster().await?)?.build();
+    let client = Cluster::infer().await?.client()?;
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
     let limit = args.request_timeout.0;
     let definition = Definition::new(client.clone(), limit);
     let (scope, has_secure_metrics) = (Scope::from(&args.scope), args.secure_metrics_addr.is_some());
     Ok(SelfCheck::new(client, limit, scope, lease, has_secure_metrics, definition).look().await)
-}
-
-/// The cluster, as every client finds it.
-async fn cluster() -> Result<Config, RunError> {
-    let mut config = Config::infer().await?;
-    // The client's own retries may take many minutes; the loop retries by itself, with a pause that people can see.
-    config.default_retry = false;
-    config.connect_timeout = Some(Duration::from_secs(10));
-    Ok(config)
 }
 
 /// The tasks that run beside the watches: the admin port, what keeps the schemas current, and what is ready.
@@ -226,34 +212,29 @@ async fn serve_securely(
     tasks: &mut JoinSet<()>,
     address: SocketAddr,
     certificate: Option<&Path>,
-    config: &Config,
+    cluster: &Cluster,
     shown: Shown,
 ) -> Result<(), RunError> {
     let certificate = match certificate {
         Some(folder) => Certificate::from_files(folder.to_owned())?,
         None => Certificate::self_signed()?,
     };
-    let reviewer = Reviewer::new(unfenced(config.clone(), &shown.metrics)?);
+    let reviewer = Reviewer::new(cluster.unfenced(&shown.metrics)?);
     let served = secure_metrics::serve(address, certificate.acceptor()?, reviewer, shown).await;
     tasks.spawn(served.map_err(|source| RunError::SecureMetrics { address, source })?);
     tasks.spawn(certificate.keep_current());
     Ok(())
 }
 
-/// A client that isn't behind the fence: for what a replica does that doesn't lead.
-fn unfenced(config: Config, metrics: &Metrics) -> Result<Client, RunError> {
-    Ok(ClientBuilder::try_from(config)?.with_layer(&metrics.request_layer()).build())
-}
-
 /// Stands for election.
 fn stand(
     args: &ElectionArgs,
-    config: Config,
+    cluster: &Cluster,
     LeaseName { namespace, name: lease }: LeaseName,
     leadership: Leadership,
     metrics: &Metrics,
 ) -> Result<Election, RunError> {
-    let client = unfenced(config, metrics)?;
+    let client = cluster.unfenced(metrics)?;
     let identity = args.identity.as_ref().map_or_else(made_up_identity, |identity| identity.0.clone());
     let candidacy = Candidacy { namespace, lease, identity, timing: args.timing()? };
     Ok(Election::stand(client, candidacy, leadership, metrics.clone()))

@@ -9,7 +9,7 @@
 
 use std::{io, time::Duration};
 
-use futures::{Stream, stream};
+use futures::{Stream, StreamExt as _, stream, stream::BoxStream};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch::{Receiver, channel},
@@ -26,6 +26,29 @@ enum Stage {
     Now,
 }
 
+/// What the operator is asked while it runs.
+pub struct Signals {
+    pub(crate) shutdown: Shutdown,
+    /// A pass for every Workload is asked for.
+    pub(crate) sighups: BoxStream<'static, ()>,
+}
+
+impl Signals {
+    /// The signals to this process, from now on.
+    ///
+    /// # Errors
+    /// When the system refuses the signal handlers.
+    pub(super) fn of_process() -> io::Result<Self> {
+        Ok(Self { shutdown: Shutdown::on_signals()?, sighups: sighups()?.boxed() })
+    }
+
+    /// None: the operator runs until it is dropped.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { shutdown: Shutdown(channel(Stage::Running).1), sighups: stream::pending().boxed() }
+    }
+}
+
 /// Tells how far the shutdown is; cloned by whoever has to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Shutdown(Receiver<Stage>);
@@ -35,7 +58,7 @@ impl Shutdown {
     ///
     /// # Errors
     /// When the system refuses the signal handlers.
-    pub(crate) fn on_signals() -> io::Result<Self> {
+    fn on_signals() -> io::Result<Self> {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let (stage, receiver) = channel(Stage::Running);
@@ -45,8 +68,6 @@ impl Shutdown {
             stage.send_replace(Stage::Stopping);
             either(&mut terminate, &mut interrupt).await;
             stage.send_replace(Stage::Now);
-            // Dropping the sender would look like a stage to those who wait.
-            std::future::pending::<()>().await;
         });
         Ok(Self(receiver))
     }
@@ -67,8 +88,10 @@ impl Shutdown {
     }
 
     async fn reached(&mut self, stage: Stage) {
-        // An error means that the listening task is gone, and with it the runtime.
-        let _ = self.0.wait_for(|now| *now >= stage).await;
+        if self.0.wait_for(|now| *now >= stage).await.is_err() {
+            // Nobody listens, so that it never comes.
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -83,7 +106,7 @@ async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
 ///
 /// # Errors
 /// When the system refuses the signal handler.
-pub(crate) fn sighups() -> io::Result<impl Stream<Item = ()> + Send + 'static> {
+fn sighups() -> io::Result<impl Stream<Item = ()> + Send + 'static> {
     let mut sighup = signal(SignalKind::hangup())?;
     Ok(stream::poll_fn(move |context| sighup.poll_recv(context)))
 }
