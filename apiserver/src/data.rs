@@ -86,6 +86,11 @@ impl Document {
         DOCUMENTS.iter().find(|document| document.path == path)
     }
 
+    /// The document as it is compiled in.
+    pub(crate) fn packed(&self) -> &'static [u8] {
+        self.whole
+    }
+
     /// The document as the server serves it.
     pub(crate) fn text(&self) -> &str {
         self.text.get_or_init(|| unpacked(self.whole))

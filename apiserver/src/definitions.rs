@@ -109,7 +109,7 @@ pub(crate) fn serve(server: &Server) {
     let custom = groups.into_iter().map(|(group, versions)| {
         let mut versions: Vec<_> = versions
             .into_iter()
-            .map(|(version, resources)| Arc::new(GroupVersion { group: group.clone(), version, resources }))
+            .map(|(version, resources)| Arc::new(GroupVersion::new(group.clone(), version, resources)))
             .collect();
         versions.sort_by_key(|of| Reverse(priority(&of.version)));
         (group, versions)

@@ -5,13 +5,11 @@ use http::{
     header::{ETAG, IF_NONE_MATCH},
 };
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha512};
 
 use crate::{
-    custom,
-    data::{self, DISCOVERY, Document},
+    data::DISCOVERY,
     http::{Answer, Form, Request},
-    registry::{GroupVersion, Registry, Schema},
+    registry::{GroupVersion, Registry},
     server::{Server, media},
     status::Failure,
 };
@@ -131,49 +129,22 @@ fn aggregated(registry: &Registry, of_core: bool) -> Value {
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
 }
 
-/// The hash of a document, in its address and as its `ETag`.
-fn hash(text: &str) -> String {
-    let digest = Sha512::digest(text.as_bytes());
-    digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02X}"))
-}
-
-fn document(registry: &Registry, path: &str) -> Option<std::borrow::Cow<'static, str>> {
-    if let Some(document) = Document::of(path) {
-        return Some(document.text().into());
-    }
-    let of = registry.group_version(path)?;
-    Some(custom_document(of).to_string().into())
-}
-
-fn custom_document(of: &GroupVersion) -> Value {
-    let objects = of.resources.iter().filter_map(|resource| match &resource.schema {
-        Schema::Custom(custom) => Some(custom.object.as_ref()),
-        Schema::BuiltIn { .. } => None,
-    });
-    let objects: Vec<_> = objects.collect();
-    let apps = Document::of("apis/apps/v1").map(Document::text).unwrap_or_default();
-    custom::openapi::document(&of.version, &objects, &serde_json::from_str(apps).unwrap_or_default())
-}
-
 fn openapi_index(registry: &Registry) -> Value {
-    let built_in = data::documents().iter().map(|document| (document.path.to_owned(), hash(document.text())));
-    let custom = registry.custom().iter().flat_map(|(_, versions)| versions);
-    let custom = custom.map(|of| (of.path(), hash(&custom_document(of).to_string())));
-    let url =
-        |path: &str, hash: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}?hash={hash}")});
-    let paths: Map<String, Value> =
-        built_in.chain(custom).map(|(path, hash)| (path.clone(), url(&path, &hash))).collect();
-    json!({"paths": paths})
+    let paths = registry.all().map(|of| {
+        let (path, hash) = (of.path(), of.openapi_hash());
+        let url = format!("/openapi/v3/{path}?hash={hash}");
+        (path, json!({"serverRelativeURL": url}))
+    });
+    json!({"paths": paths.collect::<Map<_, _>>()})
 }
 
 fn openapi(registry: &Registry, request: &Request, path: &str) -> Result<Answer, Failure> {
-    let text = document(registry, path).ok_or_else(Failure::no_such_path)?;
-    let hash = hash(&text);
-    let etag = format!("\"{hash}\"");
+    let of = registry.group_version(path).ok_or_else(Failure::no_such_path)?;
+    let etag = format!("\"{}\"", of.openapi_hash());
     let mut answer = if request.header(IF_NONE_MATCH).split(',').any(|own| own.trim() == etag) {
         Answer::text(304, String::new())
     } else {
-        Answer::text(200, text.into_owned())
+        Answer::text(200, of.openapi().to_owned())
     };
     answer.headers.push((ETAG, etag));
     Ok(answer)

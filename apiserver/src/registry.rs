@@ -2,12 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, OnceLock},
 };
 
 use baton_merge::{schema::kinds::GroupVersionKind, server};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha512};
 
 use crate::{
     custom,
@@ -90,9 +91,15 @@ pub(crate) struct GroupVersion {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) resources: Vec<Arc<Resource>>,
+    /// The OpenAPI document, of custom resources.
+    openapi: OnceLock<String>,
 }
 
 impl GroupVersion {
+    pub(crate) fn new(group: String, version: String, resources: Vec<Arc<Resource>>) -> Self {
+        Self { group, version, resources, openapi: OnceLock::new() }
+    }
+
     /// `apps/v1`, or `v1`.
     pub(crate) fn name(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
@@ -102,6 +109,36 @@ impl GroupVersion {
     pub(crate) fn path(&self) -> String {
         let root = if self.group.is_empty() { "api" } else { "apis" };
         format!("{root}/{}", self.name())
+    }
+
+    /// The OpenAPI document.
+    pub(crate) fn openapi(&self) -> &str {
+        match Document::of(&self.path()) {
+            Some(recorded) => recorded.text(),
+            None => self.custom_openapi(),
+        }
+    }
+
+    /// What names the content of the OpenAPI document.
+    pub(crate) fn openapi_hash(&self) -> String {
+        let content = match Document::of(&self.path()) {
+            Some(recorded) => recorded.packed(),
+            None => self.custom_openapi().as_bytes(),
+        };
+        Sha512::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02X}"))
+    }
+
+    fn custom_openapi(&self) -> &str {
+        self.openapi.get_or_init(|| {
+            let objects = self.resources.iter().filter_map(|resource| match &resource.schema {
+                Schema::Custom(custom) => Some(custom.object.as_ref()),
+                Schema::BuiltIn { .. } => None,
+            });
+            let objects: Vec<_> = objects.collect();
+            let apps = Document::of("apis/apps/v1").map(Document::text).unwrap_or_default();
+            let apps = serde_json::from_str(apps).unwrap_or_default();
+            custom::openapi::document(&self.version, &objects, &apps).to_string()
+        })
     }
 
     pub(crate) fn resource(&self, plural: &str) -> Option<&Arc<Resource>> {
@@ -153,7 +190,7 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
             gvk,
         }))
     });
-    GroupVersion { group: group.to_owned(), version: version.to_owned(), resources: resources.collect() }
+    GroupVersion::new(group.to_owned(), version.to_owned(), resources.collect())
 }
 
 /// All that is served.

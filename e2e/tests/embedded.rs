@@ -206,11 +206,14 @@ async fn what_somebody_else_made_is_adopted() {
     let author = PostParams { field_manager: Some("kubectl-create".to_owned()), ..PostParams::default() };
     let made = baton.api::<Deployment>().create(&author, &made.unwrap()).await.unwrap();
 
-    baton.apply(json!({"adoption": "Adopt", "template": template("app:1")})).await;
+    let adopting = json!({
+        "adoption": "Adopt", "retiredManagers": ["kubectl-create"], "template": template("app:1"),
+    });
+    baton.apply(adopting).await;
     baton.says("Ready", "True").await;
     let adopted = baton.api::<Deployment>().get("web").await.unwrap();
     assert_eq!(adopted.metadata.uid, made.metadata.uid);
     assert_eq!(adopted.metadata.owner_references.as_ref().map(Vec::len), Some(1));
     assert_eq!(replicas(&adopted), Some(4), "the Workload names no replica count");
-    assert_eq!(adopted.spec.unwrap().min_ready_seconds, None, "nobody but Baton owns anything");
+    assert_eq!(adopted.spec.unwrap().min_ready_seconds, None, "its author is retired");
 }

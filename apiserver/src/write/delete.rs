@@ -175,7 +175,8 @@ fn gone_gracefully<'a>(
     let grace_period = metadata("deletionGracePeriodSeconds");
     let is_marked = metadata("deletionTimestamp").is_some();
     if is_marked && grace_period.is_none_or(|seconds| seconds == Value::Int(0)) {
-        let gone = if options.is_dry_run { Ok(live.clone()) } else { server.store.remove(storage, &key, live) };
+        let gone =
+            if options.is_dry_run { Ok(live.clone()) } else { server.store.remove(storage, &key, live) };
         return gone.ok().map(Deleted::Gone);
     }
     let now = Value::String(arena.copy_text(&types::second_time(server.now())));
