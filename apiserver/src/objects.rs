@@ -241,7 +241,11 @@ pub(crate) fn validate(
         }
         Schema::BuiltIn { .. } if resource.is(definitions::GROUP, definitions::KIND) => {
             let metadata = kinds::validate_metadata(new, old, kinds::NameRule::Subdomain, false);
-            let (new, old) = (new.to_json(), old.map(|old| old.to_json()));
+            let new = new.to_json();
+            if subresource == "status" {
+                return Findings { errors: crd::validate_status(&new, metadata), warnings: Vec::new() };
+            }
+            let old = old.map(|old| old.to_json());
             Findings {
                 errors: crd::validate(&new, old.as_ref(), metadata),
                 warnings: crd::warnings(&new, old.as_ref()),

@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use super::formats;
 use super::schema::Schema;
 
-pub(crate) use spec::validate;
+pub(crate) use spec::{validate, validate_status};
 pub(crate) use status::{Ending, end, is_ending, reconcile};
 
 /// Fills in what a definition leaves out.

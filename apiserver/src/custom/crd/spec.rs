@@ -21,12 +21,7 @@ pub(crate) fn validate(crd: &Json, old: Option<&Json>, metadata: Vec<FieldError>
     if let Some(old) = old {
         check_fixed(crd, old, &path, &mut errors);
     }
-    check_names(
-        &crd["status"]["acceptedNames"],
-        &FieldPath::new("status").child("acceptedNames"),
-        &mut errors,
-    );
-    check_stored(crd, &mut errors);
+    check_status(crd, &mut errors);
     check_approval(crd, old, &mut errors);
     if spec["preserveUnknownFields"] == true
         && old.is_none_or(|old| old["spec"]["preserveUnknownFields"] != true)
@@ -36,6 +31,19 @@ pub(crate) fn validate(crd: &Json, old: Option<&Json>, metadata: Vec<FieldError>
         errors.push(FieldError::invalid_json(&path.child("preserveUnknownFields"), "true", detail));
     }
     errors
+}
+
+/// What is wrong with a definition whose status is written, after what was found wrong with its metadata.
+pub(crate) fn validate_status(crd: &Json, metadata: Vec<FieldError>) -> Vec<FieldError> {
+    let mut errors = metadata;
+    check_status(crd, &mut errors);
+    errors
+}
+
+fn check_status(crd: &Json, errors: &mut Vec<FieldError>) {
+    let accepted = FieldPath::new("status").child("acceptedNames");
+    check_names(&crd["status"]["acceptedNames"], &accepted, errors);
+    check_stored(crd, errors);
 }
 
 pub(super) fn text<'j>(json: &'j Json, name: &str) -> &'j str {
