@@ -144,13 +144,13 @@ impl Scene {
     /// The writes that led from one state of the subject to another and that nobody has taken note of yet, in the order in which
     /// they were done, once the last one of them is written down.
     async fn unseen(&self, before: Option<&Json>, after: Option<&Json>, at_least: usize) -> Vec<Line> {
+        let Some(audit) = self.stage().audit().unwrap_or_else(failed) else { return Vec::new() };
         let (first, last) = (before.and_then(resource_version), after.and_then(resource_version));
         let is_between = |version: u64| {
             first.is_none_or(|first| version >= first) && last.is_none_or(|last| version <= last)
         };
         let what = format!("the write of version {last:?} in {}", self.title());
         eventually(&what, async || {
-            let audit = self.stage().control_plane().audit().unwrap_or_else(failed);
             let lines = audit.lines_since(self.mark).unwrap_or_else(failed);
             let mut found: Vec<_> = lines.into_iter().map(Line).collect();
             found.retain(|line| {

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 
 use baton_testbed::{Error, Json, Mark, PATIENCE, prediction::Resource, raw, wait_for};
@@ -12,9 +11,6 @@ use super::{Definition, Kind, Recorded, Stage, body, kinds::builtin, owners, pat
 
 /// The name of an object that isn't given another.
 const NAME: &str = "example";
-
-/// Longer than a second: entries of `managedFields` that are written after it have another time.
-const NEXT_SECOND: Duration = Duration::from_millis(1050);
 
 /// Where a scenario plays.
 pub struct Scene {
@@ -41,15 +37,11 @@ pub struct Scene {
 impl Scene {
     /// Opens one: a fresh namespace, with a `ConfigMap` for its subject, which isn't there yet.
     pub async fn open(stage: &Arc<Stage>, title: &str) -> Result<Self, Error> {
-        let opened = stage.control_plane().audit()?.mark()?;
-        let namespace = stage.control_plane().namespace("scene").await?;
-        let name = namespace.name().to_owned();
-        // It goes with the control plane.
-        namespace.keep();
+        let opened = stage.end_of_audit_log()?;
         Ok(Self {
             stage: stage.clone(),
             title: title.to_owned(),
-            namespace: name,
+            namespace: stage.namespace().await?,
             resource: stage.resource(builtin::CONFIG_MAP).await?,
             name: NAME.to_owned(),
             live: None,
@@ -157,7 +149,7 @@ impl Scene {
     }
 
     pub(super) fn end_of_audit_log(&self) -> Mark {
-        self.stage.control_plane().audit().and_then(|audit| audit.mark()).unwrap_or_else(failed)
+        self.stage.end_of_audit_log().unwrap_or_else(failed)
     }
 
     pub(super) fn take_note_of(&mut self, recorded: Recorded) {
@@ -173,7 +165,7 @@ impl Scene {
 
     /// Lets the clock go on, so that what comes next has another time.
     pub async fn next_second(&mut self) {
-        tokio::time::sleep(NEXT_SECOND).await;
+        self.stage.next_second().await;
     }
 
     /// Waits until others have given the subject this value at a path.

@@ -1,22 +1,29 @@
-//! What all scenarios share: a control plane where nobody writes unasked but the autoscaler, the schemas that it serves, and
+//! What all scenarios share: an API server where nobody writes unasked but the autoscaler, the schemas that it serves, and
 //! the merge core.
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{
-        Mutex,
-        atomic::{AtomicU32, Ordering},
+        Arc, Mutex,
+        atomic::{AtomicI64, AtomicU32, Ordering},
     },
+    time::Duration,
 };
+
+use baton_apiserver::{Actor, ApiServer};
 
 use baton_merge_driver::Session;
 use baton_testbed::{
-    ControlPlane, Error, Json, PATIENCE, definition, lock,
+    AuditLog, ControlPlane, Error, Json, Mark, PATIENCE, definition, lock,
     prediction::{Accuracy, Done, Resource, Schema},
     raw::{Request, openapi_document},
     wait_for, workspace,
 };
-use kube::Client;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Client, api::PostParams};
+use tempfile::TempDir;
 
 use super::{Definition, kinds::BuiltIn, record::Tally};
 
@@ -30,9 +37,12 @@ const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 /// What is written into the audit log.
 const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/audit-policy.yaml");
 
-/// A control plane for scenarios.
+/// Longer than a second: entries of `managedFields` that are written after it have another time.
+const NEXT_SECOND: Duration = Duration::from_millis(1050);
+
+/// An API server for scenarios.
 pub struct Stage {
-    control_plane: ControlPlane,
+    server: Server,
     client: Client,
     release: String,
     /// The OpenAPI documents that were asked for, by group and version.
@@ -41,8 +51,18 @@ pub struct Stage {
     tally: Tally,
 }
 
+enum Server {
+    Real(ControlPlane),
+    /// One without an audit log: what others write is seen, and held against no prediction.
+    InProcess {
+        clock: Arc<AtomicI64>,
+        namespaces: AtomicU32,
+        folder: TempDir,
+    },
+}
+
 impl Stage {
-    /// Starts one.
+    /// Starts one on a control plane.
     pub async fn start() -> Result<Self, Error> {
         let control_plane = ControlPlane::options()
             .controller_manager_arg(CONTROLLERS)
@@ -52,19 +72,91 @@ impl Stage {
         let client = control_plane.admin().await?;
         let release = control_plane.version().await?;
         definition::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
-        Ok(Self {
-            control_plane,
-            client,
-            release,
-            documents: Mutex::default(),
-            core: Mutex::new(Session::new()),
-            tally: Tally::default(),
-        })
+        Ok(Self::on(Server::Real(control_plane), client, release))
     }
 
-    /// The control plane itself.
+    /// Starts one on an API server inside this process.
+    pub fn start_in_process() -> Result<Self, anyhow::Error> {
+        let clock = Arc::new(AtomicI64::new(0));
+        let ahead = clock.clone();
+        let now = move || {
+            let ahead = SignedDuration::from_millis(ahead.load(Ordering::Relaxed));
+            Timestamp::now().saturating_add(ahead).unwrap_or(Timestamp::MAX)
+        };
+        let actors = [Actor::Namespaces, Actor::Autoscaler, Actor::Quotas, Actor::AccessControl];
+        let definition = std::fs::read_to_string(workspace().join(WORKLOAD_CRD))?;
+        let server = ApiServer::builder().clock(now).actors(actors).load(&definition)?.start()?;
+        let folder = tempfile::tempdir()?;
+        let client = server.client();
+        let namespaces = AtomicU32::new(0);
+        Ok(Self::on(Server::InProcess { clock, namespaces, folder }, client, "v1.36".to_owned()))
+    }
+
+    fn on(server: Server, client: Client, release: String) -> Self {
+        let (documents, core, tally) = (Mutex::default(), Mutex::new(Session::new()), Tally::default());
+        Self { server, client, release, documents, core, tally }
+    }
+
+    /// The control plane.
+    ///
+    /// # Panics
+    /// Where there is none.
     pub fn control_plane(&self) -> &ControlPlane {
-        &self.control_plane
+        match &self.server {
+            Server::Real(control_plane) => control_plane,
+            Server::InProcess { .. } => panic!("this scenario needs a control plane"),
+        }
+    }
+
+    /// The audit log, where there is one.
+    pub(super) fn audit(&self) -> Result<Option<AuditLog>, Error> {
+        match &self.server {
+            Server::Real(control_plane) => control_plane.audit().map(Some),
+            Server::InProcess { .. } => Ok(None),
+        }
+    }
+
+    /// The end of the audit log.
+    pub(super) fn end_of_audit_log(&self) -> Result<Mark, Error> {
+        self.audit()?.map_or_else(|| Ok(Mark::default()), |log| log.mark())
+    }
+
+    /// A new namespace. It goes with the server.
+    pub(super) async fn namespace(&self) -> Result<String, Error> {
+        match &self.server {
+            Server::Real(control_plane) => {
+                let namespace = control_plane.namespace("scene").await?;
+                let name = namespace.name().to_owned();
+                namespace.keep();
+                Ok(name)
+            }
+            Server::InProcess { namespaces, .. } => {
+                let name = format!("scene-{}", namespaces.fetch_add(1, Ordering::Relaxed));
+                let mut namespace = Namespace::default();
+                namespace.metadata.name = Some(name.clone());
+                let created = Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await;
+                created.map_err(Error::api(format!("create the namespace {name}")))?;
+                Ok(name)
+            }
+        }
+    }
+
+    /// Lets the clock go on, so that what comes next has another time.
+    pub(super) async fn next_second(&self) {
+        match &self.server {
+            Server::Real(_) => tokio::time::sleep(NEXT_SECOND).await,
+            Server::InProcess { clock, .. } => {
+                let step = i64::try_from(NEXT_SECOND.as_millis()).unwrap_or(i64::MAX);
+                clock.fetch_add(step, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        match &self.server {
+            Server::Real(control_plane) => control_plane.dir(),
+            Server::InProcess { folder, .. } => folder.path(),
+        }
     }
 
     /// A client as administrator.
@@ -120,7 +212,7 @@ impl Stage {
         if let Some(known) = known {
             return Ok(known);
         }
-        let file = openapi_document(&self.client, &api_version, self.control_plane.dir()).await?;
+        let file = openapi_document(&self.client, &api_version, self.folder()).await?;
         let name = file.display().to_string();
         lock(&self.documents).insert(api_version, name.clone());
         Ok(name)

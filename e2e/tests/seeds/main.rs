@@ -1,4 +1,5 @@
-//! Every promise of the documents that server-side apply was made from, played on a real kube-apiserver and predicted.
+//! Every promise of the documents that server-side apply was made from, played on a real kube-apiserver and predicted; and
+//! again, but for what `in_process.rs` names, on the API server inside this process.
 //!
 //! What is promised stands in `docs/seeds.md`, each promise with the scenarios that show it kept. After a run of all of them
 //! this and `docs/server-side-apply.md` are held against what was played, or brought up to date, with `BATON_WRITE_DOCS=1`.
@@ -8,6 +9,7 @@ mod alpha_article;
 mod apply_kep;
 mod conflict_article;
 mod dry_run_kep;
+mod in_process;
 mod kinds;
 mod map;
 mod ssa;
@@ -38,7 +40,7 @@ fn plays() -> Vec<Play> {
 /// What was played, by scenario.
 type Played = Arc<Mutex<BTreeMap<String, Vec<Recorded>>>>;
 
-/// The stage, started by the first scenario.
+/// A stage, started by the first scenario.
 #[derive(Default)]
 struct Theatre {
     stage: OnceCell<Arc<Stage>>,
@@ -46,9 +48,21 @@ struct Theatre {
 }
 
 impl Theatre {
+    /// Plays on a control plane.
     async fn play(&self, play: Play) -> Result<(), Failed> {
         let start = async || Stage::start().await.map(Arc::new).map_err(|error| error.report());
         let stage = self.stage.get_or_try_init(start).await?;
+        self.play_on(stage, play).await
+    }
+
+    /// Plays on a server inside this process.
+    async fn play_in_process(&self, play: Play) -> Result<(), Failed> {
+        let start = async || Stage::start_in_process().map(Arc::new);
+        let stage = self.stage.get_or_try_init(start).await?;
+        self.play_on(stage, play).await
+    }
+
+    async fn play_on(&self, stage: &Arc<Stage>, play: Play) -> Result<(), Failed> {
         let mut scene = Scene::open(stage, play.name).await.map_err(|error| error.report())?;
         (play.run)(&mut scene).await;
         let steps = scene.recorded().to_vec();
@@ -72,16 +86,26 @@ fn main() -> ExitCode {
         }
     }));
     let runtime = Arc::new(Runtime::new().expect("a runtime"));
-    let theatre = Arc::new(Theatre::default());
+    let (theatre, in_process) = (Arc::new(Theatre::default()), Arc::new(Theatre::default()));
     let plays = plays();
     let scenario = |play: &Play| {
         let (play, runtime, theatre) = (*play, runtime.clone(), theatre.clone());
         Trial::test(title(play.name), move || runtime.block_on(theatre.play(play)))
     };
-    let trials = plays.iter().map(scenario).chain(map::trials()).collect();
+    let again = |play: &Play| {
+        let (play, runtime, theatre) = (*play, runtime.clone(), in_process.clone());
+        let name = format!("in_process::{}", title(play.name));
+        Trial::test(name, move || runtime.block_on(theatre.play_in_process(play)))
+    };
+    let played_again = plays.iter().filter(|play| in_process::can_be_played(play));
+    let trials = plays.iter().map(scenario).chain(played_again.map(again)).chain(map::trials());
+    let trials = trials.chain([in_process::list_is_current(&plays)]).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
-    if let Some(stage) = theatre.stage.get() {
-        println!("{} scenarios; {}", plays.len(), stage.tally().counts());
+    for (theatre, place) in [(&theatre, "on a control plane"), (&in_process, "in this process")] {
+        if let Some(stage) = theatre.stage.get() {
+            let played = theatre.played.lock().unwrap_or_else(PoisonError::into_inner).len();
+            println!("{played} of {} scenarios {place}; {}", plays.len(), stage.tally().counts());
+        }
     }
     let is_whole = conclusion.num_filtered_out == 0 && conclusion.num_ignored == 0 && !arguments.list;
     match theatre.stage.get() {
