@@ -83,6 +83,8 @@ fn reconcile(server: &Server, place: &Place) -> Result<(), Failure> {
 
 /// Serves what the definitions in the store say.
 pub(crate) fn serve(server: &Server) {
+    // Who is later sees the definitions of who was earlier.
+    let _one_by_one = server.serves_definitions();
     let registry = server.registry();
     let Some(definitions) = registry.resource(GROUP, "v1", "customresourcedefinitions") else { return };
     let mut groups: BTreeMap<String, BTreeMap<String, Vec<Arc<Resource>>>> = BTreeMap::new();

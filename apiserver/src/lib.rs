@@ -75,6 +75,7 @@ mod namespaces;
 mod objects;
 mod options;
 mod patch;
+mod priorities;
 mod read;
 mod registry;
 mod scale;

@@ -20,14 +20,22 @@ pub(crate) struct ReadObject<'a> {
 /// The object in a body, which is JSON, or YAML where that is allowed.
 pub(crate) fn parse<'a>(arena: &'a Arena, text: &str, is_yaml: bool) -> Result<Value<'a>, Failure> {
     let text = arena.copy_text(text);
-    // JSON is YAML, and mostly what is sent as YAML.
+    // JSON is YAML, and mostly what is sent as YAML; but for characters that it writes as two.
     if is_yaml {
-        let read = text.trim_start().starts_with('{').then(|| Value::from_text(arena, text).ok());
+        let read = (text.trim_start().starts_with('{') && !has_surrogates(text))
+            .then(|| Value::from_text(arena, text).ok());
         return read.flatten().map_or_else(|| parse_yaml(arena, text), Ok);
     }
     Value::from_text(arena, text).map_err(|error| {
         Failure::bad_request(format!("the object provided is unrecognized (must be of type {error})"))
     })
+}
+
+/// Whether a text has escapes such as `\ud83d`, which YAML refuses.
+fn has_surrogates(text: &str) -> bool {
+    text.split("\\u")
+        .skip(1)
+        .any(|rest| matches!(rest.as_bytes(), [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..]))
 }
 
 fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, Failure> {

@@ -77,9 +77,9 @@ impl WriteOptions {
         if manager.len() > MAX_MANAGER {
             errors.push(FieldError::too_long(&path, MAX_MANAGER));
         }
-        if let Some((position, _)) = manager.char_indices().find(|(_, letter)| !is_printable(*letter)) {
-            let detail =
-                format!("should only contain printable characters (invalid character at index {position})");
+        for (position, letter) in manager.char_indices().filter(|(_, letter)| !is_printable(*letter)) {
+            let code = u32::from(letter);
+            let detail = format!("invalid character U+{code:04X} (at position {position})");
             errors.push(FieldError::invalid_text(&path, manager, &detail));
         }
         let dry_run = dry_run(query.all("dryRun"), &mut errors);

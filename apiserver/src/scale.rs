@@ -1,6 +1,6 @@
 //! The `scale` subresource: an object's replicas as an `autoscaling/v1` Scale. How it is written is the merge core's.
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 use serde_json::json;
 
 use crate::{
@@ -83,14 +83,18 @@ fn selector(resource: &Resource, object: Value<'_>) -> String {
     LabelSelector::from_object(Some(selector)).map(|selector| selector.to_string()).unwrap_or_default()
 }
 
+/// The kind of a scale.
+pub(crate) fn kind() -> GroupVersionKind {
+    GroupVersionKind::new("autoscaling", "v1", "Scale")
+}
+
 /// The scale that a request brings.
 pub(crate) fn read<'a>(
     server: &Server,
     arena: &'a Arena,
     object: Value<'a>,
 ) -> Result<ReadObject<'a>, Failure> {
-    let scale = baton_merge::schema::kinds::GroupVersionKind::new("autoscaling", "v1", "Scale");
-    let of = TYPES.of_kind(&scale).ok_or_else(Failure::no_such_path)?;
+    let of = TYPES.of_kind(&kind()).ok_or_else(Failure::no_such_path)?;
     let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
     if (text("apiVersion"), text("kind")) != ("autoscaling/v1", "Scale") {
         let message = format!(

@@ -31,6 +31,7 @@ pub(crate) struct Server {
     pub(crate) actors: Actors,
     clock: Clock,
     allocation: Mutex<()>,
+    definitions: Mutex<()>,
 }
 
 /// The objects or the object that a path names.
@@ -59,6 +60,7 @@ impl Server {
             actors,
             clock,
             allocation: Mutex::new(()),
+            definitions: Mutex::new(()),
         }
     }
 
@@ -73,6 +75,11 @@ impl Server {
 
     pub(crate) fn registry(&self) -> Arc<Registry> {
         self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Held by who changes what is served of the definitions in the store.
+    pub(crate) fn serves_definitions(&self) -> MutexGuard<'_, ()> {
+        self.definitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn set_registry(&self, registry: Registry) {

@@ -7,7 +7,7 @@ use baton_merge::{Arena, value::Value};
 
 use crate::{
     field::{FieldError, FieldPath},
-    server::Server,
+    server::{Place, Server},
     status::Failure,
     store::{Key, Range},
 };
@@ -22,6 +22,8 @@ const ATTEMPTS: usize = 1000;
 struct Taken {
     addresses: HashSet<String>,
     ports: HashSet<i64>,
+    /// In a dry run nothing is chosen, but made up as the server does: the ports of this Service up to now.
+    dry_run: Option<Vec<i64>>,
 }
 
 impl Taken {
@@ -46,12 +48,20 @@ impl Taken {
     }
 
     fn address(&mut self) -> Option<String> {
+        if self.dry_run.is_some() {
+            return Some(format!("{}.{}.0.0", NETWORK[0], NETWORK[1]));
+        }
         let random =
             || format!("{}.{}.{}.{}", NETWORK[0], NETWORK[1], fastrand::u8(..), fastrand::u8(1..255));
         (0..ATTEMPTS).map(|_| random()).find(|address| self.addresses.insert(address.clone()))
     }
 
     fn port(&mut self) -> Option<i64> {
+        if let Some(own) = &mut self.dry_run {
+            let made_up = own.iter().max().map_or(PORTS.end() + 2, |last| last + 1);
+            own.push(made_up);
+            return Some(made_up);
+        }
         (0..ATTEMPTS).map(|_| fastrand::i64(PORTS)).find(|port| self.ports.insert(*port))
     }
 }
@@ -67,17 +77,18 @@ fn number(value: Option<Value<'_>>) -> Option<i64> {
 pub(crate) fn allocated<'a>(
     server: &Server,
     arena: &'a Arena,
-    storage: &str,
-    key: &Key,
+    place: &Place,
     service: Value<'a>,
+    dry_run: bool,
 ) -> Result<Value<'a>, Failure> {
     let text = |name: &str| service.at(&["spec", name]).and_then(|value| value.as_str()).unwrap_or_default();
     let kind = text("type");
     if kind == "ExternalName" {
         return Ok(service);
     }
-    let mut taken = Taken::by_others(server, storage, key);
-    let refused = |errors: &[FieldError]| Failure::invalid("", "Service", &key.name, errors);
+    let mut taken = Taken::by_others(server, &place.resource.storage, &place.key());
+    taken.dry_run = dry_run.then(Vec::new);
+    let refused = |errors: &[FieldError]| Failure::invalid("", "Service", &place.name, errors);
     let full = || Failure::internal("no more addresses or ports can be allocated");
     let mut service =
         with_address(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
@@ -117,7 +128,7 @@ fn with_address<'a>(
                 );
                 return Err(FieldError::invalid(&path, Value::List(&shown), &detail));
             }
-            if !taken.addresses.insert(other.to_owned()) {
+            if !taken.addresses.insert(other.to_owned()) && taken.dry_run.is_none() {
                 let detail = format!("failed to allocate IP {other}: provided IP is already allocated");
                 return Err(FieldError::invalid(&path, Value::List(&shown), &detail));
             }
@@ -168,6 +179,7 @@ fn with_ports<'a>(
                     "provided port is not in the valid range. The range of valid ports is 30000-32767";
                 return Err(FieldError::invalid(&path, Value::Int(own), detail));
             }
+            taken.dry_run.iter_mut().for_each(|own_ports| own_ports.push(own));
             let is_shared = made.iter().any(|other| number(other.get("nodePort")) == Some(own));
             if !taken.ports.insert(own) && !is_shared && !has_own {
                 return Err(FieldError::invalid(

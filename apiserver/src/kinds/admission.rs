@@ -30,10 +30,27 @@ pub(super) fn admit<'a>(
             });
             with_tolerations(arena, kept)
         }
+        ("", "Node", None) => with_taint(arena, new),
         ("", "PersistentVolume", None) => with_finalizer(arena, new, "kubernetes.io/pv-protection"),
         ("", "PersistentVolumeClaim", None) => with_finalizer(arena, new, "kubernetes.io/pvc-protection"),
         _ => new,
     }
+}
+
+/// A node isn't ready before anybody has said so.
+fn with_taint<'a>(arena: &'a Arena, node: Value<'a>) -> Value<'a> {
+    let taint =
+        [("key", Value::String("node.kubernetes.io/not-ready")), ("effect", Value::String("NoSchedule"))];
+    let taint = map(arena, taint);
+    let taints = items(node, &["spec", "taints"]);
+    if taints
+        .iter()
+        .any(|other| other.get("key") == taint.get("key") && other.get("effect") == taint.get("effect"))
+    {
+        return node;
+    }
+    let all = list(arena, taints.iter().copied().chain([taint]));
+    node.with(arena, &["spec", "taints"], Some(all))
 }
 
 fn with_finalizer<'a>(arena: &'a Arena, object: Value<'a>, finalizer: &'static str) -> Value<'a> {

@@ -15,9 +15,10 @@ use baton_merge::{Arena, value::Value};
 
 use self::{one::Outcome, strict::Strictness};
 use crate::{
+    actors::rbac,
     definitions,
     http::{Answer, Request},
-    metadata, namespaces, objects,
+    kinds, metadata, namespaces, objects,
     options::WriteOptions,
     patch::{self, PatchError},
     read,
@@ -25,6 +26,7 @@ use crate::{
     scale,
     server::{Place, Server},
     status::Failure,
+    store::{Draft, Owners},
     types::TYPES,
 };
 
@@ -79,7 +81,12 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     check_place(place, read.object)?;
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let write = OneWrite { server, arena: &arena, place, options: &options, existence };
-    let outcome = write.run(&|_| Ok(Intent::Update(read.object)));
+    let outcome = write.run(&|live| {
+        if live.is_none() {
+            rbac::check_creation(server, request)?;
+        }
+        Ok(Intent::Update(read.object))
+    });
     answer(server, request, place, outcome, strictness)
 }
 
@@ -136,7 +143,12 @@ fn apply(
         namespaces::check_open(server, place)?;
     }
     let write = OneWrite { server, arena: &arena, place, options, existence: of_apply(place) };
-    let outcome = write.run(&|_| Ok(Intent::Apply(object)));
+    let outcome = write.run(&|live| {
+        if live.is_none() {
+            rbac::check_creation(server, request)?;
+        }
+        Ok(Intent::Apply(object))
+    });
     answer(server, request, place, outcome, strictness)
 }
 
@@ -227,7 +239,12 @@ fn read_new<'a>(
     object: Value<'a>,
 ) -> Result<objects::ReadObject<'a>, Failure> {
     if place.subresource == "scale" {
-        return scale::read(server, arena, object);
+        let scale = scale::read(server, arena, object)?;
+        let errors = kinds::validate(&scale::kind(), "", scale.object, None);
+        return match errors.as_slice() {
+            [] => Ok(scale),
+            errors => Err(Failure::invalid("autoscaling", "Scale", &place.name, errors)),
+        };
     }
     check_kind(&place.resource, object)?;
     server.read_object(arena, &place.resource, object)
@@ -347,16 +364,22 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
         return Err(Failure::invalid("", "Binding", &place.name, &[error]));
     }
     let pod = Place { subresource: String::new(), ..place.clone() };
-    let write =
-        OneWrite { server, arena: &arena, place: &pod, options: &options, existence: Existence::There };
-    write.run(&|live| {
+    loop {
+        let live = server.store.get(&pod.resource.storage, &pod.key());
         let live = live.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
-        if let Some(bound) = live.at(&["spec", "nodeName"]) {
+        let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
+        if let Some(bound) = object.at(&["spec", "nodeName"]) {
             let why = format!("pod {} is already assigned to node {bound}", pod.name);
             return Err(Failure::conflict(&pod.resource, &pod.name, &why));
         }
-        Ok(Intent::Update(live.with(&arena, &["spec", "nodeName"], Some(Value::String(node)))))
-    })?;
+        let object = object.with(&arena, &["spec", "nodeName"], Some(Value::String(node)));
+        // The server writes it itself, so that nobody becomes its owner.
+        let draft = Draft { object, owners: Owners::Kept(&live), order: live.order };
+        if options.dry_run || server.store.put(&pod.resource.storage, pod.key(), Some(&live), &draft).is_ok()
+        {
+            break;
+        }
+    }
     let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(Answer::json(201, &status))
 }

@@ -13,6 +13,7 @@ use super::{check_place, in_go::in_go};
 use crate::{
     actors, definitions, metadata, objects,
     options::WriteOptions,
+    priorities,
     registry::Resource,
     scale,
     server::{Place, Server},
@@ -189,9 +190,13 @@ impl<'s> OneWrite<'s> {
             Some(old) => metadata::kept(arena, object, old),
             None => metadata::created(arena, object, place, server.now()),
         };
+        let object = match old {
+            None if resource.is("", "Pod") => priorities::given(server, arena, place, object)?,
+            _ => object,
+        };
         let object = objects::prepare(arena, resource, &place.subresource, object, old);
         if resource.is("", "Service") && place.subresource.is_empty() {
-            return services::allocated(server, arena, &resource.storage, &place.key(), object);
+            return services::allocated(server, arena, place, object, self.options.dry_run);
         }
         Ok(object)
     }
@@ -213,11 +218,22 @@ impl<'s> OneWrite<'s> {
                     "resourceVersion should not be set on objects to be created",
                 ));
             }
+            let uid = text(*object, "uid");
+            if !uid.is_empty() && matches!(intent, Intent::Apply(_)) {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(Failure::conflict(resource, name, &why));
+            }
             return if version.is_empty() { Ok(()) } else { Err(Failure::modified(resource, name)) };
         };
         let (wanted, found) = (text(*object, "uid"), text(old, "uid"));
         if !wanted.is_empty() && wanted != found {
-            return Err(Failure::conflict(resource, name, &wrong_uid(self.place, &wanted, &found)));
+            return Err(Failure::conflict(
+                resource,
+                name,
+                &wrong_uid(self.place, self.options.dry_run, &wanted, &found),
+            ));
         }
         if version.is_empty() {
             let is_update = matches!(intent, Intent::Update(_));
@@ -273,7 +289,12 @@ impl<'s> OneWrite<'s> {
                     in_go(message)
                 ))
             }
-            Refusal::Internal(message) => Failure::unexplained(message),
+            Refusal::Internal(message) => {
+                let of_conversion = message.strip_prefix("can't convert to the version ");
+                let message =
+                    of_conversion.and_then(|of| of.split_once(": ")).map_or(&*message, |(_, why)| why);
+                Failure::unexplained(message)
+            }
         }
     }
 }
@@ -302,10 +323,12 @@ fn needs_version(resource: &Resource) -> bool {
 }
 
 /// An object that a precondition isn't met by, in the storage's words.
-pub(crate) fn wrong_uid(place: &Place, wanted: &str, found: &str) -> String {
+pub(crate) fn wrong_uid(place: &Place, dry_run: bool, wanted: &str, found: &str) -> String {
+    let key = storage_key(place);
+    // A dry run asks another layer, which doesn't know where in etcd it is.
+    let key = if dry_run { key.trim_start_matches("/registry") } else { &key };
     format!(
-        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}",
-        storage_key(place)
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {found}"
     )
 }
 

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use baton_apiserver::{Actor, ApiServer};
+use baton_apiserver::{Actor, ApiServer, Release};
 
 use baton_merge_driver::Session;
 use baton_testbed::{
@@ -21,7 +21,7 @@ use baton_testbed::{
     wait_for, workspace,
 };
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::{Api, Client, api::PostParams};
 use tempfile::TempDir;
 
@@ -36,6 +36,9 @@ const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 
 /// What is written into the audit log.
 const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/audit-policy.yaml");
+
+/// What the control plane is of.
+const RELEASE: Release = Release::new(36, 3);
 
 /// Longer than a second: entries of `managedFields` that are written after it have another time.
 const NEXT_SECOND: Duration = Duration::from_millis(1050);
@@ -85,11 +88,12 @@ impl Stage {
         };
         let actors = [Actor::Namespaces, Actor::Autoscaler, Actor::Quotas, Actor::AccessControl];
         let definition = std::fs::read_to_string(workspace().join(WORKLOAD_CRD))?;
-        let server = ApiServer::builder().clock(now).actors(actors).load(&definition)?.start()?;
+        let server =
+            ApiServer::builder().release(RELEASE).clock(now).actors(actors).load(&definition)?.start()?;
         let folder = tempfile::tempdir()?;
         let client = server.client();
         let namespaces = AtomicU32::new(0);
-        Ok(Self::on(Server::InProcess { clock, namespaces, folder }, client, "v1.36".to_owned()))
+        Ok(Self::on(Server::InProcess { clock, namespaces, folder }, client, format!("v{RELEASE}")))
     }
 
     fn on(server: Server, client: Client, release: String) -> Self {
@@ -136,6 +140,13 @@ impl Stage {
                 namespace.metadata.name = Some(name.clone());
                 let created = Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await;
                 created.map_err(Error::api(format!("create the namespace {name}")))?;
+                // As a controller does it elsewhere.
+                let mut account = ServiceAccount::default();
+                account.metadata.name = Some("default".to_owned());
+                let created = Api::namespaced(self.client.clone(), &name)
+                    .create(&PostParams::default(), &account)
+                    .await;
+                created.map_err(Error::api(format!("create the service account of {name}")))?;
                 Ok(name)
             }
         }

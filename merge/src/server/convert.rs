@@ -28,7 +28,7 @@ impl<'a> Converter<'a> for Versions<'a> {
             Some(type_id) => type_id,
             // For a custom resource this is an error, not a version that is gone; and so is what is no version at all.
             None if self.resource.is_custom() => {
-                return Err(failed("the custom resource has no such version"));
+                return Err(failed(&format!("request to convert CR to an invalid group/version: {version}")));
             }
             None if version.matches('/').count() > 1 => return Err(failed("it is no version")),
             None => return Err(ConversionError::UnknownVersion(version.to_owned())),

@@ -31,8 +31,20 @@ pub(crate) fn check(server: &Server, request: &Request) -> Result<(), Failure> {
     if !server.actors.play(Actor::AccessControl) {
         return Ok(());
     }
+    check_attributes(server, request, &Attributes::of(request))
+}
+
+/// Refuses a write that makes an object, to who may only change it.
+pub(crate) fn check_creation(server: &Server, request: &Request) -> Result<(), Failure> {
+    if !server.actors.play(Actor::AccessControl) {
+        return Ok(());
+    }
+    let attributes = Attributes { verb: "create".to_owned(), ..Attributes::of(request) };
+    check_attributes(server, request, &attributes)
+}
+
+fn check_attributes(server: &Server, request: &Request, attributes: &Attributes) -> Result<(), Failure> {
     let user = User::of(request);
-    let attributes = Attributes::of(request);
-    let decision = decide(server, &user, &attributes);
+    let decision = decide(server, &user, attributes);
     if decision.allowed { Ok(()) } else { Err(attributes.forbidden(&user, &decision.reason)) }
 }
