@@ -91,14 +91,34 @@ impl Document {
         self.text.get_or_init(|| unpacked(self.whole))
     }
 
-    /// The kinds, compiled for the merge core.
+    /// The kinds, compiled for the merge core: with the other versions of the group, which fields may be owned in.
     pub(crate) fn resources(&self) -> Option<&Resources> {
         if self.resources.get().is_none() {
-            let compiled = Resources::from_openapi(self.schemas()).ok()?;
+            let others: Vec<_> = DOCUMENTS.iter().filter(|other| self.is_of_group(other)).collect();
+            let compiled = if others.is_empty() {
+                Resources::from_openapi(self.schemas())
+            } else {
+                let mut whole = self.schemas().clone();
+                for other in others {
+                    add_missing(&mut whole["paths"], &other.schemas()["paths"]);
+                    add_missing(
+                        &mut whole["components"]["schemas"],
+                        &other.schemas()["components"]["schemas"],
+                    );
+                }
+                Resources::from_openapi(&whole)
+            };
+            let compiled = compiled.ok()?;
             // Another thread may have been faster.
             let _ = self.resources.set(compiled);
         }
         self.resources.get()
+    }
+
+    /// Whether another document is of the same group.
+    fn is_of_group(&self, other: &Self) -> bool {
+        let group = |path: &'static str| path.rsplit_once('/').map(|(group, _)| group);
+        self.path != other.path && group(self.path) == group(other.path)
     }
 
     /// What strategic merge patches go by.
@@ -109,6 +129,16 @@ impl Document {
     /// The document without prose.
     pub(crate) fn schemas(&self) -> &Value {
         self.schemas.get_or_init(|| serde_json::from_str(&unpacked(self.for_merging)).unwrap_or_default())
+    }
+}
+
+/// The members of an object that another one doesn't have yet.
+fn add_missing(object: &mut Value, other: &Value) {
+    let (Some(object), Some(other)) = (object.as_object_mut(), other.as_object()) else { return };
+    for (name, value) in other {
+        if !object.contains_key(name) {
+            object.insert(name.clone(), value.clone());
+        }
     }
 }
 

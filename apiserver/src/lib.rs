@@ -88,6 +88,7 @@ mod status;
 mod store;
 mod table;
 mod types;
+mod versions;
 mod write;
 
 pub use crate::{

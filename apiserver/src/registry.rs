@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha512};
 use crate::{
     custom,
     data::{DISCOVERY, Document},
+    kinds,
     table::CustomColumn,
     types::{TYPES, TypeRef},
 };
@@ -30,7 +31,9 @@ pub(crate) struct Resource {
     pub(crate) verbs: Vec<String>,
     pub(crate) subresources: Vec<Subresource>,
     pub(crate) schema: Schema,
-    /// What its objects are kept under, in all versions: as [`qualified`](Self::qualified).
+    /// The kind and version that its objects are stored in. A version of a custom resource stands for all of them.
+    pub(crate) stored_as: GroupVersionKind,
+    /// What its objects are kept under, in all versions: as [`qualified`](Self::qualified) in the group that stores them.
     pub(crate) storage: String,
     /// As `kind` in lists.
     pub(crate) list_kind: String,
@@ -175,9 +178,11 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
                 verbs: sub.verbs.clone(),
             })
         });
+        let stored_as = kinds::convert::stored_as(&gvk);
         Some(Arc::new(Resource {
             list_kind: format!("{}List", resource.kind),
-            storage: qualified(&resource.name, &gvk.group),
+            storage: qualified(&resource.name, &stored_as.group),
+            stored_as,
             plural: resource.name.clone(),
             singular: resource.singular_name.clone(),
             short_names: resource.short_names.clone(),
@@ -236,7 +241,7 @@ impl Registry {
         self.versions.get(&path)?.resources.iter().find(|resource| resource.gvk.kind == kind)
     }
 
-    /// All resources, each once: in the version that its group prefers.
+    /// All resources, each once: in the version that its group prefers, and in the group that stores it.
     pub(crate) fn preferred(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let built_in = BUILT_IN.iter().filter(|of| {
             let mut groups = DISCOVERY.groups.iter();
@@ -244,7 +249,8 @@ impl Registry {
                 || groups.any(|group| group["preferredVersion"]["groupVersion"] == of.name().as_str())
         });
         let custom = self.custom.iter().filter_map(|(_, versions)| versions.first());
-        built_in.chain(custom).flat_map(|of| &of.resources)
+        let all = built_in.chain(custom).flat_map(|of| &of.resources);
+        all.filter(|resource| resource.gvk.group == resource.stored_as.group)
     }
 
     /// The custom resources become these, by group.
@@ -292,6 +298,7 @@ impl Resource {
         }
         let names = &served.definition.names;
         Self {
+            stored_as: gvk.clone(),
             storage: qualified(&names.plural, &gvk.group),
             plural: names.plural.clone(),
             singular: names.singular.clone(),
@@ -331,6 +338,11 @@ impl Resource {
             Schema::BuiltIn { document, .. } => document.resources()?.get(&self.gvk),
             Schema::Custom(version) => version.resources.get(&self.gvk),
         }
+    }
+
+    /// Whether its objects are stored in another version, and converted on their way.
+    pub(crate) fn is_converted(&self) -> bool {
+        self.gvk != self.stored_as
     }
 
     pub(crate) fn is_custom(&self) -> bool {

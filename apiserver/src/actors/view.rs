@@ -55,12 +55,13 @@ impl View {
 }
 
 fn read(resource: &Resource, record: &Record) -> Object {
-    let text = record.json(&resource.gvk.api_version(), &resource.gvk.kind);
+    let gvk = &resource.stored_as;
+    let text = record.json(&gvk.api_version(), &gvk.kind);
     Arc::new(serde_json::from_str(&text).unwrap_or_default())
 }
 
 impl Pass<'_> {
-    /// All objects of a resource.
+    /// All objects of a resource, in the version that they are stored in.
     pub(super) fn all(&mut self, resource: &Resource) -> Vec<Object> {
         self.view.collection(self.server, resource).objects.values().cloned().collect()
     }

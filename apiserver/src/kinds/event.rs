@@ -1,4 +1,4 @@
-//! The rules for events, in both of the groups that have them.
+//! The rules for events, which are stored as those of the core group, and depend on the group by which they are written.
 
 use baton_merge::value::Value;
 
@@ -11,17 +11,17 @@ use crate::field::{FieldError, FieldPath};
 
 /// The most bytes in the texts of an event.
 const LIMITS: [(&str, usize); 3] = [("reportingInstance", 128), ("action", 128), ("reason", 128)];
-const NOTE_LENGTH: usize = 1024;
+const MESSAGE_LENGTH: usize = 1024;
 
 /// The rules for an event of the core group.
 pub(super) fn core_event(check: &mut Check<'_>) {
-    check_fields(&check.new.clone(), "involvedObject", "reportingComponent", "message", &mut check.errors);
+    check_fields(&check.new.clone(), "reportingComponent", &mut check.errors);
 }
 
-/// The rules for an event of the group `events.k8s.io`, whose fields the server shows with its own names for them.
+/// The rules for an event that is written as one of the group `events.k8s.io`.
 pub(super) fn event(check: &mut Check<'_>) {
     let new = check.new.clone();
-    check_fields(&new, "regarding", "reportingController", "note", &mut check.errors);
+    check_fields(&new, "reportingController", &mut check.errors);
     check.metadata_or_update();
     if check.old.is_some() {
         check_event_update(check);
@@ -37,17 +37,15 @@ pub(super) fn event(check: &mut Check<'_>) {
     if !matches!(kind, "Normal" | "Warning") {
         errors.push(empty("type", &format!("has invalid value: {kind}")));
     }
-    for (name, shown) in
-        [("deprecatedFirstTimestamp", "firstTimestamp"), ("deprecatedLastTimestamp", "lastTimestamp")]
-    {
+    for name in ["firstTimestamp", "lastTimestamp"] {
         if has_time(&new, name) {
-            errors.push(empty(shown, "needs to be unset"));
+            errors.push(empty(name, "needs to be unset"));
         }
     }
-    if new.int_of("deprecatedCount") != 0 {
+    if new.int_of("count") != 0 {
         errors.push(empty("count", "needs to be unset"));
     }
-    let source = new.child("deprecatedSource");
+    let source = new.child("source");
     if !source.text_of("component").is_empty() || !source.text_of("host").is_empty() {
         errors.push(empty("source", "needs to be unset"));
     }
@@ -71,35 +69,37 @@ fn check_series(event: &Node<'_>, errors: &mut Errors) {
 }
 
 fn check_event_update(check: &mut Check<'_>) {
-    const FIELDS: [(&str, &str); 14] = [
-        ("regarding", "involvedObject"),
-        ("reason", "reason"),
-        ("note", "message"),
-        ("deprecatedSource", "source"),
-        ("deprecatedFirstTimestamp", "firstTimestamp"),
-        ("deprecatedLastTimestamp", "lastTimestamp"),
-        ("deprecatedCount", "count"),
-        ("reason", "reason"),
-        ("type", "type"),
-        ("eventTime", "eventTime"),
-        ("action", "action"),
-        ("related", "related"),
-        ("reportingController", "reportingController"),
-        ("reportingInstance", "reportingInstance"),
+    // The second reason is the server's, too.
+    const FIELDS: [&str; 14] = [
+        "involvedObject",
+        "reason",
+        "message",
+        "source",
+        "firstTimestamp",
+        "lastTimestamp",
+        "count",
+        "reason",
+        "type",
+        "eventTime",
+        "action",
+        "related",
+        "reportingComponent",
+        "reportingInstance",
     ];
     if check.new.get("series") != check.old_at(&["series"]).value {
         check_series(&check.new.clone(), &mut check.errors);
     }
-    for (name, shown) in FIELDS {
+    for name in FIELDS {
         let old = check.old_at(&[name]);
+        let shown = if name == "reportingComponent" { "reportingController" } else { name };
         check.new.child(name).shown_at(FieldPath::new(shown)).check_immutable(&mut check.errors, &old);
     }
 }
 
-fn check_fields(event: &Node<'_>, object: &str, controller: &str, note: &str, errors: &mut Errors) {
+/// What holds however the event is written, but for the name of the controller that reports it.
+fn check_fields(event: &Node<'_>, controller: &str, errors: &mut Errors) {
     let namespace = event.at(&["metadata", "namespace"]).text();
-    let of_object =
-        event.at(&[object, "namespace"]).shown_at(FieldPath::new("involvedObject").child("namespace"));
+    let of_object = event.at(&["involvedObject", "namespace"]);
     let is_new_style = has_time(event, "eventTime");
     let expected = match (of_object.text().is_empty(), is_new_style) {
         (true, true) => matches!(namespace, "default" | "kube-system"),
@@ -111,11 +111,11 @@ fn check_fields(event: &Node<'_>, object: &str, controller: &str, note: &str, er
         errors.push(of_object.invalid_text("does not match event.namespace"));
     }
     if is_new_style {
-        let controller = event.child(controller);
+        let controller = event.child("reportingComponent").shown_at(FieldPath::new(controller));
         controller.check_present(errors);
         controller.check(errors, format::qualified_name);
-        let mut check_length = |name: &str, shown: &str, limit: usize, needed: bool| {
-            let text = event.child(name).shown_at(FieldPath::new(shown));
+        let mut check_length = |name: &str, limit: usize, needed: bool| {
+            let text = event.child(name);
             if needed {
                 text.check_present(errors);
             }
@@ -125,9 +125,9 @@ fn check_fields(event: &Node<'_>, object: &str, controller: &str, note: &str, er
             }
         };
         for (name, limit) in LIMITS {
-            check_length(name, name, limit, true);
+            check_length(name, limit, true);
         }
-        check_length(note, "message", NOTE_LENGTH, false);
+        check_length("message", MESSAGE_LENGTH, false);
     }
     let place = Node { value: Some(Value::String(namespace)), path: FieldPath::new("namespace") };
     place.check(errors, format::dns_subdomain);

@@ -17,6 +17,8 @@ pub(super) enum GoType {
     Pointer(&'static [GoField]),
     /// A label selector that needn't be there.
     Selector,
+    /// A list of such structs.
+    List(&'static [GoField]),
 }
 
 /// A struct of these fields as the server shows it.
@@ -28,9 +30,14 @@ pub(super) fn go_json(value: Option<Value<'_>>, fields: &[GoField]) -> String {
             let text = match (go_type, member) {
                 (GoType::Plain(zero), None) => (*zero).to_owned(),
                 (GoType::Plain(_), Some(member)) => shown(member),
-                (GoType::Pointer(_), None) => "null".to_owned(),
+                (GoType::Pointer(_) | GoType::List(_), None) => "null".to_owned(),
                 (GoType::Pointer(fields), member) => go_json(member, fields),
                 (GoType::Selector, member) => selector_json(member),
+                (GoType::List(fields), Some(list)) => {
+                    let items = list.as_list().unwrap_or_default().iter();
+                    let items: Vec<_> = items.map(|item| go_json(Some(*item), fields)).collect();
+                    format!("[{}]", items.join(","))
+                }
             };
             format!("\"{go_name}\":{text}")
         })

@@ -7,6 +7,7 @@ mod apps;
 mod autoscaling;
 mod batch;
 mod check;
+pub(crate) mod convert;
 mod core;
 mod default;
 mod discovery;

@@ -1,6 +1,6 @@
 //! Objects in the form that a client wants: whole, their metadata, or as rows of a table; as JSON or YAML.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
 use baton_merge::Arena;
 use jiff::Timestamp;
@@ -108,7 +108,10 @@ impl Rendering {
         match self.form {
             Form::Table => self.table(&[record], &Value::Null, true),
             Form::Metadata => Ok(partial(&parsed(record)?, "PartialObjectMetadata").to_string()),
-            _ => Ok(record.json(&self.api_version, &self.resource.gvk.kind)),
+            _ => {
+                let record = self.resource.shown_record(record).map_err(Failure::internal)?;
+                Ok(record.json(&self.api_version, &self.resource.gvk.kind))
+            }
         }
     }
 
@@ -141,12 +144,14 @@ impl Rendering {
                 if self.resource.is_custom() && metadata.get("continue").is_none() {
                     metadata["continue"] = "".into();
                 }
-                Ok(self.plain_list(&records, &metadata))
+                let shown = records.into_iter().map(|record| self.resource.shown_record(record));
+                let shown = shown.collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?;
+                Ok(self.plain_list(&shown, &metadata))
             }
         }
     }
 
-    fn plain_list(&self, records: &[&Record], metadata: &Value) -> String {
+    fn plain_list(&self, records: &[Cow<'_, Record>], metadata: &Value) -> String {
         let size: usize = records.iter().map(|record| record.text().len() + 64).sum();
         let mut text = String::with_capacity(size + 256);
         let (kind, api_version) = (&self.resource.list_kind, &self.api_version);
@@ -169,9 +174,9 @@ impl Rendering {
     }
 
     fn table(&self, records: &[&Record], metadata: &Value, has_columns: bool) -> Result<String, Failure> {
-        let gvk = &self.resource.gvk;
+        let gvk = &self.resource.stored_as;
         let arena = Arena::new();
-        let objects = records.iter().map(|record| record.value(&arena, &self.api_version, &gvk.kind));
+        let objects = records.iter().map(|record| self.resource.value(&arena, record));
         let objects = objects.collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?;
         let rows = match &self.resource.schema {
             Schema::BuiltIn { .. } => Rows::BuiltIn { group: &gvk.group, kind: &gvk.kind },
@@ -184,7 +189,7 @@ impl Rendering {
             rows,
             options: TableOptions { include: self.include, has_columns },
         };
-        let table = match (objects.as_slice(), metadata) {
+        let mut table = match (objects.as_slice(), metadata) {
             ([object], Value::Null) => request.of_object(*object, self.now),
             (objects, metadata) => {
                 let metadata =
@@ -192,6 +197,14 @@ impl Rendering {
                 request.of_list(metadata, objects, self.now)
             }
         };
+        // Rows are made of what is stored, and so is the metadata beside them.
+        if self.resource.is_converted() && self.include == IncludeObject::Object {
+            for (row, record) in records.iter().enumerate() {
+                let record = self.resource.shown_record(record).map_err(Failure::internal)?;
+                let text = record.json(&self.api_version, &gvk.kind);
+                table["rows"][row]["object"] = serde_json::from_str(&text).map_err(Failure::internal)?;
+            }
+        }
         Ok(table.to_string())
     }
 }

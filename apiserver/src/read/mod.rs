@@ -96,8 +96,7 @@ impl Selection {
             return false;
         }
         let arena = Arena::new();
-        let api_version = self.resource.gvk.api_version();
-        let Ok(object) = record.value(&arena, &api_version, &self.resource.gvk.kind) else { return false };
+        let Ok(object) = self.resource.value(&arena, record) else { return false };
         let labels = object.at(&["metadata", "labels"]).and_then(|labels: Value<'_>| labels.as_map());
         self.labels.matches(labels) && self.fields.matches(object)
     }

@@ -121,18 +121,19 @@ const EVENT: Labels = &[
     ("type", Field::At(&["type"])),
 ];
 
+/// Of events that are stored as those of the core group.
 const NEW_EVENT: Labels = &[
     NAME,
     NAMESPACE,
-    ("regarding.kind", Field::At(&["regarding", "kind"])),
-    ("regarding.namespace", Field::At(&["regarding", "namespace"])),
-    ("regarding.name", Field::At(&["regarding", "name"])),
-    ("regarding.uid", Field::At(&["regarding", "uid"])),
-    ("regarding.apiVersion", Field::At(&["regarding", "apiVersion"])),
-    ("regarding.resourceVersion", Field::At(&["regarding", "resourceVersion"])),
-    ("regarding.fieldPath", Field::At(&["regarding", "fieldPath"])),
+    ("regarding.kind", Field::At(&["involvedObject", "kind"])),
+    ("regarding.namespace", Field::At(&["involvedObject", "namespace"])),
+    ("regarding.name", Field::At(&["involvedObject", "name"])),
+    ("regarding.uid", Field::At(&["involvedObject", "uid"])),
+    ("regarding.apiVersion", Field::At(&["involvedObject", "apiVersion"])),
+    ("regarding.resourceVersion", Field::At(&["involvedObject", "resourceVersion"])),
+    ("regarding.fieldPath", Field::At(&["involvedObject", "fieldPath"])),
     ("reason", Field::At(&["reason"])),
-    ("reportingController", Field::At(&["reportingController"])),
+    ("reportingController", Field::At(&["reportingComponent"])),
     ("type", Field::At(&["type"])),
 ];
 
@@ -156,7 +157,7 @@ impl FieldSelector {
         Ok(Self(terms.collect::<Result<_, _>>()?))
     }
 
-    /// Whether it picks this object, which has to be of the version that the labels were read for.
+    /// Whether it picks this object, which has to be in the version that it is stored in.
     pub(crate) fn matches(&self, object: Value<'_>) -> bool {
         self.0.iter().all(|term| (term.field.value(&term.label, object) == term.value) == term.is_equal)
     }

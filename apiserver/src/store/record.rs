@@ -34,7 +34,7 @@ pub(crate) enum Owners<'d> {
 }
 
 /// An object in the store.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Record {
     text: Box<str>,
     pub(crate) version: u64,

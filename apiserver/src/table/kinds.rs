@@ -14,7 +14,7 @@ pub(super) const KINDS: &[(&str, &str, Row)] = &[
     ("", "ComponentStatus", Row::Own(workload::component_status)),
     ("", "ConfigMap", Cells(&[NAME, Count(&["data", "binaryData"]), AGE])),
     ("", "Endpoints", Cells(&[NAME, Own(network::endpoints), AGE])),
-    ("", "Event", Row::Own(event::core)),
+    ("", "Event", Row::Own(event::cells)),
     ("", "Namespace", Cells(&[NAME, Text("status.phase"), AGE])),
     (
         "",
@@ -258,7 +258,6 @@ pub(super) const KINDS: &[(&str, &str, Row)] = &[
         "EndpointSlice",
         Cells(&[NAME, Text("addressType"), Own(network::slice_ports), Own(network::slice_endpoints), AGE]),
     ),
-    ("events.k8s.io", "Event", Row::Own(event::new)),
     (
         "flowcontrol.apiserver.k8s.io",
         "FlowSchema",

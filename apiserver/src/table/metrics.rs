@@ -17,13 +17,8 @@ pub(super) fn min_replicas(autoscaler: Value<'_>) -> String {
     at(autoscaler, "spec.minReplicas").map_or_else(|| "<unset>".to_owned(), |replicas| replicas.to_string())
 }
 
-/// What each metric is, and should be. In v1 there is only the utilization of CPU.
+/// What each metric is, and should be.
 pub(super) fn metrics(autoscaler: Value<'_>) -> String {
-    if let Some(target) = at(autoscaler, "spec.targetCPUUtilizationPercentage") {
-        let current = at(autoscaler, "status.currentCPUUtilizationPercentage");
-        let current = current.map_or_else(|| UNKNOWN.to_owned(), |current| format!("{current}%"));
-        return format!("cpu: {current}/{target}%");
-    }
     let current = list(autoscaler, "status.currentMetrics");
     let specs = list(autoscaler, "spec.metrics").iter().enumerate();
     let metrics: Vec<_> = specs

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 use serde_json::json;
 
 use super::body;
@@ -200,14 +200,17 @@ fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>
     let Some(wanted) = &options.preconditions else { return Ok(()) };
     let found = |name| object.at(&["metadata", name]).and_then(|value| value.as_str()).unwrap_or_default();
     let conflict = |why: String| {
-        let kind = &place.resource.gvk.kind;
+        let GroupVersionKind { group, kind, .. } = &place.resource.stored_as;
         let mut failure = Failure::conflict(&place.resource, &place.name, &why);
-        failure.message = match place.resource.gvk.group.as_str() {
+        failure.message = match group.as_str() {
             "" => format!("Operation cannot be fulfilled on {kind} {:?}: {why}", place.name),
             group => format!("Operation cannot be fulfilled on {kind}.{group} {:?}: {why}", place.name),
         };
         if let Some(details) = &mut failure.details {
             details["kind"] = kind.as_str().into();
+            if let (true, Some(details)) = (group.is_empty(), details.as_object_mut()) {
+                details.remove("group");
+            }
         }
         failure
     };

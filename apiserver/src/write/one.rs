@@ -1,17 +1,20 @@
 //! One write to one object: what it makes of the object, whether that is allowed, and into the store with it.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use baton_merge::{
     Arena,
     predict::Conflicts,
-    server::{Live, ManagerId, Order, Refusal, Spelling, Stored, Write},
+    server::{Convert, Live, ManagerId, Order, Refusal, Rest, Spelling, Stored, Write},
     value::Value,
 };
 
 use super::{check_place, in_go::in_go};
 use crate::{
-    actors, definitions, metadata, objects,
+    actors, definitions, kinds, metadata, objects,
     options::WriteOptions,
     priorities,
     registry::Resource,
@@ -90,21 +93,28 @@ impl<'s> OneWrite<'s> {
         intend: Intend<'_, 's>,
     ) -> Result<Option<Outcome>, Failure> {
         let (arena, resource) = (self.arena, &self.place.resource);
-        let api_version = resource.gvk.api_version();
-        let old = record.map(|record| record.value(arena, &api_version, &resource.gvk.kind)).transpose();
+        let old = record.map(|record| resource.value(arena, record)).transpose();
         let old = old.map_err(Failure::internal)?;
-        let wanted = intend(old)?;
-        let unfinished = RefCell::new(None);
-        let finish = |object| match self.finished(old, &wanted, object) {
-            Ok(object) => object,
+        let live = old.map(|old| resource.shown(arena, old));
+        let wanted = intend(live)?;
+        // What is written, in the version that is stored. Who owns what is told in the version of the request.
+        let (wanted, brought) = self.converted(wanted);
+        let (unfinished, finished) = (RefCell::new(None), Cell::new(None));
+        let finish = |object| match self.finished(old, &wanted, brought.unwrap_or(object)) {
+            Ok(object) => {
+                finished.set(Some(object));
+                resource.shown(arena, object)
+            }
             Err(failure) => {
                 unfinished.replace(Some(failure));
                 object
             }
         };
+        let convert: Convert<'_, '_> = &|object, version| resource.in_version(arena, object, version);
+        let rest = Rest { finish: &finish, convert: (!resource.is_custom()).then_some(convert) };
         let merged = resource.merged().ok_or_else(|| Failure::internal("the kind can't be merged"))?;
         let spelling = record.map_or(Spelling::UNKNOWN, |record| self.spelling(record));
-        let before = old.map(|object| Live { object, spelling });
+        let before = live.map(|object| Live { object, spelling });
         let write = Write {
             manager: &self.options.field_manager,
             subresource: &self.place.subresource,
@@ -113,9 +123,9 @@ impl<'s> OneWrite<'s> {
         };
         let stored = match &wanted {
             Intent::Apply(patch) => {
-                merged.apply_and_finish(arena, before, *patch, write, self.options.force, &finish)
+                merged.apply_and_finish(arena, before, *patch, write, self.options.force, rest)
             }
-            Intent::Update(object) => merged.update_and_finish(arena, before, *object, write, &finish),
+            Intent::Update(object) => merged.update_and_finish(arena, before, *object, write, rest),
         };
         if let Some(failure) = unfinished.into_inner() {
             return Err(failure);
@@ -127,14 +137,22 @@ impl<'s> OneWrite<'s> {
             check_place(self.place, intended)?;
         }
         self.check_preconditions(old, &wanted)?;
+        if let Some(object) = finished.get().filter(|_| resource.is_converted()) {
+            // The request's version may not tell all.
+            stored.changed |= old.is_none_or(|old| !same_but_for_owners(arena, old, object));
+            stored.object = object;
+        }
         let findings = objects::validate(resource, &self.place.subresource, stored.object, old);
         if !findings.errors.is_empty() {
-            let (group, kind) = (&resource.gvk.group, &resource.gvk.kind);
+            let (group, kind) = (&resource.stored_as.group, &resource.stored_as.kind);
             return Err(Failure::invalid(group, kind, &self.place.name, &findings.errors));
         }
         // Held until the object is stored.
         let _admitted = actors::admit(self.server, self.place, stored.object, old)?;
         stored.object = objects::without_nulls(arena, resource, stored.object);
+        if resource.is_converted() {
+            stored.object = kinds::default(arena, &resource.stored_as, stored.object);
+        }
         let stored = self.store(record, &stored)?;
         Ok(stored.map(|outcome| Outcome { warnings: findings.warnings, ..outcome }))
     }
@@ -171,6 +189,20 @@ impl<'s> OneWrite<'s> {
         Ok(Some(Outcome { record, created, warnings: Vec::new() }))
     }
 
+    /// What is wanted, as the server has it in memory: where the object is stored in another version, an update has been there
+    /// and back. Then also as it is stored.
+    fn converted(&self, wanted: Intent<'s>) -> (Intent<'s>, Option<Value<'s>>) {
+        let (arena, resource) = (self.arena, &self.place.resource);
+        match wanted {
+            Intent::Update(object) if resource.is_converted() => {
+                let brought = resource.stored(arena, object);
+                let shown = resource.shown(arena, brought);
+                (Intent::Update(shown), Some(brought.with(arena, &["metadata", "managedFields"], None)))
+            }
+            wanted => (wanted, None),
+        }
+    }
+
     /// The object after the merge, as it is to be stored.
     fn finished(
         &self,
@@ -184,7 +216,7 @@ impl<'s> OneWrite<'s> {
             _ if place.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // What an update brings was read before.
             Intent::Update(_) => object,
-            Intent::Apply(_) => server.completed(arena, resource, object)?.object,
+            Intent::Apply(_) => resource.stored(arena, server.completed(arena, resource, object)?.object),
         };
         let object = match old {
             Some(old) => metadata::kept(arena, object, old),
@@ -297,6 +329,11 @@ impl<'s> OneWrite<'s> {
             }
         }
     }
+}
+
+/// Whether an object stays as it is, its `managedFields` aside.
+fn same_but_for_owners<'a>(arena: &'a Arena, old: Value<'a>, new: Value<'a>) -> bool {
+    old.with(arena, &["metadata", "managedFields"], None) == new
 }
 
 /// Whether an update has to say which version it is computed from.

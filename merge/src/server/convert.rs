@@ -1,22 +1,23 @@
 //! Objects in other versions of their kind.
 
-use super::Resource;
+use super::{Convert, Resource};
 use crate::{
     typed::{Context, Duplicates, Typed},
     updater::{ConversionError, Converter},
     value::Value,
 };
 
-/// Converts as far as that is possible without the server: by changing `apiVersion`.
+/// Converts as the server does, where that is known; else as far as that is possible without it: by changing `apiVersion`.
 ///
 /// That is all there is to it for custom resources without a conversion webhook. Where more is needed, the prediction
 /// isn't certain and says so.
-pub(super) struct Versions<'a> {
+pub(super) struct Versions<'f, 'a> {
     pub(super) resource: Resource<'a>,
     pub(super) context: Context<'a>,
+    pub(super) convert: Option<Convert<'f, 'a>>,
 }
 
-impl<'a> Converter<'a> for Versions<'a> {
+impl<'a> Converter<'a> for Versions<'_, 'a> {
     fn convert(&self, object: Typed<'a>, version: &str) -> Result<Typed<'a>, ConversionError> {
         let failed =
             |reason: &str| ConversionError::Failed { version: version.to_owned(), reason: reason.to_owned() };
@@ -34,9 +35,11 @@ impl<'a> Converter<'a> for Versions<'a> {
             None => return Err(ConversionError::UnknownVersion(version.to_owned())),
         };
         let arena = self.context.arena;
-        let version = Value::String(arena.copy_text(version));
-        let map = map.with(arena, "apiVersion", Some(version));
-        Typed::validated(self.context, type_id, Value::Map(map), Duplicates::Forbidden)
+        let converted = match self.convert {
+            Some(convert) => convert(object.value(), version),
+            None => Value::Map(map.with(arena, "apiVersion", Some(Value::String(arena.copy_text(version))))),
+        };
+        Typed::validated(self.context, type_id, converted, Duplicates::Forbidden)
             .map_err(|error| failed(&error.to_string()))
     }
 }

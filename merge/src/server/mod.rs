@@ -1,7 +1,8 @@
 //! What an API server does to one write of an object, from the request to the store: the field manager chain, what is
 //! reset, and whether anything is stored at all.
 //!
-//! What only a server can do isn't in here: defaulting, admission, validation, and conversion by webhook.
+//! What only a server can do isn't in here: defaulting, admission, validation, and conversion. Who can do it hands it in as
+//! [`Rest`].
 
 mod certainty;
 mod chain;
@@ -59,6 +60,18 @@ pub struct Live<'a> {
 /// stored is decided by what comes out.
 pub type Finish<'f, 'a> = &'f dyn Fn(Value<'a>) -> Value<'a>;
 
+/// How a server brings an object of a built-in kind from the version in its `apiVersion` to another one.
+pub type Convert<'f, 'a> = &'f dyn Fn(Value<'a>, &str) -> Value<'a>;
+
+/// What a server does besides, for who knows it.
+#[derive(Clone, Copy)]
+pub struct Rest<'f, 'a> {
+    /// What it does after the field manager.
+    pub finish: Finish<'f, 'a>,
+    /// How it converts between versions; without it only `apiVersion` changes.
+    pub convert: Option<Convert<'f, 'a>>,
+}
+
 /// Why a server refuses a write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal<'a> {
@@ -92,10 +105,11 @@ impl<'a> Resource<'a> {
         write: Write<'a>,
         force: bool,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        self.apply_and_finish(arena, live, intent, write, force, &|object| object)
+        let rest = Rest { finish: &|object| object, convert: None };
+        self.apply_and_finish(arena, live, intent, write, force, rest)
     }
 
-    /// As [`apply`](Self::apply), for who knows what the server does after the field manager.
+    /// As [`apply`](Self::apply), for who knows what the server does besides.
     ///
     /// # Errors
     /// When the server would refuse it.
@@ -106,9 +120,9 @@ impl<'a> Resource<'a> {
         intent: Value<'a>,
         write: Write<'a>,
         force: bool,
-        finish: Finish<'_, 'a>,
+        rest: Rest<'_, 'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request::new(*self, arena, live, intent, write, finish).run(Verb::Apply { force })
+        Request::new(*self, arena, live, intent, write, rest).run(Verb::Apply { force })
     }
 
     /// What any other write leads to, the object being the one after the write: an update, a patch, a creation.
@@ -122,10 +136,11 @@ impl<'a> Resource<'a> {
         object: Value<'a>,
         write: Write<'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        self.update_and_finish(arena, live, object, write, &|object| object)
+        let rest = Rest { finish: &|object| object, convert: None };
+        self.update_and_finish(arena, live, object, write, rest)
     }
 
-    /// As [`update`](Self::update), for who knows what the server does after the field manager.
+    /// As [`update`](Self::update), for who knows what the server does besides.
     ///
     /// # Errors
     /// When the server would refuse it.
@@ -135,9 +150,9 @@ impl<'a> Resource<'a> {
         live: Option<Live<'a>>,
         object: Value<'a>,
         write: Write<'a>,
-        finish: Finish<'_, 'a>,
+        rest: Rest<'_, 'a>,
     ) -> Result<Stored<'a>, Refusal<'a>> {
-        Request::new(*self, arena, live, object, write, finish).run(Verb::Update)
+        Request::new(*self, arena, live, object, write, rest).run(Verb::Update)
     }
 }
 
@@ -207,7 +222,7 @@ struct Request<'f, 'a> {
     live: Option<Live<'a>>,
     object: Value<'a>,
     write: Write<'a>,
-    finish: Finish<'f, 'a>,
+    rest: Rest<'f, 'a>,
 }
 
 impl<'f, 'a> Request<'f, 'a> {
@@ -217,11 +232,11 @@ impl<'f, 'a> Request<'f, 'a> {
         live: Option<Live<'a>>,
         object: Value<'a>,
         write: Write<'a>,
-        finish: Finish<'f, 'a>,
+        rest: Rest<'f, 'a>,
     ) -> Self {
         // Compared here and nowhere else: all that follows sees what is the same by its memory.
         let object = live.map_or(object, |live| object.shared_with(arena, &live.object));
-        Self { resource, arena, live, object, write, finish }
+        Self { resource, arena, live, object, write, rest }
     }
 
     fn run(&self, verb: Verb) -> Result<Stored<'a>, Refusal<'a>> {
@@ -238,7 +253,7 @@ impl<'f, 'a> Request<'f, 'a> {
             )));
         }
         let context = self.context();
-        let versions = Versions { resource: self.resource, context };
+        let versions = Versions { resource: self.resource, context, convert: self.rest.convert };
         let chain = Chain {
             context,
             converter: &versions,
@@ -262,7 +277,7 @@ impl<'f, 'a> Request<'f, 'a> {
                 chain.update(live.unwrap_or(chain.zero), object, self.write.manager)
             }
         };
-        written.object = (self.finish)(self.reset(resets, written.object));
+        written.object = (self.rest.finish)(self.reset(resets, written.object));
         Ok(self.stored(verb, written, if self.resource.is_custom() { Order::Names } else { Order::Set }))
     }
 

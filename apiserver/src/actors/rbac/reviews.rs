@@ -83,7 +83,7 @@ fn owned<'a>(
     let asked = answer.with(arena, &["status"], None);
     let manager = arena.copy_text(&options.field_manager);
     let write = Write { manager, subresource: "", now: server.now(), release: server.release };
-    let stored = merged.update_and_finish(arena, None, asked, write, &|object| object);
+    let stored = merged.update(arena, None, asked, write);
     let stored = stored.map_err(|_| Failure::internal("the review can't be read"))?;
     let draft = Draft { object: answer, owners: Owners::Written(&stored), order: stored.order };
     Ok(Record::write(&draft, 0))

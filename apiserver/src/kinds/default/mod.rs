@@ -8,7 +8,10 @@ use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::{Arena, value::Value};
 
 use self::pod::default_spec;
-use super::edit::{change, change_each, fill, items, map, members, text};
+use super::{
+    convert::without_annotations,
+    edit::{change, change_each, fill, items, map, members, text},
+};
 
 /// The annotation that counts how often the template of a daemon set changed.
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -93,6 +96,7 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
         ("apps", "StatefulSet") => default_update_strategy(arena, object),
         ("batch", "Job") => default_job(arena, object),
         ("autoscaling", "HorizontalPodAutoscaler") => {
+            let object = if gvk.version == "v2" { without_annotations(arena, object) } else { object };
             change(arena, object, &["spec", "behavior"], |behavior| default_behavior(arena, behavior))
         }
         ("networking.k8s.io", "NetworkPolicy") => default_policy_types(arena, object),

@@ -23,15 +23,6 @@ use super::{
 
 const GENERATION: [&str; 2] = ["metadata", "generation"];
 
-/// The status of a new object. The versions of one kind have different fields.
-fn new_status<'a>(arena: &'a Arena, gvk: &GroupVersionKind, kind: &Kind) -> Option<Value<'a>> {
-    let json = match (gvk.kind.as_str(), gvk.version.as_str()) {
-        ("HorizontalPodAutoscaler", "v1") => r#"{"currentReplicas":0,"desiredReplicas":0}"#,
-        _ => kind.status?,
-    };
-    Value::from_text(arena, json).ok()
-}
-
 /// The object as the server stores it, if nothing is wrong with it: what plugins and the rules of its kind fill in, and
 /// the parts that this write may not touch as they were.
 pub(crate) fn prepare<'a>(
@@ -65,7 +56,7 @@ fn prepare_new<'a>(
 ) -> Value<'a> {
     let mut new = admission::admit(arena, gvk, new, None);
     let Some(kind) = kind else { return new };
-    if let Some(status) = new_status(arena, gvk, kind) {
+    if let Some(status) = kind.status.and_then(|status| Value::from_text(arena, status).ok()) {
         new = new.with(arena, &["status"], Some(status));
     }
     if kind.has_generation || kind.name == "PriorityClass" {

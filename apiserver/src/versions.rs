@@ -1,0 +1,56 @@
+//! Objects of a resource in the version that they are stored in, and in the one that a request is about.
+//!
+//! What reads the store decides for itself which of the two it is about: selectors, rows of tables and rules go by what is stored.
+
+use std::borrow::Cow;
+
+use baton_merge::{
+    Arena,
+    schema::kinds::GroupVersionKind,
+    value::{Value, ValueError},
+};
+
+use crate::{
+    kinds,
+    registry::Resource,
+    store::{Draft, Owners, Record},
+};
+
+impl Resource {
+    /// A stored object, in the version that it is stored in.
+    pub(crate) fn value<'a>(&self, arena: &'a Arena, record: &Record) -> Result<Value<'a>, ValueError> {
+        record.value(arena, &self.stored_as.api_version(), &self.stored_as.kind)
+    }
+
+    /// An object of this version as it is stored.
+    pub(crate) fn stored<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+        if self.is_custom() { object } else { kinds::convert::to_stored(arena, &self.gvk, object) }
+    }
+
+    /// A stored object in this version.
+    pub(crate) fn shown<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+        if self.is_custom() { object } else { kinds::convert::from_stored(arena, &self.gvk, object) }
+    }
+
+    /// An object of any version of a built-in kind in another one.
+    pub(crate) fn in_version<'a>(&self, arena: &'a Arena, object: Value<'a>, version: &str) -> Value<'a> {
+        let gvk = |version: &str| {
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            GroupVersionKind::new(group, version, self.gvk.kind.as_str())
+        };
+        let own = object.get("apiVersion").and_then(|own| own.as_str()).unwrap_or_default();
+        let stored = kinds::convert::to_stored(arena, &gvk(own), object);
+        kinds::convert::from_stored(arena, &gvk(version), stored)
+    }
+
+    /// A record in this version, as an answer shows it.
+    pub(crate) fn shown_record<'r>(&self, record: &'r Record) -> Result<Cow<'r, Record>, ValueError> {
+        if !self.is_converted() {
+            return Ok(Cow::Borrowed(record));
+        }
+        let arena = Arena::new();
+        let object = self.shown(&arena, self.value(&arena, record)?);
+        let draft = Draft { object, owners: Owners::Kept(record), order: record.order };
+        Ok(Cow::Owned(Record::write(&draft, record.version)))
+    }
+}
