@@ -86,7 +86,7 @@ impl Stage {
             let ahead = SignedDuration::from_millis(ahead.load(Ordering::Relaxed));
             Timestamp::now().saturating_add(ahead).unwrap_or(Timestamp::MAX)
         };
-        let actors = [Actor::Namespaces, Actor::Autoscaler, Actor::Quotas, Actor::AccessControl];
+        let actors = [Actor::Namespaces, Actor::Quotas, Actor::AccessControl];
         let definition = std::fs::read_to_string(workspace().join(WORKLOAD_CRD))?;
         let server =
             ApiServer::builder().release(RELEASE).clock(now).actors(actors).load(&definition)?.start()?;
