@@ -101,6 +101,7 @@ pub(crate) fn serve(server: &Server) {
                 object: object.clone(),
                 resources: resources.clone(),
                 name: version.name.clone(),
+                is_one_of_many: definition.versions.len() > 1 || object["metadata"]["generation"] != 1,
                 columns: columns(json),
                 selectable: paths.filter_map(|field| field["jsonPath"].as_str().map(str::to_owned)).collect(),
             };

@@ -61,6 +61,8 @@ pub(crate) struct CustomVersion {
     /// All versions, compiled for the merge core.
     pub(crate) resources: Arc<server::Resources>,
     pub(crate) name: String,
+    /// Whether there are other versions, or this one was another.
+    pub(crate) is_one_of_many: bool,
     pub(crate) columns: Vec<CustomColumn>,
     /// The fields that objects can be selected by, as JSON paths.
     pub(crate) selectable: Vec<String>,

@@ -11,15 +11,38 @@ use baton_merge::{
 };
 
 use crate::{
-    kinds,
-    registry::Resource,
+    custom, kinds,
+    registry::{Resource, Schema},
     store::{Draft, Owners, Record},
 };
 
 impl Resource {
-    /// A stored object, in the version that it is stored in.
-    pub(crate) fn value<'a>(&self, arena: &'a Arena, record: &Record) -> Result<Value<'a>, ValueError> {
+    /// A stored object, in the version that it is stored in. A custom resource is read by the schema of today, which may have
+    /// other fields and defaults than the one by which it was written.
+    pub(crate) fn value<'a>(&'a self, arena: &'a Arena, record: &Record) -> Result<Value<'a>, ValueError> {
+        let object = self.raw(arena, record)?;
+        Ok(match self.schema_of_today() {
+            Some(version) => version.read(arena, object),
+            None => object,
+        })
+    }
+
+    /// A stored object as it is.
+    pub(crate) fn raw<'a>(&self, arena: &'a Arena, record: &Record) -> Result<Value<'a>, ValueError> {
         record.value(arena, &self.stored_as.api_version(), &self.stored_as.kind)
+    }
+
+    /// The version of a custom resource that its objects may have been written otherwise than by.
+    fn schema_of_today(&self) -> Option<&custom::CustomVersion> {
+        match &self.schema {
+            Schema::Custom(custom) if custom.is_one_of_many => custom.version(),
+            _ => None,
+        }
+    }
+
+    /// Whether an object may be stored otherwise than it is shown.
+    pub(crate) fn is_read_anew(&self) -> bool {
+        self.is_converted() || self.schema_of_today().is_some()
     }
 
     /// An object of this version as it is stored.
@@ -45,7 +68,7 @@ impl Resource {
 
     /// A record in this version, as an answer shows it.
     pub(crate) fn shown_record<'r>(&self, record: &'r Record) -> Result<Cow<'r, Record>, ValueError> {
-        if !self.is_converted() {
+        if !self.is_read_anew() {
             return Ok(Cow::Borrowed(record));
         }
         let arena = Arena::new();

@@ -159,6 +159,12 @@ impl CustomVersion {
         Ok(Decoded { object, unknown_fields })
     }
 
+    /// A stored object as this version has it.
+    pub(crate) fn read<'a>(&'a self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+        let (pruned, _) = prune::prune(arena, &self.schema, object);
+        self.without_nulls(arena, self.default(arena, pruned))
+    }
+
     /// Takes out nulls that may not be there and that no default replaces.
     pub(crate) fn without_nulls<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Value<'a> {
         prune::without_nulls(arena, Some(&self.schema), object)

@@ -150,6 +150,10 @@ impl<'s> OneWrite<'s> {
         // Held until the object is stored.
         let _admitted = actors::admit(self.server, self.place, stored.object, old)?;
         stored.object = objects::without_nulls(arena, resource, stored.object);
+        if let Some(record) = record.filter(|_| resource.is_read_anew() && !stored.changed) {
+            let raw = resource.raw(arena, record).map_err(Failure::internal)?;
+            stored.changed = !same_but_for_owners(arena, raw, stored.object);
+        }
         if resource.is_converted() {
             stored.object = kinds::default(arena, &resource.stored_as, stored.object);
         }
