@@ -45,7 +45,8 @@
 //!
 //! - All verbs on all built-in kinds, with the merge rules, defaults and validation of Kubernetes 1.36: field managers, conflicts,
 //!   `managedFields`, the four sorts of patches, dry runs, preconditions, finalizers, propagation policies, `generation`, watches
-//!   with bookmarks and selectors, lists in pieces, tables, subresources, discovery, OpenAPI.
+//!   with bookmarks and selectors, lists in pieces, tables, subresources, discovery, OpenAPI. Events and autoscalers are stored once
+//!   and served in both of their versions.
 //! - Custom resources from their Rust type ([`Builder::crd`]) or from YAML ([`Builder::load`]): structural schemas, pruning,
 //!   defaults, several versions, printer columns, CEL rules.
 //! - [Actors](Actor), if a test asks for them: garbage collection, the end of namespaces, Deployments that roll out, an autoscaler

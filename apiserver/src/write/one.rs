@@ -220,7 +220,16 @@ impl<'s> OneWrite<'s> {
             _ if place.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // What an update brings was read before.
             Intent::Update(_) => object,
-            Intent::Apply(_) => resource.stored(arena, server.completed(arena, resource, object)?.object),
+            Intent::Apply(_) => match old {
+                // What the request's version can't tell stays, too.
+                Some(old)
+                    if resource.is_converted()
+                        && same_but_for_owners(arena, resource.shown(arena, old), object) =>
+                {
+                    old.with(arena, &["metadata", "managedFields"], None)
+                }
+                _ => resource.stored(arena, server.completed(arena, resource, object)?.object),
+            },
         };
         let object = match old {
             Some(old) => metadata::kept(arena, object, old),

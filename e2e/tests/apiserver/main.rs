@@ -5,4 +5,5 @@ mod apply;
 mod custom;
 mod kubectl;
 mod terminal;
+mod versions;
 mod writes;
