@@ -87,6 +87,10 @@ const NOT_IN_PROCESS: &[(&str, &[&str])] = &[
     ),
     ("the order of members on the wire", &["apply_kep::integration_tests::managed_fields_have_one_form"]),
     ("another control plane", &["dry_run_kep::admission::events_and_namespaces_are_left_alone"]),
+    (
+        "an autoscaler, which here would write before a prediction is judged",
+        &["conflict_article::writes::a_control_loop_reports_beside_what_is_wanted"],
+    ),
     // There, a quota is charged until somebody counts again.
     (
         "a quota that is charged for what is refused",
