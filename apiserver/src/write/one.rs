@@ -189,6 +189,7 @@ impl<'s> OneWrite<'s> {
             Some(old) => metadata::kept(arena, object, old),
             None => metadata::created(arena, object, place, server.now()),
         };
+        objects::check_depth(object)?;
         let object = objects::prepare(arena, resource, &place.subresource, object, old);
         if resource.is("", "Service") && place.subresource.is_empty() {
             return services::allocated(server, arena, &resource.storage, &place.key(), object);
