@@ -41,6 +41,12 @@
 //! for `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time. [`ApiServer::serve`] is the same over HTTP, for
 //! `kubectl` and any other client. Several servers live in one process, and nothing is left behind.
 //!
+//! Whole programs to copy from, in `examples/`:
+//!
+//! - `reconciler_test.rs`: a `Controller` runs under paused time until what it makes is up, at rest, and gone.
+//! - `faults.rs`: how an operator gets over a lost answer, a conflict, a busy server and a watch that is cut.
+//! - `kubectl.rs`: the server over HTTP, with a kubeconfig for `kubectl`.
+//!
 //! # What it does
 //!
 //! - All verbs on all built-in kinds, with the merge rules, defaults and validation of Kubernetes 1.36: field managers, conflicts,

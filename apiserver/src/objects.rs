@@ -49,7 +49,28 @@ fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, Failure> {
             "error decoding YAML: error converting YAML to JSON: yaml: {line}{message}"
         ))
     })?;
-    Value::from_text(arena, arena.copy_text(&value.to_string())).map_err(Failure::internal)
+    Value::from_text(arena, arena.copy_text(&value.to_string())).map_err(|error| {
+        Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}"))
+    })
+}
+
+/// How deep an object may be. Most readers of JSON give up at 128 levels, and in lists and in `managedFields` some are added.
+const MAX_DEPTH: usize = 100;
+
+/// Refuses what is so deep that its readers would give up.
+pub(crate) fn check_depth(object: Value<'_>) -> Result<(), Failure> {
+    fn fits(value: Value<'_>, depth: usize) -> bool {
+        match value {
+            Value::List(items) => depth > 0 && items.iter().all(|item| fits(*item, depth - 1)),
+            Value::Map(map) => depth > 0 && map.members().iter().all(|(_, value)| fits(*value, depth - 1)),
+            _ => true,
+        }
+    }
+    if fits(object, MAX_DEPTH) { Ok(()) } else { Err(too_deep()) }
+}
+
+pub(crate) fn too_deep() -> Failure {
+    Failure::bad_request(format!("lists and maps are nested more than {MAX_DEPTH} levels deep"))
 }
 
 /// The object in the body of a creation or an update.

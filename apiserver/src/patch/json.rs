@@ -8,6 +8,9 @@ use super::{PatchError, cannot_unmarshal};
 /// How many operations the server takes.
 pub(super) const MAX_OPERATIONS: usize = 10_000;
 
+/// How much text the copies of a patch may add, as the server has it: each could double the object.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
+
 /// The object with a JSON patch applied.
 pub(crate) fn json_patch(live: Value, patch: &Value) -> Result<Value, PatchError> {
     let operations = operations(patch)
@@ -16,10 +19,30 @@ pub(crate) fn json_patch(live: Value, patch: &Value) -> Result<Value, PatchError
         return Err(PatchError::TooManyOperations { found: operations.len() });
     }
     let mut document = live;
+    let mut copied = 0;
     for operation in operations {
-        Operation(operation).apply(&mut document).map_err(PatchError::Unprocessable)?;
+        Operation(operation).apply(&mut document, &mut copied).map_err(PatchError::Unprocessable)?;
     }
-    Ok(document)
+    if is_too_deep(&document) { Err(PatchError::Unprocessable(TOO_DEEP.to_owned())) } else { Ok(document) }
+}
+
+/// Whether a value is so deep that writing it could exhaust the stack. Moves can nest what came in flat.
+fn is_too_deep(value: &Value) -> bool {
+    let mut level = vec![value];
+    for _ in 0..MAX_DEPTH {
+        level = level
+            .into_iter()
+            .flat_map(|value| match value {
+                Value::Array(items) => items.iter().collect(),
+                Value::Object(members) => members.values().collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        if level.is_empty() {
+            return false;
+        }
+    }
+    true
 }
 
 /// What the server warns of, or refuses a strict request for: members of operations that it doesn't know.
@@ -60,6 +83,10 @@ fn operations(patch: &Value) -> Result<Vec<Option<&Map<String, Value>>>, String>
     items.iter().map(operation).collect()
 }
 
+/// Deeper than what is stored, and far from the end of any stack.
+const MAX_DEPTH: usize = 128;
+const TOO_DEEP: &str = "lists and maps are nested too deep";
+
 struct Operation<'p>(Option<&'p Map<String, Value>>);
 
 /// What an operation says where something isn't there.
@@ -77,7 +104,8 @@ impl<'p> Operation<'p> {
         self.0.and_then(|members| members.get("value")).cloned().unwrap_or_default()
     }
 
-    fn apply(&self, document: &mut Value) -> Result<(), String> {
+    /// Counts what it copies.
+    fn apply(&self, document: &mut Value, copied: &mut usize) -> Result<(), String> {
         let path = self.text("path");
         match self.text("op").unwrap_or("unknown") {
             "add" => {
@@ -97,8 +125,8 @@ impl<'p> Operation<'p> {
                 removed.map(drop).map_err(|error| format!("error in remove for path: '{path}': {error}"))
             }
             "replace" => self.replace(document, path),
-            "move" => self.transfer(document, path, "move"),
-            "copy" => self.transfer(document, path, "copy"),
+            "move" => self.transfer(document, path, "move", copied),
+            "copy" => self.transfer(document, path, "copy", copied),
             "test" => self.test(document, path),
             other => Err(format!("Unexpected kind: {other}")),
         }
@@ -131,7 +159,13 @@ impl<'p> Operation<'p> {
     }
 
     /// Moves or copies.
-    fn transfer(&self, document: &mut Value, path: Option<&str>, verb: &str) -> Result<(), String> {
+    fn transfer(
+        &self,
+        document: &mut Value,
+        path: Option<&str>,
+        verb: &str,
+        copied: &mut usize,
+    ) -> Result<(), String> {
         let is_move = verb == "move";
         let from =
             self.text("from").ok_or_else(|| format!("{verb} operation failed to decode from: {NO_FROM}"))?;
@@ -148,7 +182,11 @@ impl<'p> Operation<'p> {
         let value = if is_move {
             remove(parent, &key).map_err(wrong_source)?
         } else {
-            get(parent, &key).map_err(wrong_source)?.cloned().unwrap_or_default()
+            let source = get(parent, &key).map_err(wrong_source)?;
+            if source.as_deref().is_some_and(is_too_deep) {
+                return Err(TOO_DEEP.to_owned());
+            }
+            source.cloned().unwrap_or_default()
         };
         let path = path.ok_or_else(|| {
             let error = if is_move { NO_PATH } else { MISSING };
@@ -157,6 +195,15 @@ impl<'p> Operation<'p> {
         let (parent, key) = find(document, path).ok_or_else(|| {
             format!("{verb} operation does not apply: doc is missing destination path: {path}: {MISSING}")
         })?;
+        if !is_move {
+            *copied += value.to_string().len();
+            if *copied > MAX_COPIED {
+                return Err(format!(
+                    "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit \
+                     {MAX_COPIED}"
+                ));
+            }
+        }
         add(parent, &key, value).map_err(|error| {
             if is_move {
                 format!("error in move for path: '{path}': {error}")

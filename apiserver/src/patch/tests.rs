@@ -102,6 +102,27 @@ fn a_patch_may_be_deeper_than_any_object() {
     assert!(strategic(&pods(), "io.k8s.api.core.v1.Pod", live, &mut patch).is_ok());
 }
 
+#[test]
+fn a_json_patch_adds_no_more_by_copies_than_the_server_allows() {
+    let double = json!({"op": "copy", "from": "/list", "path": "/list/-"});
+    let error = json_patch(json!({"list": [1]}), &json!(vec![double; 40])).unwrap_err();
+    let PatchError::Unprocessable(message) = error else { panic!("{error:?}") };
+    assert!(message.starts_with("Unable to complete the copy, the accumulated size increase"), "{message}");
+}
+
+#[test]
+fn a_json_patch_whose_moves_nest_too_deep_is_refused() {
+    let mut patch = vec![json!({"op": "add", "path": "/x", "value": {}})];
+    for _ in 0..3000 {
+        patch.push(json!({"op": "move", "from": "/x", "path": "/y"}));
+        patch.push(json!({"op": "add", "path": "/x", "value": {}}));
+        patch.push(json!({"op": "move", "from": "/y", "path": "/x/a"}));
+    }
+    assert!(matches!(json_patch(json!({}), &json!(patch)), Err(PatchError::Unprocessable(_))));
+    patch.push(json!({"op": "copy", "from": "/x", "path": "/y"}));
+    assert!(matches!(json_patch(json!({}), &json!(patch)), Err(PatchError::Unprocessable(_))));
+}
+
 /// The part of a document about pods that the cases need.
 fn pods() -> PatchSchema {
     let reference =

@@ -97,7 +97,8 @@ impl Rendering {
         wanted: Media,
         now: Timestamp,
     ) -> Result<Self, Failure> {
-        let include = included(request)?;
+        // Only who wants a table has options for it.
+        let include = if wanted.form == Form::Table { included(request)? } else { IncludeObject::default() };
         let form = if wanted.form == Form::Discovery { Form::Object } else { wanted.form };
         let api_version = resource.gvk.api_version();
         Ok(Self { resource: resource.clone(), api_version, form, include, now })

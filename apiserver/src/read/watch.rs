@@ -20,6 +20,8 @@ use crate::{
 const BOOKMARKS: Duration = Duration::from_mins(1);
 /// For how long a watch lasts that says nothing of it: the real server's is between this and twice this.
 const LASTS: Duration = Duration::from_mins(30);
+/// For how long it lasts at most, whatever it says: a time further away is none of the clock's.
+const LASTS_AT_MOST: Duration = Duration::from_hours(24 * 365);
 
 /// A watch as the answer to a request.
 pub(super) fn watch(
@@ -31,7 +33,7 @@ pub(super) fn watch(
     let selection = Selection::read(place, options)?;
     let rendering = Rendering::new(request, &place.resource, media(request)?, server.now())?;
     let from = version_of(&options.resource_version)?;
-    let lasts = options.timeout_seconds.map_or(LASTS, Duration::from_secs);
+    let lasts = options.timeout_seconds.map_or(LASTS, Duration::from_secs).min(LASTS_AT_MOST);
     let mut watch = Watch {
         server: server.clone(),
         place: place.clone(),

@@ -13,7 +13,7 @@ use crate::{
     options::{DeleteOptions, Propagation, WriteOptions},
     read,
     registry::Resource,
-    server::{Place, Server},
+    server::{Place, Server, media},
     status::{Failure, success},
     store::{Draft, Owners, Record},
     types,
@@ -25,6 +25,7 @@ const ATTEMPTS: usize = 100;
 
 /// `DELETE` of an object.
 pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request)?;
     let options = body::delete_options(request)?;
     let deleted = delete_one(server, place, &options)?;
     let resource = &place.resource;
@@ -60,6 +61,7 @@ pub(crate) fn delete_collection(
     request: &Request,
     place: &Place,
 ) -> Result<Answer, Failure> {
+    media(request)?;
     let options = body::delete_options(request)?;
     let selected = read::selected(server, request, place)?;
     let mut deleted = Vec::new();
@@ -79,6 +81,7 @@ pub(crate) fn delete_collection(
 
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.
 pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request)?;
     let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let (eviction, _) = body::object(&arena, request, place)?;

@@ -24,7 +24,7 @@ use crate::{
     read,
     registry::{Resource, Schema},
     scale,
-    server::{Place, Server},
+    server::{Place, Server, media},
     status::Failure,
     store::{Draft, Owners},
     types::TYPES,
@@ -43,6 +43,8 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
         failure.details = Some(Box::new(place.resource.details("")));
         return Err(failure);
     }
+    // An answer that the client doesn't take is refused before anything is stored, here and in the other writes.
+    media(request)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
@@ -72,6 +74,7 @@ pub(crate) fn read_body<'a>(
 
 /// `PUT` of an object or of a subresource.
 pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request)?;
     let options = WriteOptions::read("UpdateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
@@ -107,6 +110,7 @@ pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result
         failure.details = Some(Box::new(serde_json::json!({})));
         return Err(failure);
     }
+    media(request)?;
     let is_apply = content_type == APPLY_PATCH;
     let options = WriteOptions::read("PatchOptions", &request.query, is_apply, request.user_agent())?;
     if is_apply {
@@ -186,7 +190,8 @@ fn patch_live(
         };
         let patched = patched(request.content_type(), &place.resource, live, &patch)?;
         let text = arena.copy_text(&patched.to_string());
-        let object = Value::from_text(&arena, text).map_err(Failure::internal)?;
+        // It was JSON, so nothing else can be wrong with it.
+        let object = Value::from_text(&arena, text).map_err(|_| objects::too_deep())?;
         // What a patch made of the object is shown where it can't be read.
         let unreadable = |failure: Failure| match failure.reason {
             "BadRequest" => invalid_patch(&patched, &failure.message),
@@ -354,6 +359,7 @@ fn answer(
 
 /// `POST` of a binding: the scheduler's word on which node a pod runs.
 pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let (binding, _) = body::object(&arena, request, place)?;

@@ -239,6 +239,7 @@ impl<'s> OneWrite<'s> {
             None if resource.is("", "Pod") => priorities::given(server, arena, place, object)?,
             _ => object,
         };
+        objects::check_depth(object)?;
         let object = objects::prepare(arena, resource, &place.subresource, object, old);
         if resource.is("", "Service") && place.subresource.is_empty() {
             return services::allocated(server, arena, place, object, self.options.dry_run);

@@ -22,9 +22,11 @@ for ((round = 1; round <= rounds; round++)); do
         mkdir -p "corpus/$target" "artifacts/$target"
         log=artifacts/$target.log
         status=0
+        dictionary=()
+        [[ ! -f $target.dict ]] || dictionary=(-dict="$target.dict")
         # Whole paths: the driver's targets go to the workspace's folder.
         "$binaries/$target" "$PWD/corpus/$target" "$PWD/seeds/$target" -max_total_time="$seconds" -max_len=16384 -timeout=20 \
-            -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$PWD/artifacts/$target/" >"$log" 2>&1 || status=$?
+            "${dictionary[@]}" -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$PWD/artifacts/$target/" >"$log" 2>&1 || status=$?
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         rate=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
         coverage=$(grep --only-matching 'cov: [0-9]* ft: [0-9]*' "$log" | tail -1 || true)

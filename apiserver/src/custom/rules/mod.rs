@@ -37,21 +37,27 @@ impl Program {
     fn parse(source: &str) -> Result<Self, String> {
         let parser = Parser::new().enable_optional_syntax(true);
         let mut expression = parser.parse(source).map_err(|why| why.to_string())?;
-        select_by_index(&mut expression);
+        amend(&mut expression);
         let uses_old_self = expression.references().has_variable("oldSelf");
         Ok(Self { expression, uses_old_self })
     }
 }
 
-/// Writes `a.?b` as `a[?'b']`, which means the same. The crate fails at the former where there is no `b`.
-fn select_by_index(expression: &mut IdedExpr) {
+/// What `-a` becomes, a function that is no name in CEL.
+const NEGATED: &str = "-a";
+
+/// Writes what the crate fails at as something that means the same: `a.?b` as `a[?'b']`, since there may be no `b`, and `-a` as
+/// a [function](NEGATED), since the crate panics at the smallest integer.
+fn amend(expression: &mut IdedExpr) {
     match &mut expression.expr {
         Expr::Call(call) => {
             if call.func_name == operators::OPT_SELECT {
                 operators::OPT_INDEX.clone_into(&mut call.func_name);
+            } else if call.func_name == operators::NEGATE {
+                NEGATED.clone_into(&mut call.func_name);
             }
-            call.target.iter_mut().for_each(|target| select_by_index(target));
-            call.args.iter_mut().for_each(select_by_index);
+            call.target.iter_mut().for_each(|target| amend(target));
+            call.args.iter_mut().for_each(amend);
         }
         Expr::Comprehension(comprehension) => {
             let parts = [
@@ -61,18 +67,18 @@ fn select_by_index(expression: &mut IdedExpr) {
                 &mut comprehension.loop_step,
                 &mut comprehension.result,
             ];
-            parts.into_iter().for_each(select_by_index);
+            parts.into_iter().for_each(amend);
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(select_by_index),
+        Expr::List(list) => list.elements.iter_mut().for_each(amend),
         Expr::Map(map) => {
             for entry in &mut map.entries {
                 if let EntryExpr::MapEntry(entry) = &mut entry.expr {
-                    select_by_index(&mut entry.key);
-                    select_by_index(&mut entry.value);
+                    amend(&mut entry.key);
+                    amend(&mut entry.value);
                 }
             }
         }
-        Expr::Select(select) => select_by_index(&mut select.operand),
+        Expr::Select(select) => amend(&mut select.operand),
         Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
     }
 }

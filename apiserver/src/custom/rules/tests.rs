@@ -99,3 +99,26 @@ fn rules_on_scalars_show_the_value() {
     }}});
     assert_eq!(findings(&schema, &json!({"n": 1}), None).0, ["n: Invalid value: 1: more"]);
 }
+
+#[test]
+fn the_smallest_integer_and_the_longest_list_fail_the_rule_and_nothing_else() {
+    let object = json!({"spec": {"min": i64::MIN, "share": 0.5}});
+    for (rule, expected) in [
+        (
+            "-self.min > 0",
+            vec!["spec: Invalid value: \"object\": integer overflow evaluating rule: -self.min > 0"],
+        ),
+        ("-self.share < 0.0 && -(-3) == 3", vec![]),
+        ("lists.range(3) == [0, 1, 2]", vec![]),
+        (
+            "lists.range(9000000000) == []",
+            vec![
+                "spec: Invalid value: \"object\": operation cancelled: actual cost limit exceeded evaluating rule: \
+                 lists.range(9000000000) == []",
+            ],
+        ),
+    ] {
+        let (errors, _) = findings(&spec(&json!([{"rule": rule}])), &object, None);
+        assert_eq!(errors, expected, "{rule}");
+    }
+}

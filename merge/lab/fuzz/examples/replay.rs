@@ -2,13 +2,11 @@
 
 use std::{env, fs, path, process::ExitCode};
 
-use baton_merge_fuzz::targets;
-
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
     let name = arguments.next().unwrap_or_default();
-    let Some((_, target)) = targets::ALL.iter().find(|(own, _)| *own == name) else {
-        let names: Vec<_> = targets::ALL.iter().map(|(name, _)| *name).collect();
+    let Some((_, target)) = baton_merge_fuzz::all().find(|(own, _)| *own == name) else {
+        let names: Vec<_> = baton_merge_fuzz::all().map(|(name, _)| name).collect();
         eprintln!("usage: replay TARGET FILE…; the targets are {}", names.join(", "));
         return ExitCode::FAILURE;
     };
