@@ -336,10 +336,8 @@ impl<'s> OneWrite<'s> {
                 ))
             }
             Refusal::Internal(message) => {
-                let of_conversion = message.strip_prefix("can't convert to the version ");
-                let message =
-                    of_conversion.and_then(|of| of.split_once(": ")).map_or(&*message, |(_, why)| why);
-                Failure::unexplained(message)
+                let of_custom = message.find("request to convert CR");
+                Failure::unexplained(of_custom.map_or(&*message, |at| &message[at..]))
             }
         }
     }

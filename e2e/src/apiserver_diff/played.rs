@@ -38,6 +38,10 @@ pub(super) fn changes_no_object(excuse: &'static str) -> bool {
     ![EMPTY_LISTS, EMPTY_VALUES].contains(&excuse)
 }
 
+/// Parts of messages about what can't be read.
+const UNREADABLE: [&str; 4] =
+    ["yaml:", "json parse error:", "error decoding patch:", "no kind is registered for the type v1.Scale"];
+
 /// What of that explains a difference, given its lines.
 pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer, lines: &str) -> Option<&'static str> {
     let message = |answer: &Answer| answer.body.get("message").map(ToString::to_string).unwrap_or_default();
@@ -46,8 +50,8 @@ pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer, lines: &str) -> 
     if lines.lines().all(|line| line.starts_with("warnings: ")) {
         return Some(WARNINGS);
     }
-    let shown = real.body.get("kind").and_then(Json::as_str);
-    if shown.is_some_and(|kind| kind == "Table" || kind.starts_with("PartialObjectMetadata"))
+    let form = real.body.get("kind").and_then(Json::as_str);
+    if form.is_some_and(|form| form == "Table" || form.starts_with("PartialObjectMetadata"))
         && lines.lines().all(|line| line.contains(".fieldsV1.") && line.contains(": in the order "))
     {
         return Some(SHOWN_ORDER);
@@ -81,12 +85,6 @@ pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer, lines: &str) -> 
     if real_message.contains("patch: Invalid value:") {
         return Some(PATCHED_TEXT);
     }
-    const UNREADABLE: [&str; 4] = [
-        "yaml:",
-        "json parse error:",
-        "error decoding patch:",
-        "no kind is registered for the type v1.Scale",
-    ];
     if UNREADABLE.iter().any(|part| real_message.contains(part)) {
         return Some(MALFORMED);
     }

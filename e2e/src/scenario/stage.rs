@@ -55,7 +55,7 @@ pub struct Stage {
 }
 
 enum Server {
-    Real(ControlPlane),
+    Real(Box<ControlPlane>),
     /// One without an audit log: what others write is seen, and held against no prediction.
     InProcess {
         clock: Arc<AtomicI64>,
@@ -75,7 +75,7 @@ impl Stage {
         let client = control_plane.admin().await?;
         let release = control_plane.version().await?;
         definition::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
-        Ok(Self::on(Server::Real(control_plane), client, release))
+        Ok(Self::on(Server::Real(Box::new(control_plane)), client, release))
     }
 
     /// Starts one on an API server inside this process.
