@@ -327,11 +327,14 @@ impl<'s> OneWrite<'s> {
                 };
                 let message =
                     message.strip_prefix("the applied object doesn't fit its schema: ").unwrap_or(&message);
+                let gvk = match self.place.subresource.as_str() {
+                    "scale" => &scale::kind(),
+                    _ => &self.place.resource.gvk,
+                };
                 Failure::unexplained(format!(
-                    "failed to create typed patch object ({}/{}; {}): {}",
+                    "failed to create typed patch object ({}/{}; {gvk}): {}",
                     name("namespace"),
                     name("name"),
-                    self.place.resource.gvk,
                     in_go(message)
                 ))
             }

@@ -21,7 +21,10 @@ use self::{
     requests::{Asked, Requests},
     watch::Watches,
 };
-pub use self::{pair::Pair, played::NOT_PLAYED};
+pub use self::{
+    pair::Pair,
+    played::{CHARGED_FOR_REFUSED, NOT_PLAYED},
+};
 
 /// How much is compared.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! What isn't played again on the API server inside this process, and why.
 
-use baton_e2e::scenario::Play;
+use baton_e2e::{apiserver_diff::CHARGED_FOR_REFUSED, scenario::Play};
 use libtest_mimic::Trial;
 
 /// What scenarios need that isn't there, and those that need it, by their names without that of this program.
@@ -91,11 +91,7 @@ const NOT_IN_PROCESS: &[(&str, &[&str])] = &[
         "an autoscaler, which here would write before a prediction is judged",
         &["conflict_article::writes::a_control_loop_reports_beside_what_is_wanted"],
     ),
-    // There, a quota is charged until somebody counts again.
-    (
-        "a quota that is charged for what is refused",
-        &["dry_run_kep::admission::a_quota_is_charged_for_what_is_refused_later"],
-    ),
+    (CHARGED_FOR_REFUSED, &["dry_run_kep::admission::a_quota_is_charged_for_what_is_refused_later"]),
 ];
 
 fn names() -> impl Iterator<Item = &'static str> {
