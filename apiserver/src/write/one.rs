@@ -339,8 +339,11 @@ impl<'s> OneWrite<'s> {
                 ))
             }
             Refusal::Internal(message) => {
-                let of_custom = message.find("request to convert CR");
-                Failure::unexplained(of_custom.map_or(&*message, |at| &message[at..]))
+                // The server names no version here, but where the fields don't fit, its message depends on the step of the merge.
+                let reason = message.strip_prefix("can't convert to the version ");
+                let reason = reason.and_then(|of| of.split_once(": ")).map(|(_, reason)| reason);
+                let of_custom = reason.filter(|reason| reason.starts_with("request to convert CR"));
+                Failure::unexplained(of_custom.unwrap_or(&message))
             }
         }
     }
