@@ -87,14 +87,14 @@ fn is_of_operator(request: &RequestInfo) -> bool {
 }
 
 /// The write is stored, and the operator doesn't hear of it: the connection ends first.
-async fn an_answer_is_lost() -> Result<()> {
+async fn a_response_is_lost() -> Result<()> {
     let server = start().await?;
-    server.faults().set(nth(1, is_of_operator, || Fault::CutAfter));
+    server.faults().set(nth(1, is_of_operator, || Fault::after(Fault::Cut)));
     let before = server.faults().writes();
     scale(&server).await?;
 
     let cut = server.faults().cut().await;
-    assert_eq!(cut.answer, Some(200), "the server had stored the write");
+    assert_eq!(cut.response, Some(200), "the server had stored the write");
     assert_eq!(server.faults().writes() - before, 3, "the test's write, the lost one, and another attempt");
     let web = Api::<Deployment>::default_namespaced(server.client()).get("web").await?;
     assert_eq!(web.metadata.generation, Some(2), "the second attempt changed nothing");
@@ -145,11 +145,11 @@ async fn the_watch_is_cut() -> Result<()> {
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() -> Result<()> {
-    an_answer_is_lost().await?;
+    a_response_is_lost().await?;
     somebody_else_is_faster().await?;
     the_server_is_busy().await?;
     the_watch_is_cut().await?;
-    println!("The operator got over a lost answer, a conflict, a busy server and a watch that was cut.");
+    println!("The operator got over a lost response, a conflict, a busy server and a watch that was cut.");
     Ok(())
 }
 

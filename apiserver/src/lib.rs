@@ -1,6 +1,6 @@
 //! A Kubernetes API server inside a process, with server-side apply done right: for tests of operators.
 //!
-//! A test of a reconciler, whole:
+//! A complete test of a reconciler:
 //!
 //! ```
 //! use baton_apiserver::ApiServer;
@@ -8,7 +8,7 @@
 //! use kube::{Api, Client, api::{Patch, PatchParams, PostParams}};
 //! use serde_json::json;
 //!
-//! /// What is tested: for each ConfigMap a Deployment of its name.
+//! /// The reconciler under test: a Deployment of the same name for each ConfigMap.
 //! async fn reconcile(client: Client, config: ConfigMap) -> kube::Result<Deployment> {
 //!     let name = config.metadata.name.unwrap_or_default();
 //!     let web = json!({
@@ -37,34 +37,35 @@
 //! # }
 //! ```
 //!
-//! There is no other process, no socket and nothing to install: [`ApiServer::client`] is a `kube::Client` straight into the server,
-//! for `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time. [`ApiServer::serve`] is the same over HTTP, for
-//! `kubectl` and any other client. Several servers live in one process, and nothing is left behind.
+//! There is no other process, no socket and nothing to install. [`ApiServer::client`] is a `kube::Client` that calls the server
+//! directly. It works with `Api`, `watcher`, `reflector` and `Controller`, also under tokio's paused time. [`ApiServer::serve`] serves
+//! the same over HTTP, for `kubectl` and any other client. A process can have several servers, and they leave nothing behind.
 //!
-//! Whole programs to copy from, in `examples/`:
+//! Complete programs to copy from, in `examples/`:
 //!
-//! - `reconciler_test.rs`: a `Controller` runs under paused time until what it makes is up, at rest, and gone.
-//! - `faults.rs`: how an operator gets over a lost answer, a conflict, a busy server and a watch that is cut.
+//! - `reconciler_test.rs`: a `Controller` under paused time. Its children come up, nothing is written at rest, everything is gone
+//!   after a delete.
+//! - `faults.rs`: how an operator survives a lost response, a conflict, a busy server and a watch that is cut.
 //! - `kubectl.rs`: the server over HTTP, with a kubeconfig for `kubectl`.
 //!
 //! # What it does
 //!
 //! - All verbs on all built-in kinds, with the merge rules, defaults and validation of Kubernetes 1.36: field managers, conflicts,
-//!   `managedFields`, the four sorts of patches, dry runs, preconditions, finalizers, propagation policies, `generation`, watches
+//!   `managedFields`, the four patch types, dry runs, preconditions, finalizers, propagation policies, `generation`, watches
 //!   with bookmarks and selectors, lists in pieces, tables, subresources, discovery, OpenAPI. Events and autoscalers are stored once
-//!   and served in both of their versions.
+//!   and served in both of their API versions.
 //! - Custom resources from their Rust type ([`Builder::crd`]) or from YAML ([`Builder::load`]): structural schemas, pruning,
 //!   defaults, several versions, printer columns, CEL rules.
-//! - [Actors](Actor), if a test asks for them: garbage collection, the end of namespaces, Deployments that roll out, an autoscaler
+//! - [Actors](Actor), if a test asks for them: garbage collection, namespace deletion, Deployments that roll out, an autoscaler
 //!   under a [load](Load), disruption budgets, quotas, RBAC.
-//! - [Faults](faults): a lost answer, a connection that is cut, an answer of the test's choice, for just the request that the test
-//!   is about.
+//! - [Faults](faults): a lost response, a connection that is cut, a response of the test's choice, for exactly the request that the
+//!   test is about.
 //!
 //! # What it doesn't do
 //!
-//! There are no webhooks and there is no authentication, and unless a test asks for [actors](Actor) nothing happens by itself. Kinds
-//! that operators seldom make are stored and merged without defaults and validation, and each answer says so in a warning. The
-//! README has a table of what else isn't played; it is made from a comparison with a real server.
+//! There are no webhooks and no authentication. Unless a test asks for [actors](Actor), no controller runs. Kinds that operators
+//! rarely create are stored and merged without defaults and validation, and each response says so in a warning. The README has a
+//! table of everything else that isn't played. It is generated from a comparison with a real server.
 
 mod actors;
 mod builder;

@@ -6,7 +6,7 @@ use std::{pin::pin, time::Duration};
 
 use baton_apiserver::{
     ApiServer,
-    faults::{Action, nth},
+    faults::{Action, RequestInfo, nth},
 };
 use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -225,16 +225,23 @@ async fn a_reflector_follows_through_a_restart_without_history() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_a_write_that_happened() {
+async fn a_response_that_is_lost_or_replaced_is_a_write_that_happened() {
     let server = server();
     let configs = configs(&server);
-    server.faults().set(nth(1, |request| request.write.is_some(), || Action::CutAfter));
-    configs.create(&PostParams::default(), &config("a", "1")).await.unwrap_err();
-    assert_eq!(configs.get("a").await.unwrap().data.unwrap()["key"], "1");
+    let fault = |request: &RequestInfo| match request.write {
+        Some(1) => Action::after(Action::Cut),
+        Some(2) => Action::after(Action::fail(504, "Timeout", "no")),
+        _ => Action::Forward,
+    };
+    server.faults().set(fault);
+    for name in ["lost", "replaced"] {
+        configs.create(&PostParams::default(), &config(name, "1")).await.unwrap_err();
+        assert_eq!(configs.get(name).await.unwrap().data.unwrap()["key"], "1");
+    }
 }
 
 #[tokio::test]
-async fn an_answer_of_the_tests_choice_reaches_the_client_and_not_the_store() {
+async fn a_response_of_the_tests_choice_stands_for_a_write_that_never_happened() {
     let server = server();
     let configs = configs(&server);
     server.faults().set(nth(

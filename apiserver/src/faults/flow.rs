@@ -1,4 +1,4 @@
-//! The body of an answer, whose end can come before its time.
+//! The body of a response, whose end can come before its time.
 
 use std::{
     pin::Pin,

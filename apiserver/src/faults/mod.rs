@@ -1,14 +1,16 @@
-//! What networks and servers do to single requests: they cut the connection before or after a write or in the middle of a watch,
-//! keep an answer waiting, answer by themselves, or answer something else.
+//! What networks and servers do to single requests: the connection is cut before or after a write or in the middle of a watch, a
+//! response is late, or it is another one.
 //!
-//! Which request meets what is for rules to say. They are asked once for each request, when all of it has come in:
+//! Rules decide which request gets which fault. They are called once for each request, when all of it has come in:
 //!
 //! ```
 //! use baton_apiserver::faults::{Action, RequestInfo};
 //!
-//! // The answer to the third write is lost.
 //! let rules = |request: &RequestInfo| match request.write {
-//!     Some(3) => Action::CutAfter,
+//!     // The response to the third write is lost. It is stored.
+//!     Some(3) => Action::after(Action::Cut),
+//!     // The fourth write isn't stored.
+//!     Some(4) => Action::fail(503, "ServiceUnavailable", "the server is shutting down"),
 //!     _ => Action::Forward,
 //! };
 //! # let _ = rules;
@@ -29,7 +31,7 @@ use bytes::Bytes;
 use futures::{FutureExt as _, future};
 use http::{Request, Response, header::ACCEPT_ENCODING};
 use http_body::Body;
-use http_body_util::{BodyExt as _, Either};
+use http_body_util::{BodyExt as _, Either, Full};
 use tokio::sync::watch;
 
 use self::rule::Rules;
@@ -50,21 +52,21 @@ pub struct Faults {
     watches: watch::Sender<()>,
 }
 
-/// A request whose connection a rule has cut, by [`Action::CutBefore`] or [`Action::CutAfter`].
+/// A request whose connection a rule has cut, by [`Action::Cut`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutRequest {
     /// The request.
     pub request: RequestInfo,
-    /// The HTTP status code that the server had answered by then; `None` if it didn't get the request.
-    pub answer: Option<u16>,
+    /// The HTTP status code of the response that the client didn't get; `None` if the server didn't get the request.
+    pub response: Option<u16>,
 }
 
-/// The connection ends here, without an answer.
+/// The connection ends here, without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection is cut")]
 pub struct Cut;
 
-/// What is wrong with a body, or with who should answer.
+/// What is wrong with a body, or with the server.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Faults {
@@ -103,10 +105,10 @@ impl Faults {
         self.watches.send_replace(());
     }
 
-    /// One request, which the server answers unless a rule has other plans. An error is a connection that ends.
+    /// Passes one request to the server, unless a rule has other plans. An error is a connection that ends.
     ///
     /// # Errors
-    /// Where a rule cuts the connection, or the server fails to answer.
+    /// Where a rule cuts the connection, or the server gives no response.
     pub async fn pass<B, F, E>(
         &self,
         mut request: Request<Bytes>,
@@ -121,35 +123,53 @@ impl Faults {
             info.write = Some(self.writes.fetch_add(1, Ordering::Relaxed) + 1);
         }
         let action = (self.rules.read().unwrap_or_else(PoisonError::into_inner))(&info);
+        let (is_after, action) = action.unwrapped();
+        if matches!(action, Action::Rewrite(_)) {
+            // What is compressed can't be changed.
+            request.headers_mut().remove(ACCEPT_ENCODING);
+        }
+        let serve = async move || serve(request).await.map_err(|_| Cut);
+        if !is_after {
+            let serve = async move || Ok(serve().await?.map(Either::Right));
+            return self.act(action, info, None, serve).await;
+        }
+        // Only a whole response tells that the server is done.
+        let (head, body) = serve().await?.into_parts();
+        let code = head.status.as_u16();
+        let Ok(body) = body.collect().await else { return Err(self.note_cut(info, Some(code))) };
+        let response = Response::from_parts(head, Either::Left(Full::from(body.to_bytes())));
+        self.act(action, info, Some(code), async move || Ok(response)).await
+    }
+
+    /// Does what a rule says to a request that the server still has to get, or to the response that it gave.
+    async fn act<B, F>(
+        &self,
+        action: Action,
+        info: RequestInfo,
+        code: Option<u16>,
+        respond: impl FnOnce() -> F,
+    ) -> Result<Response<Flow<B>>, Cut>
+    where
+        B: Body<Data = Bytes, Error: Into<Failure>>,
+        F: Future<Output = Result<Response<Either<Full<Bytes>, B>>, Cut>>,
+    {
         let mut cut_later = future::pending().boxed();
-        let serve = async |request| serve(request).await.map_err(|_| Cut);
-        let answer = match action {
-            Action::Forward => serve(request).await?.map(Either::Right),
-            Action::Rewrite(change) => {
-                // What is compressed can't be changed.
-                request.headers_mut().remove(ACCEPT_ENCODING);
-                rule::rewritten(serve(request).await?, change).await.ok_or(Cut)?
-            }
-            Action::Answer { code, body, retry_after } => rule::answer(code, &body, retry_after),
-            Action::CutBefore => return Err(self.note_cut(info, None)),
-            Action::CutAfter => {
-                // Only a whole answer tells that the server is done.
-                let answer = serve(request).await?;
-                let code = answer.status().as_u16();
-                let _ = answer.into_body().collect().await;
-                return Err(self.note_cut(info, Some(code)));
-            }
+        let response = match action {
+            Action::Forward | Action::After(_) => respond().await?,
+            Action::Rewrite(change) => rule::rewritten(respond().await?, change).await.ok_or(Cut)?,
+            Action::Respond { code, body, retry_after } => rule::response(code, &body, retry_after),
+            Action::Cut => return Err(self.note_cut(info, code)),
             Action::CutLater(time) => {
                 cut_later = tokio::time::sleep(time).boxed();
-                serve(request).await?.map(Either::Right)
+                respond().await?
             }
             Action::Delay(time) => {
                 tokio::time::sleep(time).await;
-                serve(request).await?.map(Either::Right)
+                respond().await?
             }
             Action::Behind(other) => {
                 other.await;
-                serve(request).await?.map(Either::Right)
+                respond().await?
             }
             Action::Hold => future::pending().await,
         };
@@ -163,14 +183,14 @@ impl Faults {
             };
             cut_later = future::select(cut_later, cut_now.boxed()).map(drop).boxed();
         }
-        Ok(answer.map(|body| Flow::until(cut_later, body)))
+        Ok(response.map(|body| Flow::until(cut_later, body)))
     }
 
     /// Notes the first request that is cut.
-    fn note_cut(&self, request: RequestInfo, answer: Option<u16>) -> Cut {
+    fn note_cut(&self, request: RequestInfo, response: Option<u16>) -> Cut {
         self.cut.send_if_modified(|first| {
             let is_first = first.is_none();
-            first.get_or_insert(CutRequest { request, answer });
+            first.get_or_insert(CutRequest { request, response });
             is_first
         });
         Cut
@@ -189,7 +209,7 @@ impl fmt::Debug for Faults {
 /// ```
 /// use baton_apiserver::faults::{Action, nth};
 ///
-/// let rules = nth(2, |request| request.path.ends_with("/deployments/web"), || Action::CutAfter);
+/// let rules = nth(2, |request| request.path.ends_with("/deployments/web"), || Action::after(Action::Cut));
 /// # let _ = rules;
 /// ```
 pub fn nth(

@@ -17,18 +17,18 @@ use crate::options::Query;
 /// Decides what happens to a request.
 pub(super) type Rules = Box<dyn Fn(&RequestInfo) -> Action + Send + Sync>;
 
-/// Changes the body of an answer.
+/// Changes the body of a response.
 type Change = Box<dyn FnOnce(&mut Value) + Send>;
 
 /// What happens to a request.
 pub enum Action {
-    /// The server gets it, and the client the answer.
+    /// The server gets it, and the client gets the response.
     Forward,
-    /// The server gets it; if it succeeds, the client gets an answer whose JSON was changed. The answer is read whole
-    /// first, so this isn't for watches. An answer that isn't JSON ends the connection.
+    /// The server gets it; if it succeeds, the client gets a response whose JSON was changed. The response is read whole
+    /// first, so this isn't for watches. A response that isn't JSON ends the connection.
     Rewrite(Change),
-    /// The server doesn't get it; this is the answer.
-    Answer {
+    /// The server doesn't get it; this is the response.
+    Respond {
         /// The HTTP status code.
         code: u16,
         /// The body.
@@ -37,20 +37,37 @@ pub enum Action {
         retry_after: Option<u32>,
     },
     /// The server doesn't get it, and the connection ends.
-    CutBefore,
-    /// The server gets it and has answered when the connection ends without the client having seen the answer.
-    CutAfter,
-    /// The server gets it, and the answer flows until this time is over; then the connection ends. For watches.
+    Cut,
+    /// The server gets it, and the response flows until this time is over; then the connection ends. For watches.
     CutLater(Duration),
     /// The server gets it this much later.
     Delay(Duration),
-    /// The server gets it once this is done, such as a write of somebody else's that is faster.
+    /// The server gets it once this is done, such as a write of somebody else that is faster, or a restart.
     Behind(BoxFuture<'static, ()>),
     /// The server doesn't get it, and the client waits in vain until it gives up.
     Hold,
+    /// The server gets it and has done all of it when this happens to the response: after a [`Cut`](Self::Cut) a write is
+    /// stored and the client doesn't know, after a [`Respond`](Self::Respond) it is told something else, after a
+    /// [`Delay`](Self::Delay) it is told late. Not for watches, which are never done.
+    After(Box<Self>),
 }
 
 impl Action {
+    /// [`After`](Self::After) the server has done the request.
+    #[must_use]
+    pub fn after(action: Self) -> Self {
+        Self::After(Box::new(action))
+    }
+
+    /// Whether the action comes after the request, and the action itself.
+    pub(super) fn unwrapped(mut self) -> (bool, Self) {
+        let mut is_after = false;
+        while let Self::After(inner) = self {
+            (is_after, self) = (true, *inner);
+        }
+        (is_after, self)
+    }
+
     /// [`Behind`](Self::Behind) this.
     pub fn behind(other: impl Future<Output = ()> + Send + 'static) -> Self {
         Self::Behind(Box::pin(other))
@@ -61,26 +78,26 @@ impl Action {
         Self::Rewrite(Box::new(change))
     }
 
-    /// [`Answer`](Self::Answer) with a failure as the API server tells it: status code, reason such as `Conflict`, and
+    /// [`Respond`](Self::Respond) with a failure as the API server reports it: status code, reason such as `Conflict`, and
     /// a message for people.
     pub fn fail(code: u16, reason: &str, message: &str) -> Self {
-        Self::Answer { code, body: status(code, reason, message), retry_after: None }
+        Self::Respond { code, body: status(code, reason, message), retry_after: None }
     }
 
-    /// [`Answer`](Self::Answer) as a server that has too much to do: 429, and in how many seconds to try again.
+    /// [`Respond`](Self::Respond) as a server that has too much to do: 429, and in how many seconds to try again.
     pub fn too_many_requests(retry_after: u32) -> Self {
         let body = status(429, "TooManyRequests", "the server has received too many requests");
-        Self::Answer { code: 429, body, retry_after: Some(retry_after) }
+        Self::Respond { code: 429, body, retry_after: Some(retry_after) }
     }
 
-    /// [`Answer`](Self::Answer) to a watch or list that asks for what has been compacted: 410.
+    /// [`Respond`](Self::Respond) to a watch or list that asks for what has been compacted: 410.
     pub fn gone() -> Self {
-        Self::Answer { code: 410, body: expired(), retry_after: None }
+        Self::Respond { code: 410, body: expired(), retry_after: None }
     }
 
-    /// [`Answer`](Self::Answer) to a watch, which the server says so too: it begins, with nothing but the error 410.
+    /// [`Respond`](Self::Respond) to a watch, which a server may do as well: the watch begins, and its one event is the error 410.
     pub fn gone_event() -> Self {
-        Self::Answer { code: 200, body: json!({"type": "ERROR", "object": expired()}), retry_after: None }
+        Self::Respond { code: 200, body: json!({"type": "ERROR", "object": expired()}), retry_after: None }
     }
 }
 
@@ -88,7 +105,7 @@ fn expired() -> Value {
     status(410, "Expired", "too old resource version")
 }
 
-/// A failure as the API server tells it.
+/// A failure as the API server reports it.
 fn status(code: u16, reason: &str, message: &str) -> Value {
     json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
@@ -104,8 +121,8 @@ pub struct RequestInfo {
     pub method: Method,
     /// The path, without the query.
     pub path: String,
-    /// If it could change something: the how manieth such request it is, from 1. A client that tries again
-    /// counts again; dry runs don't count.
+    /// If it could change something: its number among such requests, from 1. A client that tries again counts again; dry runs
+    /// don't count.
     pub write: Option<usize>,
     query: Query,
     is_dry_run: bool,
@@ -124,7 +141,7 @@ impl RequestInfo {
         self.query.get(key)
     }
 
-    /// Whether the answer goes on for as long as both sides like.
+    /// Whether the response goes on for as long as both sides like.
     pub fn is_watch(&self) -> bool {
         self.method == Method::GET && self.query.flag("watch").unwrap_or(false)
     }
@@ -141,31 +158,35 @@ fn tries(options: &[u8]) -> bool {
     options["dryRun"].as_array().is_some_and(|stages| !stages.is_empty())
 }
 
-/// The answer that a rule gives.
-pub(super) fn answer<B>(
+/// The response that a rule gives.
+pub(super) fn response<B>(
     code: u16,
     body: &Value,
     retry_after: Option<u32>,
 ) -> Response<Either<Full<Bytes>, B>> {
-    let mut answer = Response::new(Either::Left(Full::from(body.to_string())));
-    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let mut response = Response::new(Either::Left(Full::from(body.to_string())));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(seconds) = retry_after {
-        answer.headers_mut().insert(RETRY_AFTER, seconds.into());
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
     }
-    answer
+    response
 }
 
-/// The answer with its JSON changed; one that tells of no success as it is. `None` when it ends too early or isn't JSON.
+/// The response with its JSON changed; one that reports no success as it is. `None` when it ends too early or isn't JSON.
 pub(super) async fn rewritten<B: Body<Data = Bytes>>(
-    answer: Response<B>,
+    response: Response<Either<Full<Bytes>, B>>,
     change: Change,
 ) -> Option<Response<Either<Full<Bytes>, B>>> {
-    if !answer.status().is_success() {
-        return Some(answer.map(Either::Right));
+    if !response.status().is_success() {
+        return Some(response);
     }
-    let (mut head, body) = answer.into_parts();
-    let mut body: Value = serde_json::from_slice(&body.collect().await.ok()?.to_bytes()).ok()?;
+    let (mut head, body) = response.into_parts();
+    let body = match body {
+        Either::Left(body) => body.collect().await.ok()?.to_bytes(),
+        Either::Right(body) => body.collect().await.ok()?.to_bytes(),
+    };
+    let mut body: Value = serde_json::from_slice(&body).ok()?;
     change(&mut body);
     head.headers.remove(CONTENT_LENGTH);
     Some(Response::from_parts(head, Either::Left(Full::from(body.to_string()))))
@@ -217,9 +238,9 @@ mod tests {
     #[tokio::test]
     async fn a_success_is_rewritten_and_a_failure_is_not() {
         let rewrite = async |code| {
-            let whole = answer::<Full<Bytes>>(code, &json!({"a": 1}), None);
-            let answer = rewritten(whole, Box::new(|body| body["a"] = json!(2)));
-            let body = answer.await.unwrap().into_body().collect().await.unwrap().to_bytes();
+            let whole = response::<Full<Bytes>>(code, &json!({"a": 1}), None);
+            let rewritten = rewritten(whole, Box::new(|body| body["a"] = json!(2)));
+            let body = rewritten.await.unwrap().into_body().collect().await.unwrap().to_bytes();
             String::from_utf8(body.to_vec()).unwrap()
         };
         assert_eq!(rewrite(200).await, r#"{"a":2}"#);

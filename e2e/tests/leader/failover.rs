@@ -40,7 +40,7 @@ struct Scene {
 impl Scene {
     /// The answer to the temporary manager's write is lost.
     async fn in_a_handover() -> Self {
-        let scene = Self::before_a_handover(|| Action::CutAfter).await;
+        let scene = Self::before_a_handover(|| Action::after(Action::Cut)).await;
         let lent = tokio::time::timeout(PATIENCE, scene.proxy.cut()).await;
         lent.expect("the operator that leads begins the handover");
         scene
@@ -71,7 +71,7 @@ impl Scene {
         let proxy = Proxy::start(candidates.place.cluster, move |request| {
             let lends = request.query("fieldManager") == Some("handover-to-hpa");
             if cut_off.load(Ordering::SeqCst) {
-                return Action::CutBefore;
+                return Action::Cut;
             }
             match lends.then(|| lend.lock().unwrap().take()).flatten() {
                 Some(lend) => lend(),

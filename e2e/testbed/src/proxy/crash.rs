@@ -96,8 +96,8 @@ impl Crash {
             }
             state.has_struck = true;
             match self.point.side {
-                Side::Before => Action::CutBefore,
-                Side::After => Action::CutAfter,
+                Side::Before => Action::Cut,
+                Side::After => Action::after(Action::Cut),
             }
         })
     }
@@ -128,7 +128,7 @@ mod tests {
         crash.arm();
         assert!(matches!(crash.decide(true), Action::Forward));
         assert!(matches!(crash.decide(false), Action::Forward));
-        assert!(matches!(crash.decide(true), Action::CutAfter));
+        assert!(matches!(crash.decide(true), Action::After(_)));
         assert!(matches!(crash.decide(true), Action::Hold));
         assert!(matches!(crash.decide(false), Action::Hold));
         assert_eq!(crash.writes(), 2);

@@ -30,7 +30,7 @@ use crate::{ControlPlane, Error, kubeconfig, server};
 ///
 /// // The answer to the third write is lost.
 /// let proxy = Proxy::start(cluster, |request| match request.write {
-///     Some(3) => Action::CutAfter,
+///     Some(3) => Action::after(Action::Cut),
 ///     _ => Action::Forward,
 /// })
 /// .await?;

@@ -147,8 +147,8 @@ async fn a_rule_can_answer_in_the_place_of_the_server() {
 #[tokio::test]
 async fn the_connection_is_cut_before_or_after_the_nth_write() {
     let scene = Scene::start("cut", |request| match request.write {
-        Some(2) => Action::CutBefore,
-        Some(3) => Action::CutAfter,
+        Some(2) => Action::Cut,
+        Some(3) => Action::after(Action::Cut),
         _ => Action::Forward,
     })
     .await;
@@ -183,7 +183,7 @@ async fn after_a_crash_nothing_reaches_the_server_any_more() {
         scene.apply("first").await.unwrap();
         scene.apply("second").await.unwrap_err();
         let cut = scene.proxy.cut().await;
-        assert_eq!((cut.answer, cut.request.path.rsplit('/').next().unwrap()), (answer, "second"));
+        assert_eq!((cut.response, cut.request.path.rsplit('/').next().unwrap()), (answer, "second"));
         assert_eq!(scene.stored("second").await, answer.is_some());
 
         let later = tokio::time::timeout(Duration::from_millis(300), scene.apply("third"));

@@ -106,7 +106,7 @@ async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage<'_>) -> Run 
     let cut = if crash.has_struck() { Some(proxy.cut().await) } else { None };
     if let Some(cut) = &cut {
         kill(&operator, stage);
-        assert_eq!(cut.answer.is_some(), point.side == Side::After, "{}: {cut:?}", stage.title);
+        assert_eq!(cut.response.is_some(), point.side == Side::After, "{}: {cut:?}", stage.title);
         let _successor = stage.operator(None).await;
         if !has_ended {
             deeds.await;
@@ -142,6 +142,6 @@ fn describe(cut: &CutRequest) -> String {
     let what = path.split_once("/namespaces/").and_then(|(_, rest)| rest.split_once('/'));
     let what = what.map_or(path.as_str(), |(_, what)| what);
     let manager = cut.request.query("fieldManager").unwrap_or_default();
-    let answer = cut.answer.map(|code| format!(", answered {code}")).unwrap_or_default();
-    format!("{what} {manager}{answer}")
+    let response = cut.response.map(|code| format!(", answered {code}")).unwrap_or_default();
+    format!("{what} {manager}{response}")
 }
