@@ -45,6 +45,7 @@ pub struct Builder {
 
 /// Why a server can't begin as it is told to.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// What was loaded isn't YAML or JSON.
     #[error("can't read {what}: {source}")]
@@ -243,7 +244,7 @@ impl Builder {
         self.actors([actor])
     }
 
-    /// With several [actors](Self::actor), such as [`Actor::ALL`].
+    /// With several [actors](Self::actor), such as [all of them](Actor::all).
     #[must_use]
     pub fn actors(mut self, actors: impl IntoIterator<Item = Actor>) -> Self {
         self.actors.extend(actors);

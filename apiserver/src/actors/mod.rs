@@ -36,6 +36,7 @@ use crate::server::Server;
 
 /// Somebody who acts in a cluster besides its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Actor {
     /// Refuses what the roles in the server don't allow.
     AccessControl,
@@ -61,8 +62,7 @@ pub enum Actor {
 pub struct UnknownActor(String);
 
 impl Actor {
-    /// All there are.
-    pub const ALL: [Self; 8] = [
+    const ALL: [Self; 8] = [
         Self::AccessControl,
         Self::Autoscaler,
         Self::Deployments,
@@ -72,6 +72,11 @@ impl Actor {
         Self::Pods,
         Self::Quotas,
     ];
+
+    /// All there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
 
     /// The name, as a command line has it.
     pub fn name(self) -> &'static str {
@@ -111,7 +116,7 @@ impl FromStr for Actor {
 
     fn from_str(text: &str) -> Result<Self, UnknownActor> {
         let name = text.trim();
-        Self::ALL.into_iter().find(|actor| actor.name() == name).ok_or_else(|| UnknownActor(name.to_owned()))
+        Self::all().find(|actor| actor.name() == name).ok_or_else(|| UnknownActor(name.to_owned()))
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 /// When pods become ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Readiness {
     /// As soon as they run.
     #[default]
@@ -22,6 +23,7 @@ pub enum Readiness {
 
 /// How busy the pods of a workload are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Load {
     /// All pods together use so many thousandths of a processor, however many they are.
     Millicores(u32),

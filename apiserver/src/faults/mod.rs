@@ -54,6 +54,7 @@ pub struct Faults {
 
 /// A request whose connection a rule has cut, by [`Action::Cut`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CutRequest {
     /// The request.
     pub request: RequestInfo,

@@ -21,6 +21,7 @@ pub(super) type Rules = Box<dyn Fn(&RequestInfo) -> Action + Send + Sync>;
 type Change = Box<dyn FnOnce(&mut Value) + Send>;
 
 /// What happens to a request.
+#[non_exhaustive]
 pub enum Action {
     /// The server gets it, and the client gets the response.
     Forward,

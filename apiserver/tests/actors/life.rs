@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, PODS, pass, pod};
 async fn nothing_is_left_when_a_server_is_dropped() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = tasks();
-    let cluster = Cluster::with(Actor::ALL);
+    let cluster = Cluster::with(Actor::all());
     cluster.settle().await;
     assert!(tasks() > before);
     drop(cluster);
@@ -22,7 +22,7 @@ async fn nothing_is_left_when_a_server_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_comes_to_rest() {
-    let cluster = Cluster::with(Actor::ALL);
+    let cluster = Cluster::with(Actor::all());
     let deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {
