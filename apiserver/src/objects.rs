@@ -285,7 +285,11 @@ pub(crate) fn validate(
                 let qualified = resource.qualified();
                 format!("baton-apiserver doesn't play the defaults and the validation of {qualified}")
             };
-            let warnings = (!kinds::is_played(gvk)).then(not_played).into_iter().collect();
+            let warnings = if kinds::is_played(gvk) {
+                kinds::warnings(gvk, subresource, new, old)
+            } else {
+                vec![not_played()]
+            };
             Findings { errors: kinds::validate(gvk, subresource, new, old), warnings }
         }
     }

@@ -2,6 +2,7 @@
 
 mod body;
 mod media;
+mod warnings;
 
 pub(crate) use self::{
     body::Body,
@@ -96,7 +97,7 @@ impl Answer {
                 headers.insert(name, value);
             }
         }
-        for warning in self.warnings {
+        for warning in warnings::limited(self.warnings) {
             let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
             if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
                 headers.append(WARNING, value);

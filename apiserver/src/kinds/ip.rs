@@ -36,6 +36,16 @@ fn prefix(address: IpAddr, bits: u8) -> u128 {
     all.checked_shr(width - u32::from(bits)).unwrap_or(0)
 }
 
+/// The first address of the range of an address.
+pub(super) fn masked(address: IpAddr, bits: u8) -> IpAddr {
+    let width = if address.is_ipv4() { 32 } else { 128 };
+    let first = prefix(address, bits).checked_shl(width - u32::from(bits)).unwrap_or(0);
+    match u32::try_from(first) {
+        Ok(first) if address.is_ipv4() => IpAddr::V4(first.into()),
+        _ => IpAddr::V6(first.into()),
+    }
+}
+
 /// Whether a range lies in another one, which is larger.
 pub(super) fn is_strictly_within(inner: (IpAddr, u8), outer: (IpAddr, u8)) -> bool {
     inner.0.is_ipv4() == outer.0.is_ipv4()
@@ -43,7 +53,7 @@ pub(super) fn is_strictly_within(inner: (IpAddr, u8), outer: (IpAddr, u8)) -> bo
         && prefix(inner.0, outer.1) == prefix(outer.0, outer.1)
 }
 
-fn is_mapped(address: IpAddr) -> bool {
+pub(super) fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some())
 }
 
@@ -89,15 +99,11 @@ pub(super) fn check_range(node: &Node<'_>, errors: &mut Errors, known: &[&str]) 
     let strict = text.split_once('/').is_some_and(|(address, bits)| {
         address.parse::<IpAddr>().is_ok() && (bits == "0" || !bits.starts_with('0'))
     });
-    let width = if address.is_ipv4() { 32 } else { 128 };
-    let rest = width - u32::from(bits);
     if !strict {
         errors.push(node.invalid_text("must not have leading 0s in IP or prefix length"));
     } else if is_mapped(address) {
         errors.push(node.invalid_text("must not have an IPv4-mapped IPv6 address"));
-    } else if prefix(address, bits).checked_shl(rest).unwrap_or(0)
-        != prefix(address, if width == 32 { 32 } else { 128 })
-    {
+    } else if masked(address, bits) != address {
         errors.push(node.invalid_text("must not have bits set beyond the prefix length"));
     }
 }

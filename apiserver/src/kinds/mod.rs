@@ -31,6 +31,7 @@ mod storage;
 mod table;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::value::Value;
@@ -47,6 +48,7 @@ pub(crate) use self::{
     metadata::{validate_embedded, validate_metadata},
     prepare::prepare,
     quantity::{Quantity, UNIT},
+    warnings::warnings,
 };
 use crate::field::FieldError;
 

@@ -37,18 +37,22 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// All containers in the order in which the server goes through them.
     fn containers(&self) -> impl Iterator<Item = Node<'a>> {
-        ["initContainers", "containers", "ephemeralContainers"]
-            .map(|name| self.spec.child(name).items().collect::<Vec<_>>())
-            .into_iter()
-            .flatten()
+        containers(&self.spec).into_iter()
     }
 
     /// Whether the pod shares the users of its node.
     fn shares_host_users(&self) -> bool {
         self.spec.get("hostUsers").is_none() || self.spec.flag_of("hostUsers")
     }
+}
+
+/// All containers of a pod, given its spec, in the order in which the server goes through them.
+pub(super) fn containers<'a>(spec: &Node<'a>) -> Vec<Node<'a>> {
+    ["initContainers", "containers", "ephemeralContainers"]
+        .into_iter()
+        .flat_map(|name| spec.child(name).items().collect::<Vec<_>>())
+        .collect()
 }
 
 /// The rules for a template of pods.

@@ -1,0 +1,67 @@
+//! Volumes and claims of them. After `k8s.io/kubernetes/pkg/api/persistentvolume` and `persistentvolumeclaim`.
+
+use super::{node_label, warn_of_fraction};
+use crate::kinds::node::Node;
+
+/// Warns of the storage that a claim asks for, given its spec.
+pub(super) fn warn_of_claim(spec: &Node<'_>, warnings: &mut Vec<String>) {
+    for name in ["requests", "limits"] {
+        let amounts = spec.at(&["resources", name]);
+        let storage = Node { value: amounts.get("storage"), path: amounts.path.key("storage") };
+        warn_of_fraction(&storage, warnings);
+    }
+}
+
+const CLASS: (&str, &str) = (
+    "volume.beta.kubernetes.io/storage-class",
+    r#"deprecated since v1.8; use "storageClassName" attribute instead"#,
+);
+const OPTIONS: (&str, &str) = (
+    "volume.beta.kubernetes.io/mount-options",
+    r#"deprecated since v1.31; use "mountOptions" attribute instead"#,
+);
+
+fn warn_of_annotations(object: &Node<'_>, deprecated: &[(&str, &str)], warnings: &mut Vec<String>) {
+    let annotations = object.at(&["metadata", "annotations"]);
+    for (key, text) in deprecated.iter().filter(|(key, _)| annotations.has(key)) {
+        Node { value: None, path: annotations.path.key(key) }.warn(warnings, text);
+    }
+}
+
+/// Warns of the annotation of a claim that a field took the place of.
+pub(super) fn warn_of_annotation(claim: &Node<'_>, warnings: &mut Vec<String>) {
+    warn_of_annotations(claim, &[CLASS], warnings);
+}
+
+/// What there was for volumes once, and what is said of it.
+pub(super) const PLUGINS: [(&str, &str); 6] = [
+    ("cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// The place of a plugin's field, which the server spells in its own way.
+pub(super) fn plugin(volume: &Node<'_>, name: &str) -> Node<'static> {
+    let shown = if name == "storageos" { "storageOS" } else { name };
+    Node { value: None, path: volume.path.child(shown) }
+}
+
+/// Warns of a volume's deprecated annotations, policy, labels and plugin.
+pub(super) fn warn_of_volume(volume: &Node<'_>, warnings: &mut Vec<String>) {
+    warn_of_annotations(volume, &[CLASS, OPTIONS], warnings);
+    let spec = volume.child("spec");
+    let policy = spec.child("persistentVolumeReclaimPolicy");
+    if policy.text() == "Recycle" {
+        let text = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";
+        policy.warn(warnings, text);
+    }
+    for term in spec.at(&["nodeAffinity", "required", "nodeSelectorTerms"]).items() {
+        node_label::warn_of_term(&term, false, warnings);
+    }
+    for (name, text) in PLUGINS.iter().filter(|(name, _)| spec.has(name)) {
+        plugin(&spec, name).warn(warnings, text);
+    }
+}
