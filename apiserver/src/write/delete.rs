@@ -27,10 +27,19 @@ const ATTEMPTS: usize = 100;
 pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     media(request)?;
     let options = body::delete_options(request)?;
-    let deleted = delete_one(server, place, &options)?;
+    Ok(warned(deleted(server, request, place, &options), &place.resource, &options))
+}
+
+fn deleted(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+    options: &DeleteOptions,
+) -> Result<Answer, Failure> {
+    let deleted = delete_one(server, place, options)?;
     let resource = &place.resource;
     definitions::end::object_gone(server, resource)?;
-    let answer = match deleted {
+    match deleted {
         Deleted::Gone(record) if !returns_object(resource) => {
             let arena = Arena::new();
             let object = Value::from_text(&arena, record.text()).map_err(Failure::internal)?;
@@ -40,15 +49,15 @@ pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Resul
         Deleted::Gone(record) | Deleted::Marked(record) => {
             read::rendered(server, request, place, &record, 200)
         }
-    }?;
-    Ok(warned(answer, resource, &options))
+    }
 }
 
-/// The answer to who deletes jobs and may not know that their pods stay.
-fn warned(mut answer: Answer, resource: &Resource, options: &DeleteOptions) -> Answer {
+/// The response to who deletes jobs and may not know that their pods stay, whether or not the jobs go.
+fn warned(answer: Result<Answer, Failure>, resource: &Resource, options: &DeleteOptions) -> Answer {
     const PODS_STAY: &str = "child pods are preserved by default when jobs are deleted; set \
         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
+    let mut answer = answer.unwrap_or_else(|failure| Answer::failure(&failure));
     if resource.is("batch", "Job") && options.propagation().is_none() {
         answer.warnings.push(PODS_STAY.to_owned());
     }
@@ -63,11 +72,20 @@ pub(crate) fn delete_collection(
 ) -> Result<Answer, Failure> {
     media(request)?;
     let options = body::delete_options(request)?;
+    Ok(warned(all_deleted(server, request, place, &options), &place.resource, &options))
+}
+
+fn all_deleted(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+    options: &DeleteOptions,
+) -> Result<Answer, Failure> {
     let selected = read::selected(server, request, place)?;
     let mut deleted = Vec::new();
     for (key, record) in selected.objects {
         let place = Place { namespace: key.namespace.clone(), name: key.name.clone(), ..place.clone() };
-        match delete_one(server, &place, &options) {
+        match delete_one(server, &place, options) {
             Ok(_) => deleted.push((key, record)),
             Err(failure) if failure.code == 404 => {}
             Err(failure) => return Err(failure),
@@ -75,8 +93,7 @@ pub(crate) fn delete_collection(
     }
     definitions::end::object_gone(server, &place.resource)?;
     let metadata = json!({"resourceVersion": selected.version.to_string()});
-    let answer = read::listed(server, request, place, &deleted, metadata)?;
-    Ok(warned(answer, &place.resource, &options))
+    read::listed(server, request, place, &deleted, metadata)
 }
 
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.
