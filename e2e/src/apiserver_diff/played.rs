@@ -7,6 +7,7 @@ use super::pair::Answer;
 /// What isn't played, and what there is instead.
 pub const NOT_PLAYED: &[(&str, &str)] = &[
     (KEY_PAIRS, "any text is a key or a certificate to it"),
+    (PROFILES, "no warning"),
     (CHARGED_FOR_REFUSED, "quotas count what is stored"),
     (EMPTY_LISTS, "empty and absent lists are the same to it"),
     (PATCHED_TEXT, "its members are sorted"),
@@ -19,6 +20,7 @@ pub const NOT_PLAYED: &[(&str, &str)] = &[
     (VIOLATIONS, "all of them; the real server stops at the first unknown field, in the order of a hash map"),
 ];
 
+const PROFILES: &str = "the warning of a pod's AppArmor annotations, which are turned into fields";
 const KEY_PAIRS: &str = "the warning of a TLS Secret whose key and certificate don't fit";
 /// What a scenario shows.
 pub const CHARGED_FOR_REFUSED: &str =
@@ -51,9 +53,11 @@ pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer, lines: &str) -> 
     let message = |answer: &Answer| answer.body.get("message").map(ToString::to_string).unwrap_or_default();
     let (real_message, our_message) = (message(real), message(ours));
     let same_code = real.code == ours.code;
-    let warns_of_keys = real.warnings.iter().any(|warning| warning.starts_with("tls: "));
-    if kind.kind == "Secret" && warns_of_keys && lines.lines().all(|line| line.starts_with("warnings: ")) {
-        return Some(KEY_PAIRS);
+    for (name, part, excuse) in [("Secret", "tls: ", KEY_PAIRS), ("Pod", "appArmorProfile", PROFILES)] {
+        let is_told = real.warnings.iter().any(|warning| warning.contains(part));
+        if kind.kind == name && is_told && lines.lines().all(|line| line.starts_with("warnings: ")) {
+            return Some(excuse);
+        }
     }
     let form = real.body.get("kind").and_then(Json::as_str);
     if form.is_some_and(|form| form == "Table" || form.starts_with("PartialObjectMetadata"))
