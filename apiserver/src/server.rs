@@ -118,9 +118,6 @@ impl Server {
             }
             (&Method::GET | &Method::HEAD, false, _) => {
                 allowed(place, "get")?;
-                if is_watch(&request.query) {
-                    return read::collection(self, request, place);
-                }
                 read::one(self, request, place)
             }
             (&Method::POST, true, _) => {

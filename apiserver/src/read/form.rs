@@ -175,21 +175,10 @@ impl Rendering {
     }
 
     fn table(&self, records: &[&Record], metadata: &Value, has_columns: bool) -> Result<String, Failure> {
-        let gvk = &self.resource.stored_as;
         let arena = Arena::new();
         let objects = records.iter().map(|record| self.resource.value(&arena, record));
         let objects = objects.collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?;
-        let rows = match &self.resource.schema {
-            Schema::BuiltIn { .. } => Rows::BuiltIn { group: &gvk.group, kind: &gvk.kind },
-            Schema::Custom(custom) => Rows::Custom(&custom.columns),
-        };
-        let request = TableRequest {
-            table_version: "meta.k8s.io/v1",
-            api_version: &self.api_version,
-            kind: &gvk.kind,
-            rows,
-            options: TableOptions { include: self.include, has_columns },
-        };
+        let request = self.table_request(has_columns);
         let mut table = match (objects.as_slice(), metadata) {
             ([object], Value::Null) => request.of_object(*object, self.now),
             (objects, metadata) => {
@@ -202,11 +191,26 @@ impl Rendering {
         if self.resource.is_converted() && self.include == IncludeObject::Object {
             for (row, record) in records.iter().enumerate() {
                 let record = self.resource.shown_record(record).map_err(Failure::internal)?;
-                let text = record.json(&self.api_version, &gvk.kind);
+                let text = record.json(&self.api_version, &self.resource.stored_as.kind);
                 table["rows"][row]["object"] = serde_json::from_str(&text).map_err(Failure::internal)?;
             }
         }
         Ok(table.to_string())
+    }
+
+    fn table_request(&self, has_columns: bool) -> TableRequest<'_> {
+        let gvk = &self.resource.stored_as;
+        let rows = match &self.resource.schema {
+            Schema::BuiltIn { .. } => Rows::BuiltIn { group: &gvk.group, kind: &gvk.kind },
+            Schema::Custom(custom) => Rows::Custom(&custom.columns),
+        };
+        TableRequest {
+            table_version: "meta.k8s.io/v1",
+            api_version: &self.api_version,
+            kind: &gvk.kind,
+            rows,
+            options: TableOptions { include: self.include, has_columns },
+        }
     }
 }
 
@@ -220,7 +224,12 @@ fn partial(object: &Value, kind: &str) -> Value {
 
 /// What a bookmark is in the form of a watch.
 impl Rendering {
-    pub(super) fn bookmark(&self, version: u64, ends_initial_events: bool) -> Value {
+    pub(super) fn bookmark(
+        &self,
+        version: u64,
+        ends_initial_events: bool,
+        is_first: bool,
+    ) -> Result<Value, Failure> {
         let (kind, api_version) = match self.form {
             Form::Table => ("Table", "meta.k8s.io/v1"),
             Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
@@ -230,6 +239,14 @@ impl Rendering {
         if ends_initial_events {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        json!({"kind": kind, "apiVersion": api_version, "metadata": metadata})
+        let bookmark = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        // A table has no annotations, but its rows have.
+        if self.form == Form::Table && ends_initial_events {
+            let arena = Arena::new();
+            let object =
+                baton_merge::value::Value::from_json(&arena, &bookmark).map_err(Failure::internal)?;
+            return Ok(self.table_request(is_first).of_object(object, self.now));
+        }
+        Ok(bookmark)
     }
 }

@@ -162,6 +162,12 @@ impl FieldSelector {
         self.0.iter().all(|term| (term.field.value(&term.label, object) == term.value) == term.is_equal)
     }
 
+    /// The only name that it picks, where it asks for one.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        let name = self.0.iter().find(|term| term.is_equal && term.label == NAME.0);
+        name.map(|term| term.value.as_str())
+    }
+
     /// Whether it picks everything.
     pub(crate) fn is_everything(&self) -> bool {
         self.0.is_empty()
