@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::{
     field::{FieldError, FieldPath},
+    objects,
     status::Failure,
 };
 
@@ -66,15 +67,22 @@ fn in_go(function: &str, text: &str, error: &ParseIntError) -> String {
 
 /// A resource version that a client names; 0 for none.
 pub(crate) fn resource_version(text: &str) -> Result<u64, FieldError> {
+    version_number(text)
+        .map_err(|why| FieldError::invalid_text(&FieldPath::new("resourceVersion"), text, &why))
+}
+
+/// As [`resource_version`], with nothing but Go's words where it is none.
+pub(crate) fn version_number(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    let invalid =
-        |detail: String| FieldError::invalid_text(&FieldPath::new("resourceVersion"), text, &detail);
-    if text.starts_with('+') {
-        return Err(invalid(format!("strconv.ParseUint: parsing {text:?}: invalid syntax")));
+    // Unlike Go, Rust takes a sign.
+    let digits = text.trim_start_matches('+');
+    match digits.parse() {
+        Ok(number) if digits == text => Ok(number),
+        Err(error) => Err(in_go("ParseUint", text, &error)),
+        Ok(_) => Err(format!("strconv.ParseUint: parsing {text:?}: invalid syntax")),
     }
-    text.parse().map_err(|error| invalid(in_go("ParseUint", text, &error)))
 }
 
 /// How a field that can't be stored is met.
@@ -159,10 +167,19 @@ fn manager_of(user_agent: &str) -> String {
     if printable.is_empty() { "unknown".to_owned() } else { printable }
 }
 
+/// What the server says of a kind that it doesn't know.
+pub(crate) fn unregistered(api_version: &str, kind: &str) -> String {
+    format!(
+        r#"no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111""#
+    )
+}
+
 /// The options of a deletion, from its body or its query.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DeleteOptions {
+    api_version: String,
+    kind: String,
     pub(crate) grace_period_seconds: Option<i64>,
     pub(crate) preconditions: Option<Preconditions>,
     pub(crate) orphan_dependents: Option<bool>,
@@ -191,19 +208,31 @@ pub(crate) enum Propagation {
 impl DeleteOptions {
     /// Reads them from the body, where there is one, else from the query.
     pub(crate) fn read(body: &[u8], query: &Query) -> Result<Self, Failure> {
+        let text = |key| query.get(key).map(str::to_owned);
         let mut options: Self = if body.is_empty() {
             Self {
+                preconditions: Some(Preconditions {
+                    uid: text("uid"),
+                    resource_version: text("resourceVersion"),
+                }),
                 grace_period_seconds: query.number("gracePeriodSeconds")?,
                 orphan_dependents: query.flag("orphanDependents"),
-                propagation_policy: query.get("propagationPolicy").map(str::to_owned),
+                propagation_policy: text("propagationPolicy"),
                 dry_run: query.all("dryRun").map(str::to_owned).collect(),
                 ..Self::default()
             }
         } else {
-            serde_json::from_slice(body).map_err(|error| {
-                Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-            })?
+            let read: Result<Option<Self>, _> = serde_json::from_slice(body);
+            let read = read.map_err(|error| {
+                let why = objects::in_go(&error);
+                Failure::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+            });
+            read?.unwrap_or_default()
         };
+        if !matches!(options.kind.as_str(), "" | "DeleteOptions") {
+            let Self { api_version, kind, .. } = options;
+            return Err(Failure::bad_request(unregistered(&api_version, &kind)));
+        }
         let mut errors = Vec::new();
         if options.orphan_dependents.is_some() && options.propagation_policy.is_some() {
             let detail = "orphanDependents and deletionPropagation cannot be both set";

@@ -173,14 +173,15 @@ async fn what_no_longer_matches_a_selector_is_gone_for_its_watch() {
     let relabel = json!({"metadata": {"labels": {"of": "nobody"}}});
     configs.patch("a", &PatchParams::default(), &Patch::Merge(relabel)).await.unwrap();
     let mut seen = Vec::new();
-    while seen.len() < 2 {
+    while seen.len() < 3 {
         seen.push(match events.try_next().await.unwrap().unwrap() {
             WatchEvent::Added(config) => format!("added {}", config.metadata.name.unwrap()),
             WatchEvent::Deleted(config) => format!("deleted {}", config.metadata.name.unwrap()),
+            WatchEvent::Bookmark(mark) => format!("{:?}", mark.metadata.annotations),
             other => format!("{other:?}"),
         });
     }
-    assert_eq!(seen, ["added a", "deleted a"]);
+    assert_eq!(seen, [r#"{"k8s.io/initial-events-end": "true"}"#, "added a", "deleted a"]);
 }
 
 #[tokio::test]

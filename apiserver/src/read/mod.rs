@@ -16,13 +16,14 @@ use crate::{
     options::{self, ListOptions},
     registry::{Resource, Schema},
     selector::{FieldSelector, LabelSelector, SelectableFields},
-    server::{Place, Server},
+    server::{Place, Server, media},
     status::Failure,
     store::{Key, Range, Record},
 };
 
 /// `GET` of an object or of a subresource.
 pub(crate) fn one(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request, place)?;
     if let Some(version) = request.query.get("resourceVersion") {
         check_not_newer(server, version_of(version)?)?;
     }
@@ -33,28 +34,36 @@ pub(crate) fn one(server: &Server, request: &Request, place: &Place) -> Result<A
 
 /// `GET` of a collection, as a list or a watch.
 pub(crate) fn collection(server: &Arc<Server>, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request, place)?;
     let options = ListOptions::read(&request.query)?;
     if options.watch {
         return watch::watch(server, request, place, &options);
     }
     let selected = selected(server, request, place)?;
-    let mut metadata = json!({"resourceVersion": selected.version.to_string()});
-    if let Some(token) = selected.token {
-        metadata["continue"] = token.into();
-        if let Some(remaining) = selected.remaining {
-            metadata["remainingItemCount"] = remaining.into();
-        }
-    }
-    listed(server, request, place, &selected.objects, metadata)
+    listed(server, request, place, &selected.objects, selected.metadata())
 }
 
 /// The objects that a list shows.
 pub(crate) struct Selected {
     pub(crate) objects: Vec<(Key, Arc<Record>)>,
-    pub(crate) version: u64,
+    version: u64,
     /// Where the list goes on, if it does, and with how many.
     token: Option<String>,
     remaining: Option<usize>,
+}
+
+impl Selected {
+    /// The metadata of the list.
+    pub(crate) fn metadata(&self) -> serde_json::Value {
+        let mut metadata = json!({"resourceVersion": self.version.to_string()});
+        if let Some(token) = &self.token {
+            metadata["continue"] = token.as_str().into();
+            if let Some(remaining) = self.remaining {
+                metadata["remainingItemCount"] = remaining.into();
+            }
+        }
+        metadata
+    }
 }
 
 /// What picks objects out of a collection.

@@ -33,7 +33,7 @@ pub(super) fn watch(
     options: &ListOptions,
 ) -> Result<Answer, Failure> {
     let selection = Selection::read(place, options)?;
-    let rendering = Rendering::new(request, &place.resource, media(request)?, server.now())?;
+    let rendering = Rendering::new(request, &place.resource, media(request, place)?, server.now())?;
     let from = version_of(&options.resource_version)?;
     let lasts = match options.timeout_seconds {
         None | Some(0) => LASTS,
@@ -54,7 +54,9 @@ pub(super) fn watch(
         has_sent: false,
         is_over: false,
     };
-    if lasts.is_zero() {
+    if !watch.rendering.has_events() {
+        watch.is_over = true;
+    } else if lasts.is_zero() {
         watch.fail(&Failure::new(500, "InternalError", "context deadline exceeded"));
     } else if options.initial_events == Some(true) {
         match check_not_newer(server, from) {

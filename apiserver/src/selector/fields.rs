@@ -148,7 +148,9 @@ impl FieldSelector {
             let (label, is_equal, value) = split_term(term).ok_or_else(|| {
                 SelectorError(format!("invalid selector: '{selector}'; can't understand '{term}'"))
             })?;
-            parsed.push((label, is_equal, unescape(value)?));
+            if !label.is_empty() || !value.is_empty() {
+                parsed.push((label, is_equal, unescape(value)?));
+            }
         }
         let terms = parsed.into_iter().map(|(label, is_equal, value)| {
             let field = selectable.field(label)?;
