@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use baton_merge::Release;
+use bytes::Bytes;
 use http::Method;
 use jiff::Timestamp;
 
 use crate::{
     actors::{Actors, rbac},
     discover,
-    http::{Answer, Endpoint, FORMATS, Format, Media, Request, STREAMS},
+    http::{Answer, Body, Endpoint, FORMATS, Format, Media, Request, STREAMS},
     options::{Query, has_valid_escapes},
     read,
     registry::{Registry, Resource},
@@ -89,7 +90,12 @@ impl Server {
     /// Answers a request. What isn't a watch is answered at once.
     pub(crate) fn handle(self: &Arc<Self>, request: &Request) -> Answer {
         let answer = self.route(request).unwrap_or_else(|failure| Answer::failure(&failure));
-        if answer.code < 300 { answer } else { answer.in_format(Media::of_failure(request.accept())) }
+        let mut answer =
+            if answer.code < 300 { answer } else { answer.in_format(Media::of_failure(request.accept())) };
+        if request.method == Method::HEAD {
+            answer.body = Body::whole(Bytes::new());
+        }
+        answer
     }
 
     fn route(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
@@ -134,7 +140,10 @@ impl Server {
             }
             (&Method::POST, true, _) => {
                 allowed(place, "create")?;
-                if place.resource.namespaced && !place.resource.is_custom() && !request.path.contains("/namespaces/") {
+                if place.resource.namespaced
+                    && !place.resource.is_custom()
+                    && !request.path.contains("/namespaces/")
+                {
                     return Err(Failure::method_not_allowed());
                 }
                 match rbac::review(self, request, place)? {
