@@ -331,11 +331,10 @@ impl ListOptions {
                 forbid(&path, "resourceVersionMatch is forbidden when continue is provided");
             }
             match version_match {
-                NOT_OLDER_THAN => {}
                 EXACT if self.resource_version == "0" => {
                     forbid(&path, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
                 }
-                EXACT => {}
+                EXACT | NOT_OLDER_THAN => {}
                 other => {
                     let supported = [EXACT, NOT_OLDER_THAN, ""];
                     errors.push(FieldError::not_supported(&path, Value::String(other), &supported));
@@ -373,5 +372,32 @@ impl ListOptions {
             errors.push(FieldError::forbidden(&path, detail));
         }
         errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_read_as_go_reads_it() {
+        let query = Query::of(Some("a=1&b=%zz&c=x;d=2&e=%2B+&a=3&&f"));
+        assert_eq!(query.get("a"), Some("1"));
+        assert_eq!(query.all("a").collect::<Vec<_>>(), ["1", "3"]);
+        assert_eq!((query.get("b"), query.get("c"), query.get("d")), (None, None, None));
+        assert_eq!((query.get("e"), query.get("f")), (Some("+ "), Some("")));
+        assert_eq!(Query::of(Some("a=%")).get("a"), None);
+    }
+
+    #[test]
+    fn a_resource_version_is_a_number_without_a_sign() {
+        assert_eq!(version_number(""), Ok(0));
+        assert_eq!(version_number("007"), Ok(7));
+        let why = |text: &str| version_number(text).unwrap_err();
+        assert_eq!(why("+5"), "strconv.ParseUint: parsing \"+5\": invalid syntax");
+        assert_eq!(
+            why("18446744073709551616"),
+            "strconv.ParseUint: parsing \"18446744073709551616\": value out of range"
+        );
     }
 }

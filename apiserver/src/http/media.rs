@@ -143,3 +143,39 @@ impl<'h> Clause<'h> {
         Some(Media { format, form, version })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clause_of_the_highest_quality_that_can_be_served_wins() {
+        let accepted = |header| {
+            let media = Media::accepted(header, Endpoint::Objects).ok()?;
+            Some((media.format, media.form, media.version))
+        };
+        let json = Some((Format::Json, Form::Object, ""));
+        let yaml = Some((Format::Yaml, Form::Object, ""));
+        let table = |version| Some((Format::Json, Form::Table, version));
+        assert_eq!(accepted(""), json);
+        assert_eq!(accepted("*/*,application/yaml"), yaml, "what is more special comes first");
+        assert_eq!(accepted("application/yaml;q=0.1, application/json"), json);
+        assert_eq!(accepted("application/json;q=0.1,application/yaml;q=0.9"), yaml);
+        assert_eq!(accepted("application/json;as=Table;v=v1;g=meta.k8s.io"), table("meta.k8s.io/v1"));
+        assert_eq!(
+            accepted("application/json;as=Table;v=v1beta1;g=meta.k8s.io"),
+            table("meta.k8s.io/v1beta1")
+        );
+        assert_eq!(accepted("application/json;as=Table;v=v2;g=meta.k8s.io,*/*"), json);
+        assert_eq!(accepted("application/json;as=Table"), None);
+        assert_eq!(accepted("text/html"), None);
+        assert_eq!(Media::of_failure("application/json;as=Table;v=v1;g=meta.k8s.io"), Format::Json);
+    }
+
+    #[test]
+    fn a_route_takes_no_part_of_a_wildcard() {
+        assert!(Media::check_routed("application/*", &FORMATS).is_err());
+        assert!(Media::check_routed("text/html, */*;q=0.8", &FORMATS).is_ok());
+        assert!(Media::check_routed("application/json;as=Table", &FORMATS).is_ok());
+    }
+}

@@ -88,7 +88,7 @@ impl Selection {
             },
         };
         let fields = FieldSelector::parse(&options.field_selector, selectable).map_err(bad)?;
-        Ok(Self { labels, fields, resource })
+        Ok(Self { resource, labels, fields })
     }
 
     fn is_everything(&self) -> bool {

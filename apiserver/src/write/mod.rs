@@ -157,6 +157,9 @@ fn apply(
         if live.is_none() {
             rbac::check_creation(server, request)?;
         }
+        if let Some(live) = live {
+            check_uid(place, &metadata_text(live, "uid"), object)?;
+        }
         Ok(Intent::Apply(object))
     });
     answer(server, request, place, outcome, strictness)
@@ -190,6 +193,7 @@ fn patch_live(
     let write = OneWrite { server, arena: &arena, place, options, existence: Existence::There };
     let outcome = write.run(&|live| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        let uid = metadata_text(live, "uid");
         let live = match place.subresource.as_str() {
             "scale" => scale::to_patch(&place.resource, live)?,
             _ => live.to_json(),
@@ -206,6 +210,7 @@ fn patch_live(
         let read = read_new(server, &arena, place, object).map_err(unreadable)?;
         strictness.note(&read.unknown).map_err(unreadable)?;
         check_place(place, read.object)?;
+        check_uid(place, &uid, read.object)?;
         Ok(Intent::Update(read.object))
     });
     answer(server, request, place, outcome, strictness)
@@ -293,31 +298,31 @@ fn with_kind<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) ->
     if resource.is_custom() {
         let path = crate::field::FieldPath::new("kind");
         let error = crate::field::FieldError::invalid_text(&path, kind, &format!("must be {own}"));
-        return Err(Failure::invalid(group, kind, &name_of(object, "name"), &[error]));
+        return Err(Failure::invalid(group, kind, &metadata_text(object, "name"), &[error]));
     }
     Err(unhandled(&format!("converting ({kind}) to ({own}): unknown conversion")))
 }
 
-fn name_of(object: Value<'_>, field: &str) -> String {
+fn metadata_text(object: Value<'_>, field: &str) -> String {
     object.at(&["metadata", field]).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
 }
 
 /// The place of a new object, under its name.
 fn named(place: &Place, object: Value<'_>) -> Result<Place, Failure> {
-    let namespace = name_of(object, "namespace");
+    let namespace = metadata_text(object, "namespace");
     if !namespace.is_empty() && namespace != place.namespace {
         return Err(Failure::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    let (name, base) = (name_of(object, "name"), name_of(object, "generateName"));
+    let (name, base) = (metadata_text(object, "name"), metadata_text(object, "generateName"));
     let name = if name.is_empty() && !base.is_empty() { metadata::generated_name(&base) } else { name };
     Ok(Place { name, ..place.clone() })
 }
 
 /// Refuses an object that says it is another one than the path says.
 fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
-    let (name, namespace) = (name_of(object, "name"), name_of(object, "namespace"));
+    let (name, namespace) = (metadata_text(object, "name"), metadata_text(object, "namespace"));
     if name.is_empty() {
         return Err(Failure::bad_request(format!(
             "the name of the object ({} based on URL) was undeterminable: name must be provided",
@@ -336,6 +341,18 @@ fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a patch that makes another object of one. The server looks at it twice.
+fn check_uid(place: &Place, uid: &str, object: Value<'_>) -> Result<(), Failure> {
+    let wanted = metadata_text(object, "uid");
+    if wanted.is_empty() || wanted == uid {
+        return Ok(());
+    }
+    let path = crate::field::FieldPath::new("metadata").child("uid");
+    let error = crate::field::FieldError::invalid_text(&path, &wanted, "field is immutable");
+    let GroupVersionKind { group, kind, .. } = &place.resource.stored_as;
+    Err(Failure::invalid(group, kind, &place.name, &[error.clone(), error]))
 }
 
 /// Kinds of which a `PUT` may make an object.

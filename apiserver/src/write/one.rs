@@ -402,5 +402,14 @@ pub(crate) fn storage_key(place: &Place) -> String {
     let Place { resource, namespace, name, .. } = place;
     let group = if resource.is_custom() { format!("{}/", resource.gvk.group) } else { String::new() };
     let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-    format!("/registry/{group}{}/{namespace}{name}", resource.plural)
+    let plural = match resource.plural.as_str() {
+        plural if resource.is_custom() => plural,
+        "replicationcontrollers" => "controllers",
+        "endpoints" => "services/endpoints",
+        "nodes" => "minions",
+        "services" => "services/specs",
+        "ingresses" => "ingress",
+        plural => plural,
+    };
+    format!("/registry/{group}{plural}/{namespace}{name}")
 }
