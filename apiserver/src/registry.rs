@@ -367,7 +367,16 @@ impl Resource {
     pub(crate) fn deprecation(&self) -> Option<String> {
         match &self.schema {
             Schema::Custom(custom) => custom.version()?.deprecation.clone(),
-            Schema::BuiltIn { .. } => None,
+            Schema::BuiltIn { .. } => {
+                let text = match (self.gvk.group.as_str(), self.gvk.kind.as_str()) {
+                    ("", "ComponentStatus") => "v1 ComponentStatus is deprecated in v1.19+",
+                    ("", "Endpoints") => {
+                        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+                    }
+                    _ => return None,
+                };
+                Some(text.to_owned())
+            }
         }
     }
 

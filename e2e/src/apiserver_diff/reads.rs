@@ -122,6 +122,8 @@ const PATHS: &[&str] = &[
     "/api/v1/namespaces/diff-reads/configmaps/a?resourceVersion=x",
     "/api/v1/namespaces/diff-reads/configmaps/a?watch=true",
     "/api/v1/namespaces//configmaps/a",
+    "/api/v1/namespaces/diff-reads/endpoints",
+    "/api/v1/namespaces/diff-reads/endpoints/a",
     "/apis/corpus.baton.rs/v1/namespaces/diff-reads/gadgets/a?resourceVersion=0",
 ];
 
