@@ -90,6 +90,9 @@ impl ApiServer {
     }
 
     /// A client that speaks to the server without a socket.
+    ///
+    /// # Panics
+    /// Outside of a runtime of tokio, which kube's client wants. The server itself needs none.
     pub fn client(&self) -> Client {
         Client::new(self.service(), "default")
     }

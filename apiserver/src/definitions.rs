@@ -117,8 +117,13 @@ pub(crate) fn serve(server: &Server) {
         versions.sort_by_key(|of| Reverse(priority(&of.version)));
         (group, versions)
     });
+    // As the server sorts its `APIService` objects, which are called `v1.example.com`.
+    let mut custom: Vec<(_, Vec<_>)> = custom.collect();
+    custom.sort_by_cached_key(|(_, versions)| {
+        versions.iter().map(|of| format!("{}.{}", of.version, of.group)).min()
+    });
     let mut registry = (*registry).clone();
-    registry.set_custom(custom.collect());
+    registry.set_custom(custom);
     server.set_registry(registry);
 }
 

@@ -2,69 +2,104 @@
 
 use http::{
     Method,
-    header::{ETAG, IF_NONE_MATCH},
+    header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY},
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
     data::DISCOVERY,
-    http::{Answer, Form, Request},
-    registry::{GroupVersion, Registry},
-    server::{Server, media},
+    http::{Answer, Endpoint, FORMATS, Form, Media, Request},
+    registry::{GroupVersion, Registry, hash},
+    server::Server,
     status::Failure,
 };
 
-/// The answer to a request that isn't about objects; none for one that is.
+/// The response to a request that isn't about objects; none to one that is.
 pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer>, Failure> {
     let path = request.path.trim_end_matches('/');
-    if !matches!(request.method, Method::GET | Method::HEAD) {
-        return Ok(None);
-    }
     let registry = server.registry();
-    let answer = match path {
-        "/healthz" | "/livez" | "/readyz" => Answer::plain(200, "ok"),
-        "/version" => Answer::json(200, &version(server)),
-        "" => Answer::json(200, &paths(&registry)),
-        "/api" | "/apis" if media(request)?.form == Form::Discovery => {
-            let list = aggregated(&registry, path == "/api");
-            let answer = Answer::json(200, &list);
-            Answer {
-                content_type: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-                ..answer
-            }
+    let parts: Vec<_> = path.split('/').collect();
+    let answer = match parts.as_slice() {
+        ["" | "index.html"] | ["", "index.html"] => Answer::json(200, &paths(&registry)),
+        ["", check @ ("healthz" | "livez" | "readyz")] if !request.path.ends_with('/') => {
+            health(check, request.query.get("verbose").is_some())
         }
-        "/api" => Answer::json(
-            200,
-            &json!({
-                "kind": "APIVersions", "versions": ["v1"],
-                "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
-            }),
-        ),
-        "/apis" => Answer::json(
-            200,
-            &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(&registry)}),
-        ),
-        "/openapi/v3" => Answer::json(200, &openapi_index(&registry)),
-        _ => match path.trim_start_matches('/').split('/').collect::<Vec<_>>().as_slice() {
-            ["openapi", "v3", rest @ ..] => return openapi(&registry, request, &rest.join("/")).map(Some),
-            ["api" | "apis", ..] => match registry.group_version(path.trim_start_matches('/')) {
-                Some(of) => Answer::json(200, &resources(of)),
-                None => match path.strip_prefix("/apis/") {
-                    Some(group) if !group.contains('/') => {
-                        let groups = groups(&registry);
-                        let mut found = groups.into_iter().find(|own| own["name"] == group);
-                        let Some(found) = &mut found else { return Ok(None) };
-                        found["kind"] = "APIGroup".into();
-                        found["apiVersion"] = "v1".into();
-                        Answer::json(200, found)
-                    }
-                    _ => return Ok(None),
-                },
-            },
-            _ => return Ok(None),
+        ["", "healthz" | "livez" | "readyz", "ping" | "log" | "etcd"] => Answer::plain(200, "ok"),
+        ["", "version"] => {
+            check_routed(request, &FORMATS[..1])?;
+            Answer::json(200, &version(server))
+        }
+        ["", "api" | "apis"] => {
+            let media = Media::accepted(request.accept(), Endpoint::Groups);
+            if media.is_ok_and(|media| media.form == Form::Discovery) {
+                let list = aggregated(&registry, path == "/api").to_string();
+                let hash = hash(list.as_bytes());
+                let mut answer = tagged(request, &hash, list);
+                answer.content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+                answer.headers.push((CACHE_CONTROL, "public".to_owned()));
+                answer.headers.push((VARY, "Accept".to_owned()));
+                return Ok(Some(answer));
+            }
+            let is_core = path == "/api";
+            if is_core {
+                check_routed(request, &FORMATS)?;
+            }
+            negotiated(request, &if is_core { core_versions() } else { all_groups(&registry) })?
+        }
+        ["", "openapi", "v3"] if !request.path.ends_with('/') => Answer {
+            content_type: "text/plain; charset=utf-8",
+            ..Answer::json(200, &openapi_index(&registry))
         },
+        ["", "openapi", "v3", rest @ ..] => openapi(&registry, request, &rest.join("/")),
+        ["", "apis", group] => {
+            let mut groups = groups(&registry).into_iter();
+            let Some(mut found) = groups.find(|own| own["name"] == *group) else { return Ok(None) };
+            found["kind"] = "APIGroup".into();
+            found["apiVersion"] = "v1".into();
+            negotiated(request, &found)?
+        }
+        _ => {
+            let of = path.strip_prefix('/').and_then(|path| registry.group_version(path));
+            let Some(of) = of else { return Ok(None) };
+            if of.is_built_in() {
+                check_routed(request, &FORMATS)?;
+            }
+            negotiated(request, &resources(of))?
+        }
     };
     Ok(Some(answer))
+}
+
+/// What a route checks before its handler is asked.
+fn check_routed(request: &Request, formats: &[&str]) -> Result<(), Failure> {
+    if request.method != Method::GET {
+        return Err(Failure::method_not_allowed());
+    }
+    Media::check_routed(request.accept(), formats)
+}
+
+/// A document in a format that the client accepts.
+fn negotiated(request: &Request, document: &Value) -> Result<Answer, Failure> {
+    let media = Media::accepted(request.accept(), Endpoint::Others)?;
+    Ok(Answer::json(200, document).in_format(media.format))
+}
+
+fn health(check: &str, is_verbose: bool) -> Answer {
+    if is_verbose {
+        return Answer::plain(200, &format!("[+]ping ok\n[+]log ok\n[+]etcd ok\n{check} check passed\n"));
+    }
+    Answer::plain(200, "ok")
+}
+
+fn core_versions() -> Value {
+    json!({
+        "kind": "APIVersions", "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+    })
+}
+
+fn all_groups(registry: &Registry) -> Value {
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(registry)})
 }
 
 fn version(server: &Server) -> Value {
@@ -99,7 +134,12 @@ fn groups(registry: &Registry) -> Vec<Value> {
 
 fn resources(of: &GroupVersion) -> Value {
     let resources: Vec<_> = of.resources.iter().flat_map(|resource| resource.listed()).collect();
-    json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": of.name(), "resources": resources})
+    let mut list = json!({"kind": "APIResourceList", "groupVersion": of.name(), "resources": resources});
+    // The core group is older than versions of lists.
+    if !of.group.is_empty() {
+        list["apiVersion"] = "v1".into();
+    }
+    list
 }
 
 fn aggregated(registry: &Registry, of_core: bool) -> Value {
@@ -108,7 +148,7 @@ fn aggregated(registry: &Registry, of_core: bool) -> Value {
         json!({"version": of.version, "resources": resources, "freshness": "Current"})
     };
     let item = |name: &str, versions: Vec<Value>| {
-        let mut metadata = json!({"creationTimestamp": null});
+        let mut metadata = json!({});
         if !name.is_empty() {
             metadata["name"] = name.into();
         }
@@ -124,7 +164,12 @@ fn aggregated(registry: &Registry, of_core: bool) -> Value {
             let versions = versions.filter_map(|of| registry.group_version(&path(of)));
             item(name, versions.map(|of| version(of)).collect())
         };
-        groups(registry).iter().map(of).collect()
+        let mut items: Vec<_> = groups(registry).iter().map(of).collect();
+        // Unlike the list of groups, this one has those of custom resources in the order of their names.
+        if let Some(custom) = items.get_mut(DISCOVERY.groups.len()..) {
+            custom.sort_by_cached_key(|item| item["metadata"]["name"].to_string());
+        }
+        items
     };
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
 }
@@ -138,14 +183,21 @@ fn openapi_index(registry: &Registry) -> Value {
     json!({"paths": paths.collect::<Map<_, _>>()})
 }
 
-fn openapi(registry: &Registry, request: &Request, path: &str) -> Result<Answer, Failure> {
-    let of = registry.group_version(path).ok_or_else(Failure::no_such_path)?;
-    let etag = format!("\"{}\"", of.openapi_hash());
+fn openapi(registry: &Registry, request: &Request, path: &str) -> Answer {
+    let Some(of) = registry.group_version(path) else {
+        return Answer { content_type: "", ..Answer::text(404, String::new()) };
+    };
+    tagged(request, &of.openapi_hash(), of.openapi().to_owned())
+}
+
+/// JSON for who doesn't have it yet.
+fn tagged(request: &Request, hash: &str, json: String) -> Answer {
+    let etag = format!("\"{hash}\"");
     let mut answer = if request.header(IF_NONE_MATCH).split(',').any(|own| own.trim() == etag) {
         Answer::text(304, String::new())
     } else {
-        Answer::text(200, of.openapi().to_owned())
+        Answer::text(200, json)
     };
     answer.headers.push((ETAG, etag));
-    Ok(answer)
+    answer
 }

@@ -39,6 +39,9 @@ fn has_surrogates(text: &str) -> bool {
 }
 
 fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, Failure> {
+    if is_nested_too_deep(text) {
+        return Err(too_deep());
+    }
     let value: serde_json::Value = serde_norway::from_str(text).map_err(|error| {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
@@ -52,6 +55,20 @@ fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, Failure> {
     Value::from_text(arena, arena.copy_text(&value.to_string())).map_err(|error| {
         Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}"))
     })
+}
+
+/// Whether reading a text takes too long for its brackets: the time grows with the square of their depth.
+fn is_nested_too_deep(text: &str) -> bool {
+    const LIMIT: usize = 5_000;
+    let depths = text.bytes().scan(0_usize, |depth, byte| {
+        match byte {
+            b'[' | b'{' => *depth += 1,
+            b']' | b'}' => *depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        Some(*depth)
+    });
+    depths.max().unwrap_or_default() > LIMIT
 }
 
 /// How deep an object may be. Most readers of JSON give up at 128 levels, and in lists and in `managedFields` some are added.

@@ -1,12 +1,16 @@
 //! What a request says besides its object: the options in its query, checked as the server checks them.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    num::{IntErrorKind, ParseIntError},
+};
 
 use baton_merge::value::Value;
 use serde::Deserialize;
 
 use crate::{
     field::{FieldError, FieldPath},
+    objects,
     status::Failure,
 };
 
@@ -15,8 +19,11 @@ use crate::{
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
+    /// Reads it as Go does, which leaves out what has a semicolon or an escape that is none.
     pub(crate) fn of(query: Option<&str>) -> Self {
-        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let pairs = query.unwrap_or_default().split('&');
+        let pairs = pairs.filter(|pair| !pair.contains(';') && has_valid_escapes(pair));
+        let pairs = pairs.flat_map(|pair| form_urlencoded::parse(pair.as_bytes()));
         Self(pairs.map(|(key, value)| (key.into_owned(), value.into_owned())).collect())
     }
 
@@ -35,9 +42,46 @@ impl Query {
     }
 
     fn number(&self, key: &str) -> Result<Option<i64>, Failure> {
-        let Some(text) = self.get(key).filter(|text| !text.is_empty()) else { return Ok(None) };
-        let error = || Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"));
-        text.parse().map(Some).map_err(|_| error())
+        let Some(text) = self.get(key) else { return Ok(None) };
+        let bad = |error: ParseIntError| Failure::bad_request(in_go("ParseInt", text, &error));
+        text.parse().map(Some).map_err(bad)
+    }
+}
+
+/// Whether a `%` is always followed by two digits.
+pub(crate) fn has_valid_escapes(text: &str) -> bool {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    let bytes = text.as_bytes();
+    let mut escapes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'%');
+    escapes.all(|(at, _)| is_digit(bytes.get(at + 1)) && is_digit(bytes.get(at + 2)))
+}
+
+/// What Go's `strconv` says of a text that is no number.
+fn in_go(function: &str, text: &str, error: &ParseIntError) -> String {
+    let why = match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    format!("strconv.{function}: parsing {text:?}: {why}")
+}
+
+/// A resource version that a client names; 0 for none.
+pub(crate) fn resource_version(text: &str) -> Result<u64, FieldError> {
+    version_number(text)
+        .map_err(|why| FieldError::invalid_text(&FieldPath::new("resourceVersion"), text, &why))
+}
+
+/// As [`resource_version`], with nothing but Go's words where it is none.
+pub(crate) fn version_number(text: &str) -> Result<u64, String> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    // Unlike Go, Rust takes a sign.
+    let digits = text.trim_start_matches('+');
+    match digits.parse() {
+        Ok(number) if digits == text => Ok(number),
+        Err(error) => Err(in_go("ParseUint", text, &error)),
+        Ok(_) => Err(format!("strconv.ParseUint: parsing {text:?}: invalid syntax")),
     }
 }
 
@@ -123,10 +167,19 @@ fn manager_of(user_agent: &str) -> String {
     if printable.is_empty() { "unknown".to_owned() } else { printable }
 }
 
+/// What the server says of a kind that it doesn't know.
+pub(crate) fn unregistered(api_version: &str, kind: &str) -> String {
+    format!(
+        r#"no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111""#
+    )
+}
+
 /// The options of a deletion, from its body or its query.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DeleteOptions {
+    api_version: String,
+    kind: String,
     pub(crate) grace_period_seconds: Option<i64>,
     pub(crate) preconditions: Option<Preconditions>,
     pub(crate) orphan_dependents: Option<bool>,
@@ -155,19 +208,31 @@ pub(crate) enum Propagation {
 impl DeleteOptions {
     /// Reads them from the body, where there is one, else from the query.
     pub(crate) fn read(body: &[u8], query: &Query) -> Result<Self, Failure> {
+        let text = |key| query.get(key).map(str::to_owned);
         let mut options: Self = if body.is_empty() {
             Self {
+                preconditions: Some(Preconditions {
+                    uid: text("uid"),
+                    resource_version: text("resourceVersion"),
+                }),
                 grace_period_seconds: query.number("gracePeriodSeconds")?,
                 orphan_dependents: query.flag("orphanDependents"),
-                propagation_policy: query.get("propagationPolicy").map(str::to_owned),
+                propagation_policy: text("propagationPolicy"),
                 dry_run: query.all("dryRun").map(str::to_owned).collect(),
                 ..Self::default()
             }
         } else {
-            serde_json::from_slice(body).map_err(|error| {
-                Failure::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
-            })?
+            let read: Result<Option<Self>, _> = serde_json::from_slice(body);
+            let read = read.map_err(|error| {
+                let why = objects::in_go(&error);
+                Failure::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+            });
+            read?.unwrap_or_default()
         };
+        if !matches!(options.kind.as_str(), "" | "DeleteOptions") {
+            let Self { api_version, kind, .. } = options;
+            return Err(Failure::bad_request(unregistered(&api_version, &kind)));
+        }
         let mut errors = Vec::new();
         if options.orphan_dependents.is_some() && options.propagation_policy.is_some() {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
@@ -205,88 +270,134 @@ pub(crate) struct ListOptions {
     pub(crate) watch: bool,
     pub(crate) bookmarks: bool,
     pub(crate) resource_version: String,
-    pub(crate) version_match: Option<VersionMatch>,
-    pub(crate) timeout_seconds: Option<u64>,
+    pub(crate) version_match: String,
+    pub(crate) timeout_seconds: Option<i64>,
     pub(crate) limit: Option<usize>,
     pub(crate) continue_at: String,
     pub(crate) initial_events: Option<bool>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VersionMatch {
-    NotOlderThan,
-    Exact,
-}
+const EXACT: &str = "Exact";
+const NOT_OLDER_THAN: &str = "NotOlderThan";
 
 impl ListOptions {
     pub(crate) fn read(query: &Query) -> Result<Self, Failure> {
         let text = |key| Cow::from(query.get(key).unwrap_or_default()).into_owned();
-        let mut errors = Vec::new();
-        let version_match = match query.get("resourceVersionMatch").unwrap_or_default() {
-            "" => None,
-            "NotOlderThan" => Some(VersionMatch::NotOlderThan),
-            "Exact" => Some(VersionMatch::Exact),
-            other => {
-                let path = FieldPath::new("resourceVersionMatch");
-                let supported = ["Exact", "NotOlderThan", ""];
-                errors.push(FieldError::not_supported(&path, Value::String(other), &supported));
-                None
-            }
-        };
-        let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
-        let limit = query.number("limit")?.and_then(positive).and_then(|limit| usize::try_from(limit).ok());
-        let options = Self {
+        let positive = |number: i64| usize::try_from(number).ok().filter(|number| *number > 0);
+        let mut options = Self {
             label_selector: text("labelSelector"),
             field_selector: text("fieldSelector"),
             watch: query.flag("watch").unwrap_or(false),
             bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
             resource_version: text("resourceVersion"),
-            version_match,
-            timeout_seconds: query.number("timeoutSeconds")?.and_then(positive),
-            limit,
+            version_match: text("resourceVersionMatch"),
+            timeout_seconds: query.number("timeoutSeconds")?,
+            limit: query.number("limit")?.and_then(positive),
             continue_at: text("continue"),
             initial_events: query.flag("sendInitialEvents"),
         };
-        options.check(&mut errors);
+        let is_from_now = matches!(options.resource_version.as_str(), "" | "0");
+        if options.watch
+            && is_from_now
+            && options.initial_events.is_none()
+            && options.version_match.is_empty()
+        {
+            options.initial_events = Some(true);
+            NOT_OLDER_THAN.clone_into(&mut options.version_match);
+        }
+        let errors = if options.watch { options.watch_errors() } else { options.list_errors() };
         if errors.is_empty() { Ok(options) } else { Err(Failure::invalid_options("ListOptions", &errors)) }
     }
 
-    fn check(&self, errors: &mut Vec<FieldError>) {
+    /// Whether the version that is named is the one to show, and no later one.
+    pub(crate) fn is_exact(&self) -> bool {
+        match self.version_match.as_str() {
+            EXACT => true,
+            NOT_OLDER_THAN => false,
+            _ => self.limit.is_some(),
+        }
+    }
+
+    fn list_errors(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
         let path = FieldPath::new("resourceVersionMatch");
         let mut forbid = |path: &FieldPath, detail: &str| errors.push(FieldError::forbidden(path, detail));
-        match (self.watch, self.initial_events) {
-            (true, None) => {
-                if self.version_match.is_some() {
-                    forbid(
-                        &path,
-                        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                    );
-                }
+        let version_match = self.version_match.as_str();
+        if !version_match.is_empty() {
+            if self.resource_version.is_empty() {
+                forbid(&path, "resourceVersionMatch is forbidden unless resourceVersion is provided");
             }
-            (true, Some(_)) => {
-                if self.version_match != Some(VersionMatch::NotOlderThan) {
-                    forbid(&path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
-                }
-                if !self.bookmarks {
-                    let path = FieldPath::new("sendInitialEvents");
-                    forbid(&path, "sendInitialEvents requires allowWatchBookmarks to be set to true");
-                }
+            if !self.continue_at.is_empty() {
+                forbid(&path, "resourceVersionMatch is forbidden when continue is provided");
             }
-            (false, Some(_)) => {
-                forbid(&FieldPath::new("sendInitialEvents"), "sendInitialEvents is forbidden for list");
-            }
-            (false, None) if self.version_match.is_some() => {
-                if self.resource_version.is_empty() {
-                    forbid(&path, "resourceVersionMatch is forbidden unless resourceVersion is provided");
-                }
-                if !self.continue_at.is_empty() {
-                    forbid(&path, "resourceVersionMatch is forbidden when continue is provided");
-                }
-                if self.version_match == Some(VersionMatch::Exact) && self.resource_version == "0" {
+            match version_match {
+                EXACT if self.resource_version == "0" => {
                     forbid(&path, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
                 }
+                EXACT | NOT_OLDER_THAN => {}
+                other => {
+                    let supported = [EXACT, NOT_OLDER_THAN, ""];
+                    errors.push(FieldError::not_supported(&path, Value::String(other), &supported));
+                }
             }
-            (false, None) => {}
         }
+        if self.initial_events.is_some() {
+            let path = FieldPath::new("sendInitialEvents");
+            errors.push(FieldError::forbidden(&path, "sendInitialEvents is forbidden for list"));
+        }
+        errors
+    }
+
+    fn watch_errors(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let path = FieldPath::new("resourceVersionMatch");
+        let is_matched = self.version_match == NOT_OLDER_THAN;
+        if self.initial_events.is_some() && !is_matched {
+            let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            errors.push(FieldError::forbidden(&path, detail));
+        }
+        if self.version_match.is_empty() {
+            return errors;
+        }
+        if self.initial_events.is_none() {
+            let detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            errors.push(FieldError::forbidden(&path, detail));
+        }
+        if !is_matched {
+            let value = Value::String(&self.version_match);
+            errors.push(FieldError::not_supported(&path, value, &[NOT_OLDER_THAN]));
+        }
+        if !self.continue_at.is_empty() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            errors.push(FieldError::forbidden(&path, detail));
+        }
+        errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_read_as_go_reads_it() {
+        let query = Query::of(Some("a=1&b=%zz&c=x;d=2&e=%2B+&a=3&&f"));
+        assert_eq!(query.get("a"), Some("1"));
+        assert_eq!(query.all("a").collect::<Vec<_>>(), ["1", "3"]);
+        assert_eq!((query.get("b"), query.get("c"), query.get("d")), (None, None, None));
+        assert_eq!((query.get("e"), query.get("f")), (Some("+ "), Some("")));
+        assert_eq!(Query::of(Some("a=%")).get("a"), None);
+    }
+
+    #[test]
+    fn a_resource_version_is_a_number_without_a_sign() {
+        assert_eq!(version_number(""), Ok(0));
+        assert_eq!(version_number("007"), Ok(7));
+        let why = |text: &str| version_number(text).unwrap_err();
+        assert_eq!(why("+5"), "strconv.ParseUint: parsing \"+5\": invalid syntax");
+        assert_eq!(
+            why("18446744073709551616"),
+            "strconv.ParseUint: parsing \"18446744073709551616\": value out of range"
+        );
     }
 }

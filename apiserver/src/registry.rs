@@ -5,10 +5,11 @@ use std::{
     sync::{Arc, LazyLock, OnceLock},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use baton_merge::{schema::kinds::GroupVersionKind, server};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha512};
+use sha2::{Digest as _, Sha256, Sha512};
 
 use crate::{
     custom,
@@ -130,7 +131,7 @@ impl GroupVersion {
             Some(recorded) => recorded.packed(),
             None => self.custom_openapi().as_bytes(),
         };
-        Sha512::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02X}"))
+        hash(content)
     }
 
     fn custom_openapi(&self) -> &str {
@@ -144,6 +145,10 @@ impl GroupVersion {
             let apps = serde_json::from_str(apps).unwrap_or_default();
             custom::openapi::document(&self.version, &objects, &apps).to_string()
         })
+    }
+
+    pub(crate) fn is_built_in(&self) -> bool {
+        self.resources.iter().all(|resource| !resource.is_custom())
     }
 
     pub(crate) fn resource(&self, plural: &str) -> Option<&Arc<Resource>> {
@@ -205,7 +210,7 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
 pub(crate) struct Registry {
     /// By their path, such as `apis/apps/v1`.
     versions: HashMap<String, Arc<GroupVersion>>,
-    /// The groups of custom resources in the order of their names, with their versions, the preferred one first.
+    /// The groups of custom resources in the order of discovery, with their versions, the preferred one first.
     custom: Vec<(String, Vec<Arc<GroupVersion>>)>,
 }
 
@@ -221,12 +226,14 @@ impl Registry {
         self.versions.get(path)
     }
 
-    /// Whether a path is below that of a built-in group version.
+    /// Whether a path is below that of a built-in group.
     pub(crate) fn is_built_in(path: &str) -> bool {
-        let path = path.trim_start_matches('/');
-        let is_above =
-            |of: &Arc<GroupVersion>| path.strip_prefix(&of.path()).is_some_and(|rest| rest.starts_with('/'));
-        BUILT_IN.iter().any(is_above)
+        let mut parts = path.split('/').skip(1);
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some("api"), Some(_), _) => true,
+            (Some("apis"), Some(group), Some(_)) => BUILT_IN.iter().any(|of| of.group == group),
+            _ => false,
+        }
     }
 
     /// A resource of a group version.
@@ -312,7 +319,7 @@ impl Resource {
                 .into(),
             subresources,
             list_kind: names.list_kind.clone(),
-            storage_version_hash: String::new(),
+            storage_version_hash: storage_version_hash(&served),
             schema: Schema::Custom(Box::new(served)),
             gvk,
         }
@@ -360,7 +367,16 @@ impl Resource {
     pub(crate) fn deprecation(&self) -> Option<String> {
         match &self.schema {
             Schema::Custom(custom) => custom.version()?.deprecation.clone(),
-            Schema::BuiltIn { .. } => None,
+            Schema::BuiltIn { .. } => {
+                let text = match (self.gvk.group.as_str(), self.gvk.kind.as_str()) {
+                    ("", "ComponentStatus") => "v1 ComponentStatus is deprecated in v1.19+",
+                    ("", "Endpoints") => {
+                        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+                    }
+                    _ => return None,
+                };
+                Some(text.to_owned())
+            }
         }
     }
 
@@ -402,8 +418,14 @@ impl Resource {
 
     /// Its entry in an `APIGroupDiscoveryList`.
     pub(crate) fn discovered(&self) -> Value {
-        let kind =
-            |gvk: &GroupVersionKind| json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind});
+        // Built-in resources don't repeat where they are served.
+        let kind = |gvk: &GroupVersionKind| {
+            let is_here =
+                !self.is_custom() && (&gvk.group, &gvk.version) == (&self.gvk.group, &self.gvk.version);
+            let (group, version) =
+                if is_here { ("", "") } else { (gvk.group.as_str(), gvk.version.as_str()) };
+            json!({"group": group, "version": version, "kind": gvk.kind})
+        };
         let mut own = json!({
             "resource": self.plural, "responseKind": kind(&self.gvk), "singularResource": self.singular,
             "scope": if self.namespaced { "Namespaced" } else { "Cluster" }, "verbs": self.verbs,
@@ -425,6 +447,21 @@ impl Resource {
         }
         own
     }
+}
+
+/// What names the content of a document.
+pub(crate) fn hash(content: &[u8]) -> String {
+    Sha512::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02X}"))
+}
+
+/// What names the version that objects are stored in, as `endpoints/discovery/storageversionhash.go` makes it.
+fn storage_version_hash(served: &CustomVersion) -> String {
+    let versions = served.object["spec"]["versions"].as_array();
+    let stored = versions.into_iter().flatten().find(|version| version["storage"] == true);
+    let version = stored.and_then(|version| version["name"].as_str()).unwrap_or_default();
+    let custom::Definition { group, names, .. } = &*served.definition;
+    let hash = Sha256::digest(format!("{group}/{version}/{}", names.kind).as_bytes());
+    STANDARD.encode(hash.get(..8).unwrap_or_default())
 }
 
 fn qualified(plural: &str, group: &str) -> String {

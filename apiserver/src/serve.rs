@@ -60,7 +60,6 @@ async fn accept(listener: TcpListener, service: InProcess) {
                 let service = TowerToHyperService::new(service.clone());
                 let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
-                    .half_close(true)
                     .pipeline_flush(true)
                     .serve_connection(TokioIo::new(stream), service);
                 connections.spawn(connection);

@@ -3,14 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use baton_merge::Release;
+use bytes::Bytes;
 use http::Method;
 use jiff::Timestamp;
 
 use crate::{
     actors::{Actors, rbac},
     discover,
-    http::{Answer, Media, Request},
-    options::{ListOptions, Query},
+    http::{Answer, Body, Endpoint, FORMATS, Format, Media, Request, STREAMS},
+    options::{Query, has_valid_escapes},
     read,
     registry::{Registry, Resource},
     status::Failure,
@@ -88,10 +89,19 @@ impl Server {
 
     /// Answers a request. What isn't a watch is answered at once.
     pub(crate) fn handle(self: &Arc<Self>, request: &Request) -> Answer {
-        self.route(request).unwrap_or_else(|failure| Answer::failure(&failure))
+        let answer = self.route(request).unwrap_or_else(|failure| Answer::failure(&failure));
+        let mut answer =
+            if answer.code < 300 { answer } else { answer.in_format(Media::of_failure(request.accept())) };
+        if request.method == Method::HEAD {
+            answer.body = Body::whole(Bytes::new());
+        }
+        answer
     }
 
     fn route(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
+        if !has_valid_escapes(&request.path) {
+            return Ok(Answer::plain(400, "400 Bad Request"));
+        }
         rbac::check(self, request)?;
         if let Some(answer) = discover::answer(self, request)? {
             return Ok(answer);
@@ -103,12 +113,20 @@ impl Server {
             }
             place => place?,
         };
-        let mut answer = self.at(request, &place).unwrap_or_else(|failure| Answer::failure(&failure));
+        let answer = self.at(request, &place).and_then(|answer| {
+            let is_done = answer.code < 300;
+            Ok(if is_done { answer.in_format(media(request, &place)?.format) } else { answer })
+        });
+        let mut answer = answer.unwrap_or_else(|failure| Answer::failure(&failure));
         answer.warnings.extend(place.resource.deprecation());
         Ok(answer)
     }
 
     fn at(self: &Arc<Self>, request: &Request, place: &Place) -> Result<Answer, Failure> {
+        if request.method == Method::HEAD && !place.resource.is_custom() {
+            return Err(Failure::method_not_allowed());
+        }
+        check_name(&place.name)?;
         match (&request.method, place.name.is_empty(), place.subresource.as_str()) {
             (_, _, subresource) if !subresource.is_empty() => self.at_subresource(request, place),
             (&Method::GET | &Method::HEAD, true, _) => {
@@ -118,13 +136,16 @@ impl Server {
             }
             (&Method::GET | &Method::HEAD, false, _) => {
                 allowed(place, "get")?;
-                if is_watch(&request.query) {
-                    return read::collection(self, request, place);
-                }
                 read::one(self, request, place)
             }
             (&Method::POST, true, _) => {
                 allowed(place, "create")?;
+                if place.resource.namespaced
+                    && !place.resource.is_custom()
+                    && !request.path.contains("/namespaces/")
+                {
+                    return Err(Failure::method_not_allowed());
+                }
                 match rbac::review(self, request, place)? {
                     Some(answer) => Ok(answer),
                     None => write::create(self, request, place),
@@ -146,6 +167,13 @@ impl Server {
                 allowed(place, "deletecollection")?;
                 write::delete_collection(self, request, place)
             }
+            (&Method::PUT | &Method::PATCH, true, _) if place.resource.is_custom() => {
+                if request.method == Method::PATCH {
+                    write::check_patch_type(request, place)?;
+                }
+                Err(Failure::bad_request("name must be provided"))
+            }
+            _ if place.resource.is_custom() => Err(Failure::unsupported_method(&place.resource, "")),
             _ => Err(Failure::method_not_allowed()),
         }
     }
@@ -191,7 +219,8 @@ impl Server {
 
     /// What a path names.
     fn place(&self, path: &str) -> Result<Place, Failure> {
-        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let path = path.strip_prefix('/').unwrap_or_default();
+        let parts: Vec<&str> = path.strip_suffix('/').unwrap_or(path).split('/').collect();
         let (group, version, rest) = match parts.as_slice() {
             ["api", version, rest @ ..] => ("", *version, rest),
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
@@ -213,6 +242,9 @@ impl Server {
         };
         let is_at_home =
             namespace.is_empty() != resource.namespaced || name.is_empty() && namespace.is_empty();
+        if parts.contains(&"namespaces") && namespace.is_empty() && resource.namespaced && !name.is_empty() {
+            return Err(Failure::bad_request("Namespace parameter required."));
+        }
         if !is_at_home || rest.iter().any(|part| part.is_empty()) {
             return Err(Failure::no_such_path());
         }
@@ -227,7 +259,7 @@ impl Server {
 }
 
 fn is_watch(query: &Query) -> bool {
-    ListOptions::read(query).is_ok_and(|options| options.watch) || query.flag("watch").unwrap_or(false)
+    query.flag("watch").unwrap_or(false)
 }
 
 fn allowed(place: &Place, verb: &str) -> Result<(), Failure> {
@@ -246,7 +278,28 @@ fn percent_decoded(text: &str) -> String {
         .map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-/// In which form a request wants its answer.
-pub(crate) fn media(request: &Request) -> Result<Media, Failure> {
-    Media::accepted(request.header(http::header::ACCEPT))
+/// Refuses what could be a part of a path.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let why = match name {
+        "." => "may not be '.'",
+        ".." => "may not be '..'",
+        _ if name.contains('/') => return Err(Failure::no_such_path()),
+        _ if name.contains('%') => "may not contain '%'",
+        _ => return Ok(()),
+    };
+    Err(Failure::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
+}
+
+/// In which form a request wants its response.
+pub(crate) fn media(request: &Request, place: &Place) -> Result<Media, Failure> {
+    let is_list = request.method == Method::GET && place.name.is_empty();
+    if !place.resource.is_custom() {
+        let streams = if is_list { STREAMS.as_slice() } else { &[] };
+        Media::check_routed(request.accept(), &[FORMATS.as_slice(), streams].concat())?;
+    }
+    let media = Media::accepted(request.accept(), Endpoint::Objects)?;
+    if is_list && media.format == Format::Yaml && is_watch(&request.query) {
+        return Err(Failure::not_acceptable(&STREAMS.join(", ")));
+    }
+    Ok(media)
 }

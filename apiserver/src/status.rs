@@ -119,6 +119,12 @@ impl Failure {
             .with_details(json!({}))
     }
 
+    /// The resource has no such verb, in the words of a custom resource.
+    pub(crate) fn unsupported_method(resource: &Resource, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind {:?}", resource.qualified());
+        Self::new(405, "MethodNotAllowed", message).with_details(resource.details(""))
+    }
+
     /// The body is in a format that isn't read here.
     pub(crate) fn unsupported_media_type(supported: &str) -> Self {
         let message = format!(
@@ -136,6 +142,12 @@ impl Failure {
     pub(crate) fn not_acceptable(supported: &str) -> Self {
         let message = format!("only the following media types are accepted: {supported}");
         Self::new(406, "NotAcceptable", message)
+    }
+
+    /// As [`not_acceptable`](Self::not_acceptable), from who finds the handler of a request.
+    pub(crate) fn no_representation(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
+        Self::new(406, "NotAcceptable", message).with_details(json!({}))
     }
 
     /// The version that is asked for isn't kept any more.

@@ -18,6 +18,10 @@ use kube::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[kube(group = "example.com", version = "v1", kind = "Shop", namespaced, status = "ShopStatus")]
@@ -173,14 +177,15 @@ async fn what_no_longer_matches_a_selector_is_gone_for_its_watch() {
     let relabel = json!({"metadata": {"labels": {"of": "nobody"}}});
     configs.patch("a", &PatchParams::default(), &Patch::Merge(relabel)).await.unwrap();
     let mut seen = Vec::new();
-    while seen.len() < 2 {
+    while seen.len() < 3 {
         seen.push(match events.try_next().await.unwrap().unwrap() {
             WatchEvent::Added(config) => format!("added {}", config.metadata.name.unwrap()),
             WatchEvent::Deleted(config) => format!("deleted {}", config.metadata.name.unwrap()),
+            WatchEvent::Bookmark(mark) => format!("{:?}", mark.metadata.annotations),
             other => format!("{other:?}"),
         });
     }
-    assert_eq!(seen, ["added a", "deleted a"]);
+    assert_eq!(seen, [r#"{"k8s.io/initial-events-end": "true"}"#, "added a", "deleted a"]);
 }
 
 #[tokio::test]
@@ -277,7 +282,7 @@ async fn the_same_is_served_over_http() {
     let server = server();
     let serving = server.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
     configs(&server).create(&PostParams::default(), &config("a", "1")).await.unwrap();
-    let mut stream = tokio::net::TcpStream::connect(serving.address()).await.unwrap();
+    let mut stream = TcpStream::connect(serving.address()).await.unwrap();
     let request =
         "GET /api/v1/namespaces/default/configmaps/a HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
@@ -286,4 +291,78 @@ async fn the_same_is_served_over_http() {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
     assert_eq!(serde_json::from_str::<Value>(body).unwrap()["data"], json!({"key": "1"}));
+}
+
+#[tokio::test]
+async fn a_client_that_is_gone_leaves_no_watch_behind() {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let server = server();
+    let serving = server.serve(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let before = tasks();
+    let mut stream = TcpStream::connect(serving.address()).await.unwrap();
+    stream.write_all(b"GET /api/v1/configmaps?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    stream.read_exact(&mut [0; 15]).await.unwrap();
+    assert_eq!(tasks(), before + 1);
+    drop(stream);
+    let gone = async {
+        while tasks() > before {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("the connection should have ended");
+}
+
+#[tokio::test]
+async fn a_list_is_sorted_as_the_storage_sorts_its_keys() {
+    let server = server();
+    for namespace in ["shop", "shop-eu"] {
+        let text = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}");
+        server.load(&text).unwrap();
+        let configs: Api<ConfigMap> = Api::namespaced(server.client(), namespace);
+        configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    }
+    let all: Api<ConfigMap> = Api::all(server.client());
+    let mut found = Vec::new();
+    let mut parameters = ListParams::default().limit(1);
+    loop {
+        let page = all.list(&parameters).await.unwrap();
+        found.extend(page.items.into_iter().filter_map(|config| config.metadata.namespace));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters = parameters.continue_token(&token),
+            None => break,
+        }
+    }
+    assert_eq!(found, ["shop-eu", "shop"]);
+}
+
+#[tokio::test]
+async fn who_takes_what_the_cache_has_gets_all_of_it() {
+    let server = server();
+    let configs = configs(&server);
+    for name in ["a", "b"] {
+        configs.create(&PostParams::default(), &config(name, "1")).await.unwrap();
+    }
+    let found = async |query: &str| {
+        let uri = format!("/api/v1/namespaces/default/configmaps?{query}");
+        let request = http::Request::get(uri).body(Vec::new()).unwrap();
+        let list: Value = server.client().request(request).await.unwrap();
+        list["items"].as_array().unwrap().len()
+    };
+    assert_eq!(found("limit=1&resourceVersion=0").await, 2, "the limit counts for nothing");
+    assert_eq!(found("limit=1").await, 1);
+}
+
+#[tokio::test]
+async fn a_body_of_brackets_is_refused_at_once() {
+    let server = server();
+    let request = |content_type: &str, body: String| {
+        let request = http::Request::patch("/api/v1/namespaces/default/configmaps/a?fieldManager=m");
+        request.header("content-type", content_type).body(body.into_bytes()).unwrap()
+    };
+    let begun = std::time::Instant::now();
+    for body in ["[".repeat(1_000_000), "{\"a\":".repeat(500_000)] {
+        let refused = server.client().request::<Value>(request("application/apply-patch+yaml", body)).await;
+        assert_eq!(code(&refused.unwrap_err()).0, 400);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10));
 }

@@ -3,16 +3,17 @@
 mod body;
 mod media;
 mod warnings;
+mod yaml;
 
 pub(crate) use self::{
     body::Body,
-    media::{Form, Format, Media},
+    media::{Endpoint, FORMATS, Form, Format, Media, STREAMS},
 };
 
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT},
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT, X_CONTENT_TYPE_OPTIONS},
 };
 use serde_json::Value;
 
@@ -39,6 +40,11 @@ impl Request {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
+    /// The media types that it accepts.
+    pub(crate) fn accept(&self) -> &str {
+        self.header(ACCEPT)
+    }
+
     pub(crate) fn user_agent(&self) -> &str {
         self.header(USER_AGENT)
     }
@@ -53,6 +59,7 @@ impl Request {
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) body: Body,
+    /// Empty where there is no body.
     pub(crate) content_type: &'static str,
     pub(crate) warnings: Vec<String>,
     pub(crate) headers: Vec<(HeaderName, String)>,
@@ -75,7 +82,11 @@ impl Answer {
     }
 
     pub(crate) fn plain(code: u16, text: &str) -> Self {
-        Self { content_type: "text/plain; charset=utf-8", ..Self::text(code, text.to_owned()) }
+        Self {
+            content_type: "text/plain; charset=utf-8",
+            headers: vec![(X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned())],
+            ..Self::text(code, text.to_owned())
+        }
     }
 
     pub(crate) fn failure(failure: &Failure) -> Self {
@@ -86,11 +97,29 @@ impl Answer {
         answer
     }
 
+    /// As it is for a client that wants this format, where it is JSON.
+    pub(crate) fn in_format(self, format: Format) -> Self {
+        if format == Format::Json || self.content_type != "application/json" {
+            return self;
+        }
+        let json = self.body.as_whole().and_then(|json| serde_json::from_slice::<Value>(json).ok());
+        match json {
+            Some(json) => Self {
+                body: Body::whole(yaml::document(&json).into()),
+                content_type: "application/yaml",
+                ..self
+            },
+            None => self,
+        }
+    }
+
     pub(crate) fn into_response(self) -> Response<Body> {
         let mut response = Response::new(self.body);
         *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        if !self.content_type.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        }
         headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         for (name, value) in self.headers {
             if let Ok(value) = HeaderValue::from_str(&value) {

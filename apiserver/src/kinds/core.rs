@@ -57,7 +57,7 @@ pub(super) fn config_map(check: &mut Check<'_>) {
         length += decoded(&value).len();
     }
     if length > DATA_LENGTH {
-        check.errors.push(FieldError::too_long(&FieldPath::new(""), DATA_LENGTH));
+        check.errors.push(FieldError::too_long(&FieldPath::new("[]"), DATA_LENGTH));
     }
 }
 

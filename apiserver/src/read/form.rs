@@ -1,4 +1,4 @@
-//! Objects in the form that a client wants: whole, their metadata, or as rows of a table; as JSON or YAML.
+//! Objects in the form that a client wants: whole, their metadata, or as rows of a table.
 
 use std::{borrow::Cow, fmt::Write as _, sync::Arc};
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    http::{Answer, Form, Format, Media, Request},
+    http::{Answer, Form, Media, Request},
     registry::{Resource, Schema},
     scale,
     server::{Place, Server, media},
@@ -24,26 +24,36 @@ pub(crate) fn rendered(
     record: &Record,
     code: u16,
 ) -> Result<Answer, Failure> {
-    let wanted = media(request)?;
+    let wanted = media(request, place)?;
     if place.subresource == "scale" {
         let arena = Arena::new();
         let resource = &place.resource;
         let api_version = resource.gvk.api_version();
         let parent = record.value(&arena, &api_version, &resource.gvk.kind).map_err(Failure::internal)?;
         let scale = scale::of(resource, parent)?;
-        let scale = if wanted.form == Form::Table { scale_table(server, request, &scale)? } else { scale };
-        return formatted(Answer::json(code, &scale), wanted.format);
+        let scale = match wanted.form {
+            Form::Table => scale_table(server, request, &scale, wanted.version)?,
+            Form::Metadata => partial(&scale, wanted.version),
+            Form::MetadataList => return Err(no_list("*autoscaling.Scale")),
+            _ => scale,
+        };
+        return Ok(Answer::json(code, &scale));
     }
     let text = Rendering::new(request, &place.resource, wanted, server.now())?.object(record)?;
-    formatted(Answer::text(code, text), wanted.format)
+    Ok(Answer::text(code, text))
 }
 
 /// A scale as a row.
-fn scale_table(server: &Server, request: &Request, scale: &Value) -> Result<Value, Failure> {
+fn scale_table(
+    server: &Server,
+    request: &Request,
+    scale: &Value,
+    table_version: &str,
+) -> Result<Value, Failure> {
     let arena = Arena::new();
     let scale = baton_merge::value::Value::from_json(&arena, scale).map_err(Failure::internal)?;
     let table = TableRequest {
-        table_version: "meta.k8s.io/v1",
+        table_version,
         api_version: "autoscaling/v1",
         kind: "Scale",
         rows: Rows::BuiltIn { group: "autoscaling", kind: "Scale" },
@@ -66,19 +76,9 @@ pub(crate) fn listed(
     objects: &[(Key, Arc<Record>)],
     metadata: Value,
 ) -> Result<Answer, Failure> {
-    let wanted = media(request)?;
+    let wanted = media(request, place)?;
     let rendering = Rendering::new(request, &place.resource, wanted, server.now())?;
-    formatted(Answer::text(200, rendering.list(objects, metadata)?), wanted.format)
-}
-
-fn formatted(answer: Answer, format: Format) -> Result<Answer, Failure> {
-    if format == Format::Json {
-        return Ok(answer);
-    }
-    let json: Value =
-        answer.body.as_whole().and_then(|json| serde_json::from_slice(json).ok()).unwrap_or_default();
-    let yaml = serde_norway::to_string(&json).map_err(Failure::internal)?;
-    Ok(Answer { content_type: "application/yaml", ..Answer::text(answer.code, yaml) })
+    Ok(Answer::text(200, rendering.list(objects, metadata)?))
 }
 
 /// How the objects of one answer are rendered.
@@ -86,6 +86,8 @@ pub(super) struct Rendering {
     resource: Arc<Resource>,
     api_version: String,
     form: Form,
+    /// The version of the form.
+    form_version: &'static str,
     include: IncludeObject,
     now: Timestamp,
 }
@@ -99,16 +101,25 @@ impl Rendering {
     ) -> Result<Self, Failure> {
         // Only who wants a table has options for it.
         let include = if wanted.form == Form::Table { included(request)? } else { IncludeObject::default() };
-        let form = if wanted.form == Form::Discovery { Form::Object } else { wanted.form };
         let api_version = resource.gvk.api_version();
-        Ok(Self { resource: resource.clone(), api_version, form, include, now })
+        let Media { form, version: form_version, .. } = wanted;
+        Ok(Self { resource: resource.clone(), api_version, form, form_version, include, now })
+    }
+
+    /// Whether objects can be shown one by one.
+    pub(super) fn has_events(&self) -> bool {
+        self.form != Form::MetadataList
     }
 
     /// One object.
     pub(super) fn object(&self, record: &Record) -> Result<String, Failure> {
         match self.form {
             Form::Table => self.table(&[record], &Value::Null, true),
-            Form::Metadata => Ok(partial(&parsed(record)?, "PartialObjectMetadata").to_string()),
+            Form::Metadata => Ok(partial(&parsed(record)?, self.form_version).to_string()),
+            Form::MetadataList if self.resource.is_custom() => {
+                Err(Failure::unexplained("content is not a list"))
+            }
+            Form::MetadataList => Err(no_list(&go_type(&self.resource, ""))),
             _ => {
                 let record = self.resource.shown_record(record).map_err(Failure::internal)?;
                 Ok(record.json(&self.api_version, &self.resource.gvk.kind))
@@ -129,12 +140,16 @@ impl Rendering {
         match self.form {
             Form::Table => self.table(&records, &metadata, true),
             Form::Metadata => {
-                let items =
-                    records.iter().map(|record| Ok(partial(&parsed(record)?, "PartialObjectMetadata")));
+                let type_name = go_type(&self.resource, "List");
+                let why = "you requested PartialObjectMetadata, but the requested object is a list";
+                Err(Failure::new(406, "NotAcceptable", format!("{why} ({type_name})")))
+            }
+            Form::MetadataList => {
+                let items = records.iter().map(|record| Ok(partial(&parsed(record)?, self.form_version)));
                 let items = items.collect::<Result<Vec<_>, Failure>>()?;
                 let items = if items.is_empty() { Value::Null } else { items.into() };
                 let list = json!({
-                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                    "kind": "PartialObjectMetadataList", "apiVersion": self.form_version, "metadata": metadata,
                     "items": items,
                 });
                 Ok(list.to_string())
@@ -175,21 +190,10 @@ impl Rendering {
     }
 
     fn table(&self, records: &[&Record], metadata: &Value, has_columns: bool) -> Result<String, Failure> {
-        let gvk = &self.resource.stored_as;
         let arena = Arena::new();
         let objects = records.iter().map(|record| self.resource.value(&arena, record));
         let objects = objects.collect::<Result<Vec<_>, _>>().map_err(Failure::internal)?;
-        let rows = match &self.resource.schema {
-            Schema::BuiltIn { .. } => Rows::BuiltIn { group: &gvk.group, kind: &gvk.kind },
-            Schema::Custom(custom) => Rows::Custom(&custom.columns),
-        };
-        let request = TableRequest {
-            table_version: "meta.k8s.io/v1",
-            api_version: &self.api_version,
-            kind: &gvk.kind,
-            rows,
-            options: TableOptions { include: self.include, has_columns },
-        };
+        let request = self.table_request(has_columns);
         let mut table = match (objects.as_slice(), metadata) {
             ([object], Value::Null) => request.of_object(*object, self.now),
             (objects, metadata) => {
@@ -202,11 +206,26 @@ impl Rendering {
         if self.resource.is_converted() && self.include == IncludeObject::Object {
             for (row, record) in records.iter().enumerate() {
                 let record = self.resource.shown_record(record).map_err(Failure::internal)?;
-                let text = record.json(&self.api_version, &gvk.kind);
+                let text = record.json(&self.api_version, &self.resource.stored_as.kind);
                 table["rows"][row]["object"] = serde_json::from_str(&text).map_err(Failure::internal)?;
             }
         }
         Ok(table.to_string())
+    }
+
+    fn table_request(&self, has_columns: bool) -> TableRequest<'_> {
+        let gvk = &self.resource.stored_as;
+        let rows = match &self.resource.schema {
+            Schema::BuiltIn { .. } => Rows::BuiltIn { group: &gvk.group, kind: &gvk.kind },
+            Schema::Custom(custom) => Rows::Custom(&custom.columns),
+        };
+        TableRequest {
+            table_version: self.form_version,
+            api_version: &self.api_version,
+            kind: &gvk.kind,
+            rows,
+            options: TableOptions { include: self.include, has_columns },
+        }
     }
 }
 
@@ -214,22 +233,52 @@ fn parsed(record: &Record) -> Result<Value, Failure> {
     serde_json::from_str(record.text()).map_err(Failure::internal)
 }
 
-fn partial(object: &Value, kind: &str) -> Value {
-    json!({"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+fn partial(object: &Value, api_version: &str) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": object["metadata"]})
+}
+
+fn no_list(type_name: &str) -> Failure {
+    let why = "you requested PartialObjectMetadataList, but the requested object is not a list";
+    Failure::new(406, "NotAcceptable", format!("{why} ({type_name})"))
+}
+
+/// What Go calls the type of a resource's objects, or of something else about them, in memory.
+fn go_type(resource: &Resource, of: &str) -> String {
+    if resource.is_custom() {
+        return format!("*unstructured.Unstructured{of}");
+    }
+    let package = match resource.stored_as.group.split('.').next() {
+        Some("") | None => "core",
+        Some(package) => package,
+    };
+    format!("*{package}.{}{of}", resource.gvk.kind)
 }
 
 /// What a bookmark is in the form of a watch.
 impl Rendering {
-    pub(super) fn bookmark(&self, version: u64, ends_initial_events: bool) -> Value {
+    pub(super) fn bookmark(
+        &self,
+        version: u64,
+        ends_initial_events: bool,
+        is_first: bool,
+    ) -> Result<Value, Failure> {
         let (kind, api_version) = match self.form {
-            Form::Table => ("Table", "meta.k8s.io/v1"),
-            Form::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1"),
+            Form::Table => ("Table", self.form_version),
+            Form::Metadata => ("PartialObjectMetadata", self.form_version),
             _ => (self.resource.gvk.kind.as_str(), self.api_version.as_str()),
         };
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if ends_initial_events {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        json!({"kind": kind, "apiVersion": api_version, "metadata": metadata})
+        let bookmark = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+        // A table has no annotations, but its rows have.
+        if self.form == Form::Table && ends_initial_events {
+            let arena = Arena::new();
+            let object =
+                baton_merge::value::Value::from_json(&arena, &bookmark).map_err(Failure::internal)?;
+            return Ok(self.table_request(is_first).of_object(object, self.now));
+        }
+        Ok(bookmark)
     }
 }

@@ -13,18 +13,19 @@ pub(crate) use self::form::{listed, rendered};
 use self::token::Token;
 use crate::{
     http::{Answer, Request},
-    options::{ListOptions, VersionMatch},
+    options::{self, ListOptions},
     registry::{Resource, Schema},
     selector::{FieldSelector, LabelSelector, SelectableFields},
-    server::{Place, Server},
+    server::{Place, Server, media},
     status::Failure,
-    store::{Key, Range, Record, TooOld},
+    store::{Key, Range, Record},
 };
+
 /// `GET` of an object or of a subresource.
 pub(crate) fn one(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request, place)?;
     if let Some(version) = request.query.get("resourceVersion") {
-        let wanted = version_of(version)?;
-        check_not_newer(server, wanted)?;
+        check_not_newer(server, version_of(version)?)?;
     }
     let record = server.store.get(&place.resource.storage, &place.key());
     let record = record.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
@@ -33,28 +34,36 @@ pub(crate) fn one(server: &Server, request: &Request, place: &Place) -> Result<A
 
 /// `GET` of a collection, as a list or a watch.
 pub(crate) fn collection(server: &Arc<Server>, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    media(request, place)?;
     let options = ListOptions::read(&request.query)?;
     if options.watch {
         return watch::watch(server, request, place, &options);
     }
     let selected = selected(server, request, place)?;
-    let mut metadata = json!({"resourceVersion": selected.version.to_string()});
-    if let Some(token) = selected.token {
-        metadata["continue"] = token.into();
-        if let Some(remaining) = selected.remaining {
-            metadata["remainingItemCount"] = remaining.into();
-        }
-    }
-    listed(server, request, place, &selected.objects, metadata)
+    listed(server, request, place, &selected.objects, selected.metadata())
 }
 
 /// The objects that a list shows.
 pub(crate) struct Selected {
     pub(crate) objects: Vec<(Key, Arc<Record>)>,
-    pub(crate) version: u64,
+    version: u64,
     /// Where the list goes on, if it does, and with how many.
     token: Option<String>,
     remaining: Option<usize>,
+}
+
+impl Selected {
+    /// The metadata of the list.
+    pub(crate) fn metadata(&self) -> serde_json::Value {
+        let mut metadata = json!({"resourceVersion": self.version.to_string()});
+        if let Some(token) = &self.token {
+            metadata["continue"] = token.as_str().into();
+            if let Some(remaining) = self.remaining {
+                metadata["remainingItemCount"] = remaining.into();
+            }
+        }
+        metadata
+    }
 }
 
 /// What picks objects out of a collection.
@@ -62,8 +71,6 @@ pub(crate) struct Selection {
     resource: Arc<Resource>,
     labels: LabelSelector,
     fields: FieldSelector,
-    /// The only object that is meant, where the path names it.
-    name: String,
 }
 
 impl Selection {
@@ -81,19 +88,16 @@ impl Selection {
             },
         };
         let fields = FieldSelector::parse(&options.field_selector, selectable).map_err(bad)?;
-        Ok(Self { labels, fields, name: place.name.clone(), resource })
+        Ok(Self { resource, labels, fields })
     }
 
     fn is_everything(&self) -> bool {
-        self.labels.is_everything() && self.fields.is_everything() && self.name.is_empty()
+        self.labels.is_everything() && self.fields.is_everything()
     }
 
-    pub(crate) fn picks(&self, key: &Key, record: &Record) -> bool {
+    pub(crate) fn picks(&self, record: &Record) -> bool {
         if self.is_everything() {
             return true;
-        }
-        if !self.name.is_empty() && key.name != self.name {
-            return false;
         }
         let arena = Arena::new();
         let Ok(object) = self.resource.value(&arena, record) else { return false };
@@ -108,24 +112,36 @@ pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Res
     let selection = Selection::read(place, &options)?;
     let namespace = (!place.namespace.is_empty()).then(|| place.namespace.clone());
     let mut range = Range { namespace, ..Range::default() };
+    let is_from_cache = options.resource_version == "0";
     if options.continue_at.is_empty() {
         range.at = version_to_list(server, &options)?;
     } else {
         let token = Token::read(&options.continue_at)?;
+        if !is_from_cache && !options.resource_version.is_empty() {
+            return Err(Failure::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        check_not_newer(server, token.version.unwrap_or_default())?;
         range.at = token.version;
-        range.after = Some(token.after(place.resource.namespaced, &place.namespace));
+        range.from = Some(token.from(place.resource.namespaced, &place.namespace));
     }
-    let limit = options.limit.unwrap_or(usize::MAX);
+    // Who is content with what the server has in its cache gets all of it.
+    let limit = options.limit.filter(|_| !is_from_cache);
     if selection.is_everything() {
-        range.limit = options.limit;
+        range.limit = limit;
     }
     let snapshot = server.store.list(&place.resource.storage, &range);
-    let snapshot = snapshot.map_err(|old| too_old(&options, &range, &old))?;
+    let snapshot = snapshot.map_err(|_| too_old(&options, &range))?;
     let version = snapshot.version;
-    let picked = snapshot.objects.into_iter().filter(|(key, record)| selection.picks(key, record));
-    let mut objects: Vec<_> = picked.take(limit.saturating_add(1)).collect();
-    let is_cut = objects.len() > limit || snapshot.remaining > 0;
-    objects.truncate(limit);
+    // One object that is asked for by its name is read alone.
+    let is_one_place = !place.resource.namespaced || !place.namespace.is_empty();
+    let only = selection.fields.only_name().filter(|_| is_one_place && options.continue_at.is_empty());
+    let mut rest = snapshot.objects.into_iter().filter(|(key, _)| only.is_none_or(|name| key.name == name));
+    let picked = rest.by_ref().filter(|(_, record)| selection.picks(record));
+    let objects: Vec<_> = picked.take(limit.unwrap_or(usize::MAX)).collect();
+    // What is left may hold nothing that is selected: that is for the next list to find out.
+    let is_cut = snapshot.remaining > 0 || rest.next().is_some();
     let token = objects
         .last()
         .filter(|_| is_cut)
@@ -136,27 +152,15 @@ pub(crate) fn selected(server: &Server, request: &Request, place: &Place) -> Res
 
 /// The version that a list is to show, where that isn't the latest.
 fn version_to_list(server: &Server, options: &ListOptions) -> Result<Option<u64>, Failure> {
-    let wanted = version_of(&options.resource_version)?;
+    let wanted = options::resource_version(&options.resource_version)
+        .map_err(|error| Failure::bad_request(format!("invalid resource version: {error}")))?;
     check_not_newer(server, wanted)?;
-    let is_exact = match options.version_match {
-        Some(VersionMatch::Exact) => true,
-        Some(VersionMatch::NotOlderThan) => false,
-        None => options.limit.is_some(),
-    };
-    Ok((is_exact && wanted > 0).then_some(wanted))
+    Ok((wanted > 0 && options.is_exact()).then_some(wanted))
 }
 
-/// A resource version that a client names; 0 for none.
-pub(crate) fn version_of(text: &str) -> Result<u64, Failure> {
-    if text.is_empty() {
-        return Ok(0);
-    }
-    text.parse().map_err(|_| {
-        let path = crate::field::FieldPath::new("resourceVersion");
-        let detail = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-        let error = crate::field::FieldError::invalid_text(&path, text, &detail);
-        Failure::bad_request(format!("invalid resource version {text:?}: {error}"))
-    })
+/// The version that a read of one object or a watch names; 0 for none.
+fn version_of(text: &str) -> Result<u64, Failure> {
+    options::resource_version(text).map_err(|error| Failure::unexplained(error.to_string()))
 }
 
 /// Refuses a version that isn't there yet.
@@ -175,12 +179,9 @@ fn check_not_newer(server: &Server, wanted: u64) -> Result<(), Failure> {
     Err(failure)
 }
 
-fn too_old(options: &ListOptions, range: &Range, old: &TooOld) -> Failure {
+fn too_old(options: &ListOptions, range: &Range) -> Failure {
     if options.continue_at.is_empty() {
-        return Failure::expired(format!(
-            "The resourceVersion for the provided list is too old: the oldest is {}.",
-            old.oldest
-        ));
+        return Failure::expired("The resourceVersion for the provided list is too old.");
     }
     let mut failure = Failure::expired(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without \
@@ -188,10 +189,7 @@ fn too_old(options: &ListOptions, range: &Range, old: &TooOld) -> Failure {
          Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
          deleted between the time the first chunk was returned and now may show up in the list.",
     );
-    let token = range
-        .after
-        .as_ref()
-        .map(|key| Token::next(0, key, range.namespace.as_deref().unwrap_or_default()).written());
-    failure.continue_at = token;
+    let token = |key: &Key| Token::at_latest(key, range.namespace.as_deref().unwrap_or_default()).written();
+    failure.continue_at = range.from.as_ref().map(token);
     failure
 }

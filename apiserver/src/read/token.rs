@@ -1,69 +1,97 @@
 //! Where a list goes on: the token that a client gives back, as `apiserver/pkg/storage/continue.go` writes it.
 
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+use base64::{
+    DecodeError, Engine as _, alphabet,
+    engine::general_purpose::{GeneralPurpose, NO_PAD},
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{status::Failure, store::Key};
+use crate::{objects, status::Failure, store::Key};
 
-/// The version of a list, and what was listed last.
+/// As Go reads it: whatever the last bits are.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
+
+/// The version of a list, and where it goes on.
 pub(super) struct Token {
     /// None for the latest.
     pub(super) version: Option<u64>,
+    /// `namespace/name`, or a name.
     start: String,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
 struct Written {
     v: String,
-    #[serde(default)]
     rv: i64,
     start: String,
 }
 
 impl Token {
-    /// A list that goes on after a key. A version of 0 stands for the latest.
+    /// A list at a version that goes on after a key.
     pub(super) fn next(version: u64, key: &Key, namespace: &str) -> Self {
-        let start = if namespace.is_empty() && !key.namespace.is_empty() {
-            format!("{}/{}\0", key.namespace, key.name)
-        } else {
-            format!("{}\0", key.name)
-        };
-        Self { version: (version > 0).then_some(version), start }
+        Self { version: Some(version), start: format!("{}\0", path(key, namespace)) }
+    }
+
+    /// A list at the latest version that goes on from a key.
+    pub(super) fn at_latest(key: &Key, namespace: &str) -> Self {
+        Self { version: None, start: path(key, namespace) }
     }
 
     pub(super) fn written(&self) -> String {
         let rv = self.version.and_then(|version| i64::try_from(version).ok()).unwrap_or(-1);
-        let written = Written { v: "meta.k8s.io/v1".to_owned(), rv, start: self.start.clone() };
-        URL_SAFE_NO_PAD.encode(serde_json::to_string(&written).unwrap_or_default())
+        let written = Written { v: "meta.k8s.io/v1".to_owned(), rv, start: format!("/{}", self.start) };
+        BASE64.encode(serde_json::to_string(&written).unwrap_or_default())
     }
 
     pub(super) fn read(text: &str) -> Result<Self, Failure> {
-        let invalid =
-            |why: &dyn std::fmt::Display| Failure::bad_request(format!("continue key is not valid: {why}"));
-        let bytes = URL_SAFE_NO_PAD.decode(text).or_else(|_| STANDARD_NO_PAD.decode(text));
-        let bytes = bytes.map_err(|error| invalid(&error))?;
-        let written: Written = serde_json::from_slice(&bytes).map_err(|error| invalid(&error))?;
-        if written.v != "meta.k8s.io/v1" {
-            return Err(invalid(&format!("server does not recognize this encoded version {:?}", written.v)));
+        let invalid = |why: &str| {
+            Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
+        let bytes = BASE64.decode(text).map_err(|error| {
+            let at = match error {
+                DecodeError::InvalidByte(at, _) => at,
+                DecodeError::InvalidPadding => text.find('=').unwrap_or_default(),
+                _ => text.len() / 4 * 4,
+            };
+            invalid(&format!("illegal base64 data at input byte {at}"))
+        })?;
+        let written: Option<Written> =
+            serde_json::from_slice(&bytes).map_err(|error| invalid(&objects::in_go(&error)))?;
+        let Written { v, rv, start } = written.unwrap_or_default();
+        if v != "meta.k8s.io/v1" {
+            return Err(invalid(&format!("server does not recognize this encoded version {v}")));
         }
-        if written.rv == 0 {
-            return Err(invalid(&"incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
+        if rv == 0 {
+            return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
         }
-        if written.start.is_empty() || written.start.contains("..") {
-            return Err(invalid(&"encoded start key empty (version meta.k8s.io/v1)"));
+        if start.is_empty() {
+            return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
         }
-        Ok(Self { version: u64::try_from(written.rv).ok(), start: written.start })
+        let path = start.strip_prefix('/').unwrap_or(&start);
+        if !path.is_empty() && path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(invalid(&start));
+        }
+        Ok(Self { version: u64::try_from(rv).ok(), start: path.to_owned() })
     }
 
-    /// The key after which the list goes on.
-    pub(super) fn after(&self, namespaced: bool, namespace: &str) -> Key {
-        let start = self.start.trim_end_matches('\0');
-        match start.split_once('/') {
-            Some((namespace, name)) if namespaced => {
+    /// The key from which on the list goes on.
+    pub(super) fn from(&self, namespaced: bool, namespace_of_list: &str) -> Key {
+        match self.start.split_once('/') {
+            Some((namespace, name)) if namespaced && namespace_of_list.is_empty() => {
                 Key { namespace: namespace.to_owned(), name: name.to_owned() }
             }
-            _ => Key { namespace: namespace.to_owned(), name: start.to_owned() },
+            _ => Key { namespace: namespace_of_list.to_owned(), name: self.start.clone() },
         }
+    }
+}
+
+/// A key in the list of a namespace, or of all.
+fn path(key: &Key, namespace_of_list: &str) -> String {
+    if namespace_of_list.is_empty() && !key.namespace.is_empty() {
+        format!("{}/{}", key.namespace, key.name)
+    } else {
+        key.name.clone()
     }
 }

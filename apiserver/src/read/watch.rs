@@ -7,7 +7,7 @@ use futures::stream;
 use serde_json::json;
 use tokio::{sync::watch::Receiver, time::Instant};
 
-use super::{Selection, form::Rendering, version_of};
+use super::{Selection, check_not_newer, form::Rendering, version_of};
 use crate::{
     http::{Answer, Body, Request},
     options::ListOptions,
@@ -22,6 +22,8 @@ const BOOKMARKS: Duration = Duration::from_mins(1);
 const LASTS: Duration = Duration::from_mins(30);
 /// For how long it lasts at most, whatever it says: a time further away is none of the clock's.
 const LASTS_AT_MOST: Duration = Duration::from_hours(24 * 365);
+/// So long before its end it gets the last bookmark.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 
 /// A watch as the answer to a request.
 pub(super) fn watch(
@@ -31,9 +33,13 @@ pub(super) fn watch(
     options: &ListOptions,
 ) -> Result<Answer, Failure> {
     let selection = Selection::read(place, options)?;
-    let rendering = Rendering::new(request, &place.resource, media(request)?, server.now())?;
+    let rendering = Rendering::new(request, &place.resource, media(request, place)?, server.now())?;
     let from = version_of(&options.resource_version)?;
-    let lasts = options.timeout_seconds.map_or(LASTS, Duration::from_secs).min(LASTS_AT_MOST);
+    let lasts = match options.timeout_seconds {
+        None | Some(0) => LASTS,
+        Some(seconds) => Duration::from_secs(u64::try_from(seconds).unwrap_or_default()).min(LASTS_AT_MOST),
+    };
+    let ends = Instant::now() + lasts;
     let mut watch = Watch {
         server: server.clone(),
         place: place.clone(),
@@ -42,15 +48,21 @@ pub(super) fn watch(
         changes: server.store.changes(),
         seen: from,
         wants_bookmarks: options.bookmarks,
-        next_bookmark: Instant::now() + BOOKMARKS,
-        ends: Instant::now() + lasts,
+        next_bookmark: next_bookmark(ends),
+        ends,
         queue: VecDeque::new(),
         has_sent: false,
         is_over: false,
     };
-    let wants_all = options.initial_events.unwrap_or(from == 0);
-    if wants_all {
-        watch.begin(options.initial_events == Some(true));
+    if !watch.rendering.has_events() {
+        watch.is_over = true;
+    } else if lasts.is_zero() {
+        watch.fail(&Failure::new(500, "InternalError", "context deadline exceeded"));
+    } else if options.initial_events == Some(true) {
+        match check_not_newer(server, from) {
+            Ok(()) => watch.begin(),
+            Err(failure) => watch.fail(&failure),
+        }
     } else if from == 0 {
         watch.seen = server.store.version();
     }
@@ -94,7 +106,7 @@ impl Watch {
                 changed = self.changes.changed() => changed.ok()?,
                 () = tokio::time::sleep_until(self.ends) => return None,
                 () = tokio::time::sleep_until(self.next_bookmark), if self.wants_bookmarks => {
-                    self.next_bookmark += BOOKMARKS;
+                    self.next_bookmark = next_bookmark(self.ends);
                     self.bookmark(false);
                 }
             }
@@ -102,18 +114,18 @@ impl Watch {
     }
 
     /// All that is there, as if it had just been made.
-    fn begin(&mut self, says_when_complete: bool) {
+    fn begin(&mut self) {
         let namespace = (!self.place.namespace.is_empty()).then(|| self.place.namespace.clone());
         let range = Range { namespace, ..Range::default() };
         // Only a list at an older version can fail.
         let Ok(snapshot) = self.server.store.list(&self.place.resource.storage, &range) else { return };
-        for (key, record) in &snapshot.objects {
-            if self.selection.picks(key, record) {
+        for (_, record) in &snapshot.objects {
+            if self.selection.picks(record) {
                 self.push("ADDED", record);
             }
         }
         self.seen = snapshot.version;
-        if says_when_complete {
+        if self.wants_bookmarks {
             self.bookmark(true);
         }
     }
@@ -128,11 +140,14 @@ impl Watch {
             }
             Err(old) => {
                 let message = format!("too old resource version: {} ({})", self.seen, old.oldest);
-                let status = Failure::expired(message).to_json();
-                self.queue.push_back(event("ERROR", &status.to_string()));
-                self.is_over = true;
+                self.fail(&Failure::expired(message));
             }
         }
+    }
+
+    fn fail(&mut self, failure: &Failure) {
+        self.queue.push_back(event("ERROR", &failure.to_json().to_string()));
+        self.is_over = true;
     }
 
     /// A change as this watch sees it: what begins to be selected is added, what stops being so deleted.
@@ -140,7 +155,7 @@ impl Watch {
         if !self.place.namespace.is_empty() && change.key.namespace != self.place.namespace {
             return;
         }
-        let picks = |record: &Arc<Record>| self.selection.picks(&change.key, record);
+        let picks = |record: &Arc<Record>| self.selection.picks(record);
         let was = change.previous.as_ref().is_some_and(picks);
         let is = change.kind != ChangeKind::Deleted && picks(&change.record);
         match (was, is) {
@@ -168,9 +183,19 @@ impl Watch {
     }
 
     fn bookmark(&mut self, ends_initial_events: bool) {
-        let bookmark = self.rendering.bookmark(self.seen, ends_initial_events);
-        self.queue.push_back(event("BOOKMARK", &bookmark.to_string()));
+        let bookmark = self.rendering.bookmark(self.seen, ends_initial_events, !self.has_sent);
+        self.queue.push_back(match bookmark {
+            Ok(bookmark) => event("BOOKMARK", &bookmark.to_string()),
+            Err(failure) => event("ERROR", &failure.to_json().to_string()),
+        });
     }
+}
+
+/// When a watch that ends then gets its next bookmark.
+fn next_bookmark(ends: Instant) -> Instant {
+    let now = Instant::now();
+    let last = ends.checked_sub(LAST_BOOKMARK).filter(|last| *last > now);
+    last.map_or(now + BOOKMARKS, |last| last.min(now + BOOKMARKS))
 }
 
 fn event(kind: &str, object: &str) -> Bytes {

@@ -148,7 +148,9 @@ impl FieldSelector {
             let (label, is_equal, value) = split_term(term).ok_or_else(|| {
                 SelectorError(format!("invalid selector: '{selector}'; can't understand '{term}'"))
             })?;
-            parsed.push((label, is_equal, unescape(value)?));
+            if !label.is_empty() || !value.is_empty() {
+                parsed.push((label, is_equal, unescape(value)?));
+            }
         }
         let terms = parsed.into_iter().map(|(label, is_equal, value)| {
             let field = selectable.field(label)?;
@@ -160,6 +162,12 @@ impl FieldSelector {
     /// Whether it picks this object, which has to be in the version that it is stored in.
     pub(crate) fn matches(&self, object: Value<'_>) -> bool {
         self.0.iter().all(|term| (term.field.value(&term.label, object) == term.value) == term.is_equal)
+    }
+
+    /// The only name that it picks, where it asks for one.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        let name = self.0.iter().find(|term| term.is_equal && term.label == NAME.0);
+        name.map(|term| term.value.as_str())
     }
 
     /// Whether it picks everything.

@@ -6,6 +6,7 @@ mod history;
 mod record;
 
 use std::{
+    cmp::Ordering,
     collections::{BTreeMap, HashMap},
     ops::Bound,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
@@ -20,10 +21,26 @@ pub(crate) use self::{
 };
 
 /// The name of an object among those of its resource. Objects without a namespace have an empty one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) namespace: String,
     pub(crate) name: String,
+}
+
+/// As etcd sorts `namespace/name`: `shop-eu` is before `shop`.
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.namespace == other.namespace {
+            return self.name.cmp(&other.name);
+        }
+        self.namespace.bytes().chain([b'/']).cmp(other.namespace.bytes().chain([b'/']))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 pub(crate) struct Store {
@@ -61,8 +78,8 @@ pub(crate) struct Snapshot {
 pub(crate) struct Range {
     /// Only in this namespace.
     pub(crate) namespace: Option<String>,
-    /// Only after this one.
-    pub(crate) after: Option<Key>,
+    /// Only from this one on.
+    pub(crate) from: Option<Key>,
     pub(crate) limit: Option<usize>,
     /// As they were at this version.
     pub(crate) at: Option<u64>,
@@ -119,8 +136,8 @@ impl Store {
             }
             _ => &collection.objects,
         };
-        let from = match (&range.after, &range.namespace) {
-            (Some(after), _) => Bound::Excluded(after.clone()),
+        let from = match (&range.from, &range.namespace) {
+            (Some(from), _) => Bound::Included(from.clone()),
             (None, Some(namespace)) => {
                 Bound::Included(Key { namespace: namespace.clone(), name: String::new() })
             }

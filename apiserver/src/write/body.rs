@@ -17,7 +17,7 @@ enum Format {
 const FORMATS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 fn format(request: &Request) -> Result<Format, Failure> {
-    match request.content_type() {
+    match request.content_type().to_ascii_lowercase().as_str() {
         "" | "application/json" => Ok(Format::Json),
         "application/yaml" => Ok(Format::Yaml),
         "application/vnd.kubernetes.protobuf" => Ok(Format::Protobuf),

@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 100;
 
 /// `DELETE` of an object.
 pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request)?;
+    media(request, place)?;
     let options = body::delete_options(request)?;
     Ok(warned(deleted(server, request, place, &options), &place.resource, &options))
 }
@@ -70,7 +70,7 @@ pub(crate) fn delete_collection(
     request: &Request,
     place: &Place,
 ) -> Result<Answer, Failure> {
-    media(request)?;
+    media(request, place)?;
     let options = body::delete_options(request)?;
     Ok(warned(all_deleted(server, request, place, &options), &place.resource, &options))
 }
@@ -82,7 +82,7 @@ fn all_deleted(
     options: &DeleteOptions,
 ) -> Result<Answer, Failure> {
     let selected = read::selected(server, request, place)?;
-    let mut deleted = Vec::new();
+    let (metadata, mut deleted) = (selected.metadata(), Vec::new());
     for (key, record) in selected.objects {
         let place = Place { namespace: key.namespace.clone(), name: key.name.clone(), ..place.clone() };
         match delete_one(server, &place, options) {
@@ -92,13 +92,12 @@ fn all_deleted(
         }
     }
     definitions::end::object_gone(server, &place.resource)?;
-    let metadata = json!({"resourceVersion": selected.version.to_string()});
     read::listed(server, request, place, &deleted, metadata)
 }
 
 /// `POST` of an eviction: a deletion that a disruption budget may refuse.
 pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request)?;
+    media(request, place)?;
     let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let (eviction, _) = body::object(&arena, request, place)?;

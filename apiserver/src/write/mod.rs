@@ -11,7 +11,7 @@ pub(crate) use self::{
     one::{Existence, Intent, OneWrite},
 };
 
-use baton_merge::{Arena, value::Value};
+use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
 
 use self::{one::Outcome, strict::Strictness};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     definitions,
     http::{Answer, Request},
     kinds, metadata, namespaces, objects,
-    options::WriteOptions,
+    options::{WriteOptions, unregistered},
     patch::{self, PatchError},
     read,
     registry::{Resource, Schema},
@@ -44,12 +44,12 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
         return Err(failure);
     }
     // An answer that the client doesn't take is refused before anything is stored, here and in the other writes.
-    media(request)?;
+    media(request, place)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let (object, text) = body::object(&arena, request, place)?;
-    check_kind(&place.resource, object)?;
+    let object = with_kind(&arena, &place.resource, object)?;
     let read = server.read_object(&arena, &place.resource, object)?;
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     let place = named(place, read.object)?;
@@ -68,13 +68,13 @@ pub(crate) fn read_body<'a>(
     place: &'a Place,
 ) -> Result<Value<'a>, Failure> {
     let (object, _) = body::object(arena, request, place)?;
-    check_kind(&place.resource, object)?;
+    let object = with_kind(arena, &place.resource, object)?;
     Ok(server.read_object(arena, &place.resource, object)?.object)
 }
 
 /// `PUT` of an object or of a subresource.
 pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request)?;
+    media(request, place)?;
     let options = WriteOptions::read("UpdateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
@@ -95,6 +95,19 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
 
 /// `PATCH`, in all its forms.
 pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
+    check_patch_type(request, place)?;
+    media(request, place)?;
+    let is_apply = request.content_type() == APPLY_PATCH;
+    let options = WriteOptions::read("PatchOptions", &request.query, is_apply, request.user_agent())?;
+    if is_apply {
+        apply(server, request, place, &options)
+    } else {
+        patch_live(server, request, place, &options)
+    }
+}
+
+/// Refuses a patch of a sort that the resource doesn't take.
+pub(crate) fn check_patch_type(request: &Request, place: &Place) -> Result<(), Failure> {
     let content_type = request.content_type();
     let supported = if place.resource.is_custom() {
         [JSON_PATCH, MERGE_PATCH, APPLY_PATCH].join(", ")
@@ -110,14 +123,7 @@ pub(crate) fn patch(server: &Server, request: &Request, place: &Place) -> Result
         failure.details = Some(Box::new(serde_json::json!({})));
         return Err(failure);
     }
-    media(request)?;
-    let is_apply = content_type == APPLY_PATCH;
-    let options = WriteOptions::read("PatchOptions", &request.query, is_apply, request.user_agent())?;
-    if is_apply {
-        apply(server, request, place, &options)
-    } else {
-        patch_live(server, request, place, &options)
-    }
+    Ok(())
 }
 
 fn apply(
@@ -150,6 +156,9 @@ fn apply(
     let outcome = write.run(&|live| {
         if live.is_none() {
             rbac::check_creation(server, request)?;
+        }
+        if let Some(live) = live {
+            check_uid(place, &metadata_text(live, "uid"), object)?;
         }
         Ok(Intent::Apply(object))
     });
@@ -184,6 +193,7 @@ fn patch_live(
     let write = OneWrite { server, arena: &arena, place, options, existence: Existence::There };
     let outcome = write.run(&|live| {
         let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        let uid = metadata_text(live, "uid");
         let live = match place.subresource.as_str() {
             "scale" => scale::to_patch(&place.resource, live)?,
             _ => live.to_json(),
@@ -200,6 +210,7 @@ fn patch_live(
         let read = read_new(server, &arena, place, object).map_err(unreadable)?;
         strictness.note(&read.unknown).map_err(unreadable)?;
         check_place(place, read.object)?;
+        check_uid(place, &uid, read.object)?;
         Ok(Intent::Update(read.object))
     });
     answer(server, request, place, outcome, strictness)
@@ -251,53 +262,67 @@ fn read_new<'a>(
             errors => Err(Failure::invalid("autoscaling", "Scale", &place.name, errors)),
         };
     }
-    check_kind(&place.resource, object)?;
+    let object = with_kind(arena, &place.resource, object)?;
     server.read_object(arena, &place.resource, object)
 }
 
-/// Refuses an object of another kind or version.
-fn check_kind(resource: &Resource, object: Value<'_>) -> Result<(), Failure> {
+/// Refuses an object of another kind or version. One of a built-in kind needn't say of which it is.
+fn with_kind<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) -> Result<Value<'a>, Failure> {
     let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let wanted = resource.gvk.api_version();
-    if kind.is_empty() {
-        return Err(Failure::bad_request("Object 'Kind' is missing"));
+    let (own, own_version) = (&resource.gvk.kind, resource.gvk.api_version());
+    let (api_version, kind) = match (text("apiVersion"), text("kind")) {
+        (_, "") if resource.is_custom() => return Err(Failure::bad_request("Object 'Kind' is missing")),
+        (version, kind) if !resource.is_custom() => (
+            if version.is_empty() { own_version.as_str() } else { version },
+            if kind.is_empty() { own.as_str() } else { kind },
+        ),
+        said => said,
+    };
+    if api_version == own_version && kind == own {
+        let text = |text| Some(Value::String(arena.copy_text(text)));
+        let object = object.with(arena, &["apiVersion"], text(api_version));
+        return Ok(object.with(arena, &["kind"], text(kind)));
     }
-    if api_version != wanted {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let unhandled = |why: &str| {
+        Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {own}: {why}"))
+    };
+    if !resource.is_custom() && TYPES.of_kind(&GroupVersionKind::new(group, version, kind)).is_none() {
+        return Err(unhandled(&unregistered(api_version, kind)));
+    }
+    if api_version != own_version {
         return Err(Failure::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({wanted})"
+            "the API version in the data ({api_version}) does not match the expected API version ({own_version})"
         )));
     }
-    if kind != resource.gvk.kind {
-        let own = &resource.gvk.kind;
-        return Err(Failure::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {own}: converting ({kind}) to ({own}): unknown conversion",
-            resource.gvk.version
-        )));
+    if resource.is_custom() {
+        let path = crate::field::FieldPath::new("kind");
+        let error = crate::field::FieldError::invalid_text(&path, kind, &format!("must be {own}"));
+        return Err(Failure::invalid(group, kind, &metadata_text(object, "name"), &[error]));
     }
-    Ok(())
+    Err(unhandled(&format!("converting ({kind}) to ({own}): unknown conversion")))
 }
 
-fn name_of(object: Value<'_>, field: &str) -> String {
+fn metadata_text(object: Value<'_>, field: &str) -> String {
     object.at(&["metadata", field]).and_then(|value| value.as_str()).unwrap_or_default().to_owned()
 }
 
 /// The place of a new object, under its name.
 fn named(place: &Place, object: Value<'_>) -> Result<Place, Failure> {
-    let namespace = name_of(object, "namespace");
+    let namespace = metadata_text(object, "namespace");
     if !namespace.is_empty() && namespace != place.namespace {
         return Err(Failure::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
     }
-    let (name, base) = (name_of(object, "name"), name_of(object, "generateName"));
+    let (name, base) = (metadata_text(object, "name"), metadata_text(object, "generateName"));
     let name = if name.is_empty() && !base.is_empty() { metadata::generated_name(&base) } else { name };
     Ok(Place { name, ..place.clone() })
 }
 
 /// Refuses an object that says it is another one than the path says.
 fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
-    let (name, namespace) = (name_of(object, "name"), name_of(object, "namespace"));
+    let (name, namespace) = (metadata_text(object, "name"), metadata_text(object, "namespace"));
     if name.is_empty() {
         return Err(Failure::bad_request(format!(
             "the name of the object ({} based on URL) was undeterminable: name must be provided",
@@ -316,6 +341,18 @@ fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a patch that makes another object of one. The server looks at it twice.
+fn check_uid(place: &Place, uid: &str, object: Value<'_>) -> Result<(), Failure> {
+    let wanted = metadata_text(object, "uid");
+    if wanted.is_empty() || wanted == uid {
+        return Ok(());
+    }
+    let path = crate::field::FieldPath::new("metadata").child("uid");
+    let error = crate::field::FieldError::invalid_text(&path, &wanted, "field is immutable");
+    let GroupVersionKind { group, kind, .. } = &place.resource.stored_as;
+    Err(Failure::invalid(group, kind, &place.name, &[error.clone(), error]))
 }
 
 /// Kinds of which a `PUT` may make an object.
@@ -359,7 +396,7 @@ fn answer(
 
 /// `POST` of a binding: the scheduler's word on which node a pod runs.
 pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
-    media(request)?;
+    media(request, place)?;
     let options = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let (binding, _) = body::object(&arena, request, place)?;

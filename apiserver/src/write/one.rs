@@ -14,8 +14,10 @@ use baton_merge::{
 
 use super::{check_place, in_go::in_go};
 use crate::{
-    actors, definitions, kinds, metadata, objects,
-    options::WriteOptions,
+    actors, definitions,
+    field::{FieldError, FieldPath},
+    kinds, metadata, objects,
+    options::{self, WriteOptions},
     priorities,
     registry::Resource,
     scale,
@@ -75,7 +77,11 @@ impl<'s> OneWrite<'s> {
         for _ in 0..ATTEMPTS {
             let live = self.server.store.get(&resource.storage, &self.place.key());
             match (&live, self.existence) {
-                (Some(_), Existence::New) => return Err(Failure::already_exists(resource, name)),
+                // What can't be stored at all is told first.
+                (Some(_), Existence::New) => {
+                    self.attempt(None, intend)?;
+                    return Err(Failure::already_exists(resource, name));
+                }
                 (None, Existence::There) => return Err(Failure::not_found(resource, name)),
                 _ => {}
             }
@@ -257,21 +263,27 @@ impl<'s> OneWrite<'s> {
                 .and_then(|value| value.as_str().map(str::to_owned))
                 .unwrap_or_default()
         };
-        let version = text(*object, "resourceVersion");
+        let version = object.at(&["metadata", "resourceVersion"]).and_then(|version| version.as_str());
+        let number = options::version_number(version.unwrap_or_default());
+        let is_apply = matches!(intent, Intent::Apply(_));
         let Some(old) = old else {
-            if !version.is_empty() && self.existence == Existence::New {
-                return Err(Failure::unexplained(
-                    "resourceVersion should not be set on objects to be created",
-                ));
+            if self.existence == Existence::New {
+                return match number {
+                    Ok(number) if number > 0 => Err(Failure::unexplained(
+                        "resourceVersion should not be set on objects to be created",
+                    )),
+                    _ => Ok(()),
+                };
             }
             let uid = text(*object, "uid");
-            if !uid.is_empty() && matches!(intent, Intent::Apply(_)) {
+            if !uid.is_empty() && is_apply {
                 let why = format!(
                     "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                 );
                 return Err(Failure::conflict(resource, name, &why));
             }
-            return if version.is_empty() { Ok(()) } else { Err(Failure::modified(resource, name)) };
+            let number = number.map_err(Failure::unexplained)?;
+            return if is_apply || number == 0 { Ok(()) } else { Err(Failure::modified(resource, name)) };
         };
         let (wanted, found) = (text(*object, "uid"), text(old, "uid"));
         if !wanted.is_empty() && wanted != found {
@@ -281,20 +293,18 @@ impl<'s> OneWrite<'s> {
                 &wrong_uid(self.place, self.options.dry_run, &wanted, &found),
             ));
         }
-        if version.is_empty() {
-            let is_update = matches!(intent, Intent::Update(_));
-            if is_update && needs_version(resource) {
-                let path = crate::field::FieldPath::new("metadata").child("resourceVersion");
-                let error = crate::field::FieldError::invalid(
-                    &path,
-                    Value::Int(0),
-                    "must be specified for an update",
-                );
-                return Err(Failure::invalid(&resource.gvk.group, &resource.gvk.kind, name, &[error]));
-            }
-            return Ok(());
+        let number = number.map_err(Failure::unexplained)?;
+        if number > 0 {
+            let is_current = options::version_number(&text(old, "resourceVersion")) == Ok(number);
+            return if is_current { Ok(()) } else { Err(Failure::modified(resource, name)) };
         }
-        if version == text(old, "resourceVersion") { Ok(()) } else { Err(Failure::modified(resource, name)) }
+        // An apply that says nothing of a version is computed from the live one.
+        if needs_version(resource) && (version.is_some() || !is_apply) {
+            let path = FieldPath::new("metadata").child("resourceVersion");
+            let error = FieldError::invalid(&path, Value::Int(0), "must be specified for an update");
+            return Err(Failure::invalid(&resource.gvk.group, &resource.plural, name, &[error]));
+        }
+        Ok(())
     }
 
     /// How the field sets are spelled; only a write that would spell them otherwise has to know.
@@ -392,5 +402,14 @@ pub(crate) fn storage_key(place: &Place) -> String {
     let Place { resource, namespace, name, .. } = place;
     let group = if resource.is_custom() { format!("{}/", resource.gvk.group) } else { String::new() };
     let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-    format!("/registry/{group}{}/{namespace}{name}", resource.plural)
+    let plural = match resource.plural.as_str() {
+        plural if resource.is_custom() => plural,
+        "replicationcontrollers" => "controllers",
+        "endpoints" => "services/endpoints",
+        "nodes" => "minions",
+        "services" => "services/specs",
+        "ingresses" => "ingress",
+        plural => plural,
+    };
+    format!("/registry/{group}{plural}/{namespace}{name}")
 }

@@ -112,7 +112,20 @@ pub(super) const ABSENT: &[Absent] = absent! {
     ];
     "protobuf in answers, CBOR", "JSON and YAML; what clients send as protobuf is read": [
         get_as(PROTOBUF, "/api/v1/namespaces/default", 406, "media types"),
-        get_as("application/cbor", "/api/v1/namespaces/default", 406, "media types"),
+        get_as("application/cbor", "/api/v1/namespaces/default", 406, "Available representations"),
+    ];
+    "paths with `/watch/`, `/metrics`, `/statusz`, OpenID discovery", "404": [
+        get("/api/v1/watch/configmaps", 404, ""),
+        get("/metrics", 404, ""),
+        get("/statusz", 404, ""),
+        get("/.well-known/openid-configuration", 404, ""),
+    ];
+    "indented (`pretty`) and compressed responses", "JSON without spaces": [
+        get("/api/v1/namespaces/default?pretty=true", 200, r#"{"kind":"Namespace""#),
+    ];
+    "the parameters `timeout` and `export`", "passed over": [
+        get("/api/v1/namespaces?timeout=x", 200, ""),
+        get("/api/v1/namespaces/default?export=true", 200, ""),
     ];
     "`TokenReview`, tokens of ServiceAccounts, `/openapi/v2`", "422, 501 and 404": [
         post(

@@ -9,6 +9,7 @@ mod absent;
 mod normal;
 mod pair;
 mod played;
+mod reads;
 mod requests;
 mod watch;
 
@@ -16,14 +17,11 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use baton_testbed::{Random, writes::Kind};
 
-use self::{
-    normal::Names,
-    requests::{Asked, Requests},
-    watch::Watches,
-};
+use self::{normal::Names, requests::Requests, watch::Watches};
 pub use self::{
     pair::Pair,
     played::{CHARGED_FOR_REFUSED, NOT_PLAYED},
+    reads::reads,
 };
 
 /// How much is compared.
@@ -62,9 +60,9 @@ pub struct Findings {
 }
 
 impl Findings {
-    fn note(&mut self, kind: &Kind, asked: &Asked, code: u16) {
+    fn note(&mut self, sort: &str, code: u16) {
         self.compared += 1;
-        let (sent, refused) = self.sorts.entry(format!("{} {}", kind.kind, asked.label)).or_default();
+        let (sent, refused) = self.sorts.entry(sort.to_owned()).or_default();
         *sent += 1;
         *refused += usize::from(code >= 300);
     }
@@ -122,7 +120,7 @@ async fn sequence(
         for asked in [asked, requests.look()] {
             let (real, ours) = pair.send(&asked, &mut names).await?;
             note(&format!("{asked}\n{} {}", real.code, real.body));
-            findings.note(kind, &asked, real.code);
+            findings.note(&format!("{} {}", kind.kind, asked.label), real.code);
             if let Some(lines) = normal::difference(&real, &ours) {
                 let excuse = played::excuse(kind, &real, &ours, &lines);
                 let sequence = format!("{} {number}", kind.kind);

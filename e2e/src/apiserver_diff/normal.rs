@@ -91,6 +91,9 @@ impl Names {
         for (position, port) in self.ports.iter().enumerate() {
             text = text.replace(&format!("nodePort\":{port}"), &format!("nodePort\":\"<port {position}>\""));
         }
+        if let Some((before, _)) = text.split_once(", current: ") {
+            text = format!("{before}, current: <version>");
+        }
         if let Some((before, rest)) = text.split_once("ResourceVersion in record (") {
             let after = rest.split_once(')').map_or(rest, |(_, after)| after);
             text = format!("{before}ResourceVersion in record (<version>){after}");
@@ -162,6 +165,9 @@ pub(super) fn difference(real: &Answer, ours: &Answer) -> Option<String> {
     }
     if real.warnings != ours.warnings {
         lines.push(format!("warnings: {:?} / {:?}", real.warnings, ours.warnings));
+    }
+    if real.content_type != ours.content_type {
+        lines.push(format!("content type: {:?} / {:?}", real.content_type, ours.content_type));
     }
     compare(&real.body, &ours.body, "", &mut lines);
     (!lines.is_empty()).then(|| lines.join("\n"))

@@ -111,6 +111,12 @@ impl Pair {
         Ok((names[0].answer(real), names[1].answer(ours)))
     }
 
+    /// Sends the same read to both, the real one's first.
+    pub(super) async fn ask(&self, [real, ours]: [Request; 2]) -> anyhow::Result<[Reply; 2]> {
+        let (real, ours) = futures::try_join!(real.send(&self.real), ours.send(&self.ours))?;
+        Ok([real, ours])
+    }
+
     /// When the real server marked an object as deleted; not all answers say it.
     async fn marked_at(&self, asked: &Asked) -> anyhow::Result<Option<i64>> {
         if asked.method != "DELETE" {
@@ -137,16 +143,46 @@ async fn create(client: &Client, uri: &str, body: &str) -> anyhow::Result<()> {
 pub(super) struct Answer {
     pub(super) code: u16,
     pub(super) warnings: Vec<String>,
+    pub(super) content_type: String,
     pub(super) body: Json,
 }
 
 impl Names {
-    fn answer(&mut self, reply: Reply) -> Answer {
-        let Reply { code, mut warnings, text, .. } = reply;
-        let mut body: Json = text.parse().unwrap_or_else(|_| Json::string(text.trim()));
+    pub(super) fn answer(&mut self, reply: Reply) -> Answer {
+        let Reply { code, mut warnings, content_type, text, .. } = reply;
+        let mut body = body(&content_type, &text).unwrap_or_else(|| Json::string(text.trim()));
         self.name(&mut body);
         warnings.sort();
-        Answer { code, warnings, body }
+        Answer { code, warnings, content_type, body }
+    }
+}
+
+/// What a body says: JSON, YAML, or the events of a watch.
+fn body(content_type: &str, text: &str) -> Option<Json> {
+    if content_type == "application/yaml" {
+        let json: serde_json::Value = serde_norway::from_str(text).ok()?;
+        return json.to_string().parse().ok();
+    }
+    if let Ok(json) = text.parse() {
+        return Some(json);
+    }
+    let event = |line: &str| {
+        let mut event: Json = line.parse().ok()?;
+        // A bookmark has the version of all that the server has.
+        if event.get("type").and_then(Json::as_str) == Some("BOOKMARK") {
+            forget_versions(&mut event);
+        }
+        Some(event)
+    };
+    Some(Json::List(text.lines().map(event).collect::<Option<_>>()?))
+}
+
+fn forget_versions(json: &mut Json) {
+    json.take("resourceVersion");
+    match json {
+        Json::Object(members) => members.iter_mut().for_each(|(_, value)| forget_versions(value)),
+        Json::List(items) => items.iter_mut().for_each(forget_versions),
+        _ => {}
     }
 }
 

@@ -25,11 +25,23 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// A request of no sequence.
+    pub(super) fn of(
+        label: &str,
+        method: &'static str,
+        uri: &str,
+        header: Option<(&'static str, &str)>,
+        body: String,
+    ) -> Self {
+        let headers = header.into_iter().map(|(name, value)| (name, value.to_owned())).collect();
+        Self { label: label.to_owned(), method, uri: uri.to_owned(), headers, body, write: None }
+    }
+
     /// The request to one of the servers.
     pub(super) fn request(&self, names: &Names) -> Request {
         Request {
             method: self.method,
-            uri: self.uri.clone(),
+            uri: names.unnamed(&self.uri),
             headers: self.headers.clone(),
             body: names.unnamed(&self.body),
         }

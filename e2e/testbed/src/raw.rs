@@ -37,6 +37,8 @@ pub struct Reply {
     pub code: u16,
     /// The texts of `Warning` headers.
     pub warnings: Vec<String>,
+    /// What the body is; empty if that isn't said.
+    pub content_type: String,
     /// By what name the request stands in the server's audit log.
     pub audit_id: String,
     /// The body.
@@ -68,6 +70,7 @@ impl Request {
             Ok(Reply {
                 code: head.status.as_u16(),
                 warnings: head.headers.get_all("warning").iter().filter_map(text).collect(),
+                content_type: head.headers.get("content-type").and_then(text).unwrap_or_default(),
                 audit_id: head.headers.get("audit-id").and_then(text).unwrap_or_default(),
                 text: String::from_utf8(bytes.to_vec()).map_err(Error::parse(what.clone()))?,
             })

@@ -52,7 +52,10 @@ impl Laws {
             assert_eq!(self.version, before, "{shown} is answered {code}, and something is stored: {body}");
         }
         if code.is_success() && !keeps {
-            self.touched.insert(collection(&method, &path).to_owned());
+            // Discovery takes any method, and changes nothing.
+            if self.version != before {
+                self.touched.insert(collection(&method, &path).to_owned());
+            }
             self.check_stored(&shown, &method, &path, &body).await;
         }
     }
@@ -141,6 +144,11 @@ async fn get(client: &Client, path: &str, accept: &str) -> Response<Bytes> {
 fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value {
     let code = answer.status();
     assert!(code.as_u16() < 600, "{shown} is answered {code}");
+    // An OpenAPI document that isn't there is answered with nothing at all.
+    let is_bare = answer.headers().get(CONTENT_TYPE).is_none() || *method == Method::HEAD;
+    if answer.body().is_empty() && is_bare {
+        return Value::Null;
+    }
     let content_type = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let Some(content_type) = content_type else { panic!("{shown} is answered without a content type") };
     let text =
@@ -170,7 +178,10 @@ fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value
         assert_eq!(body["kind"], "Status", "{shown} is refused by {body}");
         assert_eq!(body["code"], code.as_u16(), "{shown} is refused by {body}");
         // An internal error of the server; what it can't merge has the same code, and no reason.
-        assert_ne!(body["reason"], "InternalError", "{shown}: {body}");
+        // The scale of who has no replicas is one that the real server tells of, too.
+        let has_no_scale =
+            body["message"].as_str().is_some_and(|message| message.contains("spec replicas field"));
+        assert!(has_no_scale || body["reason"] != "InternalError", "{shown}: {body}");
     }
     body
 }
