@@ -85,8 +85,9 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
     let write = OneWrite { server, arena: &arena, place, options: &options, existence };
     let outcome = write.run(&|live| {
-        if live.is_none() {
-            rbac::check_creation(server, request)?;
+        match live {
+            Some(live) => one::check_uid(place, &options, live, read.object)?,
+            None => rbac::check_creation(server, request)?,
         }
         Ok(Intent::Update(read.object))
     });
@@ -188,13 +189,12 @@ fn patch_live(
             "scale" => scale::to_patch(&place.resource, live)?,
             _ => live.to_json(),
         };
-        let patched = patched(request.content_type(), &place.resource, live, &patch)?;
+        let (patched, shown) = patched(request.content_type(), &place.resource, live, &patch)?;
         let text = arena.copy_text(&patched.to_string());
         // It was JSON, so nothing else can be wrong with it.
         let object = Value::from_text(&arena, text).map_err(|_| objects::too_deep())?;
-        // What a patch made of the object is shown where it can't be read.
         let unreadable = |failure: Failure| match failure.reason {
-            "BadRequest" => invalid_patch(&patched, &failure.message),
+            "BadRequest" => invalid_patch(shown.as_deref().unwrap_or(text), &failure.message),
             _ => failure,
         };
         let read = read_new(server, &arena, place, object).map_err(unreadable)?;
@@ -205,18 +205,22 @@ fn patch_live(
     answer(server, request, place, outcome, strictness)
 }
 
+/// What a patch makes of the live object, and what is shown if that can't be read: the object itself, unless something else is
+/// said here.
 fn patched(
     content_type: &str,
     resource: &Resource,
     live: serde_json::Value,
     patch: &serde_json::Value,
-) -> Result<serde_json::Value, Failure> {
+) -> Result<(serde_json::Value, Option<String>), Failure> {
     let patched = match (content_type, &resource.schema) {
-        (JSON_PATCH, _) => patch::json_patch(live, patch),
-        (MERGE_PATCH, _) => patch::merge_patch(live, patch),
+        (JSON_PATCH, _) => patch::json_patch(live, patch).map(|patched| (patched, None)),
+        (MERGE_PATCH, _) => patch::merge_patch(live, patch).map(|patched| (patched, None)),
         (_, Schema::BuiltIn { document, of }) => {
             let name = of.map(|of| TYPES.name(of)).unwrap_or_default();
-            patch::strategic(document.patch_schema(), name, live, &mut patch.clone())
+            let mut rest = patch.clone();
+            patch::strategic(document.patch_schema(), name, live, &mut rest)
+                .map(|patched| (patched, Some(patch::go_printed(&rest))))
         }
         (_, Schema::Custom(_)) => return Err(Failure::unsupported_media_type(MERGE_PATCH)),
     };
@@ -230,9 +234,9 @@ fn patched(
 }
 
 /// A patch whose result can't be read.
-fn invalid_patch(patched: &serde_json::Value, why: &str) -> Failure {
+fn invalid_patch(shown: &str, why: &str) -> Failure {
     let path = crate::field::FieldPath::new("patch");
-    let error = crate::field::FieldError::invalid_text(&path, &patched.to_string(), why);
+    let error = crate::field::FieldError::invalid_text(&path, shown, why);
     Failure::invalid("", "", "", &[error])
 }
 

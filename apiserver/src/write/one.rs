@@ -12,7 +12,7 @@ use baton_merge::{
     value::Value,
 };
 
-use super::{check_place, in_go::in_go};
+use super::{check_place, in_go::in_go, name_of};
 use crate::{
     actors, definitions, kinds, metadata, objects,
     options::WriteOptions,
@@ -273,14 +273,6 @@ impl<'s> OneWrite<'s> {
             }
             return if version.is_empty() { Ok(()) } else { Err(Failure::modified(resource, name)) };
         };
-        let (wanted, found) = (text(*object, "uid"), text(old, "uid"));
-        if !wanted.is_empty() && wanted != found {
-            return Err(Failure::conflict(
-                resource,
-                name,
-                &wrong_uid(self.place, self.options.dry_run, &wanted, &found),
-            ));
-        }
         if version.is_empty() {
             let is_update = matches!(intent, Intent::Update(_));
             if is_update && needs_version(resource) {
@@ -375,6 +367,22 @@ fn needs_version(resource: &Resource) -> bool {
         || ["CSIDriver", "CSINode", "CSIStorageCapacity"]
             .iter()
             .any(|kind| resource.is("storage.k8s.io", kind))
+}
+
+/// Refuses a `PUT` that says another UID than the live object has. To a patch that is one of the fields that don't change.
+pub(super) fn check_uid(
+    place: &Place,
+    options: &WriteOptions,
+    live: Value<'_>,
+    new: Value<'_>,
+) -> Result<(), Failure> {
+    let uid = |object: Value<'_>| name_of(object, "uid");
+    let (wanted, found) = (uid(new), uid(live));
+    if wanted.is_empty() || wanted == found {
+        return Ok(());
+    }
+    let why = wrong_uid(place, options.dry_run, &wanted, &found);
+    Err(Failure::conflict(&place.resource, &place.name, &why))
 }
 
 /// An object that a precondition isn't met by, in the storage's words.
