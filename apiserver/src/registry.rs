@@ -360,7 +360,10 @@ impl Resource {
     pub(crate) fn deprecation(&self) -> Option<String> {
         match &self.schema {
             Schema::Custom(custom) => custom.version()?.deprecation.clone(),
-            Schema::BuiltIn { .. } => None,
+            Schema::BuiltIn { .. } => DEPRECATED
+                .iter()
+                .find(|(kind, _)| self.is("", kind))
+                .map(|(kind, since)| format!("v1 {kind} is deprecated in {since}")),
         }
     }
 
@@ -426,6 +429,10 @@ impl Resource {
         own
     }
 }
+
+/// The built-in kinds of the core group that are deprecated, and what the server says of it.
+const DEPRECATED: [(&str, &str); 2] =
+    [("ComponentStatus", "v1.19+"), ("Endpoints", "v1.33+; use discovery.k8s.io/v1 EndpointSlice")];
 
 fn qualified(plural: &str, group: &str) -> String {
     if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") }
