@@ -10,6 +10,7 @@ use super::body;
 use crate::{
     definitions,
     http::{Answer, Request},
+    namespaces,
     options::{DeleteOptions, Propagation, WriteOptions},
     read,
     registry::Resource,
@@ -27,6 +28,7 @@ const ATTEMPTS: usize = 100;
 pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     media(request)?;
     let options = body::delete_options(request)?;
+    namespaces::check_mortal(place)?;
     let deleted = delete_one(server, place, &options)?;
     let resource = &place.resource;
     definitions::end::object_gone(server, resource)?;
