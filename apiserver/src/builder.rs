@@ -3,7 +3,7 @@
 use std::{fmt, io, net::SocketAddr, sync::Arc};
 
 use baton_merge::Release;
-use http::Method;
+use http::{HeaderValue, Method, header::USER_AGENT};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, CustomResourceExt};
@@ -146,10 +146,10 @@ impl ApiServer {
     /// # Errors
     /// When it can't be read, or the server refuses an object.
     pub fn load(&self, yaml: &str) -> Result<(), StartError> {
-        documents(yaml)?.iter().try_for_each(|object| self.create(object))
+        documents(yaml)?.iter().try_for_each(|object| self.create(object, ""))
     }
 
-    fn create(&self, object: &Value) -> Result<(), StartError> {
+    fn create(&self, object: &Value, user_agent: &'static str) -> Result<(), StartError> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
         let refused =
@@ -162,11 +162,13 @@ impl ApiServer {
             resource.ok_or_else(|| refused(format!("there is no such kind in {api_version:?}")))?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
         let path = actors::path_of(resource, namespace, "", "");
+        let mut headers = http::HeaderMap::new();
+        headers.insert(USER_AGENT, HeaderValue::from_static(user_agent));
         let request = Request {
             method: Method::POST,
             path,
             query: Query::of(Some("fieldValidation=Strict")),
-            headers: http::HeaderMap::new(),
+            headers,
             body: object.to_string().into(),
         };
         let answer = self.server.handle(&request);
@@ -260,12 +262,12 @@ impl Builder {
         let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
         for name in NAMESPACES {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            server.create(&namespace)?;
+            server.create(&namespace, "kube-apiserver")?;
         }
         if server.server.actors.play(Actor::AccessControl) {
             server.load(actors::rbac::BOOTSTRAP)?;
         }
-        self.objects.iter().try_for_each(|object| server.create(object))?;
+        self.objects.iter().try_for_each(|object| server.create(object, ""))?;
         actors::start(&server.server)?;
         Ok(server)
     }
