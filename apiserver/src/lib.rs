@@ -93,6 +93,7 @@ mod service;
 mod services;
 mod status;
 mod store;
+mod swagger;
 mod table;
 mod types;
 mod versions;
