@@ -55,6 +55,12 @@ pub enum StartError {
         #[source]
         source: serde_norway::Error,
     },
+    /// What was loaded is no object.
+    #[error("{what} is no object: it needs `apiVersion` and `kind`")]
+    NoObject {
+        /// Which part of it.
+        what: String,
+    },
     /// The server itself refuses an object.
     #[error("{kind} {name:?} is refused: {message}")]
     Refused {
@@ -283,22 +289,34 @@ impl fmt::Debug for Builder {
     }
 }
 
+/// A document of a YAML text, for people.
+fn document(position: usize) -> String {
+    format!("document {}", position + 1)
+}
+
 /// The objects of a YAML text, those of lists one by one.
 fn documents(yaml: &str) -> Result<Vec<Value>, StartError> {
     let mut objects = Vec::new();
-    for (position, document) in serde_norway::Deserializer::from_str(yaml).enumerate() {
-        let read = <Value as serde::Deserialize>::deserialize(document);
-        let read =
-            read.map_err(|source| StartError::Yaml { what: format!("document {}", position + 1), source })?;
+    for (position, one) in serde_norway::Deserializer::from_str(yaml).enumerate() {
+        let read = <Value as serde::Deserialize>::deserialize(one);
+        let read = read.map_err(|source| StartError::Yaml { what: document(position), source })?;
         match read {
             Value::Null => {}
             Value::Object(mut list) if list.get("kind") == Some(&json!("List")) => {
                 if let Some(Value::Array(items)) = list.remove("items") {
-                    objects.extend(items);
+                    objects.extend(items.into_iter().map(|item| (position, item)));
                 }
             }
-            object => objects.push(object),
+            object => objects.push((position, object)),
         }
     }
-    Ok(objects)
+    let checked = objects.into_iter().map(|(position, object)| {
+        let says = |name: &str| object[name].as_str().is_some_and(|text| !text.is_empty());
+        if says("apiVersion") && says("kind") {
+            Ok(object)
+        } else {
+            Err(StartError::NoObject { what: document(position) })
+        }
+    });
+    checked.collect()
 }
