@@ -271,7 +271,8 @@ impl Builder {
             server.create(&namespace, "kube-apiserver")?;
         }
         if server.server.actors.play(Actor::AccessControl) {
-            server.load(actors::rbac::BOOTSTRAP)?;
+            let roles = documents(actors::rbac::BOOTSTRAP)?;
+            roles.iter().try_for_each(|role| server.create(role, "kube-apiserver"))?;
         }
         self.objects.iter().try_for_each(|object| server.create(object, ""))?;
         actors::start(&server.server)?;

@@ -37,7 +37,7 @@ use crate::server::Server;
 /// Somebody who acts in a cluster besides its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Actor {
-    /// Refuses what the roles in the server don't allow.
+    /// Refuses what the roles in the server don't allow, and makes ClusterRoles of others as their `aggregationRule` says.
     AccessControl,
     /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
     Autoscaler,
@@ -135,14 +135,14 @@ impl Actors {
     }
 
     fn controllers(&self) -> Vec<Box<dyn Controller>> {
-        self.playing.iter().filter_map(|actor| controller(*actor)).collect()
+        self.playing.iter().map(|actor| controller(*actor)).collect()
     }
 }
 
-/// The controller that plays an actor; none where requests do.
-fn controller(actor: Actor) -> Option<Box<dyn Controller>> {
-    Some(match actor {
-        Actor::AccessControl => return None,
+/// The controller that plays an actor, as far as requests don't.
+fn controller(actor: Actor) -> Box<dyn Controller> {
+    match actor {
+        Actor::AccessControl => Box::new(rbac::Aggregation),
         Actor::Autoscaler => Box::new(autoscaler::Autoscaler::default()),
         Actor::Deployments => Box::new(deployments::Deployments::default()),
         Actor::DisruptionBudgets => Box::new(budgets::DisruptionBudgets),
@@ -150,7 +150,7 @@ fn controller(actor: Actor) -> Option<Box<dyn Controller>> {
         Actor::Namespaces => Box::new(namespaces::Namespaces),
         Actor::Pods => Box::new(pods::Kubelet::default()),
         Actor::Quotas => Box::new(quotas::Quotas),
-    })
+    }
 }
 
 /// An actor that goes by the changes in the store.

@@ -110,3 +110,22 @@ async fn without_access_control_everything_is_allowed() {
     let anybody = cluster.for_user("anybody", "nobodies");
     assert_eq!(anybody.items("/api/v1/secrets").await.len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_role_is_made_of_the_rules_of_those_that_it_selects() {
+    let cluster = Cluster::with([Actor::AccessControl]);
+    let rule = json!({"apiGroups": ["example.com"], "resources": ["shops"], "verbs": ["get"]});
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "shops", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}, "rules": [rule],
+    });
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    cluster.post(roles, role).await;
+    cluster.settle().await;
+    for name in ["view", "edit", "admin"] {
+        let role = cluster.get(&format!("{roles}/{name}")).await;
+        let rules = role["rules"].as_array().unwrap();
+        assert!(rules.contains(&rule), "{role}");
+        assert!(rules.iter().any(|rule| rule["resources"] == json!(["namespaces"])), "{role}");
+    }
+}

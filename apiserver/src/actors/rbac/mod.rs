@@ -1,10 +1,12 @@
 //! Who may do what: requests are checked against the roles in the store. After `plugin/pkg/auth/authorizer/rbac`.
 
+mod aggregation;
 mod attributes;
 mod reviews;
 mod rules;
 mod user;
 
+pub(super) use self::aggregation::Aggregation;
 pub(crate) use self::reviews::review;
 use self::{attributes::Attributes, user::User};
 use super::Actor;
