@@ -82,6 +82,20 @@ const HISTORY: usize = 10_000;
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
+/// The priority classes that every cluster has.
+const PRIORITY_CLASSES: [(&str, i32, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
+
 impl ApiServer {
     /// A server with built-in kinds only, of the latest release that the merge core knows.
     pub fn builder() -> Builder {
@@ -269,6 +283,13 @@ impl Builder {
         for name in NAMESPACES {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             server.create(&namespace, "kube-apiserver")?;
+        }
+        for (name, value, description) in PRIORITY_CLASSES {
+            let class = json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+                "value": value, "description": description,
+            });
+            server.create(&class, "kube-apiserver")?;
         }
         if server.server.actors.play(Actor::AccessControl) {
             let roles = documents(actors::rbac::BOOTSTRAP)?;
