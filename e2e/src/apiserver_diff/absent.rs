@@ -114,7 +114,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
         get_as(PROTOBUF, "/api/v1/namespaces/default", 406, "media types"),
         get_as("application/cbor", "/api/v1/namespaces/default", 406, "media types"),
     ];
-    "`TokenReview`, tokens of ServiceAccounts, `/openapi/v2`", "422, 501 and 404": [
+    "`TokenReview`, tokens of ServiceAccounts", "422 and 501": [
         post(
             "/apis/authentication.k8s.io/v1/tokenreviews",
             r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"x"}}"#, 422, "",
@@ -123,7 +123,18 @@ pub(super) const ABSENT: &[Absent] = absent! {
             "/api/v1/namespaces/default/serviceaccounts/default/token",
             r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 501, "isn't played",
         ),
-        get("/openapi/v2", 404, ""),
+    ];
+    "`/openapi/v2`", "the schemas, without the paths": [
+        get("/openapi/v2", 200, r#""paths":{}"#),
+        get("/openapi/v2", 200, r#""io.k8s.api.core.v1.Pod":{"#),
+    ];
+    "what is there from the start: the Service `kubernetes`, APIServices, FlowSchemas, in each namespace a ServiceAccount and \
+     the CA's certificate", "no such objects; pods need no ServiceAccount": [
+        get("/api/v1/namespaces/default/services", 200, r#""items":[]"#),
+        get("/apis/apiregistration.k8s.io/v1/apiservices", 200, r#""items":[]"#),
+        get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", 200, r#""items":[]"#),
+        get("/api/v1/namespaces/default/serviceaccounts", 200, r#""items":[]"#),
+        get("/api/v1/namespaces/kube-system/configmaps", 200, r#""items":[]"#),
     ];
 };
 
