@@ -68,6 +68,7 @@
 
 mod actors;
 mod builder;
+mod classes;
 mod custom;
 mod data;
 mod definitions;

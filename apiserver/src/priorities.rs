@@ -40,6 +40,16 @@ pub(crate) fn given<'a>(
     Ok(pod)
 }
 
+/// Refuses the end of a class that no cluster is without.
+pub(crate) fn check_mortal(place: &Place) -> Result<(), Failure> {
+    let is_class = place.resource.is("scheduling.k8s.io", "PriorityClass");
+    if is_class && ["system-cluster-critical", "system-node-critical"].contains(&&*place.name) {
+        let why = "this is a system priority class and cannot be deleted";
+        return Err(Failure::forbidden(&place.resource, &place.name, why));
+    }
+    Ok(())
+}
+
 struct Class {
     name: String,
     value: i64,

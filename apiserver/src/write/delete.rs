@@ -12,7 +12,7 @@ use crate::{
     http::{Answer, Request},
     namespaces,
     options::{DeleteOptions, Propagation, WriteOptions},
-    read,
+    priorities, read,
     registry::Resource,
     server::{Place, Server, media},
     status::{Failure, success},
@@ -29,6 +29,7 @@ pub(crate) fn delete(server: &Server, request: &Request, place: &Place) -> Resul
     media(request)?;
     let options = body::delete_options(request)?;
     namespaces::check_mortal(place)?;
+    priorities::check_mortal(place)?;
     let deleted = delete_one(server, place, &options)?;
     let resource = &place.resource;
     definitions::end::object_gone(server, resource)?;

@@ -14,7 +14,7 @@ use baton_merge::{
 
 use super::{check_place, in_go::in_go, name_of};
 use crate::{
-    actors, definitions, kinds, metadata, objects,
+    actors, classes, definitions, kinds, metadata, objects,
     options::WriteOptions,
     priorities,
     registry::Resource,
@@ -237,7 +237,8 @@ impl<'s> OneWrite<'s> {
         };
         let object = match old {
             None if resource.is("", "Pod") => priorities::given(server, arena, place, object)?,
-            _ => object,
+            None => classes::given(server, arena, resource, object),
+            Some(_) => object,
         };
         objects::check_depth(object)?;
         let object = objects::prepare(arena, resource, &place.subresource, object, old);
