@@ -37,7 +37,8 @@ use crate::server::Server;
 /// Somebody who acts in a cluster besides its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Actor {
-    /// Refuses what the roles in the server don't allow, and makes ClusterRoles of others as their `aggregationRule` says.
+    /// Refuses what the roles in the server don't allow, and that somebody grants more than they have; makes roles of
+    /// others as their `aggregationRule` says.
     AccessControl,
     /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
     Autoscaler,

@@ -56,7 +56,10 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     namespaces::check_open(server, &place)?;
     let write =
         OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
-    let outcome = write.run(&|_| Ok(Intent::Update(read.object)));
+    let outcome = write.run(&|_| {
+        rbac::check_grant(server, request, &place, None, read.object, false)?;
+        Ok(Intent::Update(read.object))
+    });
     answer(server, request, &place, outcome, strictness)
 }
 
@@ -89,6 +92,7 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
             Some(live) => one::check_uid(place, &options, live, read.object)?,
             None => rbac::check_creation(server, request)?,
         }
+        rbac::check_grant(server, request, place, live, read.object, false)?;
         Ok(Intent::Update(read.object))
     });
     answer(server, request, place, outcome, strictness)
@@ -152,6 +156,7 @@ fn apply(
         if live.is_none() {
             rbac::check_creation(server, request)?;
         }
+        rbac::check_grant(server, request, place, live, object, true)?;
         Ok(Intent::Apply(object))
     });
     answer(server, request, place, outcome, strictness)
@@ -184,10 +189,10 @@ fn patch_live(
     let arena = Arena::new();
     let write = OneWrite { server, arena: &arena, place, options, existence: Existence::There };
     let outcome = write.run(&|live| {
-        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        let found = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
         let live = match place.subresource.as_str() {
-            "scale" => scale::to_patch(&place.resource, live)?,
-            _ => live.to_json(),
+            "scale" => scale::to_patch(&place.resource, found)?,
+            _ => found.to_json(),
         };
         let (patched, shown) = patched(request.content_type(), &place.resource, live, &patch)?;
         let text = arena.copy_text(&patched.to_string());
@@ -200,6 +205,7 @@ fn patch_live(
         let read = read_new(server, &arena, place, object).map_err(unreadable)?;
         strictness.note(&read.unknown).map_err(unreadable)?;
         check_place(place, read.object)?;
+        rbac::check_grant(server, request, place, Some(found), read.object, false)?;
         Ok(Intent::Update(read.object))
     });
     answer(server, request, place, outcome, strictness)

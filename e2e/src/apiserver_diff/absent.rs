@@ -128,8 +128,22 @@ pub(super) const ABSENT: &[Absent] = absent! {
         get("/openapi/v2", 200, r#""paths":{}"#),
         get("/openapi/v2", 200, r#""io.k8s.api.core.v1.Pod":{"#),
     ];
+    "what LimitRanges, RuntimeClasses and ServiceAccounts do to new pods", "pods are made as they are, whatever these say": [
+        post(
+            "/api/v1/namespaces/kube-public/limitranges",
+            r#"{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"small"},"spec":{"limits":[{"type":"Container",
+                "default":{"cpu":"1"}}]}}"#,
+            201, "small",
+        ),
+        post(
+            "/api/v1/namespaces/kube-public/pods",
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"serviceAccountName":"nobody",
+                "runtimeClassName":"none","containers":[{"name":"web","image":"web"}]}}"#,
+            201, r#""resources":{}"#,
+        ),
+    ];
     "what is there from the start: the Service `kubernetes`, APIServices, FlowSchemas, in each namespace a ServiceAccount and \
-     the CA's certificate", "no such objects; pods need no ServiceAccount": [
+     the CA's certificate", "no such objects": [
         get("/api/v1/namespaces/default/services", 200, r#""items":[]"#),
         get("/apis/apiregistration.k8s.io/v1/apiservices", 200, r#""items":[]"#),
         get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", 200, r#""items":[]"#),

@@ -2,13 +2,14 @@
 
 mod aggregation;
 mod attributes;
+mod escalation;
 mod reviews;
 mod rules;
 mod user;
 
 pub(super) use self::aggregation::Aggregation;
-pub(crate) use self::reviews::review;
 use self::{attributes::Attributes, user::User};
+pub(crate) use self::{escalation::check_grant, reviews::review};
 use super::Actor;
 use crate::{http::Request, server::Server, status::Failure};
 
