@@ -199,7 +199,9 @@ fn patch_live(
         // It was JSON, so nothing else can be wrong with it.
         let object = Value::from_text(&arena, text).map_err(|_| objects::too_deep())?;
         let unreadable = |failure: Failure| match failure.reason {
-            "BadRequest" => invalid_patch(shown.as_deref().unwrap_or(text), &failure.message),
+            "BadRequest" => {
+                invalid_patch(shown.as_deref().unwrap_or(text), body::without_kind(place, &failure.message))
+            }
             _ => failure,
         };
         let read = read_new(server, &arena, place, object).map_err(unreadable)?;
