@@ -242,6 +242,28 @@ kubectl/ephemeralcontainers
 }
 
 #[tokio::test]
+async fn a_pod_is_resized() -> Result<()> {
+    Terminal::open()
+        .await?
+        .shows(
+            r#"
+$ kubectl run web --image=nginx --overrides '{"spec":{"containers":[{"name":"web","image":"nginx","resources":{"requests":{"cpu":"1"}}}]}}'
+pod/web created
+$ kubectl patch pod web --subresource=resize -p '{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"2"}}}]}}'
+pod/web patched
+$ kubectl get pod web -o jsonpath={.spec.containers[0].resources}{.metadata.generation}
+{"requests":{"cpu":"2"}}2
+$ kubectl patch pod web --subresource=resize -p '{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":null}}}]}}'
+The Pod "web" is invalid:
+* spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing
+* spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed
+[1]
+"#,
+        )
+        .await
+}
+
+#[tokio::test]
 async fn what_a_patch_cant_do_is_said_so() -> Result<()> {
     terminal()
         .await?

@@ -17,6 +17,8 @@ use super::{
     table::Kind,
 };
 
+pub(super) use self::pod::class_of_service;
+
 const GENERATION: [&str; 2] = ["metadata", "generation"];
 
 /// The object as the server stores it, if nothing is wrong with it: what plugins and the rules of its kind fill in, and
