@@ -3,7 +3,7 @@
 use std::{fmt, io, net::SocketAddr, sync::Arc};
 
 use baton_merge::Release;
-use http::Method;
+use http::{HeaderValue, Method, header::USER_AGENT};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, CustomResourceExt};
@@ -56,6 +56,12 @@ pub enum StartError {
         #[source]
         source: serde_norway::Error,
     },
+    /// What was loaded is no object.
+    #[error("{what} is no object: it needs `apiVersion` and `kind`")]
+    NoObject {
+        /// Which part of it.
+        what: String,
+    },
     /// The server itself refuses an object.
     #[error("{kind} {name:?} is refused: {message}")]
     Refused {
@@ -76,6 +82,20 @@ const HISTORY: usize = 10_000;
 
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// The priority classes that every cluster has.
+const PRIORITY_CLASSES: [(&str, i32, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
 
 impl ApiServer {
     /// A server with built-in kinds only, of the latest release that the merge core knows.
@@ -150,10 +170,10 @@ impl ApiServer {
     /// # Errors
     /// When it can't be read, or the server refuses an object.
     pub fn load(&self, yaml: &str) -> Result<(), StartError> {
-        documents(yaml)?.iter().try_for_each(|object| self.create(object))
+        documents(yaml)?.iter().try_for_each(|object| self.create(object, ""))
     }
 
-    fn create(&self, object: &Value) -> Result<(), StartError> {
+    fn create(&self, object: &Value, user_agent: &'static str) -> Result<(), StartError> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
         let refused =
@@ -166,11 +186,13 @@ impl ApiServer {
             resource.ok_or_else(|| refused(format!("there is no such kind in {api_version:?}")))?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
         let path = actors::path_of(resource, namespace, "", "");
+        let mut headers = http::HeaderMap::new();
+        headers.insert(USER_AGENT, HeaderValue::from_static(user_agent));
         let request = Request {
             method: Method::POST,
             path,
             query: Query::of(Some("fieldValidation=Strict")),
-            headers: http::HeaderMap::new(),
+            headers,
             body: object.to_string().into(),
         };
         let answer = self.server.handle(&request);
@@ -264,12 +286,20 @@ impl Builder {
         let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
         for name in NAMESPACES {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            server.create(&namespace)?;
+            server.create(&namespace, "kube-apiserver")?;
+        }
+        for (name, value, description) in PRIORITY_CLASSES {
+            let class = json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+                "value": value, "description": description,
+            });
+            server.create(&class, "kube-apiserver")?;
         }
         if server.server.actors.play(Actor::AccessControl) {
-            server.load(actors::rbac::BOOTSTRAP)?;
+            let roles = documents(actors::rbac::BOOTSTRAP)?;
+            roles.iter().try_for_each(|role| server.create(role, "kube-apiserver"))?;
         }
-        self.objects.iter().try_for_each(|object| server.create(object))?;
+        self.objects.iter().try_for_each(|object| server.create(object, ""))?;
         actors::start(&server.server)?;
         Ok(server)
     }
@@ -285,22 +315,34 @@ impl fmt::Debug for Builder {
     }
 }
 
+/// A document of a YAML text, for people.
+fn document(position: usize) -> String {
+    format!("document {}", position + 1)
+}
+
 /// The objects of a YAML text, those of lists one by one.
 fn documents(yaml: &str) -> Result<Vec<Value>, StartError> {
     let mut objects = Vec::new();
-    for (position, document) in serde_norway::Deserializer::from_str(yaml).enumerate() {
-        let read = <Value as serde::Deserialize>::deserialize(document);
-        let read =
-            read.map_err(|source| StartError::Yaml { what: format!("document {}", position + 1), source })?;
+    for (position, one) in serde_norway::Deserializer::from_str(yaml).enumerate() {
+        let read = <Value as serde::Deserialize>::deserialize(one);
+        let read = read.map_err(|source| StartError::Yaml { what: document(position), source })?;
         match read {
             Value::Null => {}
             Value::Object(mut list) if list.get("kind") == Some(&json!("List")) => {
                 if let Some(Value::Array(items)) = list.remove("items") {
-                    objects.extend(items);
+                    objects.extend(items.into_iter().map(|item| (position, item)));
                 }
             }
-            object => objects.push(object),
+            object => objects.push((position, object)),
         }
     }
-    Ok(objects)
+    let checked = objects.into_iter().map(|(position, object)| {
+        let says = |name: &str| object[name].as_str().is_some_and(|text| !text.is_empty());
+        if says("apiVersion") && says("kind") {
+            Ok(object)
+        } else {
+            Err(StartError::NoObject { what: document(position) })
+        }
+    });
+    checked.collect()
 }

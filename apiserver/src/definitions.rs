@@ -114,7 +114,7 @@ pub(crate) fn serve(server: &Server) {
             .into_iter()
             .map(|(version, resources)| Arc::new(GroupVersion::new(group.clone(), version, resources)))
             .collect();
-        versions.sort_by_key(|of| Reverse(priority(&of.version)));
+        versions.sort_by_key(|of| Reverse(custom::priority(&of.version)));
         (group, versions)
     });
     // As the server sorts its `APIService` objects, which are called `v1.example.com`.
@@ -141,26 +141,4 @@ fn columns(version: &serde_json::Value) -> Vec<CustomColumn> {
 fn is_established(object: &serde_json::Value) -> bool {
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.any(|condition| condition["type"] == "Established" && condition["status"] == "True")
-}
-
-/// The order of versions: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, and then all others. After
-/// `k8s.io/apimachinery/pkg/version`.
-fn priority(version: &str) -> (u8, u64, u64, Reverse<String>) {
-    let other = || (0, 0, 0, Reverse(version.to_owned()));
-    let Some(rest) = version.strip_prefix('v') else { return other() };
-    let split = |text: &str| {
-        let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
-        Some((text[..end].parse::<u64>().ok()?, text[end..].to_owned()))
-    };
-    let Some((major, rest)) = split(rest) else { return other() };
-    let (stage, rest) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
-        _ if rest.is_empty() => return (3, major, 0, Reverse(String::new())),
-        (Some(rest), _) => (2, rest),
-        (_, Some(rest)) => (1, rest),
-        _ => return other(),
-    };
-    match rest.parse() {
-        Ok(minor) => (stage, major, minor, Reverse(String::new())),
-        Err(_) => other(),
-    }
 }

@@ -2,16 +2,17 @@
 
 use http::{
     Method,
-    header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY},
+    header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY},
 };
 use serde_json::{Map, Value, json};
 
 use crate::{
     data::DISCOVERY,
-    http::{Answer, Endpoint, FORMATS, Form, Media, Request},
+    http::{Answer, Body, Endpoint, FORMATS, Form, Media, Request},
     registry::{GroupVersion, Registry, hash},
     server::Server,
     status::Failure,
+    swagger,
 };
 
 /// The response to a request that isn't about objects; none to one that is.
@@ -46,6 +47,7 @@ pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer
             }
             negotiated(request, &if is_core { core_versions() } else { all_groups(&registry) })?
         }
+        ["", "openapi", "v2"] => swagger(server, request, &registry),
         ["", "openapi", "v3"] if !request.path.ends_with('/') => Answer {
             content_type: "text/plain; charset=utf-8",
             ..Answer::json(200, &openapi_index(&registry))
@@ -102,21 +104,40 @@ fn all_groups(registry: &Registry) -> Value {
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups(registry)})
 }
 
+/// Such as `v1.36.3`.
+fn git_version(server: &Server) -> String {
+    let release = server.release.to_string();
+    if release.matches('.').count() == 2 { format!("v{release}") } else { format!("v{release}.0") }
+}
+
 fn version(server: &Server) -> Value {
     let release = server.release.to_string();
     let minor = release.split('.').nth(1).unwrap_or_default();
-    let git = if release.matches('.').count() == 2 { format!("v{release}") } else { format!("v{release}.0") };
+    let oldest = minor.parse::<u32>().unwrap_or_default().saturating_sub(1).to_string();
     json!({
-        "major": "1", "minor": minor, "gitVersion": git, "gitCommit": "", "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "major": "1", "minor": minor, "emulationMajor": "1", "emulationMinor": minor,
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": oldest, "gitVersion": git_version(server),
+        "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "",
+        "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     })
+}
+
+/// As Go calls it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
 
 fn paths(registry: &Registry) -> Value {
     let mut paths: Vec<String> = registry.all().map(|of| format!("/{}", of.path())).collect();
+    let groups = groups(registry);
+    paths.extend(groups.iter().map(|of| format!("/apis/{}", of["name"].as_str().unwrap_or_default())));
     paths.extend(
-        ["/api", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(str::to_owned),
+        ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned),
     );
     paths.sort();
     json!({"paths": paths})
@@ -172,6 +193,19 @@ fn aggregated(registry: &Registry, of_core: bool) -> Value {
         items
     };
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
+}
+
+fn swagger(server: &Server, request: &Request, registry: &Registry) -> Answer {
+    let document = swagger::document(registry, &git_version(server));
+    if request
+        .header(ACCEPT)
+        .split(',')
+        .any(|accepted| [swagger::ACCEPTED, swagger::PROTOBUF].contains(&accepted.trim()))
+    {
+        let body = Body::whole(swagger::in_protobuf(&document).into());
+        return Answer { content_type: swagger::PROTOBUF, body, ..Answer::text(200, String::new()) };
+    }
+    Answer::json(200, &document)
 }
 
 fn openapi_index(registry: &Registry) -> Value {

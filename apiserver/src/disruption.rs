@@ -1,42 +1,207 @@
-//! Whether a pod may be evicted, as the disruption budgets that select it say. After `pkg/registry/core/pod/storage/eviction.go`.
+//! Whether a pod may be evicted, as the disruption budget that selects it says. After `pkg/registry/core/pod/storage/eviction.go`.
 
 use baton_merge::{Arena, value::Value};
+use serde_json::json;
 
 use crate::{
+    definitions::changed,
+    options::{DeleteOptions, FieldValidation, WriteOptions},
     selector::LabelSelector,
     server::{Place, Server},
     status::Failure,
-    store::Range,
+    store::{Draft, Key, Owners, Range},
+    types,
+    write::{Existence, Intent, OneWrite},
 };
 
-/// Refuses an eviction that a budget doesn't allow.
-pub(crate) fn check(server: &Server, pod: &Place) -> Result<(), Failure> {
+/// The most pods that a budget remembers the evictions of.
+const MAX_DISRUPTED: usize = 2000;
+/// After how many seconds to try again while a budget isn't counted yet.
+const UNCOUNTED: u32 = 10;
+
+/// Takes an eviction from the budget that selects the pod, and notes it in the pod, which is to be deleted next.
+pub(crate) fn admit(server: &Server, pod: &Place, options: &DeleteOptions) -> Result<(), Failure> {
     let record = server.store.get(&pod.resource.storage, &pod.key());
     let record = record.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
     let arena = Arena::new();
     let object = Value::from_text(&arena, record.text()).map_err(Failure::internal)?;
-    let labels = object.at(&["metadata", "labels"]).and_then(|labels| labels.as_map());
-    let range = Range { namespace: Some(pod.namespace.clone()), ..Range::default() };
-    let Ok(budgets) = server.store.list("poddisruptionbudgets.policy", &range) else { return Ok(()) };
-    for (key, budget) in budgets.objects {
+    if is_guarded(object) {
+        let budgets = budgets(server, pod, object)?;
+        match budgets.as_slice() {
+            [] => {}
+            [(_, budget)] if !is_ready(object) && may_lose_unready(budget) => {}
+            [(key, _)] => take(server, pod, key, options.is_dry_run)?,
+            _ => {
+                let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+                return Err(Failure::unexplained(message));
+            }
+        }
+    }
+    if options.is_dry_run { Ok(()) } else { note(server, pod) }
+}
+
+/// Whether budgets have a say: not in what has ended, has yet to start, or is being deleted.
+fn is_guarded(pod: Value<'_>) -> bool {
+    let phase = pod.at(&["status", "phase"]).and_then(|phase| phase.as_str()).unwrap_or_default();
+    !matches!(phase, "Succeeded" | "Failed" | "Pending")
+        && pod.at(&["metadata", "deletionTimestamp"]).is_none()
+}
+
+fn is_ready(pod: Value<'_>) -> bool {
+    let conditions = pod.at(&["status", "conditions"]).and_then(|all| all.as_list()).unwrap_or_default();
+    let says = |condition: &Value<'_>, name, text| condition.get(name) == Some(Value::String(text));
+    conditions.iter().any(|condition| says(condition, "type", "Ready") && says(condition, "status", "True"))
+}
+
+/// The budgets that select a pod.
+fn budgets(server: &Server, place: &Place, pod: Value<'_>) -> Result<Vec<(Key, serde_json::Value)>, Failure> {
+    let labels = pod.at(&["metadata", "labels"]).and_then(|labels| labels.as_map());
+    let range = Range { namespace: Some(place.namespace.clone()), ..Range::default() };
+    let listed = server.store.list("poddisruptionbudgets.policy", &range);
+    let mut found = Vec::new();
+    for (key, budget) in listed.map(|listed| listed.objects).unwrap_or_default() {
         let arena = Arena::new();
         let budget = Value::from_text(&arena, budget.text()).map_err(Failure::internal)?;
         let selects = budget.at(&["spec", "selector"]).is_some_and(|of| {
             LabelSelector::from_object(Some(of)).is_ok_and(|selector| selector.matches(labels))
         });
-        let allowed = budget.at(&["status", "disruptionsAllowed"]);
-        if selects && !matches!(allowed, Some(Value::Int(1..))) {
-            let mut failure = Failure::new(
-                429,
-                "TooManyRequests",
-                "Cannot evict pod as it would violate the pod's disruption budget.",
-            );
-            failure.details = Some(Box::new(serde_json::json!({"causes": [{
-                "reason": "DisruptionBudget",
-                "message": format!("The disruption budget {} does not allow it now", key.name),
-            }]})));
-            return Err(failure);
+        if selects {
+            found.push((key, budget.to_json()));
         }
     }
-    Ok(())
+    Ok(found)
+}
+
+/// Whether a pod that isn't ready may go without being counted.
+fn may_lose_unready(budget: &serde_json::Value) -> bool {
+    let healthy = |name: &str| budget["status"][name].as_i64().unwrap_or_default();
+    let desired = healthy("desiredHealthy");
+    budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+        || desired > 0 && healthy("currentHealthy") >= desired
+}
+
+/// Takes one eviction from a budget, or refuses it.
+fn take(server: &Server, pod: &Place, budget: &Key, dry_run: bool) -> Result<(), Failure> {
+    let registry = server.registry();
+    let resource = registry.resource("policy", "v1", "poddisruptionbudgets");
+    let place = Place {
+        resource: resource.ok_or_else(Failure::no_such_path)?.clone(),
+        namespace: budget.namespace.clone(),
+        name: budget.name.clone(),
+        subresource: "status".to_owned(),
+    };
+    let options = WriteOptions {
+        dry_run,
+        field_manager: "kube-apiserver".to_owned(),
+        field_validation: FieldValidation::Ignore,
+        force: false,
+    };
+    let now = types::second_time(server.now());
+    let arena = Arena::new();
+    let write =
+        OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::There };
+    let written = write.run(&|live| {
+        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        check(&place, &live.to_json())?;
+        Ok(Intent::Update(changed(&arena, live, |json| decrement(&mut json["status"], &pod.name, &now))))
+    });
+    written.map(drop)
+}
+
+fn decrement(status: &mut serde_json::Value, pod: &str, now: &str) {
+    let allowed = status["disruptionsAllowed"].as_i64().unwrap_or_default() - 1;
+    status["disruptionsAllowed"] = allowed.into();
+    status["disruptedPods"][pod] = now.into();
+    let conditions = status["conditions"].as_array_mut();
+    let condition = conditions.into_iter().flatten().find(|own| own["type"] == "DisruptionAllowed");
+    if let (0, Some(condition)) = (allowed, condition)
+        && condition["status"] != "False"
+    {
+        condition["status"] = "False".into();
+        condition["reason"] = "InsufficientPods".into();
+        condition["lastTransitionTime"] = now.into();
+    }
+}
+
+/// Refuses an eviction that a budget doesn't allow.
+fn check(place: &Place, budget: &serde_json::Value) -> Result<(), Failure> {
+    let (status, name) = (&budget["status"], &place.name);
+    let int = |value: &serde_json::Value| value.as_i64().unwrap_or_default();
+    let allowed = int(&status["disruptionsAllowed"]);
+    if int(&status["observedGeneration"]) < int(&budget["metadata"]["generation"]) {
+        let why = format!("The disruption budget {name} is still being processed by the server.");
+        return Err(Failure { retry_after: Some(UNCOUNTED), ..too_many(&why) });
+    }
+    let forbidden = |why| {
+        let mut failure = Failure::forbidden(&place.resource, name, why);
+        failure.message = format!("poddisruptionbudget.policy {name:?} is forbidden: {why}");
+        failure.details =
+            Some(Box::new(json!({"name": name, "group": "policy", "kind": "poddisruptionbudget"})));
+        failure
+    };
+    if allowed < 0 {
+        return Err(forbidden("pdb disruptions allowed is negative"));
+    }
+    if status["disruptedPods"].as_object().is_some_and(|pods| pods.len() > MAX_DISRUPTED) {
+        return Err(forbidden(
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        ));
+    }
+    if allowed > 0 {
+        return Ok(());
+    }
+    let (current, desired) = (int(&status["currentHealthy"]), int(&status["desiredHealthy"]));
+    let mut conditions = status["conditions"].as_array().into_iter().flatten();
+    let said = conditions.find(|own| own["type"] == "DisruptionAllowed" && own["status"] == "False");
+    let said = said.map(|own| (own["reason"].as_str(), own["message"].as_str().unwrap_or_default()));
+    Err(too_many(&match said {
+        Some((Some("SyncFailed"), why)) if !why.is_empty() => format!(
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
+        ),
+        _ if current <= desired => {
+            format!("The disruption budget {name} needs {desired} healthy pods and has {current} currently")
+        }
+        Some((reason, why)) if !why.is_empty() => format!(
+            "The disruption budget {name} does not allow evicting pods currently ({}): {why}",
+            reason.unwrap_or_default()
+        ),
+        _ => format!("The disruption budget {name} does not allow evicting pods currently"),
+    }))
+}
+
+fn too_many(why: &str) -> Failure {
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    let mut failure = Failure::new(429, "TooManyRequests", message);
+    failure.details = Some(Box::new(json!({"causes": [{"reason": "DisruptionBudget", "message": why}]})));
+    failure
+}
+
+/// Notes in a pod that it is evicted. The server writes it itself, so that nobody becomes its owner.
+fn note(server: &Server, pod: &Place) -> Result<(), Failure> {
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
+        "lastTransitionTime": types::second_time(server.now()), "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+    });
+    loop {
+        let live = server.store.get(&pod.resource.storage, &pod.key());
+        let live = live.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
+        let arena = Arena::new();
+        let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
+        let object = changed(&arena, object, |json| {
+            let conditions = &mut json["status"]["conditions"];
+            if !conditions.is_array() {
+                *conditions = json!([]);
+            }
+            if let Some(conditions) = conditions.as_array_mut()
+                && !conditions.iter().any(|own| own["type"] == condition["type"])
+            {
+                conditions.push(condition.clone());
+            }
+        });
+        let draft = Draft { object, owners: Owners::Kept(&live), order: live.order };
+        if server.store.put(&pod.resource.storage, pod.key(), Some(&live), &draft).is_ok() {
+            return Ok(());
+        }
+    }
 }

@@ -69,6 +69,7 @@
 
 mod actors;
 mod builder;
+mod classes;
 mod custom;
 mod data;
 mod definitions;
@@ -94,6 +95,7 @@ mod service;
 mod services;
 mod status;
 mod store;
+mod swagger;
 mod table;
 mod types;
 mod versions;

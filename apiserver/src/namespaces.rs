@@ -1,4 +1,4 @@
-//! Whether objects may be made in a namespace, after apiserver's admission plugin `NamespaceLifecycle`.
+//! Whether objects may be made in a namespace, and namespaces deleted, after apiserver's admission plugin `NamespaceLifecycle`.
 
 use baton_merge::{Arena, value::Value};
 use serde_json::json;
@@ -36,4 +36,13 @@ pub(crate) fn check_open(server: &Server, place: &Place) -> Result<(), Failure> 
         }]);
     }
     Err(failure)
+}
+
+/// Refuses the end of a namespace that no cluster is without.
+pub(crate) fn check_mortal(place: &Place) -> Result<(), Failure> {
+    if place.resource.is("", "Namespace") && ["default", "kube-public", "kube-system"].contains(&&*place.name)
+    {
+        return Err(Failure::forbidden(&place.resource, &place.name, "this namespace may not be deleted"));
+    }
+    Ok(())
 }

@@ -10,10 +10,7 @@ use crate::{
 
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
 
-/// The classes that every cluster has.
-const SYSTEM_CLASSES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
-
-/// The pod with what its class says, or the default class if it names none. Where there is no class at all, the pod is as it was.
+/// The pod with what its class says, or the default class if it names none. Where there is none of these either, the pod is as it was.
 ///
 /// # Errors
 /// When the class that it names isn't there.
@@ -26,7 +23,7 @@ pub(crate) fn given<'a>(
     let name = pod.at(&["spec", "priorityClassName"]).and_then(|name| name.as_str()).unwrap_or_default();
     let class = if name.is_empty() { default_class(server) } else { class(server, name) };
     let Some(class) = class else {
-        if name.is_empty() || SYSTEM_CLASSES.contains(&name) {
+        if name.is_empty() {
             return Ok(pod);
         }
         let why = format!("no PriorityClass with name {name} was found");
@@ -41,6 +38,16 @@ pub(crate) fn given<'a>(
         pod = pod.with(arena, &["spec", "preemptionPolicy"], Some(text(&class.preemption_policy)));
     }
     Ok(pod)
+}
+
+/// Refuses the end of a class that no cluster is without.
+pub(crate) fn check_mortal(place: &Place) -> Result<(), Failure> {
+    let is_class = place.resource.is("scheduling.k8s.io", "PriorityClass");
+    if is_class && ["system-cluster-critical", "system-node-critical"].contains(&&*place.name) {
+        let why = "this is a system priority class and cannot be deleted";
+        return Err(Failure::forbidden(&place.resource, &place.name, why));
+    }
+    Ok(())
 }
 
 struct Class {

@@ -367,16 +367,10 @@ impl Resource {
     pub(crate) fn deprecation(&self) -> Option<String> {
         match &self.schema {
             Schema::Custom(custom) => custom.version()?.deprecation.clone(),
-            Schema::BuiltIn { .. } => {
-                let text = match (self.gvk.group.as_str(), self.gvk.kind.as_str()) {
-                    ("", "ComponentStatus") => "v1 ComponentStatus is deprecated in v1.19+",
-                    ("", "Endpoints") => {
-                        "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
-                    }
-                    _ => return None,
-                };
-                Some(text.to_owned())
-            }
+            Schema::BuiltIn { .. } => DEPRECATED
+                .iter()
+                .find(|(kind, _)| self.is("", kind))
+                .map(|(kind, since)| format!("v1 {kind} is deprecated in {since}")),
         }
     }
 
@@ -448,6 +442,10 @@ impl Resource {
         own
     }
 }
+
+/// The built-in kinds of the core group that are deprecated, and what the server says of it.
+const DEPRECATED: [(&str, &str); 2] =
+    [("ComponentStatus", "v1.19+"), ("Endpoints", "v1.33+; use discovery.k8s.io/v1 EndpointSlice")];
 
 /// What names the content of a document.
 pub(crate) fn hash(content: &[u8]) -> String {

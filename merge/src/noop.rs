@@ -13,7 +13,7 @@ use crate::{
     fieldpath::PathElement,
     predict::Apply,
     schema::{Key, KeyDefault, List, Map, Schema, TypeId},
-    server::{HIDDEN_WHEN_EMPTY, Resource},
+    server::{HIDDEN_WHEN_EMPTY, Resets, Resource},
     value::{escape_json, write_plain_json_string},
 };
 
@@ -37,8 +37,11 @@ fn check(resource: Resource<'_>, live: &Json, intent: &Json, apply: Apply<'_>) -
     let of_scale = apply.subresource == "scale";
     let resets = resource.resets(apply.subresource).filter(|_| !of_scale)?;
     // Who writes what a write resets owns nothing by it, which is left to the prediction.
-    let resets_nothing =
-        resets.iter().all(|path| path.iter().try_fold(intent, |value, name| value.get(name)).is_none());
+    let says = |path: &[&str]| path.iter().try_fold(intent, |value, name| value.get(name)).is_some();
+    let resets_nothing = match resets {
+        Resets::Fields(fields) => !fields.iter().any(|path| says(path)),
+        Resets::AllBut(_) => false,
+    };
     // The one keeps its intent in an annotation, the other is given a name.
     let is_special = matches!(apply.manager, "kubectl" | "");
     require(kind_of(live) && kind_of(intent) && resets_nothing && !is_special)?;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
 
 use super::{
     Controller, Pass,
@@ -15,6 +16,9 @@ use super::{
 use crate::scale;
 
 pub(super) struct DisruptionBudgets;
+
+/// How long an evicted pod counts as good as gone without being deleted.
+const DELETION: SignedDuration = SignedDuration::from_secs(120);
 
 impl Controller for DisruptionBudgets {
     fn act(&mut self, pass: &mut Pass<'_>) {
@@ -99,8 +103,10 @@ fn scale_of(pass: &mut Pass<'_>, reference: &Value, space: &str) -> Option<i64> 
     found
 }
 
-fn status(pass: &Pass<'_>, budget: &Value, pods: &[Object], (expected, desired): (i64, i64)) -> Value {
-    let healthy = pods.iter().filter(|pod| !is_deleted(pod) && is_ready(pod)).count();
+fn status(pass: &mut Pass<'_>, budget: &Value, pods: &[Object], (expected, desired): (i64, i64)) -> Value {
+    let disrupted = disrupted(pass, budget, pods);
+    let is_healthy = |pod: &&Object| !is_deleted(pod) && is_ready(pod) && !disrupted.contains_key(name(pod));
+    let healthy = pods.iter().filter(is_healthy).count();
     let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
     let allowed = if expected > 0 { (healthy - desired).max(0) } else { 0 };
     let generation = int(budget, "/metadata/generation");
@@ -114,8 +120,26 @@ fn status(pass: &Pass<'_>, budget: &Value, pods: &[Object], (expected, desired):
         "currentHealthy": healthy, "desiredHealthy": desired, "expectedPods": expected,
         "disruptionsAllowed": allowed, "observedGeneration": generation,
     });
+    if !disrupted.is_empty() {
+        status["disruptedPods"] = disrupted.into();
+    }
     status["conditions"] = with_condition(pass, budget, condition);
     status
+}
+
+/// The pods that were evicted and are about to be deleted.
+fn disrupted(pass: &mut Pass<'_>, budget: &Value, pods: &[Object]) -> Map<String, Value> {
+    let known = budget.pointer("/status/disruptedPods");
+    let mut expected = Map::new();
+    for pod in pods.iter().filter(|pod| !is_deleted(pod)) {
+        let Some(at) = known.and_then(|known| known.get(name(pod))) else { continue };
+        let since = at.as_str().and_then(|at| at.parse::<Timestamp>().ok());
+        if since.is_some_and(|since| pass.server.now().duration_since(since) <= DELETION) {
+            expected.insert(name(pod).to_owned(), at.clone());
+            pass.wake_at(pass.now + DELETION.unsigned_abs());
+        }
+    }
+    expected
 }
 
 fn failed(pass: &Pass<'_>, budget: &Value, message: &str) -> Value {

@@ -59,11 +59,22 @@ impl Pass<'_> {
         content_type: &'static str,
         body: &Value,
     ) -> Result<Value, Refused> {
+        self.send(method, path, Query::default(), content_type, body)
+    }
+
+    fn send(
+        &self,
+        method: Method,
+        path: String,
+        query: Query,
+        content_type: &'static str,
+        body: &Value,
+    ) -> Result<Value, Refused> {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(self.user_agent));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         let body = body.to_string().into();
-        let answer = self.server.handle(&Request { method, path, query: Query::default(), headers, body });
+        let answer = self.server.handle(&Request { method, path, query, headers, body });
         let body = answer.body.as_whole().and_then(|body| serde_json::from_slice::<Value>(body).ok());
         let body = body.unwrap_or_default();
         if answer.code < 300 {
@@ -94,6 +105,13 @@ impl Pass<'_> {
     pub(super) fn update(&self, object: &Value, subresource: &str) -> Result<Value, Refused> {
         let path = self.path(object, name(object), subresource);
         self.request(Method::PUT, path, "application/json", object)
+    }
+
+    /// Applies what a manager wants of an object, whoever else wants something else.
+    pub(super) fn apply(&self, object: &Value, manager: &str) -> Result<Value, Refused> {
+        let path = self.path(object, name(object), "");
+        let query = Query::of(Some(&format!("fieldManager={manager}&force=true")));
+        self.send(Method::PATCH, path, query, "application/apply-patch+yaml", object)
     }
 
     /// Patches the metadata of an object, which has to be the one that was looked at.

@@ -38,7 +38,8 @@ use crate::server::Server;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Actor {
-    /// Refuses what the roles in the server don't allow.
+    /// Refuses what the roles in the server don't allow, and that somebody grants more than they have; makes roles of
+    /// others as their `aggregationRule` says.
     AccessControl,
     /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
     Autoscaler,
@@ -140,14 +141,14 @@ impl Actors {
     }
 
     fn controllers(&self) -> Vec<Box<dyn Controller>> {
-        self.playing.iter().filter_map(|actor| controller(*actor)).collect()
+        self.playing.iter().map(|actor| controller(*actor)).collect()
     }
 }
 
-/// The controller that plays an actor; none where requests do.
-fn controller(actor: Actor) -> Option<Box<dyn Controller>> {
-    Some(match actor {
-        Actor::AccessControl => return None,
+/// The controller that plays an actor, as far as requests don't.
+fn controller(actor: Actor) -> Box<dyn Controller> {
+    match actor {
+        Actor::AccessControl => Box::new(rbac::Aggregation),
         Actor::Autoscaler => Box::new(autoscaler::Autoscaler::default()),
         Actor::Deployments => Box::new(deployments::Deployments::default()),
         Actor::DisruptionBudgets => Box::new(budgets::DisruptionBudgets),
@@ -155,7 +156,7 @@ fn controller(actor: Actor) -> Option<Box<dyn Controller>> {
         Actor::Namespaces => Box::new(namespaces::Namespaces),
         Actor::Pods => Box::new(pods::Kubelet::default()),
         Actor::Quotas => Box::new(quotas::Quotas),
-    })
+    }
 }
 
 /// An actor that goes by the changes in the store.

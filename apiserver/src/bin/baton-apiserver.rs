@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[command(name = "baton-apiserver", version)]
 struct Cli {
     /// Where to listen, on the loopback interface; port 0 is any free one.
-    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT", value_parser = address)]
     listen: SocketAddr,
     /// Where to write the kubeconfig for clients, once the server serves. The file is removed at the end.
     #[arg(long, value_name = "FILE")]
@@ -30,12 +30,22 @@ struct Cli {
     /// Objects to begin with, as YAML, after the definitions; may be given several times.
     #[arg(long, value_name = "FILE")]
     load: Vec<PathBuf>,
-    /// Who else is there: `all`, `none`, or names such as `garbage-collector,namespaces,deployments,pods,autoscaler`.
-    #[arg(long, default_value = "none", value_name = "NAMES", value_parser = Actor::list)]
+    // The names are another one's to list.
+    #[arg(long, default_value = "none", value_name = "NAMES", value_parser = Actor::list, help = actors_help())]
     actors: Actors,
     /// The release of Kubernetes that writes are merged as in, such as 1.36; the latest one if absent.
     #[arg(long, default_value_t = Release::LATEST, hide_default_value = true)]
     release: Release,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:0".to_owned())
+}
+
+fn actors_help() -> String {
+    let names = Actor::all().map(Actor::name).collect::<Vec<_>>().join(", ");
+    format!("Who else is there: `all`, `none`, or several of these with commas between them: {names}")
 }
 
 /// Several of them in one argument.

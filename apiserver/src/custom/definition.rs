@@ -1,6 +1,6 @@
 //! A custom resource as its definition tells it, ready to serve objects: read, default, prepare and check them.
 
-use std::collections::BTreeSet;
+use std::{cmp::Reverse, collections::BTreeSet};
 
 use baton_merge::Arena;
 use baton_merge::value::{Map, Value};
@@ -94,7 +94,10 @@ impl Definition {
         let version = |json: &Json| {
             let name = text(json, "name");
             let api_version = format!("{group}/{name}");
-            let told = || format!("{api_version} {kind} is deprecated");
+            let told = || match newer_version(&spec["versions"], &name) {
+                Some(newer) => format!("{api_version} {kind} is deprecated; use {group}/{newer} {kind}"),
+                None => format!("{api_version} {kind} is deprecated"),
+            };
             let subresources = &json["subresources"];
             CustomVersion {
                 served: json["served"].as_bool().unwrap_or_default(),
@@ -312,3 +315,33 @@ fn rest<'a>(arena: &'a Arena, object: Value<'a>) -> Option<Map<'a>> {
 #[cfg(test)]
 #[path = "definition_tests.rs"]
 mod tests;
+
+/// The version that clients of a deprecated one are sent to, if there is one.
+fn newer_version<'v>(versions: &'v Json, deprecated: &str) -> Option<&'v str> {
+    let all = versions.as_array().into_iter().flatten();
+    let fit = all.filter(|version| version["served"] == true && version["deprecated"] != true);
+    let newer = fit.filter_map(|version| version["name"].as_str());
+    newer.filter(|name| priority(name) > priority(deprecated)).max_by_key(|name| priority(name))
+}
+
+/// The order of versions: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, and then all others. After
+/// `k8s.io/apimachinery/pkg/version`.
+pub(crate) fn priority(version: &str) -> (u8, u64, u64, Reverse<String>) {
+    let other = || (0, 0, 0, Reverse(version.to_owned()));
+    let Some(rest) = version.strip_prefix('v') else { return other() };
+    let split = |text: &str| {
+        let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+        Some((text[..end].parse::<u64>().ok()?, text[end..].to_owned()))
+    };
+    let Some((major, rest)) = split(rest) else { return other() };
+    let (stage, rest) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+        _ if rest.is_empty() => return (3, major, 0, Reverse(String::new())),
+        (Some(rest), _) => (2, rest),
+        (_, Some(rest)) => (1, rest),
+        _ => return other(),
+    };
+    match rest.parse() {
+        Ok(minor) => (stage, major, minor, Reverse(String::new())),
+        Err(_) => other(),
+    }
+}

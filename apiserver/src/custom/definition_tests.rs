@@ -109,6 +109,22 @@ fn added_finalizers_should_name_a_domain() {
 }
 
 #[test]
+fn a_deprecated_version_names_the_one_to_use() {
+    let version =
+        |name: &str, deprecated: bool| json!({"name": name, "served": true, "deprecated": deprecated});
+    let crd = json!({"spec": {
+        "group": "example.com", "names": {"kind": "Shop"},
+        "versions": [version("v1alpha1", true), version("v1", false), version("v2beta1", false), version("v2", true)],
+    }});
+    let definition = Definition::new(&crd);
+    let told = |name| definition.version(name).unwrap().deprecation.clone();
+    let use_v1 = "example.com/v1alpha1 Shop is deprecated; use example.com/v1 Shop";
+    assert_eq!(told("v1alpha1").as_deref(), Some(use_v1));
+    assert_eq!(told("v1"), None);
+    assert_eq!(told("v2").as_deref(), Some("example.com/v2 Shop is deprecated"));
+}
+
+#[test]
 fn definitions_can_be_shared_between_threads() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<Definition>();

@@ -15,5 +15,5 @@ mod scale;
 mod schema;
 mod validate;
 
-pub(crate) use definition::{CustomVersion, Definition, Findings, Write, finalizer_warnings};
+pub(crate) use definition::{CustomVersion, Definition, Findings, Write, finalizer_warnings, priority};
 pub(crate) use scale::ScalePaths;

@@ -254,6 +254,14 @@ pub(super) fn pod_ephemeral_containers(check: &mut Check<'_>) {
     }
 }
 
+/// The rules for the resources of a pod.
+pub(super) fn pod_resize(check: &mut Check<'_>) {
+    check.metadata_update();
+    if let Some(old) = &check.old {
+        pod::check_resize(&check.new, old, &mut check.errors);
+    }
+}
+
 /// The rules for a template of pods that is an object of its own.
 pub(super) fn pod_template(check: &mut Check<'_>) {
     check.metadata_or_update();

@@ -56,6 +56,7 @@ pub(super) const KINDS: &[Kind] = &[
         subresources: &[
             ("status", core::pod_status),
             ("ephemeralcontainers", core::pod_ephemeral_containers),
+            ("resize", core::pod_resize),
         ],
         ..PLAIN
     },

@@ -10,6 +10,7 @@ mod strategic;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use go::go_printed;
 pub(crate) use json::{json_patch, unknown_members};
 pub(crate) use merge::merge_patch;
 pub(crate) use schema::PatchSchema;

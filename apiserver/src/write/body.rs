@@ -38,11 +38,17 @@ fn kind(place: &Place) -> &GroupVersionKind {
 
 /// Why an object that could be read isn't what its kind is.
 pub(super) fn unhandled(place: &Place, why: &Failure) -> Failure {
+    Failure::bad_request(unhandled_kind(place) + &why.message)
+}
+
+fn unhandled_kind(place: &Place) -> String {
     let GroupVersionKind { kind, version, .. } = kind(place);
-    Failure::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {kind}: {}",
-        why.message
-    ))
+    format!("{kind} in version {version:?} cannot be handled as a {kind}: ")
+}
+
+/// Why an object can't be read, without the kind that it was to be read as.
+pub(super) fn without_kind<'m>(place: &Place, message: &'m str) -> &'m str {
+    message.strip_prefix(&unhandled_kind(place)).unwrap_or(message)
 }
 
 /// The object in a body, and the text in which fields may be twice: none in protobuf.

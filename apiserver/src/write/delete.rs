@@ -8,10 +8,11 @@ use serde_json::json;
 
 use super::body;
 use crate::{
-    definitions,
+    definitions, disruption,
     http::{Answer, Request},
+    namespaces,
     options::{DeleteOptions, Propagation, WriteOptions},
-    read,
+    priorities, read,
     registry::Resource,
     server::{Place, Server, media},
     status::{Failure, success},
@@ -36,6 +37,8 @@ fn deleted(
     place: &Place,
     options: &DeleteOptions,
 ) -> Result<Answer, Failure> {
+    namespaces::check_mortal(place)?;
+    priorities::check_mortal(place)?;
     let deleted = delete_one(server, place, options)?;
     let resource = &place.resource;
     definitions::end::object_gone(server, resource)?;
@@ -101,12 +104,15 @@ pub(crate) fn evict(server: &Server, request: &Request, place: &Place) -> Result
     let write = WriteOptions::read("CreateOptions", &request.query, false, request.user_agent())?;
     let arena = Arena::new();
     let (eviction, _) = body::object(&arena, request, place)?;
+    if eviction.at(&["metadata", "name"]).and_then(|name| name.as_str()) != Some(&place.name) {
+        return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
+    }
     let options =
         eviction.get("deleteOptions").map(|options| options.to_json().to_string()).unwrap_or_default();
     let mut options = DeleteOptions::read(options.as_bytes(), &request.query)?;
     options.is_dry_run |= write.dry_run;
     let pod = Place { subresource: String::new(), ..place.clone() };
-    crate::disruption::check(server, &pod)?;
+    disruption::admit(server, &pod, &options)?;
     delete_one(server, &pod, &options)?;
     let status =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});

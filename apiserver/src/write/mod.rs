@@ -56,7 +56,10 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     namespaces::check_open(server, &place)?;
     let write =
         OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
-    let outcome = write.run(&|_| Ok(Intent::Update(read.object)));
+    let outcome = write.run(&|_| {
+        rbac::check_grant(server, request, &place, None, read.object, false)?;
+        Ok(Intent::Update(read.object))
+    });
     answer(server, request, &place, outcome, strictness)
 }
 
@@ -88,6 +91,7 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
         if live.is_none() {
             rbac::check_creation(server, request)?;
         }
+        rbac::check_grant(server, request, place, live, read.object, false)?;
         Ok(Intent::Update(read.object))
     });
     answer(server, request, place, outcome, strictness)
@@ -160,6 +164,7 @@ fn apply(
         if let Some(live) = live {
             check_uid(place, &metadata_text(live, "uid"), object)?;
         }
+        rbac::check_grant(server, request, place, live, object, true)?;
         Ok(Intent::Apply(object))
     });
     answer(server, request, place, outcome, strictness)
@@ -192,42 +197,48 @@ fn patch_live(
     let arena = Arena::new();
     let write = OneWrite { server, arena: &arena, place, options, existence: Existence::There };
     let outcome = write.run(&|live| {
-        let live = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
-        let uid = metadata_text(live, "uid");
+        let found = live.ok_or_else(|| Failure::not_found(&place.resource, &place.name))?;
+        let uid = metadata_text(found, "uid");
         let live = match place.subresource.as_str() {
-            "scale" => scale::to_patch(&place.resource, live)?,
-            _ => live.to_json(),
+            "scale" => scale::to_patch(&place.resource, found)?,
+            _ => found.to_json(),
         };
-        let patched = patched(request.content_type(), &place.resource, live, &patch)?;
+        let (patched, shown) = patched(request.content_type(), &place.resource, live, &patch)?;
         let text = arena.copy_text(&patched.to_string());
         // It was JSON, so nothing else can be wrong with it.
         let object = Value::from_text(&arena, text).map_err(|_| objects::too_deep())?;
-        // What a patch made of the object is shown where it can't be read.
         let unreadable = |failure: Failure| match failure.reason {
-            "BadRequest" => invalid_patch(&patched, &failure.message),
+            "BadRequest" => {
+                invalid_patch(shown.as_deref().unwrap_or(text), body::without_kind(place, &failure.message))
+            }
             _ => failure,
         };
         let read = read_new(server, &arena, place, object).map_err(unreadable)?;
         strictness.note(&read.unknown).map_err(unreadable)?;
         check_place(place, read.object)?;
         check_uid(place, &uid, read.object)?;
+        rbac::check_grant(server, request, place, Some(found), read.object, false)?;
         Ok(Intent::Update(read.object))
     });
     answer(server, request, place, outcome, strictness)
 }
 
+/// What a patch makes of the live object, and what is shown if that can't be read: the object itself, unless something else is
+/// said here.
 fn patched(
     content_type: &str,
     resource: &Resource,
     live: serde_json::Value,
     patch: &serde_json::Value,
-) -> Result<serde_json::Value, Failure> {
+) -> Result<(serde_json::Value, Option<String>), Failure> {
     let patched = match (content_type, &resource.schema) {
-        (JSON_PATCH, _) => patch::json_patch(live, patch),
-        (MERGE_PATCH, _) => patch::merge_patch(live, patch),
+        (JSON_PATCH, _) => patch::json_patch(live, patch).map(|patched| (patched, None)),
+        (MERGE_PATCH, _) => patch::merge_patch(live, patch).map(|patched| (patched, None)),
         (_, Schema::BuiltIn { document, of }) => {
             let name = of.map(|of| TYPES.name(of)).unwrap_or_default();
-            patch::strategic(document.patch_schema(), name, live, &mut patch.clone())
+            let mut rest = patch.clone();
+            patch::strategic(document.patch_schema(), name, live, &mut rest)
+                .map(|patched| (patched, Some(patch::go_printed(&rest))))
         }
         (_, Schema::Custom(_)) => return Err(Failure::unsupported_media_type(MERGE_PATCH)),
     };
@@ -241,9 +252,9 @@ fn patched(
 }
 
 /// A patch whose result can't be read.
-fn invalid_patch(patched: &serde_json::Value, why: &str) -> Failure {
+fn invalid_patch(shown: &str, why: &str) -> Failure {
     let path = crate::field::FieldPath::new("patch");
-    let error = crate::field::FieldError::invalid_text(&path, &patched.to_string(), why);
+    let error = crate::field::FieldError::invalid_text(&path, shown, why);
     Failure::invalid("", "", "", &[error])
 }
 

@@ -14,7 +14,7 @@ use baton_merge::{
 
 use super::{check_place, in_go::in_go};
 use crate::{
-    actors, definitions,
+    actors, classes, definitions,
     field::{FieldError, FieldPath},
     kinds, metadata, objects,
     options::{self, WriteOptions},
@@ -243,7 +243,8 @@ impl<'s> OneWrite<'s> {
         };
         let object = match old {
             None if resource.is("", "Pod") => priorities::given(server, arena, place, object)?,
-            _ => object,
+            None => classes::given(server, arena, resource, object),
+            Some(_) => object,
         };
         objects::check_depth(object)?;
         let object = objects::prepare(arena, resource, &place.subresource, object, old);

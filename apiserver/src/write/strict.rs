@@ -57,9 +57,9 @@ impl Strictness {
         }
     }
 
-    /// What the client is warned of.
+    /// What the client is warned of: nothing where it was refused instead.
     pub(super) fn into_warnings(self) -> Vec<String> {
-        self.found.into_inner()
+        if self.validation == FieldValidation::Strict { Vec::new() } else { self.found.into_inner() }
     }
 }
 

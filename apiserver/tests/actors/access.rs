@@ -110,3 +110,70 @@ async fn without_access_control_everything_is_allowed() {
     let anybody = cluster.for_user("anybody", "nobodies");
     assert_eq!(anybody.items("/api/v1/secrets").await.len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_role_is_made_of_the_rules_of_those_that_it_selects() {
+    let cluster = Cluster::with([Actor::AccessControl]);
+    let get_shops = json!({"apiGroups": ["example.com"], "resources": ["shops"], "verbs": ["get"]});
+    let shops = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "shops", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}, "rules": [get_shops],
+    });
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    cluster.post(path, shops).await;
+    cluster.settle().await;
+    for name in ["view", "edit", "admin"] {
+        let role = cluster.get(&format!("{path}/{name}")).await;
+        let rules = role["rules"].as_array().unwrap();
+        assert!(rules.contains(&get_shops), "{role}");
+        assert!(rules.iter().any(|rule| rule["resources"] == json!(["namespaces"])), "{role}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_grants_more_than_they_have() {
+    let (admin, anna) = cluster().await;
+    let roles = format!("{RBAC}/roles");
+    let writer = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "writer"},
+        "rules": [{
+            "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"], "verbs": ["create", "patch"],
+        }],
+    });
+    let binding = |name: &str, role: &str| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "anna"}],
+        })
+    };
+    let role = |name: &str, verbs: &[&str]| {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name},
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": verbs}],
+        })
+    };
+    let bindings = format!("{RBAC}/rolebindings");
+    admin.post(&roles, writer).await;
+    admin.post(&bindings, binding("writers", "writer")).await;
+    admin.post(&roles, role("all", &["*"])).await;
+    anna.post(&roles, role("same", &["list"])).await;
+    anna.post(&bindings, binding("same", "same")).await;
+    let attempts = [
+        (
+            &roles,
+            role("more", &["get", "delete", "watch"]),
+            r#"roles.rbac.authorization.k8s.io "more""#,
+            r#"["delete" "watch"]"#,
+        ),
+        (&bindings, binding("more", "all"), r#"rolebindings.rbac.authorization.k8s.io "more""#, r#"["*"]"#),
+    ];
+    for (path, object, what, verbs) in attempts {
+        let refused = anna.ask(Method::POST, path, object).await;
+        let message = format!(
+            "{what} is forbidden: user \"anna\" (groups=[\"developers\" \"system:authenticated\"]) is attempting to grant RBAC \
+             permissions not currently held:\n{{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:{verbs}}}"
+        );
+        assert_eq!(refused, Err((403, message)));
+    }
+}

@@ -127,7 +127,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
         get("/api/v1/namespaces?timeout=x", 200, ""),
         get("/api/v1/namespaces/default?export=true", 200, ""),
     ];
-    "`TokenReview`, tokens of ServiceAccounts, `/openapi/v2`", "422, 501 and 404": [
+    "`TokenReview`, tokens of ServiceAccounts", "422 and 501": [
         post(
             "/apis/authentication.k8s.io/v1/tokenreviews",
             r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"x"}}"#, 422, "",
@@ -136,7 +136,32 @@ pub(super) const ABSENT: &[Absent] = absent! {
             "/api/v1/namespaces/default/serviceaccounts/default/token",
             r#"{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}"#, 501, "isn't played",
         ),
-        get("/openapi/v2", 404, ""),
+    ];
+    "`/openapi/v2`", "the schemas, without the paths": [
+        get("/openapi/v2", 200, r#""paths":{}"#),
+        get("/openapi/v2", 200, r#""io.k8s.api.core.v1.Pod":{"#),
+    ];
+    "what LimitRanges, RuntimeClasses and ServiceAccounts do to new pods", "pods are made as they are, whatever these say": [
+        post(
+            "/api/v1/namespaces/kube-public/limitranges",
+            r#"{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"small"},"spec":{"limits":[{"type":"Container",
+                "default":{"cpu":"1"}}]}}"#,
+            201, "small",
+        ),
+        post(
+            "/api/v1/namespaces/kube-public/pods",
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web"},"spec":{"serviceAccountName":"nobody",
+                "runtimeClassName":"none","containers":[{"name":"web","image":"web"}]}}"#,
+            201, r#""resources":{}"#,
+        ),
+    ];
+    "what is there from the start: the Service `kubernetes`, APIServices, FlowSchemas, in each namespace a ServiceAccount and \
+     the CA's certificate", "no such objects": [
+        get("/api/v1/namespaces/default/services", 200, r#""items":[]"#),
+        get("/apis/apiregistration.k8s.io/v1/apiservices", 200, r#""items":[]"#),
+        get("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", 200, r#""items":[]"#),
+        get("/api/v1/namespaces/default/serviceaccounts", 200, r#""items":[]"#),
+        get("/api/v1/namespaces/kube-system/configmaps", 200, r#""items":[]"#),
     ];
 };
 

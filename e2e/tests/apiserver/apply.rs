@@ -175,3 +175,24 @@ Error from server: failed to create typed patch object (default/settings; /v1, K
         )
         .await
 }
+
+#[tokio::test]
+async fn a_secret_with_texts_can_be_applied_in_both_ways() -> Result<()> {
+    let secret = "{apiVersion: v1, kind: Secret, metadata: {name: keys}, stringData: {a: b}}";
+    Terminal::open()
+        .await?
+        .file("keys.yaml", secret)?
+        .shows(
+            r#"
+$ kubectl apply -f keys.yaml
+secret/keys created
+$ kubectl get secret keys -o jsonpath={.metadata.managedFields[0].fieldsV1.f:data}
+{".":{},"f:a":{}}
+$ kubectl apply --server-side -f keys.yaml
+secret/keys serverside-applied
+$ kubectl get secret keys -o jsonpath={.metadata.managedFields[1].fieldsV1.f:stringData}
+{"f:a":{}}
+"#,
+        )
+        .await
+}

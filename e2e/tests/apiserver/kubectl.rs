@@ -128,6 +128,32 @@ error: field "nothing" does not exist
 }
 
 #[tokio::test]
+async fn fields_are_explained_by_the_older_document_too() -> Result<()> {
+    let terminal = Terminal::open().await?.workloads()?;
+    terminal
+        .shows(
+            "
+$ kubectl explain deployment.spec.replicas --output=plaintext-openapiv2
+KIND:     Deployment
+VERSION:  apps/v1
+FIELD:    replicas <integer>
+DESCRIPTION:
+     Number of desired pods. This is a pointer to distinguish between explicit
+     zero and not specified. Defaults to 1.
+$ kubectl explain workload.spec.replicas --output=plaintext-openapiv2
+KIND:     Workload
+VERSION:  baton.rs/v1alpha1
+FIELD:    replicas <integer>
+DESCRIPTION:
+     How many pods to run while nobody else decides. With `autoscaling` it is
+     only the number to start with. Left out, Baton leaves the Deployment's
+     number alone.
+",
+        )
+        .await
+}
+
+#[tokio::test]
 async fn the_server_tells_what_it_is() -> Result<()> {
     let terminal = Terminal::open().await?.workloads()?;
     terminal
@@ -159,6 +185,11 @@ $ kubectl auth whoami
 ATTRIBUTE   VALUE
 Username    system:admin
 Groups      [system:masters system:authenticated]
+$ kubectl auth whoami --as=anna --as-uid=7 --as-group=developers
+ATTRIBUTE   VALUE
+Username    anna
+UID         7
+Groups      [developers system:authenticated]
 ",
         )
         .await

@@ -196,3 +196,91 @@ Error from server (NotFound): configmaps "a" not found
         )
         .await
 }
+
+#[tokio::test]
+async fn the_objects_of_a_list_are_made_one_by_one() -> Result<()> {
+    let list = "
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+- {apiVersion: v1, kind: Secret, metadata: {name: b}}
+";
+    Terminal::open()
+        .await?
+        .file("list.yaml", list)?
+        .file("wrong.yaml", &list.replace("{name: a}", "{name: a}, dta: {}"))?
+        .shows(
+            r#"
+$ kubectl create -f list.yaml
+configmap/a created
+secret/b created
+$ kubectl create -f wrong.yaml
+error: error validating "wrong.yaml": error validating data: ValidationError(ConfigMap): unknown field "dta" in io.k8s.api.core.v1.ConfigMap; if you choose to ignore these errors, turn validation off with --validate=false
+[1]
+"#,
+        )
+        .await
+}
+
+#[tokio::test]
+async fn a_pod_gets_a_container_to_look_into_it() -> Result<()> {
+    Terminal::open()
+        .await?
+        .shows(
+            "
+$ kubectl run web --image=nginx
+pod/web created
+$ kubectl debug web --image=busybox --container=look --profile=general
+$ kubectl get pod web -o jsonpath={.spec.ephemeralContainers[*].image}
+busybox
+$ kubectl get pod web -o jsonpath={.metadata.managedFields[0].manager}/{.metadata.managedFields[0].subresource}
+kubectl/ephemeralcontainers
+",
+        )
+        .await
+}
+
+#[tokio::test]
+async fn a_pod_is_resized() -> Result<()> {
+    Terminal::open()
+        .await?
+        .shows(
+            r#"
+$ kubectl run web --image=nginx --overrides '{"spec":{"containers":[{"name":"web","image":"nginx","resources":{"requests":{"cpu":"1"}}}]}}'
+pod/web created
+$ kubectl patch pod web --subresource=resize -p '{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"2"}}}]}}'
+pod/web patched
+$ kubectl get pod web -o jsonpath={.spec.containers[0].resources}{.metadata.generation}
+{"requests":{"cpu":"2"}}2
+$ kubectl patch pod web --subresource=resize -p '{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":null}}}]}}'
+The Pod "web" is invalid:
+* spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing
+* spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed
+[1]
+"#,
+        )
+        .await
+}
+
+#[tokio::test]
+async fn what_a_patch_cant_do_is_said_so() -> Result<()> {
+    terminal()
+        .await?
+        .shows(
+            r#"
+$ kubectl patch deployment web --type=merge -p '{"metadata":{"uid":"1"}}'
+The Deployment "web" is invalid: metadata.uid: Invalid value: "1": field is immutable
+[1]
+$ kubectl delete namespace kube-system
+Error from server (Forbidden): namespaces "kube-system" is forbidden: this namespace may not be deleted
+[1]
+$ kubectl create configmap settings --from-literal=a=b --save-config
+configmap/settings created
+$ kubectl patch configmap settings -p '{"dta":{"a":"c"}}'
+configmap/settings patched (no change)
+Warning: unknown field "dta"
+"#,
+        )
+        .await
+}

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 pub use certainty::Certainty;
 pub(crate) use certainty::HIDDEN_WHEN_EMPTY;
 pub use entries::{Entry, EntryError, ManagerId, Operation};
+pub(crate) use resets::Resets;
 pub use resources::{Resource, Resources};
 pub use spelling::{Order, Spelling};
 pub use stored::Stored;
@@ -28,7 +29,7 @@ pub use stored::Stored;
 use self::{chain::Chain, convert::Versions, entries::Managed};
 use crate::{
     Arena, Release,
-    fieldpath::{FieldSet, Path, PathElement},
+    fieldpath::{FieldSet, Path, PathElement, Pattern, PatternElement},
     typed::{Comparison, Context, Typed},
     updater::{Conflict, Filter},
     value::{Map, Value},
@@ -328,21 +329,30 @@ impl<'f, 'a> Request<'f, 'a> {
         Ok(Value::Map(map))
     }
 
-    fn reset_filters(&self, resets: &'static [resets::ResetPath]) -> Vec<(&'a str, Filter<'a>)> {
-        let mut paths = Vec::new();
-        for fields in resets {
-            let mut elements = self.arena.vec();
-            elements.extend(fields.iter().copied().map(PathElement::Field));
-            paths.push(Path::new(elements.into_bump_slice()));
-        }
-        if paths.is_empty() {
-            return Vec::new();
-        }
-        let set = FieldSet::of_paths(self.arena, paths);
-        self.resource
-            .versions_reset(self.write.subresource)
-            .map(|version| (version, Filter::Exclude(set)))
-            .collect()
+    /// What keeps a writer from owning what its write resets, by version.
+    fn reset_filters(&self, resets: Resets) -> Vec<(&'a str, Filter<'a>)> {
+        let filter = match resets {
+            Resets::Fields([]) => return Vec::new(),
+            Resets::Fields(fields) => {
+                let mut paths = Vec::new();
+                for fields in fields {
+                    let mut elements = self.arena.vec();
+                    elements.extend(fields.iter().copied().map(PathElement::Field));
+                    paths.push(Path::new(elements.into_bump_slice()));
+                }
+                Filter::Exclude(FieldSet::of_paths(self.arena, paths))
+            }
+            Resets::AllBut(kept) => {
+                let element = |name: &&'static str| match *name {
+                    "*" => PatternElement::Any,
+                    name => PatternElement::Exactly(PathElement::Field(name)),
+                };
+                let patterns = kept.iter().map(|path| Pattern::prefix(path.iter().map(element)));
+                Filter::Include(patterns.reduce(Pattern::or).unwrap_or_default())
+            }
+        };
+        let versions = self.resource.versions_reset(self.write.subresource);
+        versions.map(|version| (version, filter.clone())).collect()
     }
 
     /// `[]` as `managedFields` of a built-in kind means what `[{}]` does; a custom resource can't tell it from absent.
@@ -356,10 +366,8 @@ impl<'f, 'a> Request<'f, 'a> {
     }
 
     /// The object with the fields that the write resets as they were.
-    fn reset(&self, resets: &'static [resets::ResetPath], object: Value<'a>) -> Value<'a> {
-        if resets.is_empty() {
-            return object;
-        }
+    fn reset(&self, resets: Resets, object: Value<'a>) -> Value<'a> {
+        let Resets::Fields(resets @ [_, ..]) = resets else { return object };
         let Some(live) = self.live.map(|live| objects::without_managed_fields(self.arena, live.object))
         else {
             // Only a node brings its status along.

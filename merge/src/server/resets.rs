@@ -8,12 +8,22 @@
 struct Rule {
     kinds: &'static [&'static str],
     /// The fields by subresource; the object itself is the empty one.
-    resets: &'static [(&'static str, &'static [ResetPath])],
+    resets: &'static [(&'static str, Resets)],
 }
 
-const STATUS: &[ResetPath] = &[&["status"]];
-const SPEC: &[ResetPath] = &[&["spec"]];
-const SPEC_AND_METADATA: &[ResetPath] = &[&["metadata"], &["spec"]];
+/// The fields that are reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resets {
+    /// These.
+    Fields(&'static [ResetPath]),
+    /// All but those at the ends of these paths, in which `*` is any item. Who calls brings the others back as they were.
+    AllBut(&'static [ResetPath]),
+}
+
+const NOTHING: Resets = Resets::Fields(&[]);
+const STATUS: Resets = Resets::Fields(&[&["status"]]);
+const SPEC: Resets = Resets::Fields(&[&["spec"]]);
+const SPEC_AND_METADATA: Resets = Resets::Fields(&[&["metadata"], &["spec"]]);
 
 const RULES: &[Rule] = &[
     Rule {
@@ -57,21 +67,38 @@ const RULES: &[Rule] = &[
     Rule { kinds: &["Namespace"], resets: &[("", STATUS), ("status", SPEC), ("finalize", STATUS)] },
     Rule {
         kinds: &["Deployment.apps"],
-        resets: &[("", STATUS), ("status", &[&["metadata", "labels"], &["spec"]])],
+        resets: &[("", STATUS), ("status", Resets::Fields(&[&["metadata", "labels"], &["spec"]]))],
     },
     Rule {
         kinds: &["Pod"],
         resets: &[
             ("", STATUS),
-            ("status", &[&["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"], &["spec"]]),
+            (
+                "status",
+                Resets::Fields(&[
+                    &["metadata", "deletionTimestamp"],
+                    &["metadata", "ownerReferences"],
+                    &["spec"],
+                ]),
+            ),
+            ("ephemeralcontainers", Resets::AllBut(&[&["spec", "ephemeralContainers"]])),
+            (
+                "resize",
+                Resets::AllBut(&[
+                    &["spec", "containers", "*", "resources"],
+                    &["spec", "containers", "*", "resizePolicy"],
+                    &["spec", "initContainers", "*", "resources"],
+                    &["spec", "initContainers", "*", "resizePolicy"],
+                ]),
+            ),
         ],
     },
     Rule {
         kinds: &["CertificateSigningRequest.certificates.k8s.io"],
         resets: &[
-            ("", &[&["spec"], &["status"]]),
-            ("status", &[&["spec"], &["status", "conditions"]]),
-            ("approval", &[&["spec"], &["status", "certificate"]]),
+            ("", Resets::Fields(&[&["spec"], &["status"]])),
+            ("status", Resets::Fields(&[&["spec"], &["status", "conditions"]])),
+            ("approval", Resets::Fields(&[&["spec"], &["status", "certificate"]])),
         ],
     },
     Rule { kinds: &["PodCertificateRequest.certificates.k8s.io"], resets: &[("status", SPEC)] },
@@ -82,7 +109,7 @@ pub(crate) type ResetPath = &'static [&'static str];
 
 /// What writes through a subresource of a built-in kind reset; `None` where the kind has no such subresource that is
 /// known here. The object itself is the empty subresource.
-pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<&'static [ResetPath]> {
+pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<Resets> {
     let is_named = |name: &&str| match name.split_once('.') {
         None => group.is_empty() && *name == kind,
         Some((own, of)) => own == kind && of == group,
@@ -90,16 +117,16 @@ pub(super) fn of_builtin(group: &str, kind: &str, subresource: &str) -> Option<&
     let resets =
         RULES.iter().find(|rule| rule.kinds.iter().any(is_named)).map_or(&[][..], |rule| rule.resets);
     match resets.iter().find(|(own, _)| *own == subresource) {
-        Some((_, fields)) => Some(fields),
-        None => subresource.is_empty().then_some(&[]),
+        Some((_, fields)) => Some(*fields),
+        None => subresource.is_empty().then_some(NOTHING),
     }
 }
 
 /// What writes through a subresource of a custom resource reset, in a version that has a status subresource or not.
-pub(super) fn of_custom(has_status: bool, subresource: &str) -> Option<&'static [ResetPath]> {
+pub(super) fn of_custom(has_status: bool, subresource: &str) -> Option<Resets> {
     match (subresource, has_status) {
         ("", true) => Some(STATUS),
-        ("", false) => Some(&[]),
+        ("", false) => Some(NOTHING),
         ("status", true) => Some(SPEC_AND_METADATA),
         _ => None,
     }
@@ -113,11 +140,11 @@ mod tests {
     fn a_kind_is_told_by_its_group() {
         assert_eq!(
             of_builtin("apps", "Deployment", "status"),
-            Some(&[&["metadata", "labels"][..], &["spec"]][..])
+            Some(Resets::Fields(&[&["metadata", "labels"], &["spec"]]))
         );
-        assert_eq!(of_builtin("", "ConfigMap", ""), Some(&[][..]));
+        assert_eq!(of_builtin("", "ConfigMap", ""), Some(NOTHING));
         assert_eq!(of_builtin("", "ConfigMap", "status"), None);
-        assert_eq!(of_builtin("", "Deployment", ""), Some(&[][..]));
+        assert_eq!(of_builtin("", "Deployment", ""), Some(NOTHING));
         assert_eq!(of_custom(false, "status"), None);
     }
 }

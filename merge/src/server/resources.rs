@@ -5,7 +5,7 @@ use std::{
     sync::LazyLock,
 };
 
-use super::resets::{self, ResetPath};
+use super::resets::{self, Resets};
 use crate::schema::{
     Schema, SchemaError, TypeId,
     crd::{self, Conversion, CustomResource},
@@ -263,7 +263,7 @@ impl<'s> Resource<'s> {
         all.chain(kind.status_versions.iter().map(String::as_str).filter(move |_| of_status))
     }
 
-    pub(crate) fn resets(&self, subresource: &str) -> Option<&'static [ResetPath]> {
+    pub(crate) fn resets(&self, subresource: &str) -> Option<Resets> {
         if self.kind.is_custom {
             resets::of_custom(self.kind.has_status, subresource)
         } else {

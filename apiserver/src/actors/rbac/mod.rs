@@ -1,12 +1,15 @@
 //! Who may do what: requests are checked against the roles in the store. After `plugin/pkg/auth/authorizer/rbac`.
 
+mod aggregation;
 mod attributes;
+mod escalation;
 mod reviews;
 mod rules;
 mod user;
 
-pub(crate) use self::reviews::review;
+pub(super) use self::aggregation::Aggregation;
 use self::{attributes::Attributes, user::User};
+pub(crate) use self::{escalation::check_grant, reviews::review};
 use super::Actor;
 use crate::{http::Request, server::Server, status::Failure};
 

@@ -58,10 +58,14 @@ pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Resul
             "status": rules_of(server, &user, namespace),
         })
     } else {
+        let mut info = json!({"username": user.name, "groups": user.groups});
+        if !user.uid.is_empty() {
+            info["uid"] = user.uid.into();
+        }
         json!({
             "kind": kind, "apiVersion": resource.gvk.api_version(),
             "metadata": {"creationTimestamp": types::second_time(server.now())},
-            "status": {"userInfo": {"username": user.name, "groups": user.groups}},
+            "status": {"userInfo": info},
         })
     };
     Ok(Some(Answer::json(201, &answer)))
@@ -135,7 +139,7 @@ fn asked(review: &Value, kind: &str, place: &Place, user: User) -> Result<User, 
         return Err(Failure::bad_request(why));
     }
     // Groups that aren't named aren't meant, unlike those of who asks.
-    Ok(if is_own { user } else { User { name: name.to_owned(), groups } })
+    Ok(if is_own { user } else { User { name: name.to_owned(), uid: String::new(), groups } })
 }
 
 fn rules_of(server: &Server, user: &User, namespace: &str) -> Value {

@@ -9,6 +9,8 @@ const ANONYMOUS: &str = "system:anonymous";
 /// A user, with the groups that it is in.
 pub(super) struct User {
     pub(super) name: String,
+    /// Only impersonated users have one.
+    pub(super) uid: String,
     pub(super) groups: Vec<String>,
 }
 
@@ -19,7 +21,8 @@ impl User {
         if !impersonated.is_empty() {
             let groups = request.headers.get_all("impersonate-group").iter();
             let groups = groups.filter_map(|group| group.to_str().ok()).map(str::to_owned).collect();
-            return Self::new(impersonated, groups);
+            let uid = request.header("impersonate-uid").to_owned();
+            return Self { uid, ..Self::new(impersonated, groups) };
         }
         let token = request.header(http::header::AUTHORIZATION).strip_prefix("Bearer ").unwrap_or_default();
         match token.trim() {
@@ -36,7 +39,7 @@ impl User {
         if !groups.iter().any(|group| group == everybody) {
             groups.push(everybody.to_owned());
         }
-        Self { name: name.to_owned(), groups }
+        Self { name: name.to_owned(), uid: String::new(), groups }
     }
 
     pub(super) fn is_in(&self, group: &str) -> bool {

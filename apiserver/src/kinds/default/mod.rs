@@ -4,8 +4,12 @@ mod image;
 mod pod;
 mod service;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use baton_merge::schema::kinds::GroupVersionKind;
-use baton_merge::{Arena, value::Value};
+use baton_merge::{
+    Arena,
+    value::{Map, Value},
+};
 
 use self::pod::default_spec;
 use super::{
@@ -66,6 +70,7 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
         ("", "Service") => service::default_service(arena, object),
         ("", "ReplicationController") => labelled_like_template(arena, object, Some(&["spec", "selector"])),
         ("", "Namespace") => named_by_label(arena, object),
+        ("", "Secret") => with_string_data(arena, object),
         ("", "LimitRange") => {
             change_each(arena, object, &["spec", "limits"], |limit| default_limit(arena, limit))
         }
@@ -105,6 +110,21 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
         }
         _ => object,
     }
+}
+
+/// A secret whose plain texts are among its data.
+fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
+    let texts = members(secret, &["stringData"]);
+    let encoded = texts.iter().filter_map(|(key, value)| {
+        let encoded = BASE64_STANDARD.encode(value.as_str()?);
+        Some((*key, Value::String(arena.copy_text(&encoded))))
+    });
+    let secret = secret.with(arena, &["stringData"], None);
+    if texts.is_empty() {
+        return secret;
+    }
+    let data = members(secret, &["data"]).iter().copied().chain(encoded);
+    secret.with(arena, &["data"], Some(Value::Map(Map::new(arena, data))))
 }
 
 /// The parameters of a rolling update, where that is what a strategy does.

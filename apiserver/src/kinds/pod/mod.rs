@@ -4,6 +4,7 @@ mod container;
 mod env;
 mod probe;
 mod projected;
+mod resize;
 mod resources;
 mod scheduling;
 mod security;
@@ -13,6 +14,7 @@ mod update;
 mod volume;
 
 pub(super) use probe::check_port;
+pub(super) use resize::check_resize;
 pub(super) use resources::{
     check_amount, check_resource_list_name, check_resource_name, is_native, is_overcommit_allowed,
 };

@@ -16,7 +16,7 @@ const UPDATABLE: &str = "pod updates may not change fields other than `spec.cont
     `spec.tolerations` (only additions to existing tolerations),\
     `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-const MIRROR: &str = "kubernetes.io/config.mirror";
+pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// The rules for the update of a pod, apart from its metadata by itself. `check_metadata` is called between.
 pub(in crate::kinds) fn check_pod_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {

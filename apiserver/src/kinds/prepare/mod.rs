@@ -5,21 +5,19 @@ mod pod;
 mod service;
 mod storage;
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use baton_merge::schema::kinds::GroupVersionKind;
-use baton_merge::{
-    Arena,
-    value::{Map, Value},
-};
+use baton_merge::{Arena, value::Value};
 
 use super::{
     admission,
     default::TEMPLATE_GENERATION,
-    edit::{change_each, items, keep, list, map, members, text},
+    edit::{change_each, items, keep, list, map, text},
     kind_of,
     node::same,
     table::Kind,
 };
+
+pub(super) use self::pod::class_of_service;
 
 const GENERATION: [&str; 2] = ["metadata", "generation"];
 
@@ -63,7 +61,6 @@ fn prepare_new<'a>(
         new = new.with(arena, &GENERATION, Some(Value::Int(1)));
     }
     match kind.name {
-        "Secret" => with_string_data(arena, new),
         "ServiceAccount" => with_plain_secrets(arena, new),
         "Namespace" => with_finalizer(arena, new),
         "DaemonSet" => with_template_generation(arena, new, template_generation(new).max(1)),
@@ -93,10 +90,7 @@ fn prepare_update<'a>(
     }
     let Some(kind) = kind else { return new };
     new = match kind.name {
-        "Secret" => {
-            let new = with_string_data(arena, new);
-            if text(new, &["type"]).is_empty() { keep(arena, new, &["type"], old) } else { new }
-        }
+        "Secret" if text(new, &["type"]).is_empty() => keep(arena, new, &["type"], old),
         "ServiceAccount" => with_plain_secrets(arena, new),
         "Namespace" => keep(arena, new, &["spec", "finalizers"], old),
         "DaemonSet" => {
@@ -157,21 +151,6 @@ fn prepare_status_update<'a>(
         }
         _ => new,
     }
-}
-
-/// A secret whose plain texts are among its data.
-fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
-    let texts = members(secret, &["stringData"]);
-    let encoded = texts.iter().filter_map(|(key, value)| {
-        let encoded = BASE64_STANDARD.encode(value.as_str()?);
-        Some((*key, Value::String(arena.copy_text(&encoded))))
-    });
-    let secret = secret.with(arena, &["stringData"], None);
-    if texts.is_empty() {
-        return secret;
-    }
-    let data = members(secret, &["data"]).iter().copied().chain(encoded);
-    secret.with(arena, &["data"], Some(Value::Map(Map::new(arena, data))))
 }
 
 /// A service account refers to its secrets by nothing but their names.

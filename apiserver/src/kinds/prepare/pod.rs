@@ -35,7 +35,7 @@ pub(super) fn prepare_new<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
 }
 
 /// The class of service of a pod, which tells who has to go first when a node runs out of something.
-fn class_of_service(pod: Value<'_>) -> &'static str {
+pub(in crate::kinds) fn class_of_service(pod: Value<'_>) -> &'static str {
     let (mut requests, mut limits) = (BTreeMap::new(), BTreeMap::new());
     let mut guaranteed = true;
     let mut count = |resources: Value<'_>| {
@@ -124,10 +124,17 @@ pub(super) fn prepare_part<'a>(
         pod = keep(arena, pod, &["spec", "ephemeralContainers"], new);
     } else {
         for containers in ["containers", "initContainers"] {
+            let wanted = items(new, &["spec", containers]);
+            let mut names = wanted.iter().zip(items(old, &["spec", containers]));
+            let is_same = |(one, other): (&Value<'_>, &Value<'_>)| one.get("name") == other.get("name");
+            if wanted.len() != items(old, &["spec", containers]).len() || !names.all(is_same) {
+                // Refused by the rules, which show what was wanted.
+                pod = keep(arena, pod, &["spec", containers], new);
+                continue;
+            }
             pod = change_each(arena, pod, &["spec", containers], |container| {
                 let name = text(container, &["name"]);
-                let resized =
-                    items(new, &["spec", containers]).iter().find(|other| text(**other, &["name"]) == name);
+                let resized = wanted.iter().find(|other| text(**other, &["name"]) == name);
                 resized.map_or(container, |resized| {
                     let container = keep(arena, container, &["resources"], *resized);
                     keep(arena, container, &["resizePolicy"], *resized)

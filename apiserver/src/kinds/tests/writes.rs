@@ -23,6 +23,10 @@ fn defaults_hang_on_other_fields() {
     assert_eq!(pod["spec"]["volumes"], json!([{"name": "v", "emptyDir": {}}]));
     assert_eq!(pod["spec"]["enableServiceLinks"], true);
 
+    let secret =
+        defaulted(&gvk("", "v1", "Secret"), &json!({"data": {"a": "eA=="}, "stringData": {"b": "y"}}));
+    assert_eq!(secret, json!({"data": {"a": "eA==", "b": "eQ=="}}));
+
     let recreate = json!({"spec": {"strategy": {"type": "Recreate"}}});
     assert_eq!(defaulted(&deployments(), &recreate), recreate);
     assert_eq!(
@@ -84,14 +88,6 @@ fn the_server_fills_in_what_it_knows() {
         (&json!(0), &json!("default"))
     );
     assert_eq!(pod["spec"]["tolerations"][1]["key"], "node.kubernetes.io/unreachable");
-
-    let secret = prepared(
-        &gvk("", "v1", "Secret"),
-        "",
-        &json!({"data": {"a": "eA=="}, "stringData": {"b": "y"}}),
-        None,
-    );
-    assert_eq!(secret, json!({"data": {"a": "eA==", "b": "eQ=="}}));
 
     let claim = json!({"metadata": {"name": "x"}, "spec": {}});
     let claim = prepared(&gvk("", "v1", "PersistentVolumeClaim"), "", &claim, None);

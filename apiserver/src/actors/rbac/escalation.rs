@@ -1,0 +1,241 @@
+//! Nobody grants what they may not do themselves. After `pkg/registry/rbac`: `policybased` of each kind, and `validation`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_merge::value::Value as Object;
+use serde_json::{Value, json};
+
+use super::{Attributes, User, decide, rules};
+use crate::{
+    actors::{
+        Actor,
+        object::{items, text},
+    },
+    http::Request,
+    server::{Place, Server},
+    status::Failure,
+    store::Key,
+};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Refuses to write a role with rules that its writer isn't subject to, or a binding to such a role. An apply is judged by what
+/// it says, where that is something new.
+pub(crate) fn check_grant(
+    server: &Server,
+    request: &Request,
+    place: &Place,
+    live: Option<Object<'_>>,
+    new: Object<'_>,
+    is_apply: bool,
+) -> Result<(), Failure> {
+    let of = |kind: &str| place.resource.is(GROUP, kind);
+    let (is_role, is_binding) =
+        (of("Role") || of("ClusterRole"), of("RoleBinding") || of("ClusterRoleBinding"));
+    let user = User::of(request);
+    let is_judged = server.actors.play(Actor::AccessControl) && !user.is_in("system:masters");
+    if !is_judged || !(is_role || is_binding) {
+        return Ok(());
+    }
+    let (live, new) = (live.map(|live| live.to_json()), new.to_json());
+    if live.as_ref().is_some_and(|live| says_nothing_new(live, &new, is_apply)) {
+        return Ok(());
+    }
+    let writer = Writer { server, place, user };
+    if is_role { writer.check_role(&new, live.is_none()) } else { writer.check_binding(&new, live.as_ref()) }
+}
+
+/// Whether a write changes nothing but what garbage collection goes by.
+fn says_nothing_new(live: &Value, new: &Value, is_apply: bool) -> bool {
+    if is_apply {
+        let paths = [
+            "/rules",
+            "/aggregationRule",
+            "/roleRef",
+            "/subjects",
+            "/metadata/labels",
+            "/metadata/annotations",
+        ];
+        return paths
+            .iter()
+            .all(|path| new.pointer(path).is_none_or(|said| Some(said) == live.pointer(path)));
+    }
+    let without = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            for name in ["ownerReferences", "finalizers", "managedFields", "resourceVersion"] {
+                metadata.remove(name);
+            }
+        }
+        object
+    };
+    without(live) == without(new)
+}
+
+struct Writer<'w> {
+    server: &'w Server,
+    place: &'w Place,
+    user: User,
+}
+
+impl Writer<'_> {
+    fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
+        let attributes = Attributes {
+            verb: verb.to_owned(),
+            group: GROUP.to_owned(),
+            resource: resource.to_owned(),
+            namespace: self.place.namespace.clone(),
+            name: name.to_owned(),
+            ..Attributes::default()
+        };
+        decide(self.server, &self.user, &attributes).allowed
+    }
+
+    fn check_role(&self, role: &Value, is_new: bool) -> Result<(), Failure> {
+        let Place { resource, name, .. } = self.place;
+        // Who makes a role has no name in the path yet.
+        if self.may("escalate", &resource.plural, if is_new { "" } else { name }) {
+            return Ok(());
+        }
+        self.check_rules(items(role, "/rules"))?;
+        if items(role, "/aggregationRule/clusterRoleSelectors").is_empty()
+            || self.check_rules(&rules::everything()).is_ok()
+        {
+            return Ok(());
+        }
+        let why = "must have cluster-admin privileges to use the aggregationRule";
+        Err(Failure::forbidden(resource, name, why))
+    }
+
+    fn check_binding(&self, binding: &Value, live: Option<&Value>) -> Result<(), Failure> {
+        // An apply may leave out what doesn't change.
+        let binding = if binding["roleRef"].is_object() { binding } else { live.unwrap_or(binding) };
+        let (kind, role) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
+        let (plural, namespace) = match kind {
+            "ClusterRole" => ("clusterroles", ""),
+            "Role" => ("roles", self.place.namespace.as_str()),
+            // Refused by the rules of the kind.
+            _ => return Ok(()),
+        };
+        if self.may("bind", plural, role) {
+            return Ok(());
+        }
+        let key = Key { namespace: namespace.to_owned(), name: role.to_owned() };
+        let record = self.server.store.get(&format!("{plural}.{GROUP}"), &key);
+        // In the words of the binding's own store.
+        let record = record.ok_or_else(|| Failure::not_found(&self.place.resource, role))?;
+        let role: Value = serde_json::from_str(record.text()).unwrap_or_default();
+        self.check_rules(items(&role, "/rules"))
+    }
+
+    fn check_rules(&self, granted: &[Value]) -> Result<(), Failure> {
+        let (mut own, mut unknown) = (Vec::new(), Vec::new());
+        for rule in rules::rules_for(self.server, &self.user, &self.place.namespace) {
+            match rule.rule {
+                Ok(rule) => own.push(rule),
+                Err(why) => unknown.push(why),
+            }
+        }
+        let is_covered = |part: &Value| own.iter().any(|own| covers(own, part));
+        let missing: Vec<_> = granted.iter().flat_map(parts).filter(|part| !is_covered(part)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let unknown = match unknown.as_slice() {
+            [] => String::new(),
+            [one] => format!("; resolution errors: [{one}]"),
+            several => format!("; resolution errors: [[{}]]", several.join(", ")),
+        };
+        let why = format!(
+            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:
+{}{unknown}",
+            self.user.name,
+            quoted(self.user.groups.iter().map(String::as_str)),
+            compact(&missing).into_iter().collect::<Vec<_>>().join(
+                "
+"
+            )
+        );
+        Err(Failure::forbidden(&self.place.resource, &self.place.name, &why))
+    }
+}
+
+fn texts<'r>(rule: &'r Value, list: &str) -> impl Iterator<Item = &'r str> {
+    items(rule, list).iter().filter_map(Value::as_str)
+}
+
+/// A rule in rules of one verb on one thing each.
+fn parts(rule: &Value) -> Vec<Value> {
+    let mut parts = Vec::new();
+    for group in texts(rule, "/apiGroups") {
+        for resource in texts(rule, "/resources") {
+            for verb in texts(rule, "/verbs") {
+                let part = json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]});
+                let names = texts(rule, "/resourceNames").map(|name| {
+                    let mut part = part.clone();
+                    part["resourceNames"] = json!([name]);
+                    part
+                });
+                let before = parts.len();
+                parts.extend(names);
+                if parts.len() == before {
+                    parts.push(part);
+                }
+            }
+        }
+    }
+    for path in texts(rule, "/nonResourceURLs") {
+        parts.extend(texts(rule, "/verbs").map(|verb| json!({"nonResourceURLs": [path], "verbs": [verb]})));
+    }
+    parts
+}
+
+/// Whether a rule allows all that a part of another one does.
+fn covers(rule: &Value, part: &Value) -> bool {
+    let has = |list: &str, wanted: &str| texts(rule, list).any(|own| own == wanted);
+    let has_all = |list: &str| texts(part, list).all(|wanted| has(list, wanted));
+    let is_resource = |wanted: &str| {
+        has("/resources", wanted)
+            || wanted.split_once('/').is_some_and(|(_, below)| has("/resources", &format!("*/{below}")))
+    };
+    let is_path = |wanted: &str| {
+        texts(rule, "/nonResourceURLs")
+            .any(|own| own == wanted || own.ends_with('*') && wanted.starts_with(own.trim_end_matches('*')))
+    };
+    let is_anything = items(rule, "/resourceNames").is_empty();
+    (has("/verbs", "*") || has_all("/verbs"))
+        && (has("/apiGroups", "*") || has_all("/apiGroups"))
+        && (has("/resources", "*") || texts(part, "/resources").all(is_resource))
+        && texts(part, "/nonResourceURLs").all(is_path)
+        && (is_anything || !items(part, "/resourceNames").is_empty() && has_all("/resourceNames"))
+}
+
+/// Parts in words, those of one resource in one.
+fn compact(parts: &[Value]) -> BTreeSet<String> {
+    const LISTS: [(&str, &str); 4] = [
+        ("APIGroups", "/apiGroups"),
+        ("Resources", "/resources"),
+        ("NonResourceURLs", "/nonResourceURLs"),
+        ("ResourceNames", "/resourceNames"),
+    ];
+    let mut verbs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut said = BTreeSet::new();
+    for part in parts {
+        let lists = LISTS.iter().filter(|(_, list)| !items(part, list).is_empty());
+        let words = lists.map(|(name, list)| format!("{name}:{}", quoted(texts(part, list))));
+        let words = words.collect::<Vec<_>>().join(", ");
+        if items(part, "/nonResourceURLs").is_empty() {
+            verbs.entry(words).or_default().extend(texts(part, "/verbs"));
+        } else {
+            said.insert(format!("{{{words}, Verbs:{}}}", quoted(texts(part, "/verbs"))));
+        }
+    }
+    said.extend(verbs.into_iter().map(|(words, verbs)| format!("{{{words}, Verbs:{}}}", quoted(verbs))));
+    said
+}
+
+/// As Go prints a list of texts in quotes.
+fn quoted<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    let texts: Vec<_> = texts.into_iter().map(|text| format!("{text:?}")).collect();
+    format!("[{}]", texts.join(" "))
+}

@@ -1,0 +1,120 @@
+//! The document in protobuf. The numbers are those of gnostic's messages; what a reader of Kubernetes doesn't look at is left out.
+
+use serde_json::Value;
+
+/// A message that is being written.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            // The low seven bits, and that there are more.
+            self.0.push(number.to_le_bytes()[0] | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number.to_le_bytes()[0]);
+    }
+
+    fn bytes(&mut self, field: u64, bytes: &[u8]) {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn text(&mut self, field: u64, text: Option<&str>) {
+        if let Some(text) = text {
+            self.bytes(field, text.as_bytes());
+        }
+    }
+
+    fn flag(&mut self, field: u64, value: bool) {
+        self.varint(field << 3);
+        self.varint(value.into());
+    }
+
+    fn message(&mut self, field: u64, message: &Self) {
+        self.bytes(field, &message.0);
+    }
+}
+
+pub(super) fn document(document: &Value) -> Vec<u8> {
+    let mut info = Message::default();
+    info.text(1, document["info"]["title"].as_str());
+    info.text(2, document["info"]["version"].as_str());
+    let mut whole = Message::default();
+    whole.text(1, document["swagger"].as_str());
+    whole.message(2, &info);
+    whole.message(8, &Message::default());
+    whole.message(9, &named(&document["definitions"]));
+    whole.0
+}
+
+/// Schemas by their names.
+fn named(schemas: &Value) -> Message {
+    let mut all = Message::default();
+    for (name, value) in schemas.as_object().into_iter().flatten() {
+        let mut one = Message::default();
+        one.text(1, Some(name));
+        one.message(2, &schema(value));
+        all.message(1, &one);
+    }
+    all
+}
+
+fn schema(schema_: &Value) -> Message {
+    let mut message = Message::default();
+    for (name, value) in schema_.as_object().into_iter().flatten() {
+        match name.as_str() {
+            "$ref" => message.text(1, value.as_str()),
+            "format" => message.text(2, value.as_str()),
+            "title" => message.text(3, value.as_str()),
+            "description" => message.text(4, value.as_str()),
+            "pattern" => message.text(13, value.as_str()),
+            "required" => texts(value).for_each(|text| message.text(19, Some(text))),
+            "enum" => {
+                for value in value.as_array().into_iter().flatten() {
+                    message.message(20, &any(value));
+                }
+            }
+            "additionalProperties" => {
+                let mut item = Message::default();
+                match value {
+                    Value::Bool(value) => item.flag(2, *value),
+                    value => item.message(1, &schema(value)),
+                }
+                message.message(21, &item);
+            }
+            "type" => {
+                let mut item = Message::default();
+                item.text(1, value.as_str());
+                message.message(22, &item);
+            }
+            "items" => {
+                let mut item = Message::default();
+                item.message(1, &schema(value));
+                message.message(23, &item);
+            }
+            "properties" => message.message(25, &named(value)),
+            name if name.starts_with("x-") => {
+                let mut extension = Message::default();
+                extension.text(1, Some(name));
+                extension.message(2, &any(value));
+                message.message(31, &extension);
+            }
+            _ => {}
+        }
+    }
+    message
+}
+
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Any value, as YAML, which JSON is.
+fn any(value: &Value) -> Message {
+    let mut message = Message::default();
+    message.text(2, Some(&value.to_string()));
+    message
+}
