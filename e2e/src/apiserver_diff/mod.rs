@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod absent;
+pub mod cases;
 mod normal;
 mod pair;
 mod played;
@@ -62,9 +63,9 @@ pub struct Findings {
 }
 
 impl Findings {
-    fn note(&mut self, kind: &Kind, asked: &Asked, code: u16) {
+    fn note(&mut self, kind: &str, asked: &Asked, code: u16) {
         self.compared += 1;
-        let (sent, refused) = self.sorts.entry(format!("{} {}", kind.kind, asked.label)).or_default();
+        let (sent, refused) = self.sorts.entry(format!("{kind} {}", asked.label)).or_default();
         *sent += 1;
         *refused += usize::from(code >= 300);
     }
@@ -108,10 +109,12 @@ async fn sequence(
     let kinds = Kind::all();
     let kind = &kinds[usize::try_from(number)? % kinds.len()];
     let namespace = format!("diff-{seed}-{number}");
-    pair.open(&namespace).await?;
+    if !kind.cluster {
+        pair.open(&namespace).await?;
+    }
     let mut requests = Requests::new(kind, namespace.clone(), Random::new(seed, number));
     let mut names = [Names::default(), Names::default()];
-    let watches = Watches::open(pair, &requests.collection()).await?;
+    let watches = Watches::open(pair, &requests.list_uri()).await?;
     let mut live = None;
     for _ in 0..requests.length() {
         if requests.pauses() {
@@ -122,9 +125,9 @@ async fn sequence(
         for asked in [asked, requests.look()] {
             let (real, ours) = pair.send(&asked, &mut names).await?;
             note(&format!("{asked}\n{} {}", real.code, real.body));
-            findings.note(kind, &asked, real.code);
+            findings.note(&kind.kind, &asked, real.code);
             if let Some(lines) = normal::difference(&real, &ours) {
-                let excuse = played::excuse(kind, &real, &ours, &lines);
+                let excuse = played::excuse(&kind.kind, kind.is_custom(), &real, &ours, &lines);
                 let sequence = format!("{} {number}", kind.kind);
                 let request = asked.to_string();
                 findings.differences.push(Difference { sequence, request, lines, excuse });

@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use baton_e2e::apiserver_diff::{Effort, Pair, run};
+use baton_e2e::apiserver_diff::{Effort, Pair, cases, run};
 use clap::Parser;
 
 /// Compare the API server inside a process with a real one.
@@ -20,6 +20,9 @@ struct Cli {
     /// Play this sequence alone, and tell each of its requests.
     #[arg(long)]
     only: Option<u64>,
+    /// Send chosen requests in place of random ones: those about kinds with this word in their name.
+    #[arg(long, value_name = "WORD", num_args = 0..=1, default_missing_value = "")]
+    cases: Option<String>,
 }
 
 #[tokio::main]
@@ -29,7 +32,11 @@ async fn main() -> anyhow::Result<ExitCode> {
     eprintln!("seed {seed}; starting a control plane");
     let mut pair = Pair::start().await?;
     let effort = Effort { writes: cli.writes, seed, only: cli.only };
-    let findings = run(&mut pair, effort, |line| eprintln!("{line}")).await?;
+    let note = |line: &str| eprintln!("{line}");
+    let findings = match &cli.cases {
+        Some(word) => cases::run(&mut pair, word, note).await?,
+        None => run(&mut pair, effort, note).await?,
+    };
     print!("{findings}");
     Ok(if findings.unexplained().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
