@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::{Answer, Form, Format, Media, Request},
+    kinds,
     registry::{Resource, Schema},
     scale,
     server::{Place, Server, media},
@@ -215,7 +216,7 @@ fn parsed(record: &Record) -> Result<Value, Failure> {
 }
 
 fn partial(object: &Value, kind: &str) -> Value {
-    json!({"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+    json!({"kind": kind, "apiVersion": "meta.k8s.io/v1", "metadata": kinds::plain_metadata(object["metadata"].clone())})
 }
 
 /// What a bookmark is in the form of a watch.

@@ -154,7 +154,7 @@ impl<'s> OneWrite<'s> {
             let raw = resource.raw(arena, record).map_err(Failure::internal)?;
             stored.changed = !same_but_for_owners(arena, raw, stored.object);
         }
-        if resource.is_converted() {
+        if resource.is_converted() || resource.is("batch", "Job") {
             stored.object = kinds::default(arena, &resource.stored_as, stored.object);
         }
         let stored = self.store(record, &stored)?;
@@ -219,7 +219,7 @@ impl<'s> OneWrite<'s> {
         let object = match intent {
             _ if place.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // What an update brings was read before.
-            Intent::Update(_) => object,
+            Intent::Update(_) => server.without_empty_lists(arena, resource, object),
             Intent::Apply(_) => match old {
                 // What the request's version can't tell stays, too.
                 Some(old)
@@ -239,8 +239,11 @@ impl<'s> OneWrite<'s> {
             None if resource.is("", "Pod") => priorities::given(server, arena, place, object)?,
             _ => object,
         };
+        if resource.is("scheduling.k8s.io", "PriorityClass") {
+            priorities::check_default(server, place, object)?;
+        }
         objects::check_depth(object)?;
-        let object = objects::prepare(arena, resource, &place.subresource, object, old);
+        let object = objects::prepare(arena, resource, &place.subresource, object, old, server.now());
         if resource.is("", "Service") && place.subresource.is_empty() {
             return services::allocated(server, arena, place, object, self.options.dry_run);
         }
@@ -282,17 +285,28 @@ impl<'s> OneWrite<'s> {
             ));
         }
         if version.is_empty() {
-            let is_update = matches!(intent, Intent::Update(_));
-            if is_update && needs_version(resource) {
+            // An apply says nothing of it, unless it says that it is to be none.
+            let says_none = match intent {
+                Intent::Update(_) => true,
+                Intent::Apply(object) => object
+                    .get("metadata")
+                    .and_then(|metadata| metadata.as_map())
+                    .is_some_and(|metadata| metadata.members().contains(&("resourceVersion", Value::Null))),
+            };
+            if says_none && needs_version(resource) {
                 let path = crate::field::FieldPath::new("metadata").child("resourceVersion");
                 let error = crate::field::FieldError::invalid(
                     &path,
                     Value::Int(0),
                     "must be specified for an update",
                 );
-                return Err(Failure::invalid(&resource.gvk.group, &resource.gvk.kind, name, &[error]));
+                return Err(Failure::invalid(&resource.gvk.group, &resource.plural, name, &[error]));
             }
             return Ok(());
+        }
+        if version.parse::<u64>().is_err() {
+            let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+            return Err(Failure::unexplained(why));
         }
         if version == text(old, "resourceVersion") { Ok(()) } else { Err(Failure::modified(resource, name)) }
     }

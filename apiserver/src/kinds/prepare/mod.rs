@@ -1,25 +1,24 @@
 //! What the server does with an object before it validates it: which parts a write may touch, and what it fills in.
 
+mod features;
 mod job;
 mod pod;
 mod service;
 mod storage;
 
-use base64::{Engine, prelude::BASE64_STANDARD};
 use baton_merge::schema::kinds::GroupVersionKind;
-use baton_merge::{
-    Arena,
-    value::{Map, Value},
-};
+use baton_merge::{Arena, value::Value};
+use jiff::Timestamp;
 
 use super::{
     admission,
     default::TEMPLATE_GENERATION,
-    edit::{change_each, items, keep, list, map, members, text},
+    edit::{change_each, items, keep, list, map, text},
     kind_of,
     node::same,
     table::Kind,
 };
+use crate::types;
 
 const GENERATION: [&str; 2] = ["metadata", "generation"];
 
@@ -31,6 +30,7 @@ pub(crate) fn prepare<'a>(
     subresource: &str,
     new: Value<'a>,
     old: Option<Value<'a>>,
+    now: Timestamp,
 ) -> Value<'a> {
     let kind = kind_of(gvk);
     match old {
@@ -39,7 +39,7 @@ pub(crate) fn prepare<'a>(
             let new = keep(arena, new, &GENERATION, old);
             match subresource {
                 "" | "scale" => prepare_update(arena, gvk, kind, new, old),
-                "status" => prepare_status_update(arena, gvk, new, old),
+                "status" => prepare_status_update(arena, gvk, new, old, now),
                 "finalize" => keep(arena, new, &["status"], old),
                 "ephemeralcontainers" | "resize" => pod::prepare_part(arena, subresource, new, old),
                 _ => new,
@@ -56,6 +56,7 @@ fn prepare_new<'a>(
 ) -> Value<'a> {
     let mut new = admission::admit(arena, gvk, new, None);
     let Some(kind) = kind else { return new };
+    new = features::without_disabled(arena, gvk, new, None);
     if let Some(status) = kind.status.and_then(|status| Value::from_text(arena, status).ok()) {
         new = new.with(arena, &["status"], Some(status));
     }
@@ -63,7 +64,6 @@ fn prepare_new<'a>(
         new = new.with(arena, &GENERATION, Some(Value::Int(1)));
     }
     match kind.name {
-        "Secret" => with_string_data(arena, new),
         "ServiceAccount" => with_plain_secrets(arena, new),
         "Namespace" => with_finalizer(arena, new),
         "DaemonSet" => with_template_generation(arena, new, template_generation(new).max(1)),
@@ -88,15 +88,14 @@ fn prepare_update<'a>(
     old: Value<'a>,
 ) -> Value<'a> {
     let mut new = admission::admit(arena, gvk, new, Some(old));
-    if kind.is_none_or(|kind| kind.status.is_some()) {
+    let has_status = |kind: &Kind| kind.subresources.iter().any(|(name, _)| *name == "status");
+    if kind.is_none_or(has_status) {
         new = keep(arena, new, &["status"], old);
     }
     let Some(kind) = kind else { return new };
+    new = features::without_disabled(arena, gvk, new, Some(old));
     new = match kind.name {
-        "Secret" => {
-            let new = with_string_data(arena, new);
-            if text(new, &["type"]).is_empty() { keep(arena, new, &["type"], old) } else { new }
-        }
+        "Secret" if text(new, &["type"]).is_empty() => keep(arena, new, &["type"], old),
         "ServiceAccount" => with_plain_secrets(arena, new),
         "Namespace" => keep(arena, new, &["spec", "finalizers"], old),
         "DaemonSet" => {
@@ -138,6 +137,7 @@ fn prepare_status_update<'a>(
     gvk: &GroupVersionKind,
     new: Value<'a>,
     old: Value<'a>,
+    now: Timestamp,
 ) -> Value<'a> {
     let new = keep(arena, new, &["spec"], old);
     match (gvk.group.as_str(), gvk.kind.as_str()) {
@@ -153,25 +153,17 @@ fn prepare_status_update<'a>(
         ("", "PersistentVolume") => {
             const SINCE: [&str; 2] = ["status", "lastPhaseTransitionTime"];
             let same_phase = text(new, &["status", "phase"]) == text(old, &["status", "phase"]);
-            if same_phase && new.at(&SINCE).is_none() { keep(arena, new, &SINCE, old) } else { new }
+            match new.at(&SINCE) {
+                None if same_phase => keep(arena, new, &SINCE, old),
+                since if !same_phase && (since.is_none() || since == old.at(&SINCE)) => {
+                    let now = arena.copy_text(&types::second_time(now));
+                    new.with(arena, &SINCE, Some(Value::String(now)))
+                }
+                _ => new,
+            }
         }
         _ => new,
     }
-}
-
-/// A secret whose plain texts are among its data.
-fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
-    let texts = members(secret, &["stringData"]);
-    let encoded = texts.iter().filter_map(|(key, value)| {
-        let encoded = BASE64_STANDARD.encode(value.as_str()?);
-        Some((*key, Value::String(arena.copy_text(&encoded))))
-    });
-    let secret = secret.with(arena, &["stringData"], None);
-    if texts.is_empty() {
-        return secret;
-    }
-    let data = members(secret, &["data"]).iter().copied().chain(encoded);
-    secret.with(arena, &["data"], Some(Value::Map(Map::new(arena, data))))
 }
 
 /// A service account refers to its secrets by nothing but their names.
