@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Context as _;
 use baton_testbed::{
-    Error, Json, PATIENCE,
+    Error, Json, PATIENCE, poll,
     prediction::edit::{overlaid, remove},
     raw::{self, Request},
     wait_for,
@@ -26,6 +26,10 @@ use super::{
 
 /// For how long a definition has to stay as it is before nobody writes to it any more.
 const STILL: Duration = Duration::from_millis(100);
+/// The finalizer of a definition, which the server takes off by itself.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// For how long a definition is waited for.
+const SETTLES: Duration = Duration::from_secs(5);
 
 /// The files, in the order in which they are played.
 const FILES: &[&str] = &[
@@ -36,6 +40,7 @@ const FILES: &[&str] = &[
     include_str!("cases/networking.yaml"),
     include_str!("cases/workloads.yaml"),
     include_str!("cases/definitions.yaml"),
+    include_str!("cases/custom.yaml"),
 ];
 
 /// What is wrong or unusual about the objects of a kind.
@@ -145,9 +150,9 @@ impl Cases {
         overlaid(&identity, &self.base)
     }
 
-    fn object(&self) -> String {
-        let whole = self.whole();
-        let name = whole.at(&["metadata", "name"]).and_then(Json::as_str).unwrap_or_default();
+    /// The path of an object of this kind.
+    fn path(&self, object: &Json) -> String {
+        let name = object.at(&["metadata", "name"]).and_then(Json::as_str).unwrap_or_default();
         format!("{}/{name}", self.collection())
     }
 
@@ -167,12 +172,15 @@ struct Play<'p> {
 
 impl Play<'_> {
     async fn all(&mut self) -> anyhow::Result<()> {
-        let (base, object, collection) = (self.kind.whole(), self.kind.object(), self.kind.collection());
+        let (base, collection) = (self.kind.whole(), self.kind.collection());
         for case in &self.kind.create {
+            let body = changed(&base, case);
             self.names = Default::default();
-            self.write("create", "POST", &collection, &changed(&base, case), case).await?;
-            self.remove().await?;
+            if self.write("create", "POST", &collection, &body, case).await? {
+                self.remove(&self.kind.path(&body)).await?;
+            }
         }
+        let object = self.kind.path(&base);
         let updates = self.kind.update.iter().map(|case| ("update", "", case));
         let updates: Vec<_> =
             updates.chain(self.kind.status.iter().map(|case| ("update status", "/status", case))).collect();
@@ -183,20 +191,20 @@ impl Play<'_> {
                 None => {
                     self.names = Default::default();
                     self.write("create", "POST", &collection, &base, &Json::object()).await?;
-                    self.send("get", "GET", &object, "", &Json::object()).await?.body
+                    self.send("get", "GET", &object, "", &Json::object()).await?[0].body.clone()
                 }
             };
             let uri = format!("{object}{subresource}");
             if self.write(sort, "PUT", &uri, &changed(&there, case), case).await? {
-                self.remove().await?;
+                self.remove(&object).await?;
             } else {
                 live = Some(there);
             }
         }
-        self.remove().await
+        self.remove(&object).await
     }
 
-    /// A write, and what became of the object. Says whether it succeeded.
+    /// A write, and what became of the object. Says whether a server did it.
     async fn write(
         &mut self,
         sort: &str,
@@ -205,21 +213,21 @@ impl Play<'_> {
         body: &Json,
         case: &Json,
     ) -> anyhow::Result<bool> {
-        let code = self.send(sort, method, uri, &body.to_string(), case).await?.code;
-        if code >= 300 {
-            return Ok(false);
+        let [real, ours] = self.send(sort, method, uri, &body.to_string(), case).await?;
+        if real.code >= 300 {
+            return Ok(ours.code < 300);
         }
-        let object = self.kind.object();
+        let object = self.kind.path(body);
         if self.kind.is_definition() {
             for client in [&self.pair.real, &self.pair.ours] {
-                settled(client, &object).await?;
+                settled(client, &object).await;
             }
         }
         self.send("get", "GET", &object, "", case).await?;
         Ok(true)
     }
 
-    /// Sends a request to both servers, takes note of how they differ, and returns the real one's response.
+    /// Sends a request to both servers and takes note of how they differ.
     async fn send(
         &mut self,
         sort: &str,
@@ -227,12 +235,14 @@ impl Play<'_> {
         uri: &str,
         body: &str,
         case: &Json,
-    ) -> anyhow::Result<Answer> {
+    ) -> anyhow::Result<[Answer; 2]> {
         let asked = Asked::plain(sort, method, uri, body);
-        let (mut real, mut ours) = self.pair.send(&asked, &mut self.names).await?;
-        for answer in [&mut real, &mut ours] {
-            hide_now(&mut answer.body);
-        }
+        let (real, ours) = self.pair.send(&asked, &mut self.names).await?;
+        let answers = [real.clone(), ours.clone()];
+        let [real, ours] = [real, ours].map(|mut answer| {
+            hide_made_up(&mut answer.body);
+            answer
+        });
         let kind = &self.kind.kind;
         self.findings.note(kind, &asked, real.code);
         if let Some(lines) = normal::difference(&real, &ours) {
@@ -243,21 +253,20 @@ impl Play<'_> {
                 lines,
             });
         }
-        Ok(real)
+        Ok(answers)
     }
 
     /// Takes the object away, whatever keeps it.
-    async fn remove(&mut self) -> anyhow::Result<()> {
-        let object = self.kind.object();
+    async fn remove(&mut self, object: &str) -> anyhow::Result<()> {
         for client in [&self.pair.real, &self.pair.ours] {
             request("DELETE", &format!("{object}?gracePeriodSeconds=0"), "").send(client).await?;
             wait_for(&format!("{object} being gone"), PATIENCE, async || {
-                let Some(found) = raw::read(client, &object).await? else { return Ok::<_, Error>(Ok(())) };
+                let Some(found) = raw::read(client, object).await? else { return Ok::<_, Error>(Ok(())) };
                 if found.at(&["spec", "finalizers"]).is_some() {
                     let body = changed(&found, &Json::object().with("/spec/finalizers", Vec::new()));
                     request("PUT", &format!("{object}/finalize"), &body.to_string()).send(client).await?;
-                } else if !self.kind.is_definition() {
-                    let mut patch = request("PATCH", &object, r#"{"metadata":{"finalizers":null}}"#);
+                } else if !found.to_string().contains(CLEANUP) {
+                    let mut patch = request("PATCH", object, r#"{"metadata":{"finalizers":null}}"#);
                     patch.headers = vec![("content-type", "application/merge-patch+json".to_owned())];
                     patch.send(client).await?;
                 }
@@ -274,34 +283,60 @@ fn request(method: &'static str, uri: &str, body: &str) -> Request {
     Request { method, uri: uri.to_owned(), headers, body: body.to_owned() }
 }
 
-/// Waits until the server has said all of a definition's names and whether it is served, and stays with it.
-async fn settled(client: &Client, object: &str) -> anyhow::Result<()> {
+/// Waits until the server's controllers have said what they think of a definition, and leave it alone.
+async fn settled(client: &Client, object: &str) {
     let mut last = None;
-    Ok(wait_for(&format!("the conditions of {object}"), PATIENCE, async || {
-        let found = raw::read(client, object).await?;
-        let text = found.as_ref().map(ToString::to_string).unwrap_or_default();
+    let settles = poll(SETTLES, async || {
+        let text = raw::read(client, object).await.map(|found| found.map(|found| found.to_string()));
+        let text = text.ok().flatten().unwrap_or_default();
         let is_settled = text.contains(r#""type":"Established""#) && last.as_ref() == Some(&text);
-        last = Some(text.clone());
+        last = Some(text);
         tokio::time::sleep(STILL).await;
-        Ok::<_, Error>(if is_settled { Ok(()) } else { Err(text) })
-    })
-    .await?)
+        if is_settled { Ok(()) } else { Err(()) }
+    });
+    // What is said too late, or never, shows in the comparison.
+    settles.await.unwrap_or_default();
 }
 
-/// Puts a word in the place of times that are about now: what is written when, others look at.
-fn hide_now(json: &mut Json) {
+/// Puts words in the place of times that are about now, and of identifiers that nobody has seen: what is written when, others
+/// look at.
+fn hide_made_up(json: &mut Json) {
     match json {
-        Json::Object(members) => members.iter_mut().for_each(|(_, value)| hide_now(value)),
-        Json::List(items) => items.iter_mut().for_each(hide_now),
+        Json::Object(members) => {
+            for (name, value) in members {
+                hide_made_up(value);
+                // The server's controllers write theirs in any order, and those of one second stand in another than later ones.
+                if let ("conditions" | "managedFields", Json::List(items)) = (name.as_str(), value) {
+                    items.sort_by_key(|item| {
+                        ["type", "manager", "subresource"].map(|name| item.get(name).map(ToString::to_string))
+                    });
+                }
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(hide_made_up),
         Json::String(text) => {
             let now = Timestamp::now().as_second();
             let time = text.parse::<Timestamp>().map(Timestamp::as_second);
             if time.is_ok_and(|time| (now - 60..now + 7200).contains(&time)) {
                 "<now>".clone_into(text);
             }
+            while let Some(found) = text.as_bytes().windows(UID).position(is_uid) {
+                text.replace_range(found..found + UID, "<uid>");
+            }
         }
         _ => {}
     }
+}
+
+/// How long a UUID is.
+const UID: usize = 36;
+
+fn is_uid(bytes: &[u8]) -> bool {
+    let is_part = |(place, byte): (usize, &u8)| match place {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    bytes.iter().enumerate().all(is_part)
 }
 
 #[cfg(test)]
