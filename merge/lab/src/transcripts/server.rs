@@ -26,7 +26,8 @@ pub struct Server {
 impl Server {
     /// Starts one and installs the custom resources.
     pub async fn start() -> Result<Self> {
-        let control_plane = ControlPlane::options().without_nodes().controller_manager_arg(CONTROLLERS).start().await?;
+        let control_plane =
+            ControlPlane::options().without_nodes().controller_manager_arg(CONTROLLERS).start().await?;
         let client = control_plane.admin().await?;
         let namespace = control_plane.namespace("transcripts").await?;
         let mut server = Self {
