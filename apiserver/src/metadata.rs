@@ -25,6 +25,12 @@ fn new_uid() -> String {
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
+/// A new object without what the server alone says of it.
+pub(crate) fn wiped<'a>(arena: &'a Arena, object: Value<'a>) -> Value<'a> {
+    let names = ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
+    names.into_iter().fold(object, |object, name| object.with(arena, &["metadata", name], None))
+}
+
 /// An object that is being created.
 pub(crate) fn created<'a>(arena: &'a Arena, object: Value<'a>, place: &Place, now: Timestamp) -> Value<'a> {
     let text = |text: String| Some(Value::String(arena.copy_text(&text)));
@@ -37,7 +43,6 @@ pub(crate) fn created<'a>(arena: &'a Arena, object: Value<'a>, place: &Place, no
         ("deletionGracePeriodSeconds", None),
         ("selfLink", None),
         ("resourceVersion", None),
-        ("generation", None),
     ];
     own.into_iter().fold(object, |object, (name, value)| object.with(arena, &["metadata", name], value))
 }
@@ -50,7 +55,9 @@ pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> V
     for name in ["creationTimestamp", "generation", "resourceVersion", "selfLink"] {
         object = object.with(arena, &["metadata", name], live(name));
     }
-    for name in ["name", "namespace", "uid", "deletionGracePeriodSeconds"] {
+    // It was looked at before; an object in no namespace may have said anything.
+    object = object.with(arena, &["metadata", "namespace"], live("namespace"));
+    for name in ["name", "uid", "deletionGracePeriodSeconds"] {
         let is_unset = own(object, name).is_none_or(|value| value.as_str() == Some(""));
         if is_unset {
             object = object.with(arena, &["metadata", name], live(name));

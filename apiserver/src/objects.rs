@@ -1,6 +1,7 @@
 //! Objects between a request and the store: read as their kind is, filled in, prepared and checked.
 
 use baton_merge::{Arena, schema::kinds::GroupVersionKind, value::Value};
+use jiff::Timestamp;
 
 use crate::{
     custom::{self, Findings, crd},
@@ -135,7 +136,7 @@ pub(crate) fn parse_protobuf<'a>(
     })
 }
 
-fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Failure {
+pub(crate) fn unrecognized(kind: &str, why: &str, body: &[u8]) -> Failure {
     let summary = summary(body);
     Failure::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({summary})"
@@ -175,7 +176,7 @@ impl Server {
         resource: &'a Resource,
         object: Value<'a>,
     ) -> Result<ReadObject<'a>, Failure> {
-        let read = self.completed(arena, resource, object)?;
+        let read = self.read(arena, resource, object, true)?;
         Ok(ReadObject { object: without_nulls(arena, resource, read.object), ..read })
     }
 
@@ -186,16 +187,46 @@ impl Server {
         resource: &'a Resource,
         object: Value<'a>,
     ) -> Result<ReadObject<'a>, Failure> {
-        let reader = Decoder { types: &TYPES, arena, fills_in: true, release: self.release };
+        self.read(arena, resource, object, false)
+    }
+
+    /// The object of an update as the store keeps it: without the empty lists that only who owns what tells.
+    pub(crate) fn without_empty_lists<'a>(
+        &self,
+        arena: &'a Arena,
+        resource: &Resource,
+        object: Value<'a>,
+    ) -> Value<'a> {
+        let Schema::BuiltIn { of: Some(of), .. } = &resource.schema else { return object };
+        if !has_empty_list(object) {
+            return object;
+        }
+        let reader =
+            Decoder { types: &TYPES, arena, fills_in: false, keeps_empty: false, release: self.release };
+        reader.decode(*of, object).map_or(object, |decoded| decoded.object)
+    }
+
+    fn read<'a>(
+        &self,
+        arena: &'a Arena,
+        resource: &'a Resource,
+        object: Value<'a>,
+        keeps_empty: bool,
+    ) -> Result<ReadObject<'a>, Failure> {
+        let reader = Decoder { types: &TYPES, arena, fills_in: true, keeps_empty, release: self.release };
         let asked = object;
         match &resource.schema {
             Schema::BuiltIn { of: Some(of), .. } => {
-                let decoded = reader.decode(*of, object).map_err(|error| {
+                let unreadable = |error: String| {
                     let (kind, version) = (&resource.gvk.kind, &resource.gvk.version);
                     Failure::bad_request(format!(
                         "{kind} in version {version:?} cannot be handled as a {kind}: {error}"
                     ))
-                })?;
+                };
+                let decoded = reader.decode(*of, object).map_err(|error| unreadable(error.to_string()))?;
+                if let Some(error) = kinds::unreadable(&resource.gvk, decoded.object) {
+                    return Err(unreadable(error));
+                }
                 let mut object = kinds::default(arena, &resource.gvk, decoded.object);
                 if resource.is(definitions::GROUP, definitions::KIND) {
                     object = definitions::changed(arena, object, crd::default);
@@ -232,6 +263,14 @@ pub(crate) fn without_nulls<'a>(arena: &'a Arena, resource: &Resource, object: V
     }
 }
 
+fn has_empty_list(value: Value<'_>) -> bool {
+    match value {
+        Value::List(items) => items.is_empty() || items.iter().any(|item| has_empty_list(*item)),
+        Value::Map(map) => map.members().iter().any(|(_, value)| has_empty_list(*value)),
+        _ => false,
+    }
+}
+
 /// A custom resource as it is read from the store: with the defaults of its schema.
 pub(crate) fn with_defaults<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) -> Value<'a> {
     match &resource.schema {
@@ -247,6 +286,7 @@ pub(crate) fn prepare<'a>(
     subresource: &str,
     new: Value<'a>,
     old: Option<Value<'a>>,
+    now: Timestamp,
 ) -> Value<'a> {
     match &resource.schema {
         Schema::Custom(custom) => match custom.version() {
@@ -258,7 +298,7 @@ pub(crate) fn prepare<'a>(
             let to_status = subresource == "status";
             definitions::changed(arena, new, |crd| crd::prepare(crd, old.as_ref(), to_status))
         }
-        Schema::BuiltIn { .. } => kinds::prepare(arena, &resource.gvk, subresource, new, old),
+        Schema::BuiltIn { .. } => kinds::prepare(arena, &resource.gvk, subresource, new, old, now),
     }
 }
 

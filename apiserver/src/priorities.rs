@@ -10,10 +10,15 @@ use crate::{
 
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
 
-/// The pod with what its class says, or the default class if it names none. Where there is none of these either, the pod is as it was.
+/// What a class says that says nothing else.
+const PREEMPTION_POLICY: &str = "PreemptLowerPriority";
+
+const COMPUTED: &str = "must not be provided in pod spec; priority admission controller computed";
+
+/// The pod with what its class says, or the default class if it names none.
 ///
 /// # Errors
-/// When the class that it names isn't there.
+/// When the class that it names isn't there, or says something else than the pod.
 pub(crate) fn given<'a>(
     server: &Server,
     arena: &'a Arena,
@@ -21,23 +26,53 @@ pub(crate) fn given<'a>(
     pod: Value<'a>,
 ) -> Result<Value<'a>, Failure> {
     let name = pod.at(&["spec", "priorityClassName"]).and_then(|name| name.as_str()).unwrap_or_default();
-    let class = if name.is_empty() { default_class(server) } else { class(server, name) };
-    let Some(class) = class else {
-        if name.is_empty() {
-            return Ok(pod);
-        }
-        let why = format!("no PriorityClass with name {name} was found");
-        return Err(Failure::forbidden(&place.resource, &place.name, &why));
+    let forbidden = |why: &str| Failure::forbidden(&place.resource, &place.name, why);
+    let class = if name.is_empty() {
+        default_class(server).unwrap_or_else(Class::none)
+    } else {
+        class(server, name)
+            .ok_or_else(|| forbidden(&format!("no PriorityClass with name {name} was found")))?
     };
+    match pod.at(&["spec", "priority"]) {
+        Some(Value::Int(own)) if own != class.value => {
+            let computed = format!("{COMPUTED} {} from the given PriorityClass name", class.value);
+            return Err(forbidden(&format!("the integer value of priority ({own}) {computed}")));
+        }
+        _ => {}
+    }
+    match pod.at(&["spec", "preemptionPolicy"]).and_then(|policy| policy.as_str()) {
+        Some(own) if own != class.preemption_policy => {
+            let computed =
+                format!("{COMPUTED} {} from the given PriorityClass name", class.preemption_policy);
+            return Err(forbidden(&format!("the string value of PreemptionPolicy ({own}) {computed}")));
+        }
+        _ => {}
+    }
     let text = |text: &str| Value::String(arena.copy_text(text));
-    let mut pod = pod.with(arena, &["spec", "priority"], Some(Value::Int(class.value)));
-    if name.is_empty() {
-        pod = pod.with(arena, &["spec", "priorityClassName"], Some(text(&class.name)));
+    let pod = pod.with(arena, &["spec", "priority"], Some(Value::Int(class.value)));
+    let pod = pod.with(arena, &["spec", "preemptionPolicy"], Some(text(&class.preemption_policy)));
+    let gets_name = name.is_empty() && !class.name.is_empty();
+    Ok(if gets_name { pod.with(arena, &["spec", "priorityClassName"], Some(text(&class.name))) } else { pod })
+}
+
+/// Refuses a second class that is the default.
+///
+/// # Errors
+/// When another one is.
+pub(crate) fn check_default(server: &Server, place: &Place, class: Value<'_>) -> Result<(), Failure> {
+    if class.get("globalDefault") != Some(Value::Bool(true)) {
+        return Ok(());
     }
-    if pod.at(&["spec", "preemptionPolicy"]).is_none() {
-        pod = pod.with(arena, &["spec", "preemptionPolicy"], Some(text(&class.preemption_policy)));
+    match default_class(server).filter(|other| other.name != place.name) {
+        Some(other) => {
+            let why = format!(
+                "PriorityClass {} is already marked as default. Only one default can exist",
+                other.name
+            );
+            Err(Failure::forbidden(&place.resource, &place.name, &why))
+        }
+        None => Ok(()),
     }
-    Ok(pod)
 }
 
 /// Refuses the end of a class that no cluster is without.
@@ -58,6 +93,12 @@ struct Class {
 }
 
 impl Class {
+    /// What a pod has where there is no class at all.
+    fn none() -> Self {
+        let preemption_policy = PREEMPTION_POLICY.to_owned();
+        Self { name: String::new(), value: 0, preemption_policy, is_default: false }
+    }
+
     fn read(text: &str) -> Option<Self> {
         let arena = Arena::new();
         let object = Value::from_text(&arena, text).ok()?;
@@ -69,8 +110,7 @@ impl Class {
         Some(Self {
             name: text(&["metadata", "name"])?,
             value,
-            preemption_policy: text(&["preemptionPolicy"])
-                .unwrap_or_else(|| "PreemptLowerPriority".to_owned()),
+            preemption_policy: text(&["preemptionPolicy"]).unwrap_or_else(|| PREEMPTION_POLICY.to_owned()),
             is_default: object.get("globalDefault") == Some(Value::Bool(true)),
         })
     }

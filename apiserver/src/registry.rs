@@ -205,6 +205,18 @@ fn built_in(path: &str, list: &Value) -> GroupVersion {
     GroupVersion::new(group.to_owned(), version.to_owned(), resources.collect())
 }
 
+/// The deprecated versions of built-in kinds, and what their clients are told.
+const DEPRECATED: [(&str, &str, &str, &str); 2] = [
+    ("", "v1", "ComponentStatus", "v1 ComponentStatus is deprecated in v1.19+"),
+    ("", "v1", "Endpoints", "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+];
+
+/// Whether there is a built-in resource of a kind.
+pub(crate) fn is_built_in(group: &str, version: &str, kind: &str) -> bool {
+    let of = |of: &&Arc<GroupVersion>| of.group == group && of.version == version;
+    BUILT_IN.iter().filter(of).flat_map(|of| &of.resources).any(|resource| resource.gvk.kind == kind)
+}
+
 /// All that is served.
 #[derive(Clone)]
 pub(crate) struct Registry {
@@ -367,10 +379,12 @@ impl Resource {
     pub(crate) fn deprecation(&self) -> Option<String> {
         match &self.schema {
             Schema::Custom(custom) => custom.version()?.deprecation.clone(),
-            Schema::BuiltIn { .. } => DEPRECATED
-                .iter()
-                .find(|(kind, _)| self.is("", kind))
-                .map(|(kind, since)| format!("v1 {kind} is deprecated in {since}")),
+            Schema::BuiltIn { .. } => {
+                let own = DEPRECATED.iter().find(|(group, version, kind, _)| {
+                    (*group, *version, *kind) == (&self.gvk.group, &self.gvk.version, &self.gvk.kind)
+                });
+                own.map(|(.., told)| (*told).to_owned())
+            }
         }
     }
 
@@ -442,10 +456,6 @@ impl Resource {
         own
     }
 }
-
-/// The built-in kinds of the core group that are deprecated, and what the server says of it.
-const DEPRECATED: [(&str, &str); 2] =
-    [("ComponentStatus", "v1.19+"), ("Endpoints", "v1.33+; use discovery.k8s.io/v1 EndpointSlice")];
 
 /// What names the content of a document.
 pub(crate) fn hash(content: &[u8]) -> String {

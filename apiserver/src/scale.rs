@@ -104,7 +104,8 @@ pub(crate) fn read<'a>(
         );
         return Err(Failure::bad_request(message));
     }
-    let reader = Decoder { types: &TYPES, arena, fills_in: true, release: server.release };
+    let reader =
+        Decoder { types: &TYPES, arena, fills_in: true, keeps_empty: false, release: server.release };
     let decoded = reader.decode(of, object).map_err(|error| {
         Failure::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
     })?;

@@ -7,6 +7,7 @@ use baton_merge::{Arena, value::Value};
 
 use crate::{
     field::{FieldError, FieldPath},
+    kinds,
     server::{Place, Server},
     status::Failure,
     store::{Key, Range},
@@ -14,6 +15,8 @@ use crate::{
 
 /// The first two bytes of all addresses.
 const NETWORK: [u8; 2] = [10, 96];
+/// The address of the API server itself.
+const API_SERVER: &str = "10.96.0.1";
 const PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 const ATTEMPTS: usize = 1000;
 
@@ -29,6 +32,7 @@ struct Taken {
 impl Taken {
     fn by_others(server: &Server, storage: &str, own: &Key) -> Self {
         let mut taken = Self::default();
+        taken.addresses.insert(API_SERVER.to_owned());
         let listed = server.store.list(storage, &Range::default());
         for (_, record) in listed.iter().flat_map(|snapshot| &snapshot.objects).filter(|(key, _)| key != own)
         {
@@ -86,9 +90,14 @@ pub(crate) fn allocated<'a>(
     if kind == "ExternalName" {
         return Ok(service);
     }
+    let refused = |errors: &[FieldError]| Failure::invalid("", "Service", &place.name, errors);
+    let is_new = service.at(&["metadata", "resourceVersion"]).is_none();
+    let errors = kinds::validate_addresses(service, is_new);
+    if !errors.is_empty() {
+        return Err(refused(&errors));
+    }
     let mut taken = Taken::by_others(server, &place.resource.storage, &place.key());
     taken.dry_run = dry_run.then(Vec::new);
-    let refused = |errors: &[FieldError]| Failure::invalid("", "Service", &place.name, errors);
     let full = || Failure::internal("no more addresses or ports can be allocated");
     let mut service =
         with_address(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
@@ -149,8 +158,9 @@ fn with_address<'a>(
         service = service.with(arena, &["spec", "ipFamilyPolicy"], Some(Value::String(policy)));
     }
     if !is_set(service, "ipFamilies") {
+        let is_single = service.at(&["spec", "ipFamilyPolicy"]) == Some(Value::String("SingleStack"));
         let both = [Value::String("IPv4"), Value::String("IPv6")];
-        let families = if is_free { Value::List(arena.list(both)) } else { list("IPv4") };
+        let families = if is_free && !is_single { Value::List(arena.list(both)) } else { list("IPv4") };
         service = service.with(arena, &["spec", "ipFamilies"], Some(families));
     }
     Ok(Some(service))
@@ -180,7 +190,9 @@ fn with_ports<'a>(
                 return Err(FieldError::invalid(&path, Value::Int(own), detail));
             }
             taken.dry_run.iter_mut().for_each(|own_ports| own_ports.push(own));
-            let is_shared = made.iter().any(|other| number(other.get("nodePort")) == Some(own));
+            let is_shared = made.iter().any(|other| {
+                number(other.get("nodePort")) == Some(own) && other.get("port") == port.get("port")
+            });
             if !taken.ports.insert(own) && !is_shared && !has_own {
                 return Err(FieldError::invalid(
                     &path,

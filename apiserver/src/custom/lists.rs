@@ -84,7 +84,11 @@ fn share<'a>(arena: &'a Arena, value: Value<'_>) -> Value<'a> {
 fn duplicates<'a>(items: &[Value<'a>], mut found: impl FnMut(usize, Value<'a>)) {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by(|left, right| items[*left].compare(&items[*right]).then(left.cmp(right)));
-    let groups = order.chunk_by(|left, right| items[*left] == items[*right]);
+    // Numbers are the same only if they are written alike.
+    let is_same = |left: Value<'a>, right: Value<'a>| {
+        left == right && matches!(left, Value::Float(_)) == matches!(right, Value::Float(_))
+    };
+    let groups = order.chunk_by(|left, right| is_same(items[*left], items[*right]));
     let mut second: Vec<usize> = groups.filter_map(|group| group.get(1).copied()).collect();
     second.sort_unstable();
     for index in second {

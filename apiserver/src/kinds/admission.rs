@@ -8,10 +8,6 @@ use super::edit::{fill, items, list, map, text};
 /// How long a pod stays on a node that isn't ready, or can't be reached.
 const TOLERATION_SECONDS: i64 = 300;
 
-/// Kubernetes' own priority classes and their priorities.
-const SYSTEM_PRIORITIES: [(&str, i64); 2] =
-    [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
-
 /// The object as the plugins leave it.
 pub(super) fn admit<'a>(
     arena: &'a Arena,
@@ -20,7 +16,7 @@ pub(super) fn admit<'a>(
     old: Option<Value<'a>>,
 ) -> Value<'a> {
     match (gvk.group.as_str(), gvk.kind.as_str(), old) {
-        ("", "Pod", None) => with_tolerations(arena, with_priority(arena, with_account(arena, new))),
+        ("", "Pod", None) => with_tolerations(arena, with_account(arena, new)),
         ("", "Pod", Some(old)) => {
             let kept = ["priority", "preemptionPolicy"].iter().fold(new, |pod, name| {
                 match old.at(&["spec", name]) {
@@ -71,14 +67,6 @@ fn with_account<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     ["serviceAccountName", "serviceAccount"]
         .iter()
         .fold(pod, |pod, name| pod.with(arena, &["spec", name], Some(Value::String("default"))))
-}
-
-fn with_priority<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
-    let class = text(pod, &["spec", "priorityClassName"]);
-    let system = SYSTEM_PRIORITIES.iter().find(|(name, _)| *name == class).map(|(_, priority)| *priority);
-    let priority = system.unwrap_or_default();
-    let pod = fill(arena, pod, &["spec", "priority"], Value::Int(priority));
-    fill(arena, pod, &["spec", "preemptionPolicy"], Value::String("PreemptLowerPriority"))
 }
 
 fn with_tolerations<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {

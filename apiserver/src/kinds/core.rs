@@ -87,7 +87,7 @@ pub(super) fn secret(check: &mut Check<'_>) {
 }
 
 fn check_secret_type(secret: &Node<'_>, data: &Node<'_>, errors: &mut Errors) {
-    let entry = |key: &str| Node { value: data.get(key), path: data.path.key(key) };
+    let entry = |key: &str| data.at_key(key);
     let mut need = |keys: &[&str]| {
         for key in keys.iter().map(|key| entry(key)).filter(|entry| !entry.is_set()) {
             errors.push(key.required(""));
@@ -152,6 +152,28 @@ pub(super) fn namespace(check: &mut Check<'_>) {
         check_finalizer(&finalizer.shown_at(finalizers.path.clone()), &mut check.errors);
     }
     check.metadata_update();
+    if check.errors.is_empty() {
+        let (mut errors, mut old) = (Errors::new(), Errors::new());
+        check_pod_security(&check.new.at(&["metadata", "labels"]), &mut errors);
+        check_pod_security(&check.old_at(&["metadata", "labels"]), &mut old);
+        check.errors.extend(errors.into_iter().filter(|_| old.is_empty()));
+    }
+}
+
+/// What the admission plugin for the security of pods says of a namespace's labels.
+fn check_pod_security(labels: &Node<'_>, errors: &mut Errors) {
+    for mode in ["enforce", "audit", "warn"] {
+        let level = labels.at_key(&format!("pod-security.kubernetes.io/{mode}"));
+        if level.is_set() && !["privileged", "baseline", "restricted"].contains(&level.text()) {
+            errors.push(level.invalid_text("must be one of privileged, baseline, restricted"));
+        }
+        let version = labels.at_key(&format!("pod-security.kubernetes.io/{mode}-version"));
+        let minor = version.text().strip_prefix("v1.").unwrap_or_default();
+        let is_minor = minor.parse::<u32>().is_ok_and(|number| number.to_string() == minor);
+        if version.is_set() && version.text() != "latest" && !is_minor {
+            errors.push(version.invalid_text("must be \"latest\" or \"v1.x\""));
+        }
+    }
 }
 
 fn check_finalizer(finalizer: &Node<'_>, errors: &mut Errors) {

@@ -5,13 +5,26 @@ use baton_merge::value::Value;
 use super::{
     check::Check,
     format,
-    node::{Errors, Node},
+    go_json::{GoField, GoType, go_json},
+    node::{Errors, IMMUTABLE, Node, same},
 };
 use crate::field::{FieldError, FieldPath};
 
 /// The most bytes in the texts of an event.
 const LIMITS: [(&str, usize); 3] = [("reportingInstance", 128), ("action", 128), ("reason", 128)];
 const MESSAGE_LENGTH: usize = 1024;
+
+/// What an event is about, as the server shows it.
+const REFERENCE: &[GoField] = &[
+    ("Kind", "kind", GoType::Plain(EMPTY)),
+    ("Namespace", "namespace", GoType::Plain(EMPTY)),
+    ("Name", "name", GoType::Plain(EMPTY)),
+    ("UID", "uid", GoType::Plain(EMPTY)),
+    ("APIVersion", "apiVersion", GoType::Plain(EMPTY)),
+    ("ResourceVersion", "resourceVersion", GoType::Plain(EMPTY)),
+    ("FieldPath", "fieldPath", GoType::Plain(EMPTY)),
+];
+const EMPTY: &str = "\"\"";
 
 /// The rules for an event of the core group.
 pub(super) fn core_event(check: &mut Check<'_>) {
@@ -92,7 +105,16 @@ fn check_event_update(check: &mut Check<'_>) {
     for name in FIELDS {
         let old = check.old_at(&[name]);
         let shown = if name == "reportingComponent" { "reportingController" } else { name };
-        check.new.child(name).shown_at(FieldPath::new(shown)).check_immutable(&mut check.errors, &old);
+        let field = check.new.child(name).shown_at(FieldPath::new(shown));
+        if matches!(name, "involvedObject" | "related") && !same(field.value, old.value) {
+            let json = match field.value {
+                Some(_) => go_json(field.value, REFERENCE),
+                None => "null".to_owned(),
+            };
+            check.errors.push(FieldError::invalid_json(&field.path, &json, IMMUTABLE));
+        } else {
+            field.check_immutable(&mut check.errors, &old);
+        }
     }
 }
 

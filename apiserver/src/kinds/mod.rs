@@ -19,6 +19,7 @@ mod ip;
 mod metadata;
 mod networking;
 mod node;
+mod nodes;
 mod pod;
 mod policy;
 mod prepare;
@@ -38,12 +39,13 @@ use baton_merge::value::Value;
 
 use self::{
     check::Check,
+    default::TEMPLATE_GENERATION,
     node::{Errors, Node},
     table::{KINDS, Kind},
 };
 #[allow(unused_imports)]
 pub(crate) use self::{
-    default::{CONDITIONAL, default},
+    default::{CONDITIONAL, default, unreadable},
     format::NameRule,
     metadata::{validate_embedded, validate_metadata},
     prepare::prepare,
@@ -56,9 +58,27 @@ fn kind_of(gvk: &GroupVersionKind) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| kind.group == gvk.group && kind.name == gvk.kind)
 }
 
+/// The metadata of an object as forms that show nothing else have it: without what the conversion of its kind adds.
+pub(crate) fn plain_metadata(mut metadata: serde_json::Value) -> serde_json::Value {
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(serde_json::Value::as_object_mut) {
+        annotations.remove(TEMPLATE_GENERATION);
+        if annotations.is_empty() {
+            metadata.as_object_mut().map(|metadata| metadata.remove("annotations"));
+        }
+    }
+    metadata
+}
+
 /// Whether the defaults and the rules of a kind are all here.
 pub(crate) fn is_played(gvk: &GroupVersionKind) -> bool {
     kind_of(gvk).is_some()
+}
+
+/// What is wrong with what a Service says of its addresses, before it gets any.
+pub(crate) fn validate_addresses(service: Value<'_>, is_new: bool) -> Vec<FieldError> {
+    let mut errors = Errors::new();
+    service::check_allocated(&Node::root(service).child("spec"), is_new, &mut errors);
+    errors
 }
 
 /// What is wrong with a built-in kind's object that is created, or that replaces an `old` one. Of a kind that isn't played

@@ -266,7 +266,10 @@ pub(super) fn ingress_status(check: &mut Check<'_>) {
 /// The rules for a class of ingresses.
 pub(super) fn ingress_class(check: &mut Check<'_>) {
     check.metadata_update();
-    check.immutable(&["spec", "controller"]);
+    let controller = check.spec().child("controller");
+    if check.old.is_some() && controller.text() != check.old_at(&["spec", "controller"]).text() {
+        check.errors.push(controller.invalid_text(super::node::IMMUTABLE));
+    }
     check.metadata();
     let (spec, errors) = (check.spec(), &mut check.errors);
     let controller = spec.child("controller");

@@ -30,6 +30,11 @@ impl<'a> Node<'a> {
         Self { value: self.get(name), path: self.path.child(name) }
     }
 
+    /// The value of this key in a map.
+    pub(super) fn at_key(&self, key: &str) -> Self {
+        Self { value: self.get(key), path: self.path.key(key) }
+    }
+
     /// The field at this path of names.
     pub(super) fn at(&self, names: &[&str]) -> Self {
         names.iter().fold(self.clone(), |node, name| node.child(name))

@@ -85,6 +85,12 @@ impl Quantity {
         self.0 % UNIT == 0
     }
 
+    /// The next whole number that isn't nearer to zero.
+    pub(super) fn rounded(self) -> i64 {
+        let whole = self.0 / UNIT + (self.0 % UNIT).signum();
+        i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+    }
+
     /// Whether it is a multiple of another one, which isn't nothing.
     pub(super) fn is_multiple_of(self, other: Self) -> bool {
         other.0 > 0 && other.is_whole() && self.0 % other.0 == 0

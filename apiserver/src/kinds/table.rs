@@ -1,8 +1,8 @@
 //! What there is to know of each built-in kind whose rules are all here.
 
 use super::{
-    apps, autoscaling, batch, check::Check, core, discovery, event, format::NameRule, networking, policy,
-    quota, rbac, service, storage,
+    apps, autoscaling, batch, check::Check, core, discovery, event, format::NameRule, networking, nodes,
+    policy, quota, rbac, service, storage,
 };
 
 /// A rule for an object of a kind.
@@ -155,6 +155,13 @@ pub(super) const KINDS: &[Kind] = &[
         status: Some(r#"{"phase":"Active"}"#),
         rule: core::namespace,
         subresources: &[("status", core::namespace_status), ("finalize", core::namespace_finalize)],
+        ..PLAIN
+    },
+    Kind {
+        name: "Node",
+        namespaced: false,
+        rule: nodes::node,
+        subresources: &[("status", nodes::node_status)],
         ..PLAIN
     },
     Kind { name: "Event", rule: event::core_event, ..PLAIN },

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::{Answer, Form, Media, Request},
+    kinds,
     registry::{Resource, Schema},
     scale,
     server::{Place, Server, media},
@@ -234,7 +235,8 @@ fn parsed(record: &Record) -> Result<Value, Failure> {
 }
 
 fn partial(object: &Value, api_version: &str) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": object["metadata"]})
+    let metadata = kinds::plain_metadata(object["metadata"].clone());
+    json!({"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": metadata})
 }
 
 fn no_list(type_name: &str) -> Failure {

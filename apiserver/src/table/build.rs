@@ -8,6 +8,7 @@ use super::access::{at, text};
 use super::columns::{NAME, printed};
 use super::{Column, CustomColumn, cells, columns, pod};
 use crate::field::{FieldError, FieldPath};
+use crate::kinds;
 
 /// How much of an object goes with its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,7 +143,7 @@ impl TableRequest<'_> {
             IncludeObject::None | IncludeObject::Metadata => json!({
                 "kind": "PartialObjectMetadata",
                 "apiVersion": self.table_version,
-                "metadata": object.get("metadata").map_or_else(|| json!({}), |metadata| json!(metadata)),
+                "metadata": kinds::plain_metadata(object.get("metadata").map_or_else(|| json!({}), |metadata| json!(metadata))),
             }),
         }
     }

@@ -36,6 +36,8 @@ pub(crate) struct Decoder<'a> {
     pub(crate) arena: &'a Arena,
     /// Whether fields that nobody set get their defaults.
     pub(crate) fills_in: bool,
+    /// Whether empty lists that are always written stay, as in a request. The store doesn't tell them from absent ones.
+    pub(crate) keeps_empty: bool,
     pub(crate) release: Release,
 }
 
@@ -137,6 +139,10 @@ impl<'a> Decoder<'a> {
                 let time = scalars::time(text, is_micro).map_err(DecodeError)?;
                 Ok(Value::String(self.arena.copy_text(&time)))
             }
+            (Shape::Bytes, Value::String(text)) => {
+                let read = scalars::bytes(text).map_err(DecodeError)?;
+                Ok(read.map_or(value, |text| Value::String(self.arena.copy_text(&text))))
+            }
             (Shape::Quantity, Value::String(_) | Value::Int(_) | Value::Float(_)) => {
                 self.quantity(value, walk)
             }
@@ -215,9 +221,8 @@ impl<'a> Decoder<'a> {
             Shape::Struct(_) | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString
         );
         let is_empty = value.is_null() || !field.is_pointer && is_zero(&field.shape, value);
-        // The store doesn't tell an empty list from none.
         let value = match value {
-            Value::List([]) if !field.is_pointer => Value::Null,
+            Value::List([]) if !field.is_pointer && !self.keeps_empty => Value::Null,
             value => value,
         };
         let is_omitted = match field.omitted {
@@ -278,7 +283,12 @@ impl<'a> Decoder<'a> {
             Value::List(_) => "array".to_owned(),
             Value::Map(_) => "object".to_owned(),
         };
-        let (place, wanted) = (walk.place(), shape.go_name(self.types));
+        let wanted = match (shape, value) {
+            // A number is read as one.
+            (Shape::IntOrString, Value::Int(_) | Value::Float(_)) => "int32".to_owned(),
+            _ => shape.go_name(self.types),
+        };
+        let place = walk.place();
         DecodeError(format!("json: cannot unmarshal {found} into Go {place} of type {wanted}"))
     }
 }

@@ -27,7 +27,13 @@ fn read(body: &[u8]) -> Result<Json, String> {
     let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
     let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
     let of = TYPES.of_kind(&GroupVersionKind::new(group, version, text("kind"))).ok_or("no such kind")?;
-    let decoder = Decoder { types: &TYPES, arena: &arena, fills_in: false, release: Release::LATEST };
+    let decoder = Decoder {
+        types: &TYPES,
+        arena: &arena,
+        fills_in: false,
+        keeps_empty: false,
+        release: Release::LATEST,
+    };
     let read = decoder.decode(of, object).map_err(|error| error.to_string())?;
     assert_eq!(read.unknown, Vec::<String>::new());
     Ok(read.object.to_json())

@@ -224,7 +224,11 @@ fn gone_gracefully<'a>(
 fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>) -> Result<(), Failure> {
     let Some(wanted) = &options.preconditions else { return Ok(()) };
     let found = |name| object.at(&["metadata", name]).and_then(|value| value.as_str()).unwrap_or_default();
+    let is_namespace = place.resource.is("", "Namespace");
     let conflict = |why: String| {
+        if is_namespace {
+            return Failure::conflict(&place.resource, &place.name, &why);
+        }
         let GroupVersionKind { group, kind, .. } = &place.resource.stored_as;
         let mut failure = Failure::conflict(&place.resource, &place.name, &why);
         failure.message = match group.as_str() {
@@ -241,15 +245,25 @@ fn check_preconditions(place: &Place, options: &DeleteOptions, object: Value<'_>
     };
     let uid = found("uid");
     if let Some(wanted) = wanted.uid.as_deref().filter(|wanted| *wanted != uid) {
-        return Err(conflict(format!(
-            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
-        )));
+        return Err(conflict(if is_namespace {
+            format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}")
+        } else {
+            format!(
+                "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+            )
+        }));
     }
     let version = found("resourceVersion");
     if let Some(wanted) = wanted.resource_version.as_deref().filter(|wanted| *wanted != version) {
-        return Err(conflict(format!(
-            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
-        )));
+        return Err(conflict(if is_namespace {
+            format!(
+                "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
+            )
+        } else {
+            format!(
+                "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+            )
+        }));
     }
     Ok(())
 }

@@ -17,12 +17,13 @@ use self::{one::Outcome, strict::Strictness};
 use crate::{
     actors::rbac,
     definitions,
+    field::{FieldError, FieldPath},
     http::{Answer, Request},
     kinds, metadata, namespaces, objects,
     options::{WriteOptions, unregistered},
     patch::{self, PatchError},
     read,
-    registry::{Resource, Schema},
+    registry::{self, Resource, Schema},
     scale,
     server::{Place, Server, media},
     status::Failure,
@@ -34,7 +35,6 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY_PATCH: &str = "application/apply-patch+yaml";
-
 /// `POST` to a collection.
 pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Result<Answer, Failure> {
     if definitions::end::is_ending(&place.resource) {
@@ -49,16 +49,19 @@ pub(crate) fn create(server: &Server, request: &Request, place: &Place) -> Resul
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let (object, text) = body::object(&arena, request, place)?;
-    let object = with_kind(&arena, &place.resource, object)?;
-    let read = server.read_object(&arena, &place.resource, object)?;
+    check_has_kind(place, object, text)?;
+    let object = of_kind(&arena, &place.resource, object)?;
+    let read = server.read_object(&arena, &place.resource, object);
+    let read = read.map_err(|failure| unreadable(place, failure))?;
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     let place = named(place, read.object)?;
+    let new = metadata::wiped(&arena, read.object);
     namespaces::check_open(server, &place)?;
     let write =
         OneWrite { server, arena: &arena, place: &place, options: &options, existence: Existence::New };
     let outcome = write.run(&|_| {
         rbac::check_grant(server, request, &place, None, read.object, false)?;
-        Ok(Intent::Update(read.object))
+        Ok(Intent::Update(new))
     });
     answer(server, request, &place, outcome, strictness)
 }
@@ -71,7 +74,7 @@ pub(crate) fn read_body<'a>(
     place: &'a Place,
 ) -> Result<Value<'a>, Failure> {
     let (object, _) = body::object(arena, request, place)?;
-    let object = with_kind(arena, &place.resource, object)?;
+    let object = of_kind(arena, &place.resource, object)?;
     Ok(server.read_object(arena, &place.resource, object)?.object)
 }
 
@@ -82,7 +85,8 @@ pub(crate) fn update(server: &Server, request: &Request, place: &Place) -> Resul
     let arena = Arena::new();
     let strictness = Strictness::new(options.field_validation);
     let (object, text) = body::object(&arena, request, place)?;
-    let read = read_new(server, &arena, place, object)?;
+    check_has_kind(place, object, text)?;
+    let read = read_new(server, &arena, place, object).map_err(|failure| unreadable(place, failure))?;
     strictness.check(text, &read.unknown).map_err(|failure| body::unhandled(place, &failure))?;
     check_place(place, read.object)?;
     let existence = if creates_on_update(&place.resource) { Existence::Any } else { Existence::There };
@@ -253,8 +257,8 @@ fn patched(
 
 /// A patch whose result can't be read.
 fn invalid_patch(shown: &str, why: &str) -> Failure {
-    let path = crate::field::FieldPath::new("patch");
-    let error = crate::field::FieldError::invalid_text(&path, shown, why);
+    let path = FieldPath::new("patch");
+    let error = FieldError::invalid_text(&path, shown, why);
     Failure::invalid("", "", "", &[error])
 }
 
@@ -273,45 +277,81 @@ fn read_new<'a>(
             errors => Err(Failure::invalid("autoscaling", "Scale", &place.name, errors)),
         };
     }
-    let object = with_kind(arena, &place.resource, object)?;
+    let object = of_kind(arena, &place.resource, object)?;
     server.read_object(arena, &place.resource, object)
 }
 
-/// Refuses an object of another kind or version. One of a built-in kind needn't say of which it is.
-fn with_kind<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) -> Result<Value<'a>, Failure> {
+/// Refuses a body that doesn't say what it is, where it has to: of a custom resource nothing else tells.
+fn check_has_kind(place: &Place, object: Value<'_>, text: &str) -> Result<(), Failure> {
+    let is_missing = object.get("kind").and_then(|kind| kind.as_str()).is_none_or(str::is_empty);
+    if !is_missing || !place.resource.is_custom() || place.subresource == "scale" {
+        return Ok(());
+    }
+    Err(objects::unrecognized(
+        &place.resource.gvk.kind,
+        &format!("Object 'Kind' is missing in '{text}'"),
+        text.as_bytes(),
+    ))
+}
+
+/// What is said of an object in a body that can't be read. Of built-in kinds it is said where they are read.
+fn unreadable(place: &Place, failure: Failure) -> Failure {
+    let is_own = place.resource.is_custom() && place.subresource != "scale" && failure.reason == "BadRequest";
+    if is_own && !failure.message.starts_with("the API version in the data") {
+        body::unhandled(place, &failure)
+    } else {
+        failure
+    }
+}
+
+/// The object as one of the resource's kind and version, which one of a built-in kind needn't say. Others are refused.
+fn of_kind<'a>(arena: &'a Arena, resource: &'a Resource, object: Value<'a>) -> Result<Value<'a>, Failure> {
     let text = |name| object.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-    let (own, own_version) = (&resource.gvk.kind, resource.gvk.api_version());
-    let (api_version, kind) = match (text("apiVersion"), text("kind")) {
-        (_, "") if resource.is_custom() => return Err(Failure::bad_request("Object 'Kind' is missing")),
-        (version, kind) if !resource.is_custom() => (
-            if version.is_empty() { own_version.as_str() } else { version },
-            if kind.is_empty() { own.as_str() } else { kind },
-        ),
-        said => said,
+    let (own, wanted) = (&resource.gvk, resource.gvk.api_version());
+    let (mut api_version, mut kind) = (text("apiVersion"), text("kind"));
+    let mut object = object;
+    if !resource.is_custom() && api_version.is_empty() {
+        api_version = arena.copy_text(&wanted);
+        object = object.with(arena, &["apiVersion"], Some(Value::String(api_version)));
+    }
+    if !resource.is_custom() && kind.is_empty() {
+        kind = own.kind.as_str();
+        object = object.with(arena, &["kind"], Some(Value::String(kind)));
+    }
+    if kind.is_empty() {
+        return Err(Failure::bad_request(format!("Object 'Kind' is missing in '{object}'")));
+    }
+    let unhandled = |why: String| {
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        Failure::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {}: {why}",
+            own.kind
+        ))
     };
-    if api_version == own_version && kind == own {
-        let text = |text| Some(Value::String(arena.copy_text(text)));
-        let object = object.with(arena, &["apiVersion"], text(api_version));
-        return Ok(object.with(arena, &["kind"], text(kind)));
+    if api_version != wanted {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        return Err(if resource.is_custom() || registry::is_built_in(group, version, kind) {
+            Failure::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({wanted})"
+            ))
+        } else {
+            unhandled(unregistered(api_version, kind))
+        });
     }
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let unhandled = |why: &str| {
-        Failure::bad_request(format!("{kind} in version {version:?} cannot be handled as a {own}: {why}"))
-    };
-    if !resource.is_custom() && TYPES.of_kind(&GroupVersionKind::new(group, version, kind)).is_none() {
-        return Err(unhandled(&unregistered(api_version, kind)));
+    if kind != own.kind && resource.is_custom() {
+        let error = FieldError::invalid_text(&FieldPath::new("kind"), kind, &format!("must be {}", own.kind));
+        return Err(Failure::invalid(&own.group, kind, &metadata_text(object, "name"), &[error]));
     }
-    if api_version != own_version {
-        return Err(Failure::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({own_version})"
-        )));
+    if kind != own.kind {
+        let from = api_version.rsplit('/').next().unwrap_or_default();
+        let to = match own.group.split('.').next().unwrap_or_default() {
+            "" | "events" => "core",
+            group => group,
+        };
+        let why = format!("converting ({from}.{kind}) to ({to}.{}): unknown conversion", own.kind);
+        return Err(unhandled(why));
     }
-    if resource.is_custom() {
-        let path = crate::field::FieldPath::new("kind");
-        let error = crate::field::FieldError::invalid_text(&path, kind, &format!("must be {own}"));
-        return Err(Failure::invalid(group, kind, &metadata_text(object, "name"), &[error]));
-    }
-    Err(unhandled(&format!("converting ({kind}) to ({own}): unknown conversion")))
+    Ok(object)
 }
 
 fn metadata_text(object: Value<'_>, field: &str) -> String {
@@ -320,12 +360,7 @@ fn metadata_text(object: Value<'_>, field: &str) -> String {
 
 /// The place of a new object, under its name.
 fn named(place: &Place, object: Value<'_>) -> Result<Place, Failure> {
-    let namespace = metadata_text(object, "namespace");
-    if !namespace.is_empty() && namespace != place.namespace {
-        return Err(Failure::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
+    check_namespace(place, object)?;
     let (name, base) = (metadata_text(object, "name"), metadata_text(object, "generateName"));
     let name = if name.is_empty() && !base.is_empty() { metadata::generated_name(&base) } else { name };
     Ok(Place { name, ..place.clone() })
@@ -333,7 +368,7 @@ fn named(place: &Place, object: Value<'_>) -> Result<Place, Failure> {
 
 /// Refuses an object that says it is another one than the path says.
 fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
-    let (name, namespace) = (metadata_text(object, "name"), metadata_text(object, "namespace"));
+    let name = metadata_text(object, "name");
     if name.is_empty() {
         return Err(Failure::bad_request(format!(
             "the name of the object ({} based on URL) was undeterminable: name must be provided",
@@ -346,7 +381,13 @@ fn check_place(place: &Place, object: Value<'_>) -> Result<(), Failure> {
             place.name
         )));
     }
-    if !namespace.is_empty() && namespace != place.namespace {
+    check_namespace(place, object)
+}
+
+/// Refuses an object that says it is in another namespace. Where there are none it may say what it likes.
+fn check_namespace(place: &Place, object: Value<'_>) -> Result<(), Failure> {
+    let namespace = metadata_text(object, "namespace");
+    if place.resource.namespaced && !namespace.is_empty() && namespace != place.namespace {
         return Err(Failure::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         ));
@@ -360,8 +401,8 @@ fn check_uid(place: &Place, uid: &str, object: Value<'_>) -> Result<(), Failure>
     if wanted.is_empty() || wanted == uid {
         return Ok(());
     }
-    let path = crate::field::FieldPath::new("metadata").child("uid");
-    let error = crate::field::FieldError::invalid_text(&path, &wanted, "field is immutable");
+    let path = FieldPath::new("metadata").child("uid");
+    let error = FieldError::invalid_text(&path, &wanted, "field is immutable");
     let GroupVersionKind { group, kind, .. } = &place.resource.stored_as;
     Err(Failure::invalid(group, kind, &place.name, &[error.clone(), error]))
 }
@@ -413,8 +454,8 @@ pub(crate) fn bind(server: &Server, request: &Request, place: &Place) -> Result<
     let (binding, _) = body::object(&arena, request, place)?;
     let node = binding.at(&["target", "name"]).and_then(|name| name.as_str()).unwrap_or_default();
     if node.is_empty() {
-        let path = crate::field::FieldPath::new("target").child("name");
-        let error = crate::field::FieldError::required(&path, "");
+        let path = FieldPath::new("target").child("name");
+        let error = FieldError::required(&path, "");
         return Err(Failure::invalid("", "Binding", &place.name, &[error]));
     }
     let pod = Place { subresource: String::new(), ..place.clone() };

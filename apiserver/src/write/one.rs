@@ -160,7 +160,7 @@ impl<'s> OneWrite<'s> {
             let raw = resource.raw(arena, record).map_err(Failure::internal)?;
             stored.changed = !same_but_for_owners(arena, raw, stored.object);
         }
-        if resource.is_converted() {
+        if resource.is_converted() || resource.is("batch", "Job") {
             stored.object = kinds::default(arena, &resource.stored_as, stored.object);
         }
         let stored = self.store(record, &stored)?;
@@ -225,7 +225,7 @@ impl<'s> OneWrite<'s> {
         let object = match intent {
             _ if place.subresource == "scale" => objects::with_defaults(arena, resource, object),
             // What an update brings was read before.
-            Intent::Update(_) => object,
+            Intent::Update(_) => server.without_empty_lists(arena, resource, object),
             Intent::Apply(_) => match old {
                 // What the request's version can't tell stays, too.
                 Some(old)
@@ -246,8 +246,11 @@ impl<'s> OneWrite<'s> {
             None => classes::given(server, arena, resource, object),
             Some(_) => object,
         };
+        if resource.is("scheduling.k8s.io", "PriorityClass") {
+            priorities::check_default(server, place, object)?;
+        }
         objects::check_depth(object)?;
-        let object = objects::prepare(arena, resource, &place.subresource, object, old);
+        let object = objects::prepare(arena, resource, &place.subresource, object, old, server.now());
         if resource.is("", "Service") && place.subresource.is_empty() {
             return services::allocated(server, arena, place, object, self.options.dry_run);
         }

@@ -61,6 +61,14 @@ pub(super) const ABSENT: &[Absent] = absent! {
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"}}"#, 201, "web",
         ),
     ];
+    "the admission plugins ServiceAccount and RuntimeClass", "a pod may name any account and any class, and gets nothing from them": [
+        post(
+            "/api/v1/namespaces/default/pods",
+            r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"accountable"},"spec":{"serviceAccountName":"nobody",
+                "runtimeClassName":"nothing","containers":[{"name":"web","image":"web"}]}}"#,
+            201, "nobody",
+        ),
+    ];
     "controllers and nodes",
     "actors, if a test asks for them: garbage collection, the end of namespaces, Deployments, pods, an autoscaler, disruption \
      budgets, quotas, RBAC": [

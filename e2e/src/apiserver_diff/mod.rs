@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod absent;
+pub mod cases;
 mod normal;
 mod pair;
 mod played;
@@ -106,10 +107,12 @@ async fn sequence(
     let kinds = Kind::all();
     let kind = &kinds[usize::try_from(number)? % kinds.len()];
     let namespace = format!("diff-{seed}-{number}");
-    pair.open(&namespace).await?;
+    if !kind.cluster {
+        pair.open(&namespace).await?;
+    }
     let mut requests = Requests::new(kind, namespace.clone(), Random::new(seed, number));
     let mut names = [Names::default(), Names::default()];
-    let watches = Watches::open(pair, &requests.collection()).await?;
+    let watches = Watches::open(pair, &requests.list_uri()).await?;
     let mut live = None;
     for _ in 0..requests.length() {
         if requests.pauses() {
@@ -122,7 +125,7 @@ async fn sequence(
             note(&format!("{asked}\n{} {}", real.code, real.body));
             findings.note(&format!("{} {}", kind.kind, asked.label), real.code);
             if let Some(lines) = normal::difference(&real, &ours) {
-                let excuse = played::excuse(kind, &real, &ours, &lines);
+                let excuse = played::excuse(&kind.kind, kind.is_custom(), &real, &ours, &lines);
                 let sequence = format!("{} {number}", kind.kind);
                 let request = asked.to_string();
                 findings.differences.push(Difference { sequence, request, lines, excuse });

@@ -98,6 +98,10 @@ impl Names {
             let after = rest.split_once(')').map_or(rest, |(_, after)| after);
             text = format!("{before}ResourceVersion in record (<version>){after}");
         }
+        if let Some((before, rest)) = text.split_once("ResourceVersion in object meta: ") {
+            let after = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+            text = format!("{before}ResourceVersion in object meta: <version>{after}");
+        }
         for (position, address) in self.addresses.iter().enumerate() {
             text = text.replace(&format!("\"{address}\""), &format!("\"<address {position}>\""));
         }

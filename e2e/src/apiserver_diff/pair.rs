@@ -21,9 +21,8 @@ use kube::Client;
 
 use super::{normal::Names, requests::Asked};
 
-/// No controller that writes to what is compared.
-const CONTROLLERS: &str =
-    "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller";
+/// The one controller without which no pod can be created, and none that writes to what is compared.
+const CONTROLLERS: &str = "--controllers=serviceaccount-controller";
 /// So much later than now is a time that the real server didn't write.
 const NOT_NOW: i64 = 3600;
 
@@ -43,7 +42,8 @@ impl Pair {
     /// # Errors
     /// When one of them doesn't start.
     pub async fn start() -> anyhow::Result<Self> {
-        let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+        let control_plane =
+            ControlPlane::options().without_nodes().controller_manager_arg(CONTROLLERS).start().await?;
         let release: Release = control_plane.version().await?.parse()?;
         let clock = Arc::new(AtomicI64::new(Timestamp::now().as_second()));
         let shown = clock.clone();
@@ -122,8 +122,7 @@ impl Pair {
         if asked.method != "DELETE" {
             return Ok(None);
         }
-        let path = asked.uri.split('?').next().unwrap_or_default().trim_end_matches("/web");
-        let object = raw::read(&self.real, &format!("{path}/web")).await?;
+        let object = raw::read(&self.real, &asked.object).await?;
         let marked =
             object.as_ref().and_then(|object| object.at(&["metadata", "deletionTimestamp"])?.as_str());
         Ok(marked.and_then(newest))

@@ -1,6 +1,6 @@
 //! What the server inside the process doesn't play, as far as requests that are compared show it.
 
-use baton_testbed::{Json, writes::Kind};
+use baton_testbed::Json;
 
 use super::pair::Answer;
 
@@ -11,7 +11,8 @@ pub const NOT_PLAYED: &[(&str, &str)] = &[
     (CHARGED_FOR_REFUSED, "quotas count what is stored"),
     (EMPTY_LISTS, "empty and absent lists are the same to it"),
     (PATCHED_TEXT, "its members are sorted"),
-    (MALFORMED, "the words of the readers of JSON and YAML that are used here"),
+    (MALFORMED, "the words of the readers that are used here"),
+    (EXPRESSIONS, "expressions that can't be right are stored, and fail when they are evaluated"),
     (SPELLED_OUT, "their first line, or with the names that the API has"),
     (SHOWN_ORDER, "sorted by their names"),
     (EMPTY_VALUES, "nothing is written"),
@@ -28,16 +29,17 @@ pub const CHARGED_FOR_REFUSED: &str =
 const EMPTY_LISTS: &str = "empty lists that a server tells from absent ones: it counts them in the `generation` of a NetworkPolicy, and refuses them as \
      the policies of a HorizontalPodAutoscaler's `behavior`";
 const PATCHED_TEXT: &str = "the order of members in the text of an object that a patch made unreadable";
-const MALFORMED: &str = "what is wrong with JSON or YAML that can't be read";
-const SPELLED_OUT: &str =
-    "Go's own structs and differences in messages about pods and templates that may not change";
+const MALFORMED: &str = "what is wrong with JSON, YAML or a regular expression that can't be read";
+const EXPRESSIONS: &str = "the types in CEL expressions, when a definition is stored";
+const SPELLED_OUT: &str = "Go's own structs and differences in messages about pods, templates and claims that may not change, and about the versions of \
+     a definition";
 const SHOWN_ORDER: &str = "the order of the fields in field sets that tables and PartialObjectMetadata show";
 const EMPTY_VALUES: &str = "a write that changes nothing but how the store holds an empty value (labels of a custom resource, \
-    data of a Secret) being a change";
+    data of a Secret, a PersistentVolumeClaim, the labels that a Job has from its template) being a change";
 
-const EMPTY_SHOWN: &str = "`{}` in messages about an empty map";
+const EMPTY_SHOWN: &str = "`{}` and `[]` in messages about an empty map or list";
 const UNCONVERTED: &str = "the message where an object of a custom resource has fields that the version of one of its owners doesn't know";
-const VIOLATIONS: &str = "which violations of a schema are told besides an unknown field";
+const VIOLATIONS: &str = "which violations of a schema are told besides an unknown field, and in which order";
 
 /// Whether the objects on both servers are alike in spite of it.
 pub(super) fn changes_no_object(excuse: &'static str) -> bool {
@@ -48,14 +50,32 @@ pub(super) fn changes_no_object(excuse: &'static str) -> bool {
 const UNREADABLE: [&str; 4] =
     ["yaml:", "json parse error:", "error decoding patch:", "no kind is registered for the type v1.Scale"];
 
-/// What of that explains a difference, given its lines.
-pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer, lines: &str) -> Option<&'static str> {
+/// What the server says of an expression whose types don't fit.
+const EXPRESSION_ERRORS: [&str; 2] =
+    ["found no matching overload for", "messageExpression must evaluate to a string"];
+
+/// A message without the lines in which the server shows how two of Go's structs differ.
+fn without_difference(message: &str) -> String {
+    match (message.find(r"\n@@"), message.rfind(r"\n")) {
+        (Some(start), Some(end)) if start < end => format!("{}{}", &message[..start], &message[end + 2..]),
+        _ => message.to_owned(),
+    }
+}
+
+/// What of that explains a difference between responses about a kind, given its lines.
+pub(super) fn excuse(
+    kind: &str,
+    is_custom: bool,
+    real: &Answer,
+    ours: &Answer,
+    lines: &str,
+) -> Option<&'static str> {
     let message = |answer: &Answer| answer.body.get("message").map(ToString::to_string).unwrap_or_default();
     let (real_message, our_message) = (message(real), message(ours));
     let same_code = real.code == ours.code;
     for (name, part, excuse) in [("Secret", "tls: ", KEY_PAIRS), ("Pod", "appArmorProfile", PROFILES)] {
         let is_told = real.warnings.iter().any(|warning| warning.contains(part));
-        if kind.kind == name && is_told && lines.lines().all(|line| line.starts_with("warnings: ")) {
+        if kind == name && is_told && lines.lines().all(|line| line.starts_with("warnings: ")) {
             return Some(excuse);
         }
     }
@@ -66,31 +86,48 @@ pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer, lines: &str) -> 
         return Some(SHOWN_ORDER);
     }
     let shows = |part: &str| real.body.to_string().contains(part);
-    let has_empty_values = match kind.kind.as_str() {
+    let has_empty_values = match kind {
         "Secret" => shows(r#"":"""#),
-        _ => kind.crd.is_some() && (shows(r#""f:labels":{}"#) || shows(r#""f:annotations":{}"#)),
+        "PersistentVolumeClaim" => true,
+        "Job" => shows(r#""labels":{"batch.kubernetes.io/controller-uid""#),
+        _ => is_custom && (shows(r#""f:labels":{}"#) || shows(r#""f:annotations":{}"#)),
     };
     if has_empty_values && lines.lines().all(|line| line.starts_with(".metadata.resourceVersion: ")) {
         return Some(EMPTY_VALUES);
     }
     let generation = |answer: &Answer| answer.body.at(&["metadata", "generation"]).map(ToString::to_string);
-    if kind.kind == "NetworkPolicy" && same_code && generation(real) != generation(ours) {
+    if kind == "NetworkPolicy" && same_code && generation(real) != generation(ours) {
         return Some(EMPTY_LISTS);
     }
     let refuses_empty = |message: &str| message.contains("must specify at least one Policy");
-    if kind.kind == "HorizontalPodAutoscaler" && refuses_empty(&real_message) && !refuses_empty(&our_message)
-    {
+    if kind == "HorizontalPodAutoscaler" && refuses_empty(&real_message) && !refuses_empty(&our_message) {
         return Some(EMPTY_LISTS);
+    }
+    if EXPRESSION_ERRORS.iter().any(|part| real_message.contains(part)) && ours.code < 300 {
+        return Some(EXPRESSIONS);
     }
     if !same_code || real_message == our_message {
         return None;
     }
-    let no_empty = |message: &str| message.replace("Invalid value: {}", "Invalid value: null");
+    let no_empty = |message: &str| {
+        let empty = ["value: {}", "value: []", ":[]"];
+        empty.iter().fold(message.to_owned(), |message, empty| {
+            message.replace(empty, &format!("{}null", empty.trim_end_matches(['{', '}', '[', ']'])))
+        })
+    };
     if no_empty(&real_message) == no_empty(&our_message) {
         return Some(EMPTY_SHOWN);
     }
     if our_message.contains("can't convert to the version") {
         return Some(UNCONVERTED);
+    }
+    let sorted = |message: &str| {
+        let mut lines: Vec<_> = message.trim_matches('"').split(r"\n").map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    if real_message.contains(": errors:") && sorted(&real_message) == sorted(&our_message) {
+        return Some(VIOLATIONS);
     }
     let violation = real_message.trim_matches('"').rsplit("): ").next().unwrap_or_default();
     if our_message.contains(": errors:") && our_message.contains(violation) && violation.starts_with('.') {
@@ -101,6 +138,16 @@ pub(super) fn excuse(kind: &Kind, real: &Answer, ours: &Answer, lines: &str) -> 
     }
     if UNREADABLE.iter().any(|part| real_message.contains(part)) {
         return Some(MALFORMED);
+    }
+    let before = |message: &str, part: &str| message.split_once(part).map(|(before, _)| before.to_owned());
+    let expression = before(&real_message, "error parsing regexp:");
+    if expression.is_some() && expression == before(&our_message, "regex parse error:") {
+        return Some(MALFORMED);
+    }
+    if without_difference(&real_message) == our_message
+        || real_message.contains(r#"\"Schema\":{\"OpenAPIV3Schema\":"#)
+    {
+        return Some(SPELLED_OUT);
     }
     if real_message.contains("may not change fields") || real_message.contains(r#"\"Containers\":"#) {
         return Some(SPELLED_OUT);

@@ -21,6 +21,8 @@ pub(super) struct Asked {
     pub(super) uri: String,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: String,
+    /// The path of the object that it is about.
+    pub(super) object: String,
     write: Option<Write>,
 }
 
@@ -34,7 +36,20 @@ impl Asked {
         body: String,
     ) -> Self {
         let headers = header.into_iter().map(|(name, value)| (name, value.to_owned())).collect();
-        Self { label: label.to_owned(), method, uri: uri.to_owned(), headers, body, write: None }
+        Self {
+            label: label.to_owned(),
+            method,
+            object: uri.to_owned(),
+            uri: uri.to_owned(),
+            headers,
+            body,
+            write: None,
+        }
+    }
+
+    /// A request with a body of JSON, about an object at this path or in this collection.
+    pub(super) fn plain(label: &str, method: &'static str, uri: &str, body: &str) -> Self {
+        Self::of(label, method, uri, Some(("content-type", "application/json")), body.to_owned())
     }
 
     /// The request to one of the servers.
@@ -63,6 +78,7 @@ impl fmt::Display for Asked {
 pub(super) struct Requests {
     kind: &'static Kind,
     namespace: String,
+    name: String,
     sequence: Sequence,
     random: Random,
 }
@@ -72,10 +88,13 @@ const METADATA: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
 impl Requests {
+    /// The requests about the object `web` of a namespace, or about one with a name of its own where it is in none.
     pub(super) fn new(kind: &'static Kind, namespace: String, random: Random) -> Self {
         let mut random = random;
+        let name = if kind.cluster { format!("web-{namespace}") } else { "web".to_owned() };
         let of_writes = Random::new(u64::try_from(random.below(1 << 30)).unwrap_or_default(), 1);
-        Self { kind, namespace, sequence: Sequence::new(kind, "web".to_owned(), of_writes), random }
+        let sequence = Sequence::new(kind, name.clone(), of_writes);
+        Self { kind, namespace, name, sequence, random }
     }
 
     pub(super) fn length(&mut self) -> usize {
@@ -87,19 +106,32 @@ impl Requests {
     }
 
     /// The path of the collection.
-    pub(super) fn collection(&self) -> String {
+    fn collection(&self) -> String {
         self.collection_in(&self.kind.version)
+    }
+
+    /// What asks for this object among others: those in no namespace aren't the same on both servers.
+    fn among_others(&self) -> String {
+        format!("fieldSelector=metadata.name%3D{}", self.name)
+    }
+
+    /// Where all is listed that both servers have.
+    pub(super) fn list_uri(&self) -> String {
+        let uri = self.collection();
+        if self.kind.cluster { format!("{uri}?{}", self.among_others()) } else { format!("{uri}?") }
     }
 
     fn collection_in(&self, version: &str) -> String {
         let root = if self.kind.group.is_empty() { "/api" } else { "/apis" };
         let api_version = self.kind.api_version(version);
-        format!("{root}/{api_version}/namespaces/{}/{}", self.namespace, self.kind.plural)
+        let within =
+            if self.kind.cluster { String::new() } else { format!("/namespaces/{}", self.namespace) };
+        format!("{root}/{api_version}{within}/{}", self.kind.plural)
     }
 
     /// The path of the object.
     pub(super) fn object(&self) -> String {
-        format!("{}/web", self.collection())
+        format!("{}/{}", self.collection(), self.name)
     }
 
     /// Takes note of a request that both have answered.
@@ -127,7 +159,8 @@ impl Requests {
         let write = self.sequence.next(live);
         let (method, content_type) = write.method.on_the_wire();
         let collection = self.collection_in(&write.version);
-        let mut uri = if write.method == Method::Create { collection } else { format!("{collection}/web") };
+        let mut uri =
+            if write.method == Method::Create { collection } else { format!("{collection}/{}", self.name) };
         if !write.subresource.is_empty() {
             uri = format!("{uri}/{}", write.subresource);
         }
@@ -141,7 +174,8 @@ impl Requests {
         let label =
             if uri.contains("dryRun") { format!("{} (dry run)", write.label()) } else { write.label() };
         let headers = vec![("content-type", content_type.to_owned())];
-        Asked { label, method, uri, headers, body: write.body.to_string(), write: Some(write) }
+        let (body, object) = (write.body.to_string(), self.object());
+        Asked { label, method, uri, headers, body, object, write: Some(write) }
     }
 
     /// A write with options or a body that not everybody sends.
@@ -156,37 +190,41 @@ impl Requests {
                 asked.body = with_member(&asked.body, "unknownField");
                 asked.uri += "&fieldValidation=Strict";
             }
-            4 => asked.body = asked.body.replacen(r#""name":"web""#, r#""name":"other""#, 1),
+            4 => {
+                asked.body =
+                    asked.body.replacen(&format!(r#""name":"{}""#, self.name), r#""name":"other""#, 1);
+            }
             _ => asked.uri = asked.uri.replace("fieldManager=", "was="),
         }
         asked.label = format!("{} (odd)", asked.label);
         asked
     }
 
-    fn read(label: &str, uri: String, accept: Option<&str>) -> Asked {
+    fn read(&self, label: &str, uri: String, accept: Option<&str>) -> Asked {
         let headers = accept.map(|accept| ("accept", accept.to_owned())).into_iter().collect();
-        Asked { label: label.to_owned(), method: "GET", uri, headers, body: String::new(), write: None }
+        let (label, object) = (label.to_owned(), self.object());
+        Asked { label, method: "GET", uri, headers, body: String::new(), object, write: None }
     }
 
     /// The object as it is, in which names stand for what servers make up.
     pub(super) fn look(&self) -> Asked {
-        Self::read("get", self.object(), None)
+        self.read("get", self.object(), None)
     }
 
     fn get(&mut self) -> Asked {
         let uri = self.object();
         match self.random.below(6) {
-            0 => Self::read("get a table", uri, Some(TABLE)),
-            1 => Self::read("get metadata", uri, Some(METADATA)),
-            2 => Self::read("get status", format!("{uri}/status"), None),
-            3 => Self::read("get scale", format!("{uri}/scale"), None),
-            4 => Self::read("get another", format!("{uri}-other"), None),
-            _ => Self::read("get", uri, None),
+            0 => self.read("get a table", uri, Some(TABLE)),
+            1 => self.read("get metadata", uri, Some(METADATA)),
+            2 => self.read("get status", format!("{uri}/status"), None),
+            3 => self.read("get scale", format!("{uri}/scale"), None),
+            4 => self.read("get another", format!("{uri}-other"), None),
+            _ => self.read("get", uri, None),
         }
     }
 
     fn list(&mut self) -> Asked {
-        let uri = self.collection();
+        let uri = self.list_uri();
         let selector = self.random.pick(&["a=x", "a!=x", "a", "!a", "a in (x,y)", "app=web", "a=x,b", "a=="]);
         let field = self.random.pick(&[
             "metadata.name=web",
@@ -196,17 +234,21 @@ impl Requests {
             "status.phase=Pending",
             "type=Opaque",
         ]);
+        let field = field.replace("web", &self.name);
         let query = |key: &str, value: &str| {
             let value = baton_testbed::query::escape(value);
-            format!("{uri}?{key}={value}")
+            match uri.split_once("fieldSelector=") {
+                Some((path, own)) if key == "fieldSelector" => format!("{path}{key}={own}%2C{value}"),
+                _ => format!("{uri}&{key}={value}"),
+            }
         };
         match self.random.below(7) {
-            0 => Self::read("list a table", uri, Some(TABLE)),
-            1 => Self::read("list metadata", uri, Some(METADATA_LIST)),
-            2 | 3 => Self::read("list by label", query("labelSelector", selector), None),
-            4 => Self::read("list by field", query("fieldSelector", field), None),
-            5 => Self::read("list one", format!("{uri}?limit=1"), None),
-            _ => Self::read("list", uri, None),
+            0 => self.read("list a table", uri, Some(TABLE)),
+            1 => self.read("list metadata", uri, Some(METADATA_LIST)),
+            2 | 3 => self.read("list by label", query("labelSelector", selector), None),
+            4 => self.read("list by field", query("fieldSelector", &field), None),
+            5 => self.read("list one", query("limit", "1"), None),
+            _ => self.read("list", uri, None),
         }
     }
 
@@ -236,19 +278,13 @@ impl Requests {
         let uri = if live.is_some() && self.random.one_in(6) {
             label = "delete collection";
             // Others are made by controllers, and made again.
-            format!("{}?fieldSelector=metadata.name%3Dweb", self.collection())
+            format!("{}?{}", self.collection(), self.among_others())
         } else {
             self.object()
         };
         let headers = vec![("content-type", "application/json".to_owned())];
-        Asked {
-            label: label.to_owned(),
-            method: "DELETE",
-            uri,
-            headers,
-            body: options.to_string(),
-            write: None,
-        }
+        let (label, body, object) = (label.to_owned(), options.to_string(), self.object());
+        Asked { label, method: "DELETE", uri, headers, body, object, write: None }
     }
 
     /// A request that is refused whatever the object is.
@@ -263,7 +299,10 @@ impl Requests {
             3 => asked.uri += "&dryRun=Some",
             4 => asked.uri += "&fieldValidation=Maybe",
             5 => "[]".clone_into(&mut asked.body),
-            _ => asked.uri = asked.uri.replace("/web", "/web/nowhere"),
+            _ => {
+                let name = format!("/{}", self.name);
+                asked.uri = asked.uri.replace(&name, &format!("{name}/nowhere"));
+            }
         }
         asked
     }

@@ -35,10 +35,10 @@ impl Drop for Watch {
 }
 
 impl Watches {
-    pub(super) async fn open(pair: &Pair, collection: &str) -> anyhow::Result<Self> {
+    pub(super) async fn open(pair: &Pair, list_uri: &str) -> anyhow::Result<Self> {
         Ok(Self {
-            real: Watch::open(&pair.real, collection).await?,
-            ours: Watch::open(&pair.ours, collection).await?,
+            real: Watch::open(&pair.real, list_uri).await?,
+            ours: Watch::open(&pair.ours, list_uri).await?,
         })
     }
 
@@ -62,8 +62,8 @@ impl Watches {
 }
 
 impl Watch {
-    async fn open(client: &Client, collection: &str) -> anyhow::Result<Self> {
-        let request = http::Request::get(format!("{collection}?watch=true")).body(Body::empty())?;
+    async fn open(client: &Client, list_uri: &str) -> anyhow::Result<Self> {
+        let request = http::Request::get(format!("{list_uri}&watch=true")).body(Body::empty())?;
         let mut body = client.send(request).await?.into_body();
         let (sender, events) = mpsc::unbounded_channel();
         let task = tokio::spawn(async move {

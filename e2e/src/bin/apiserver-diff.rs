@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use baton_e2e::apiserver_diff::{Effort, Pair, reads, run};
+use baton_e2e::apiserver_diff::{Effort, Pair, cases, reads, run};
 use clap::Parser;
 
 /// Compare the API server inside a process with a real one.
@@ -23,6 +23,9 @@ struct Cli {
     /// Send the table of reads instead: lists, watches, formats, discovery.
     #[arg(long)]
     reads: bool,
+    /// Send chosen requests in place of random ones: those about kinds with this word in their name.
+    #[arg(long, value_name = "WORD", num_args = 0..=1, default_missing_value = "")]
+    cases: Option<String>,
 }
 
 #[tokio::main]
@@ -32,10 +35,11 @@ async fn main() -> anyhow::Result<ExitCode> {
     eprintln!("seed {seed}; starting a control plane");
     let mut pair = Pair::start().await?;
     let effort = Effort { writes: cli.writes, seed, only: cli.only };
-    let findings = if cli.reads {
-        reads(&mut pair).await?
-    } else {
-        run(&mut pair, effort, |line| eprintln!("{line}")).await?
+    let note = |line: &str| eprintln!("{line}");
+    let findings = match &cli.cases {
+        Some(word) => cases::run(&mut pair, word, note).await?,
+        None if cli.reads => reads(&mut pair).await?,
+        None => run(&mut pair, effort, note).await?,
     };
     print!("{findings}");
     Ok(if findings.unexplained().next().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -13,19 +13,34 @@ use crate::field::{FieldError, FieldPath};
 /// What is wrong with the defaults: they have to be what the schema allows.
 pub(super) fn check(schema: &Schema, path: &FieldPath) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    visit_defaults(schema, path, &mut errors);
+    visit_defaults(schema, true, path, &mut errors);
     errors
 }
 
-fn visit_defaults(schema: &Schema, path: &FieldPath, errors: &mut Vec<FieldError>) {
+/// The default of a whole object says of what kind it is.
+fn check_identity(default: &Json, path: &FieldPath, errors: &mut Vec<FieldError>) {
+    for name in ["apiVersion", "kind"] {
+        if default[name].as_str().is_none_or(str::is_empty) {
+            errors.push(FieldError::required(&path.child(name), ""));
+        }
+    }
+}
+
+fn visit_defaults(schema: &Schema, is_root: bool, path: &FieldPath, errors: &mut Vec<FieldError>) {
     if let Some(default) = &schema.default {
-        errors.extend(check_default(schema, default, &path.child("default")));
+        let (path, before) = (path.child("default"), errors.len());
+        if is_root || schema.embedded {
+            check_identity(default, &path, errors);
+        }
+        if errors.len() == before {
+            errors.extend(check_default(schema, default, &path));
+        }
     }
     if let Some(items) = &schema.items {
-        visit_defaults(items, &path.child("items"), errors);
+        visit_defaults(items, false, &path.child("items"), errors);
     }
     for (name, property) in &schema.properties {
-        visit_defaults(property, &path.child("properties").key(name), errors);
+        visit_defaults(property, false, &path.child("properties").key(name), errors);
     }
 }
 

@@ -34,6 +34,23 @@ pub(crate) fn default(crd: &mut Json) {
     if spec.get("conversion").is_none_or(Json::is_null) {
         spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
     }
+    let is_empty = |list: &Json| list.as_array().is_none_or(Vec::is_empty);
+    if is_empty(&crd["status"]["storedVersions"]) {
+        let storage = Versions::of(crd).0.iter().find(|version| version["storage"] == true);
+        let name = storage.map(|version| version["name"].clone());
+        if let (Some(status), Some(name)) = (crd["status"].as_object_mut(), name) {
+            status.insert("storedVersions".to_owned(), json!([name]));
+        }
+    }
+    // A webhook that says nothing is none.
+    let conversion = crd.pointer_mut("/spec/conversion").and_then(Json::as_object_mut);
+    if let Some(conversion) = conversion
+        && conversion.get("webhook").is_some_and(|webhook| {
+            webhook["clientConfig"].is_null() && is_empty(&webhook["conversionReviewVersions"])
+        })
+    {
+        conversion.remove("webhook");
+    }
     let service =
         crd.pointer_mut("/spec/conversion/webhook/clientConfig/service").and_then(Json::as_object_mut);
     if let Some(service) = service {

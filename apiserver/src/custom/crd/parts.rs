@@ -3,6 +3,7 @@
 use baton_merge::value::Value;
 use serde_json::Value as Json;
 
+use super::super::names;
 use super::super::schema::Schema;
 use super::spec::{one_of, text};
 use crate::field::{FieldError, FieldPath};
@@ -138,15 +139,91 @@ pub(super) fn check_conversion(conversion: &Json, at: &FieldPath, errors: &mut V
         errors.push(FieldError::required(&config_at, "required when strategy is set to Webhook"));
     } else if config["url"].is_string() == config["service"].is_object() {
         errors.push(FieldError::required(&config_at, "exactly one of url or service is required"));
+    } else if let Some(url) = config["url"].as_str() {
+        check_url(url, &config_at.child("url"), errors);
+    } else {
+        check_service(&config["service"], &config_at.child("service"), errors);
     }
     if versions.is_empty() {
         errors.push(FieldError::required(&versions_at, ""));
-    } else if !versions.iter().any(|version| version == "v1" || version == "v1beta1") {
+    }
+    let mut seen = Vec::new();
+    for (index, version) in versions.iter().enumerate() {
+        let (at, name) = (versions_at.index(index), version.as_str().unwrap_or_default());
+        if seen.contains(&name) {
+            errors.push(FieldError::invalid_text(&at, name, "duplicate version"));
+        } else if let Some(why) = names::dns_1035_label(name) {
+            errors.push(FieldError::invalid_text(&at, name, &why));
+        }
+        seen.push(name);
+    }
+    let is_known = |version: &Json| version == "v1" || version == "v1beta1";
+    if !versions.is_empty() && !versions.iter().any(is_known) {
         let shown = Json::from(versions).to_string();
         errors.push(FieldError::invalid_json(
             &versions_at,
             &shown,
             "must include at least one of v1, v1beta1",
         ));
+    }
+}
+
+/// Where a webhook is that isn't in the cluster.
+fn check_url(url: &str, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    const FORM: &str = "; desired format: https://host[/path]";
+
+    let (rest, fragment) = url.split_once('#').unwrap_or((url, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (scheme, rest) = rest.split_once("://").unwrap_or(("", rest));
+    let authority = if scheme.is_empty() { "" } else { rest.split('/').next().unwrap_or_default() };
+    let (user, host) =
+        authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+    let mut invalid = |part: &str, detail: &str| errors.push(FieldError::invalid_text(at, part, detail));
+    if scheme != "https" {
+        invalid(scheme, &format!("'https' is the only allowed URL scheme{FORM}"));
+    }
+    if host.is_empty() {
+        invalid(host, &format!("host must be specified{FORM}"));
+    }
+    if let Some(user) = user {
+        invalid(user, "user information is not permitted in the URL");
+    }
+    if !fragment.is_empty() {
+        invalid(fragment, "fragments are not permitted in the URL");
+    }
+    if !query.is_empty() {
+        invalid(query, "query parameters are not permitted in the URL");
+    }
+}
+
+/// Which Service a webhook is behind.
+fn check_service(service: &Json, at: &FieldPath, errors: &mut Vec<FieldError>) {
+    // The server takes the one for the other.
+    for (name, shown) in [("namespace", "name"), ("name", "namespace")] {
+        if text(service, name).is_empty() {
+            errors.push(FieldError::required(&at.child(shown), ""));
+        }
+    }
+    let port = service["port"].as_i64().unwrap_or_default();
+    if !(1..=65535).contains(&port) {
+        let detail = "port is not valid: must be between 1 and 65535, inclusive";
+        errors.push(FieldError::invalid(&at.child("port"), Value::Int(port), detail));
+    }
+    let path = text(service, "path");
+    let mut invalid = |detail: &str| errors.push(FieldError::invalid_text(&at.child("path"), path, detail));
+    match path {
+        "" | "/" => return,
+        "//" => return invalid("segment[0] may not be empty"),
+        _ if !path.starts_with('/') => invalid("must start with a '/'"),
+        _ => {}
+    }
+    // The first letter is left out whatever it is.
+    let rest = path.get(1..).unwrap_or_default();
+    for (index, segment) in rest.strip_suffix('/').unwrap_or(rest).split('/').enumerate() {
+        if segment.is_empty() {
+            invalid(&format!("segment[{index}] may not be empty"));
+        } else if let Some(why) = names::dns_1123_subdomain(segment) {
+            invalid(&format!("segment[{index}]: {why}"));
+        }
     }
 }

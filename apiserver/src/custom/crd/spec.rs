@@ -36,14 +36,18 @@ pub(crate) fn validate(crd: &Json, old: Option<&Json>, metadata: Vec<FieldError>
 /// What is wrong with a definition whose status is written, after what was found wrong with its metadata.
 pub(crate) fn validate_status(crd: &Json, metadata: Vec<FieldError>) -> Vec<FieldError> {
     let mut errors = metadata;
-    check_status(crd, &mut errors);
+    check_accepted(crd, &mut errors);
     errors
 }
 
 fn check_status(crd: &Json, errors: &mut Vec<FieldError>) {
+    check_accepted(crd, errors);
+    check_stored(crd, errors);
+}
+
+fn check_accepted(crd: &Json, errors: &mut Vec<FieldError>) {
     let accepted = FieldPath::new("status").child("acceptedNames");
     check_names(&crd["status"]["acceptedNames"], &accepted, errors);
-    check_stored(crd, errors);
 }
 
 pub(super) fn text<'j>(json: &'j Json, name: &str) -> &'j str {
@@ -153,6 +157,11 @@ fn check_versions(versions: Versions<'_>, path: &FieldPath, errors: &mut Vec<Fie
     if versions.0.iter().filter(|version| version["storage"] == true).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
         errors.push(FieldError::invalid_json(&at, &shown(versions), detail));
+    }
+    // Go's type has a version of its own, which is the first one.
+    let first = versions.0.first().map(|version| text(version, "name")).filter(|name| !name.is_empty());
+    if let Some((name, why)) = first.and_then(|name| Some((name, names::dns_1035_label(name)?))) {
+        errors.push(FieldError::invalid_text(&path.child("version"), name, &why));
     }
 }
 

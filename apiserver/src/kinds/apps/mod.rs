@@ -94,7 +94,10 @@ fn int_or_percent(value: &Node<'_>) -> i64 {
     if value.text().is_empty() {
         return value.int();
     }
-    value.text().trim_end_matches('%').parse().unwrap_or(0)
+    match value.text().strip_suffix('%') {
+        Some(percent) if percent.bytes().all(|byte| byte.is_ascii_digit()) => percent.parse().unwrap_or(0),
+        _ => value.text().parse().unwrap_or(0),
+    }
 }
 
 /// A part of the pods isn't more than all.

@@ -6,6 +6,7 @@ use super::indexes;
 use crate::field::FieldError;
 use crate::kinds::{
     format,
+    go_json::{GoField, GoType, go_json},
     node::{Errors, Node},
 };
 
@@ -14,6 +15,16 @@ const EXIT_CODES: usize = 255;
 const CONDITIONS: usize = 20;
 const INDEXES_LENGTH: usize = 64 << 10;
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
+
+/// When a job is done early, as the server shows it.
+const SUCCESS: &[GoField] = &[(
+    "Rules",
+    "rules",
+    GoType::List(&[
+        ("SucceededIndexes", "succeededIndexes", GoType::Plain("null")),
+        ("SucceededCount", "succeededCount", GoType::Plain("null")),
+    ]),
+)];
 
 /// The rules for what the failure of a pod means for its job.
 pub(super) fn check(spec: &Node<'_>, errors: &mut Errors) {
@@ -110,7 +121,8 @@ pub(super) fn check_success(spec: &Node<'_>, errors: &mut Errors) {
         return;
     }
     if spec.text_of("completionMode") != "Indexed" {
-        errors.push(policy.invalid("requires indexed completion mode"));
+        let json = go_json(policy.value, SUCCESS);
+        errors.push(FieldError::invalid_json(&policy.path, &json, "requires indexed completion mode"));
         return;
     }
     let rules = policy.child("rules");

@@ -215,7 +215,8 @@ impl<'a> Change<'a, '_> {
         {
             errors.push(terminating.invalid_int("terminating>0 is invalid for finished job"));
         }
-        if (self.changed("ready") || self.changed("active")) && ready.int() > self.part("active").int() {
+        let counts_changed = self.changed("ready") || self.changed("active");
+        if counts_changed && ready.is_set() && ready.int() > self.part("active").int() {
             errors.push(ready.invalid_int("cannot set more ready pods than active"));
         }
         let now = &self.now;

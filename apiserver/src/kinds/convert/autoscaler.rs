@@ -181,7 +181,8 @@ fn read<'a>(
 ) -> Option<Value<'a>> {
     let field = convert(Value::from_text(arena, annotation).ok()?)?;
     let alone = map(arena, []).with(arena, path, Some(field));
-    let decoder = Decoder { types: &TYPES, arena, fills_in: false, release: Release::LATEST };
+    let decoder =
+        Decoder { types: &TYPES, arena, fills_in: false, keeps_empty: false, release: Release::LATEST };
     decoder.decode(TYPES.of_kind(&Pair::Autoscaler.stored())?, alone).ok()?.object.at(path)
 }
 

@@ -4,6 +4,8 @@ mod image;
 mod pod;
 mod service;
 
+use std::num::IntErrorKind;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::{
@@ -15,6 +17,7 @@ use self::pod::default_spec;
 use super::{
     convert::without_annotations,
     edit::{change, change_each, fill, items, map, members, text},
+    nodes,
 };
 
 /// The annotation that counts how often the template of a daemon set changed.
@@ -79,10 +82,13 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
                 fill(arena, object, &["spec", "persistentVolumeReclaimPolicy"], Value::String("Retain"));
             fill(arena, object, &["spec", "volumeMode"], Value::String("Filesystem"))
         }
-        ("", "Node") => match object.at(&["status", "capacity"]) {
-            Some(capacity) => fill(arena, object, &["status", "allocatable"], capacity),
-            None => object,
-        },
+        ("", "Node") => {
+            let object = nodes::with_ranges(arena, object);
+            match object.at(&["status", "capacity"]) {
+                Some(capacity) => fill(arena, object, &["status", "allocatable"], capacity),
+                None => object,
+            }
+        }
         ("apps", "Deployment") => default_strategy(
             arena,
             object,
@@ -96,9 +102,18 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
                 "updateStrategy",
                 &[("maxUnavailable", Value::Int(1)), ("maxSurge", Value::Int(0))],
             );
+            // What else updates it has no use for these, but always has both.
+            let object = change(arena, object, &["spec", "updateStrategy", "rollingUpdate"], |rolling| {
+                let zero = |rolling, name| fill(arena, rolling, &[name], Value::Int(0));
+                ["maxUnavailable", "maxSurge"].into_iter().fold(rolling, zero)
+            });
             fill(arena, object, &["metadata", "annotations", TEMPLATE_GENERATION], Value::String("0"))
         }
-        ("apps", "StatefulSet") => default_update_strategy(arena, object),
+        ("apps", "StatefulSet") => {
+            let templates = ["spec", "volumeClaimTemplates"];
+            let object = change_each(arena, object, &templates, |claim| claim_of_template(arena, claim));
+            default_update_strategy(arena, object)
+        }
         ("batch", "Job") => default_job(arena, object),
         ("autoscaling", "HorizontalPodAutoscaler") => {
             let object = if gvk.version == "v2" { without_annotations(arena, object) } else { object };
@@ -112,19 +127,20 @@ pub(crate) fn default<'a>(arena: &'a Arena, gvk: &GroupVersionKind, object: Valu
     }
 }
 
-/// A secret whose plain texts are among its data.
-fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
-    let texts = members(secret, &["stringData"]);
-    let encoded = texts.iter().filter_map(|(key, value)| {
-        let encoded = BASE64_STANDARD.encode(value.as_str()?);
-        Some((*key, Value::String(arena.copy_text(&encoded))))
-    });
-    let secret = secret.with(arena, &["stringData"], None);
-    if texts.is_empty() {
-        return secret;
+/// Why the server can't read an object, although its type fits: what only the conversion to its own types reads.
+pub(crate) fn unreadable(gvk: &GroupVersionKind, object: Value<'_>) -> Option<String> {
+    if gvk.kind != "DaemonSet" {
+        return None;
     }
-    let data = members(secret, &["data"]).iter().copied().chain(encoded);
-    secret.with(arena, &["data"], Some(Value::Map(Map::new(arena, data))))
+    let generation = object.at(&["metadata", "annotations", TEMPLATE_GENERATION])?.as_str()?;
+    let why = match generation.parse::<i64>() {
+        Ok(_) => return None,
+        Err(error) if matches!(error.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => {
+            "value out of range"
+        }
+        Err(_) => "invalid syntax",
+    };
+    Some(format!("strconv.ParseInt: parsing {generation:?}: {why}"))
 }
 
 /// The parameters of a rolling update, where that is what a strategy does.
@@ -168,6 +184,27 @@ fn labelled_like_template<'a>(arena: &'a Arena, object: Value<'a>, selector: Opt
     paths.fold(object, |object, path| {
         if members(object, path).is_empty() { object.with(arena, path, Some(labels)) } else { object }
     })
+}
+
+/// A secret whose plain texts are among its data.
+fn with_string_data<'a>(arena: &'a Arena, secret: Value<'a>) -> Value<'a> {
+    let texts = members(secret, &["stringData"]);
+    let encoded = texts.iter().filter_map(|(key, value)| {
+        let encoded = BASE64_STANDARD.encode(value.as_str()?);
+        Some((*key, Value::String(arena.copy_text(&encoded))))
+    });
+    let secret = secret.with(arena, &["stringData"], None);
+    if texts.is_empty() {
+        return secret;
+    }
+    let data = members(secret, &["data"]).iter().copied().chain(encoded);
+    secret.with(arena, &["data"], Some(Value::Map(Map::new(arena, data))))
+}
+
+/// A claim in a template, which says what it is as objects do.
+fn claim_of_template<'a>(arena: &'a Arena, claim: Value<'a>) -> Value<'a> {
+    let claim = fill(arena, claim, &["apiVersion"], Value::String("v1"));
+    fill(arena, claim, &["kind"], Value::String("PersistentVolumeClaim"))
 }
 
 fn named_by_label<'a>(arena: &'a Arena, namespace: Value<'a>) -> Value<'a> {

@@ -54,6 +54,10 @@ pub(super) fn default_pod<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
             if on_host_network { with_host_ports(arena, container) } else { container }
         });
     }
+    let seconds = ["spec", "terminationGracePeriodSeconds"];
+    if matches!(pod.at(&seconds), Some(Value::Int(..0))) {
+        pod = pod.with(arena, &seconds, Some(Value::Int(1)));
+    }
     with_addresses(arena, pod)
 }
 

@@ -10,6 +10,7 @@ mod scheduling;
 mod security;
 mod spec;
 mod status;
+mod systems;
 mod update;
 mod volume;
 
@@ -20,8 +21,9 @@ pub(super) use resources::{
 };
 pub(super) use scheduling::check_preemption_policy;
 pub(super) use status::check_status_update;
+pub(super) use systems::check_system;
 pub(super) use update::{check_ephemeral_containers_update, check_pod_update};
-pub(super) use volume::{check_host_path, has_source};
+pub(super) use volume::{check_host_path, check_no_backsteps, has_source};
 
 use super::{
     format,

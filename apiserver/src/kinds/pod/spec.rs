@@ -2,15 +2,26 @@
 
 use std::collections::BTreeSet;
 
+use baton_merge::value::Value;
+
 use super::{Scope, container, resources, scheduling, security, volume};
 use crate::field::FieldError;
 use crate::kinds::{
-    format, ip,
+    format,
+    go_json::{GoField, GoType, go_json},
+    ip,
     metadata::check_labels,
     node::{Errors, Node},
 };
 
 pub(super) const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
+
+/// A claim of a resource as the server shows it.
+const CLAIM: &[GoField] = &[
+    ("Name", "name", GoType::Plain("\"\"")),
+    ("ResourceClaimName", "resourceClaimName", GoType::Plain("null")),
+    ("ResourceClaimTemplateName", "resourceClaimTemplateName", GoType::Plain("null")),
+];
 
 /// The most seconds that fit the field.
 const MAX_SECONDS: i64 = i32::MAX as i64;
@@ -42,6 +53,7 @@ pub(super) fn check(scope: &Scope<'_>, metadata: Option<&Node<'_>>, errors: &mut
     }
     scheduling::check_gates(&spec.child("schedulingGates"), errors);
     scheduling::check_spread(&spec.child("topologySpreadConstraints"), errors);
+    check_host_processes(scope, errors);
     check_host_users(scope, errors);
     check_host_name_override(spec, errors);
     check_names(spec, errors);
@@ -62,11 +74,15 @@ fn check_resource_claims<'a>(claims: &Node<'a>, errors: &mut Errors) -> BTreeSet
         }
         let sources = [claim.child("resourceClaimName"), claim.child("resourceClaimTemplateName")];
         match sources.iter().filter(|source| source.is_set()).count() {
-            0 => errors
-                .push(claim.invalid("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")),
-            2 => errors.push(claim.invalid(
-                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
-            )),
+            0 => {
+                let detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`";
+                errors.push(FieldError::invalid_json(&claim.path, &go_json(claim.value, CLAIM), detail));
+            }
+            2 => {
+                let detail =
+                    "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified";
+                errors.push(FieldError::invalid_json(&claim.path, &go_json(claim.value, CLAIM), detail));
+            }
             _ => {}
         }
         for source in sources.iter().filter(|source| source.is_set()) {
@@ -131,6 +147,38 @@ fn check_dns_config(spec: &Node<'_>, errors: &mut Errors) {
         if option.text_of("name").is_empty() {
             errors.push(option.required("must not be empty"));
         }
+    }
+}
+
+/// Containers of Windows that are processes of their node.
+fn check_host_processes(scope: &Scope<'_>, errors: &mut Errors) {
+    const HOST_PROCESS: [&str; 3] = ["securityContext", "windowsOptions", "hostProcess"];
+
+    let spec = &scope.spec;
+    let of_pod = spec.at(&HOST_PROCESS);
+    let (mut all, mut processes) = (0, 0);
+    for container in scope.containers() {
+        let own = container.at(&HOST_PROCESS);
+        if of_pod.is_set() && own.is_set() && own.flag() != of_pod.flag() {
+            errors.push(own.invalid(&format!(
+                "pod hostProcess value must be identical if both are specified, was {}",
+                of_pod.flag()
+            )));
+        }
+        all += 1;
+        processes += usize::from(if own.is_set() { own.flag() } else { of_pod.flag() });
+    }
+    if processes == 0 {
+        return;
+    }
+    if processes != all {
+        let detail =
+            "If pod contains any hostProcess containers then all containers must be HostProcess containers";
+        errors.push(FieldError::invalid_text(&spec.path, "", detail));
+    }
+    if !spec.flag_of("hostNetwork") {
+        let detail = "hostNetwork must be true if pod contains any hostProcess containers";
+        errors.push(FieldError::invalid(&spec.child("hostNetwork").path, Value::Bool(false), detail));
     }
 }
 
@@ -215,11 +263,7 @@ fn check_rest(scope: &Scope<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
         "" => errors.push(os.child("name").required("")),
         "linux" => security::check_linux(scope, errors),
         "windows" => security::check_windows(scope, errors),
-        name => errors.push(FieldError::not_supported(
-            &os.path,
-            baton_merge::value::Value::String(name),
-            &["linux", "windows"],
-        )),
+        name => errors.push(FieldError::not_supported(&os.path, Value::String(name), &["linux", "windows"])),
     }
 }
 

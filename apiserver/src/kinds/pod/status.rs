@@ -3,10 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::update::check_annotation_updates;
+use crate::field::FieldError;
 use crate::kinds::{
-    format, ip,
+    format,
+    go_json::{GoField, GoType, go_json},
+    ip,
     node::{Errors, Node},
 };
+
+/// An address as the server shows it.
+const ADDRESS: &[GoField] = &[("IP", "ip", GoType::Plain("\"\""))];
 
 const NEGATIVE: &str = "must be a non-negative integer";
 
@@ -129,6 +135,8 @@ fn check_addresses(status: &Node<'_>, old_status: &Node<'_>, name: &str, errors:
         families.push(ip::parse_sloppy(address.text_of("ip")).is_some_and(|ip| ip.is_ipv4()));
     }
     if families.len() > 2 || (families.len() == 2 && families.first() == families.last()) {
-        errors.push(addresses.invalid("may specify no more than one IP for each IP family"));
+        let shown: Vec<_> = addresses.items().map(|address| go_json(address.value, ADDRESS)).collect();
+        let detail = "may specify no more than one IP for each IP family";
+        errors.push(FieldError::invalid_json(&addresses.path, &format!("[{}]", shown.join(",")), detail));
     }
 }

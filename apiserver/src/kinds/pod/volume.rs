@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_merge::value::Value;
 
-use super::{Scope, check_name, container::PULL_POLICIES, env, projected};
+use super::{Scope, check_name, container::PULL_POLICIES, env, projected, systems::check_system};
 use crate::field::FieldError;
 use crate::kinds::{
     format,
@@ -101,7 +101,7 @@ fn check_source(volume: &Node<'_>, is_pod: bool, claim_name: Option<&str>, error
         } else if std::mem::replace(&mut found, true) {
             errors.push(volume.child(shown).forbidden("may not specify more than 1 volume type"));
         } else {
-            check_one_source(name, &source, is_pod, errors);
+            check_one_source(name, volume, is_pod, errors);
             if let ("ephemeral", Some(claim_name)) = (name, claim_name)
                 && !volume.text_of("name").is_empty()
             {
@@ -117,8 +117,9 @@ fn check_source(volume: &Node<'_>, is_pod: bool, claim_name: Option<&str>, error
     }
 }
 
-/// The rules for one source. Those of single storage systems aren't here.
-fn check_one_source(name: &str, source: &Node<'_>, is_pod: bool, errors: &mut Errors) {
+/// The rules for the source of this name.
+fn check_one_source(name: &str, volume: &Node<'_>, is_pod: bool, errors: &mut Errors) {
+    let source = &volume.child(name);
     match name {
         "emptyDir" => {
             let limit = source.child("sizeLimit");
@@ -185,7 +186,7 @@ fn check_one_source(name: &str, source: &Node<'_>, is_pod: bool, errors: &mut Er
             }
             source.child("pullPolicy").check_choice(errors, &PULL_POLICIES);
         }
-        _ => {}
+        _ => check_system(name, volume, false, errors),
     }
 }
 
@@ -256,7 +257,7 @@ fn check_mode(mode: &Node<'_>, errors: &mut Errors) {
 }
 
 /// A path that doesn't lead up.
-pub(super) fn check_no_backsteps(path: &Node<'_>, errors: &mut Errors) {
+pub(in crate::kinds) fn check_no_backsteps(path: &Node<'_>, errors: &mut Errors) {
     if path.text().split('/').any(|part| part == "..") {
         errors.push(path.invalid_text("must not contain '..'"));
     }

@@ -1,5 +1,6 @@
 //! What the server does with an object before it validates it: which parts a write may touch, and what it fills in.
 
+mod features;
 mod job;
 mod pod;
 mod service;
@@ -7,6 +8,7 @@ mod storage;
 
 use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::{Arena, value::Value};
+use jiff::Timestamp;
 
 use super::{
     admission,
@@ -16,6 +18,7 @@ use super::{
     node::same,
     table::Kind,
 };
+use crate::types;
 
 pub(super) use self::pod::class_of_service;
 
@@ -29,6 +32,7 @@ pub(crate) fn prepare<'a>(
     subresource: &str,
     new: Value<'a>,
     old: Option<Value<'a>>,
+    now: Timestamp,
 ) -> Value<'a> {
     let kind = kind_of(gvk);
     match old {
@@ -37,7 +41,7 @@ pub(crate) fn prepare<'a>(
             let new = keep(arena, new, &GENERATION, old);
             match subresource {
                 "" | "scale" => prepare_update(arena, gvk, kind, new, old),
-                "status" => prepare_status_update(arena, gvk, new, old),
+                "status" => prepare_status_update(arena, gvk, new, old, now),
                 "finalize" => keep(arena, new, &["status"], old),
                 "ephemeralcontainers" | "resize" => pod::prepare_part(arena, subresource, new, old),
                 _ => new,
@@ -54,6 +58,7 @@ fn prepare_new<'a>(
 ) -> Value<'a> {
     let mut new = admission::admit(arena, gvk, new, None);
     let Some(kind) = kind else { return new };
+    new = features::without_disabled(arena, gvk, new, None);
     if let Some(status) = kind.status.and_then(|status| Value::from_text(arena, status).ok()) {
         new = new.with(arena, &["status"], Some(status));
     }
@@ -85,10 +90,12 @@ fn prepare_update<'a>(
     old: Value<'a>,
 ) -> Value<'a> {
     let mut new = admission::admit(arena, gvk, new, Some(old));
-    if kind.is_none_or(|kind| kind.status.is_some()) {
+    let has_status = |kind: &Kind| kind.subresources.iter().any(|(name, _)| *name == "status");
+    if kind.is_none_or(has_status) {
         new = keep(arena, new, &["status"], old);
     }
     let Some(kind) = kind else { return new };
+    new = features::without_disabled(arena, gvk, new, Some(old));
     new = match kind.name {
         "Secret" if text(new, &["type"]).is_empty() => keep(arena, new, &["type"], old),
         "ServiceAccount" => with_plain_secrets(arena, new),
@@ -132,6 +139,7 @@ fn prepare_status_update<'a>(
     gvk: &GroupVersionKind,
     new: Value<'a>,
     old: Value<'a>,
+    now: Timestamp,
 ) -> Value<'a> {
     let new = keep(arena, new, &["spec"], old);
     match (gvk.group.as_str(), gvk.kind.as_str()) {
@@ -147,7 +155,14 @@ fn prepare_status_update<'a>(
         ("", "PersistentVolume") => {
             const SINCE: [&str; 2] = ["status", "lastPhaseTransitionTime"];
             let same_phase = text(new, &["status", "phase"]) == text(old, &["status", "phase"]);
-            if same_phase && new.at(&SINCE).is_none() { keep(arena, new, &SINCE, old) } else { new }
+            match new.at(&SINCE) {
+                None if same_phase => keep(arena, new, &SINCE, old),
+                since if !same_phase && (since.is_none() || since == old.at(&SINCE)) => {
+                    let now = arena.copy_text(&types::second_time(now));
+                    new.with(arena, &SINCE, Some(Value::String(now)))
+                }
+                _ => new,
+            }
         }
         _ => new,
     }

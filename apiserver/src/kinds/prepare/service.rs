@@ -14,6 +14,7 @@ const HEALTH: [&str; 2] = ["spec", "healthCheckNodePort"];
 
 /// A new service. Its address and ports are allocated elsewhere.
 pub(super) fn prepare_new<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
+    let service = without_internal_policy(arena, service);
     match service.at(&ADDRESS) {
         Some(address) if !text(service, &ADDRESS).is_empty() && items(service, &ADDRESSES).is_empty() => {
             service.with(arena, &ADDRESSES, Some(list(arena, [address])))
@@ -31,8 +32,7 @@ fn needs_address(service: Value<'_>) -> bool {
 }
 
 fn needs_node_ports(service: Value<'_>) -> bool {
-    let allocates = service.at(&["spec", "allocateLoadBalancerNodePorts"]) != Some(Value::Bool(false));
-    is_type(service, "NodePort") || (is_type(service, "LoadBalancer") && allocates)
+    is_type(service, "NodePort") || is_type(service, "LoadBalancer")
 }
 
 fn node_port(port: Value<'_>) -> i64 {
@@ -54,7 +54,16 @@ fn holds(service: Value<'_>, rule: fn(&Node<'_>) -> bool) -> bool {
 pub(super) fn prepare_update<'a>(arena: &'a Arena, new: Value<'a>, old: Value<'a>) -> Value<'a> {
     let new = with_allocated(arena, new, old);
     let new = with_matching_addresses(arena, new, old);
-    without_what_the_type_lacks(arena, new, old)
+    without_internal_policy(arena, without_what_the_type_lacks(arena, new, old))
+}
+
+/// What is but a name leads no traffic in the cluster: the server takes this out whenever it reads it.
+fn without_internal_policy<'a>(arena: &'a Arena, service: Value<'a>) -> Value<'a> {
+    if is_type(service, "ExternalName") {
+        service.with(arena, &["spec", "internalTrafficPolicy"], None)
+    } else {
+        service
+    }
 }
 
 /// The values that were allocated stay, where the write doesn't give any.

@@ -55,6 +55,48 @@ pub(super) fn check_addresses(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut
     }
 }
 
+/// What is wrong with what a service says of its addresses, in a cluster whose addresses are all of IPv4. The server looks at it
+/// before it allocates any.
+pub(in crate::kinds) fn check_allocated(spec: &Node<'_>, is_new: bool, errors: &mut Errors) {
+    const DUAL: &str = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";
+
+    let nothing = Node { value: None, path: spec.path.clone() };
+    check_addresses(spec, &nothing, errors);
+    if !errors.is_empty() || !is_new {
+        return;
+    }
+    let (addresses, families) = (spec.child("clusterIPs"), spec.child("ipFamilies"));
+    let is_free = is_headless(spec) && spec.child("selector").len() == 0;
+    let mut policy = spec.child("ipFamilyPolicy");
+    if !policy.is_set() {
+        let default = if is_free { "RequireDualStack" } else { "SingleStack" };
+        policy.value = Some(Value::String(default));
+    }
+    if policy.text() == "SingleStack" {
+        for (list, of) in [(&addresses, "cluster IPs"), (&families, "IP families")] {
+            if list.len() == 2 {
+                errors.push(policy.invalid(&format!("{DUAL} {of} are specified")));
+            }
+        }
+    }
+    for address in addresses.items().skip(families.len()).take_while(|address| address.text() != "None") {
+        if ip::parse_sloppy(address.text()).is_some_and(|ip| !ip.to_canonical().is_ipv4()) {
+            errors.push(
+                addresses.shown_at(address.path.clone()).invalid("IPv6 is not configured on this cluster"),
+            );
+        }
+    }
+    if !errors.is_empty() || is_free {
+        return;
+    }
+    if policy.text() == "RequireDualStack" {
+        errors.push(policy.invalid("this cluster is not configured for dual-stack services"));
+    }
+    for family in families.items().filter(|family| family.text() != "IPv4") {
+        errors.push(family.invalid_text("not configured on this cluster"));
+    }
+}
+
 /// Whether all addresses are proper ones.
 fn check_each_address(addresses: &Node<'_>, old_spec: &Node<'_>, errors: &mut Errors) -> bool {
     let old_addresses = old_spec.child("clusterIPs");

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use baton_merge::value::Value;
 
+pub(super) use self::address::check_allocated;
 use self::address::{check_addresses, check_kept, check_source_ranges};
 use super::{
     check::Check,

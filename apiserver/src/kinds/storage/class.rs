@@ -1,7 +1,16 @@
 //! The rules for storage classes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_merge::value::Value;
+
 use crate::field::FieldError;
-use crate::kinds::{check::Check, format, metadata::check_label_key};
+use crate::kinds::{
+    check::Check,
+    format,
+    metadata::check_label_key,
+    node::{Errors, Node},
+};
 
 /// The most parameters that a storage class may have, and the most bytes in them.
 const PARAMETERS: usize = 512;
@@ -43,17 +52,37 @@ pub(in crate::kinds) fn class(check: &mut Check<'_>) {
     } else {
         errors.push(mode.required(""));
     }
-    for term in new.child("allowedTopologies").items() {
-        for requirement in term.child("matchLabelExpressions").items() {
-            let values = requirement.child("values");
-            if values.len() == 0 {
-                errors.push(values.required(""));
-            }
-            check_label_key(&requirement.child("key"), requirement.text_of("key"), errors);
-        }
-    }
+    check_topologies(&new.child("allowedTopologies"), errors);
     check.metadata_update();
     for name in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
         check.immutable(&[name]);
+    }
+}
+
+/// Where volumes may be.
+fn check_topologies(topologies: &Node<'_>, errors: &mut Errors) {
+    let mut known: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![];
+    for term in topologies.items() {
+        let mut own = BTreeMap::new();
+        for requirement in term.child("matchLabelExpressions").items() {
+            let (key, values) = (requirement.child("key"), requirement.child("values"));
+            if values.len() == 0 {
+                errors.push(values.required(""));
+            }
+            let mut all = BTreeSet::new();
+            errors.extend(
+                values.items().filter(|value| !all.insert(value.text())).map(|value| value.duplicate()),
+            );
+            check_label_key(&key, key.text(), errors);
+            if own.insert(key.text(), all).is_some() {
+                errors.push(key.duplicate());
+            }
+        }
+        // The server compares each with as many empty ones as there are terms, too.
+        let empty = if own.is_empty() { topologies.len() } else { 0 };
+        let times = empty + known.iter().filter(|other| **other == own).count();
+        let place = term.child("matchLabelExpressions").path;
+        errors.extend((0..times).map(|_| FieldError::duplicate(&place, Value::String(""))));
+        known.push(own);
     }
 }

@@ -6,7 +6,7 @@ mod volume;
 pub(super) use class::class;
 pub(super) use volume::{volume, volume_status};
 
-use baton_merge::Arena;
+use baton_merge::{Arena, value::Value};
 
 use super::{
     check::Check,
@@ -19,6 +19,13 @@ use super::{
 use crate::field::FieldError;
 
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+const RESIZE_STATES: [&str; 5] = [
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+];
 const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
 
 /// The annotation that used to name the class of a claim.
@@ -143,7 +150,7 @@ pub(super) fn claim(check: &mut Check<'_>) {
     }
     if let (Some(new), Some(before)) = (spec.value, old_spec.value) {
         let mut munged = kept.iter().fold(new, |spec, name| spec.with(&arena, &[name], before.get(name)));
-        if is_bound {
+        if is_bound && spec.at(&["resources", "requests"]).is_set() {
             let storage = ["resources", "requests", "storage"];
             munged = munged.with(&arena, &storage, before.at(&storage));
         }
@@ -176,9 +183,47 @@ pub(super) fn claim(check: &mut Check<'_>) {
 /// The rules for the status of a claim.
 pub(super) fn claim_status(check: &mut Check<'_>) {
     check.metadata_update();
-    for (_, amount) in check.new.at(&["status", "capacity"]).members() {
-        if amount.quantity() < Quantity::ZERO {
-            check.errors.push(amount.invalid("must be a valid resource quantity"));
+    let status = check.status();
+    let errors = &mut check.errors;
+    for (_, amount) in status.child("capacity").members() {
+        check_basic_amount(&amount, errors);
+    }
+    let resizing = status.child("allocatedResourceStatuses");
+    for (name, state) in resizing.members() {
+        check_claimed_name(name, &resizing, errors);
+        if !RESIZE_STATES.contains(&state.text()) {
+            // The server shows the name in place of the state.
+            errors.push(FieldError::not_supported(&resizing.path, Value::String(name), &RESIZE_STATES));
         }
+    }
+    let allocated = status.child("allocatedResources");
+    for (name, amount) in allocated.members() {
+        let before = errors.len();
+        check_claimed_name(name, &allocated, errors);
+        if errors.len() == before {
+            check_basic_amount(&amount, errors);
+        }
+        if errors.len() == before {
+            check_amount("storage", &amount, errors);
+        }
+    }
+}
+
+/// The name of something that a claim gets: storage, or what isn't Kubernetes' own.
+fn check_claimed_name(name: &str, of: &Node<'_>, errors: &mut Errors) {
+    let problems = format::qualified_name(name);
+    let is_native = !name.contains('/') || name.contains("kubernetes.io/");
+    if problems.is_empty() && is_native && name != "storage" {
+        errors.push(FieldError::not_supported(&of.path, Value::String(name), &["storage"]));
+    }
+    errors.extend(problems.iter().map(|problem| FieldError::invalid_text(&of.path, name, problem)));
+}
+
+/// An amount that isn't negative, which is shown as a whole number if it is.
+fn check_basic_amount(amount: &Node<'_>, errors: &mut Errors) {
+    let whole = amount.quantity().rounded();
+    if whole < 0 {
+        let detail = "must be a valid resource quantity";
+        errors.push(FieldError::invalid(&amount.path, Value::Int(whole), detail));
     }
 }

@@ -2,13 +2,14 @@
 
 use baton_merge::{Arena, value::Value};
 
-use super::{VOLUME_MODES, check_access_modes, check_csi_driver_name};
-use crate::field::FieldError;
+use super::{VOLUME_MODES, check_access_modes, check_basic_amount, check_csi_driver_name};
+use crate::field::{FieldError, FieldPath};
 use crate::kinds::{
     check::Check,
     format,
+    go_json::{GoField, GoType, go_json},
     node::{Errors, Node, same},
-    pod::check_host_path,
+    pod::{check_host_path, check_no_backsteps, check_system},
     selector,
 };
 
@@ -38,14 +39,55 @@ const SOURCES: [&str; 22] = [
     "csi",
 ];
 
-/// The rules for a volume. Those of single storage systems aren't here.
+/// The sources that have options for mounting.
+const MOUNTABLE: [&str; 13] = [
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+];
+/// The secrets of a driver that the server looks at.
+const SECRETS: [&str; 4] = [
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+];
+/// What a volume says of its nodes, as the server shows it.
+const AFFINITY: &[GoField] = &[(
+    "Required",
+    "required",
+    GoType::Pointer(&[(
+        "NodeSelectorTerms",
+        "nodeSelectorTerms",
+        GoType::List(&[
+            ("MatchExpressions", "matchExpressions", GoType::List(REQUIREMENT)),
+            ("MatchFields", "matchFields", GoType::List(REQUIREMENT)),
+        ]),
+    )]),
+)];
+const REQUIREMENT: &[GoField] = &[
+    ("Key", "key", GoType::Plain("\"\"")),
+    ("Operator", "operator", GoType::Plain("\"\"")),
+    ("Values", "values", GoType::Plain("null")),
+];
+const MOUNT_OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+
+/// The rules for a volume.
 pub(in crate::kinds) fn volume(check: &mut Check<'_>) {
-    check.metadata();
-    check_volume_spec(&check.spec(), &mut check.errors);
+    check_volume(check);
     let Some(old) = check.old.clone() else { return };
     // The server goes through these twice.
-    check.metadata();
-    check_volume_spec(&check.spec(), &mut check.errors);
+    check_volume(check);
     let (spec, old_spec) = (check.spec(), old.child("spec"));
     let arena = Arena::new();
     // A secret for expanding may be added later.
@@ -60,16 +102,28 @@ pub(in crate::kinds) fn volume(check: &mut Check<'_>) {
         let place = spec.child("persistentvolumesource");
         check.errors.push(place.forbidden("spec.persistentvolumesource is immutable after creation"));
     }
-    let mode = spec.child("volumeMode").shown_at(crate::field::FieldPath::new("volumeMode"));
+    let mode = spec.child("volumeMode").shown_at(FieldPath::new("volumeMode"));
     mode.check_immutable(&mut check.errors, &old_spec.child("volumeMode"));
     let (affinity, old_affinity) = (spec.child("nodeAffinity"), old_spec.child("nodeAffinity"));
     if old_affinity.is_set() && !same(affinity.value, old_affinity.value) {
         let detail = "field is immutable, except for updating from beta label to GA";
-        check.errors.push(affinity.shown_at(crate::field::FieldPath::new("nodeAffinity")).invalid(detail));
+        let json = affinity.value.map_or_else(|| "null".to_owned(), |value| go_json(Some(value), AFFINITY));
+        check.errors.push(FieldError::invalid_json(&FieldPath::new("nodeAffinity"), &json, detail));
     }
     let attributes = spec.child("volumeAttributesClassName");
     if old_spec.has("volumeAttributesClassName") && !attributes.is_set() {
         check.errors.push(attributes.forbidden("update from non-nil value to nil is forbidden"));
+    }
+}
+
+fn check_volume(check: &mut Check<'_>) {
+    check.metadata();
+    let spec = check.spec();
+    check_volume_spec(&spec, &mut check.errors);
+    let annotations = check.new.at(&["metadata", "annotations"]);
+    if annotations.has(MOUNT_OPTIONS) && !MOUNTABLE.iter().any(|name| spec.has(name)) {
+        let detail = "may not specify mount options for this volume type";
+        check.errors.push(annotations.child(MOUNT_OPTIONS).forbidden(detail));
     }
 }
 
@@ -88,6 +142,7 @@ fn check_volume_spec(spec: &Node<'_>, errors: &mut Errors) {
         errors.push(FieldError::not_supported_json(&capacity.path, &json, &["storage"]));
     }
     for (_, amount) in capacity.members() {
+        check_basic_amount(&amount, errors);
         amount.check_positive_quantity(errors);
     }
     let policy = spec.child("persistentVolumeReclaimPolicy");
@@ -143,7 +198,9 @@ fn check_volume_source(spec: &Node<'_>, affinity: &Node<'_>, errors: &mut Errors
             }
         }
         "local" => {
-            source.child("path").check_present(errors);
+            let path = source.child("path");
+            path.check_present(errors);
+            check_no_backsteps(&path, errors);
             if !affinity.is_set() {
                 errors.push(affinity.required("Local volume requires node affinity"));
             }
@@ -151,8 +208,15 @@ fn check_volume_source(spec: &Node<'_>, affinity: &Node<'_>, errors: &mut Errors
         "csi" => {
             check_csi_driver_name(&source.child("driver"), errors);
             source.child("volumeHandle").check_present(errors);
+            for name in SECRETS {
+                let secret = source.child(name);
+                if secret.is_set() {
+                    secret.child("name").check_required(errors, format::dns_subdomain);
+                    secret.child("namespace").check_required(errors, format::dns_label);
+                }
+            }
         }
-        _ => {}
+        name => check_system(name, spec, true, errors),
     }
     errors.extend(
         others.iter().map(|name| spec.child(name).forbidden("may not specify more than 1 volume type")),

@@ -7,6 +7,7 @@ mod writes;
 
 use baton_merge::schema::kinds::GroupVersionKind;
 use baton_merge::{Arena, value::Value};
+use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::{NameRule, default, prepare, validate, validate_metadata};
@@ -59,7 +60,7 @@ fn defaulted(gvk: &GroupVersionKind, object: &Json) -> Json {
 fn prepared(gvk: &GroupVersionKind, subresource: &str, new: &Json, old: Option<&Json>) -> Json {
     let arena = Arena::new();
     let value = |json| Value::from_json(&arena, json).unwrap();
-    prepare(&arena, gvk, subresource, value(new), old.map(value)).to_json()
+    prepare(&arena, gvk, subresource, value(new), old.map(value), Timestamp::UNIX_EPOCH).to_json()
 }
 
 fn pod_spec() -> Json {

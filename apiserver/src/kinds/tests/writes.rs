@@ -83,10 +83,7 @@ fn writes_count_generations_and_leave_the_status_alone() {
 fn the_server_fills_in_what_it_knows() {
     let pod = prepared(&pods(), "", &pod(), None);
     assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "BestEffort"}));
-    assert_eq!(
-        (&pod["spec"]["priority"], &pod["spec"]["serviceAccountName"]),
-        (&json!(0), &json!("default"))
-    );
+    assert_eq!(pod["spec"]["serviceAccountName"], "default");
     assert_eq!(pod["spec"]["tolerations"][1]["key"], "node.kubernetes.io/unreachable");
 
     let claim = json!({"metadata": {"name": "x"}, "spec": {}});

@@ -43,6 +43,7 @@ pub struct Options {
     controller_manager_args: Vec<String>,
     /// Where everything runs, if not in the network of this machine. There a real node takes the place of KWOK's.
     network: Option<Arc<Network>>,
+    without_nodes: bool,
 }
 
 impl Options {
@@ -58,6 +59,18 @@ impl Options {
     pub fn controller_manager_arg(mut self, arg: impl Into<String>) -> Self {
         self.controller_manager_args.push(arg.into());
         self
+    }
+
+    /// Starts no nodes, for tests in which nothing but the API server matters. No controller has to look after them then.
+    #[must_use]
+    pub fn without_nodes(mut self) -> Self {
+        self.without_nodes = true;
+        self
+    }
+
+    /// Whether KWOK plays nodes.
+    fn plays_nodes(&self) -> bool {
+        self.network.is_none() && !self.without_nodes
     }
 
     /// Has everything run in a network of its own, without nodes and made ready for a real one.

@@ -72,7 +72,7 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
         spawn(Program::ControllerManager, components::controller_manager(&layout, assets, options))?;
     let scheduler = spawn(Program::Scheduler, components::scheduler(&layout, assets))?;
     let mut processes = vec![scheduler, controllers, api_server, etcd];
-    if options.network.is_none() {
+    if options.plays_nodes() {
         processes.insert(0, spawn(Program::Kwok, components::kwok(&layout, assets))?);
         create_nodes(&client).await?;
     }
@@ -81,7 +81,7 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
         has_service_account(&client).await
     })
     .await?;
-    if options.network.is_none() {
+    if options.plays_nodes() {
         while_running("the nodes being Ready", &all, async || has_nodes(&client, NODES).await).await?;
     }
 

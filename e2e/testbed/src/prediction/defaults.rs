@@ -100,6 +100,16 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("Secret:type", &[r#""Opaque""#]),
     ("PodDisruptionBudget:spec", &["{}"]),
     ("Role:rules", &["null"]),
+    ("ClusterRole:rules", &["null"]),
+    ("LimitRange:spec.limits", &["null"]),
+    ("LimitRange:spec", &["{}", r#"{"limits":null}"#]),
+    ("ResourceQuota:spec", &["{}"]),
+    ("hard.count/things.example.com", &[r#""0""#]),
+    ("hard.requests.example.com/thing", &[r#""0""#]),
+    ("IngressClass:spec.parameters.scope", &[r#""Cluster""#]),
+    ("Lease:spec", &["{}"]),
+    ("roleRef.apiGroup", &[r#""rbac.authorization.k8s.io""#]),
+    ("subjects.apiGroup", &[r#""rbac.authorization.k8s.io""#]),
     ("HorizontalPodAutoscaler:spec.minReplicas", &["1"]),
     ("HorizontalPodAutoscaler:spec.maxReplicas", &["0"]),
     ("HorizontalPodAutoscaler:spec.targetCPUUtilizationPercentage", &["80"]),
@@ -177,6 +187,12 @@ const TAKEN_AWAY: &[&str] = &[
     "Service:spec.sessionAffinityConfig",
 ];
 
+/// Values that a server writes anew, whatever is there, since they tell of something else that has changed.
+const WRITTEN_ANEW: &[&str] = &[
+    "DaemonSet:metadata.annotations.deprecated.daemonset.template.generation",
+    "PersistentVolume:status.lastPhaseTransitionTime",
+];
+
 /// Whether a server may have put `value` at a path of an object by itself. Indexes are no part of the path.
 pub(super) fn is_filled_in(kind: &str, path: &[String], value: &Json) -> bool {
     let full = format!("{kind}:{}", path.join("."));
@@ -188,6 +204,12 @@ pub(super) fn is_filled_in(kind: &str, path: &[String], value: &Json) -> bool {
                 .any(|text| *text == "*" || text.parse().is_ok_and(|known: Json| known.same_value(value)))
     };
     FILLED_IN.iter().any(known)
+}
+
+/// Whether a server may have written what is at a path of an object anew.
+pub(super) fn is_written_anew(kind: &str, path: &[String]) -> bool {
+    let full = format!("{kind}:{}", path.join("."));
+    WRITTEN_ANEW.contains(&full.as_str())
 }
 
 /// Whether a server may have taken away what was at a path of an object.

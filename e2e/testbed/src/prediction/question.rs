@@ -34,8 +34,11 @@ const ALLOCATED: Paths = &[
 ];
 
 /// What is made for a new object only.
-const GENERATED: Paths =
-    &[("Job", &[&["metadata", "labels"], &["spec", "selector"], &["spec", "template", "metadata"]])];
+const GENERATED: Paths = &[
+    ("Job", &[&["metadata", "labels"], &["spec", "selector"], &["spec", "template", "metadata"]]),
+    ("PersistentVolumeClaim", &[&["metadata", "finalizers"], &["spec", "dataSourceRef"]]),
+    ("PersistentVolume", &[&["metadata", "finalizers"]]),
+];
 
 /// What a server drops later, since it goes with another type.
 const DROPPED: Paths = &[(
@@ -120,6 +123,9 @@ fn updated(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Optio
         if resource.kind == "Pod" {
             mirror_account(&mut sent);
         }
+        if resource.kind == "DaemonSet" {
+            count_as_sent(&mut object, &sent);
+        }
         for path in paths_of(ALLOCATED, &resource.kind) {
             as_sent(&mut object, &sent, path, Later::Filled);
         }
@@ -158,6 +164,13 @@ fn mirror_account(pod: &mut Json) {
     if let (Some(account), Some(spec)) = (account, pod.get_mut("spec")) {
         spec.set("serviceAccount", account);
     }
+}
+
+/// How often the template of a `DaemonSet` changed is counted later: before that it is what was sent, or nought.
+fn count_as_sent(daemon_set: &mut Json, sent: &Json) {
+    const COUNT: &str = "deprecated.daemonset.template.generation";
+    let count = sent.at(&["metadata", "annotations", COUNT]).cloned().unwrap_or_else(|| Json::string("0"));
+    daemon_set.entry("metadata").entry("annotations").set(COUNT, count);
 }
 
 /// The object that a write asks for, as far as what is allocated is concerned.

@@ -22,6 +22,9 @@ pub struct Kind {
     pub kind: String,
     /// Its name in paths.
     pub plural: String,
+    /// Whether its objects are in no namespace.
+    #[serde(default)]
+    pub cluster: bool,
     /// The file with its definition, relative to the workspace; a built-in kind has the server's own document.
     pub crd: Option<String>,
     /// Whether there is a scale subresource, in the version that is mostly written.
@@ -168,7 +171,7 @@ mod tests {
 
     #[test]
     fn bodies_consist_of_what_is_said_of_them() {
-        assert_eq!(Kind::all().len(), 17);
+        assert_eq!(Kind::all().len(), 35);
         let mut random = Random::new(1, 1);
         for kind in Kind::all() {
             let bodies = (0..200)

@@ -12,9 +12,8 @@ use baton_testbed::{
 };
 use kube::Client;
 
-/// Controllers of the control plane that never touch what is written here: without the others nothing else writes.
-const CONTROLLERS: &str =
-    "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller";
+/// The one controller without which no pod can be created. Without the others nothing else writes what is written here.
+const CONTROLLERS: &str = "--controllers=serviceaccount-controller";
 
 /// A control plane where nobody else writes to the objects, and the schemas that it serves.
 pub struct Server {
@@ -27,7 +26,8 @@ pub struct Server {
 impl Server {
     /// Starts one and installs the custom resources.
     pub async fn start() -> Result<Self> {
-        let control_plane = ControlPlane::options().controller_manager_arg(CONTROLLERS).start().await?;
+        let control_plane =
+            ControlPlane::options().without_nodes().controller_manager_arg(CONTROLLERS).start().await?;
         let client = control_plane.admin().await?;
         let namespace = control_plane.namespace("transcripts").await?;
         let mut server = Self {
@@ -74,7 +74,7 @@ impl Server {
             version: version.to_owned(),
             kind: kind.kind.clone(),
             plural: kind.plural.clone(),
-            namespaced: true,
+            namespaced: !kind.cluster,
             schema,
             has_status: kind.has_status(version),
         }

@@ -1,0 +1,364 @@
+//! Chosen requests to both servers: bodies that are wrong, or unusual, in one way each. `cases/*.yaml` has them.
+//!
+//! [`run`](super::run) finds out how writes work together, with bodies that are nearly always valid. These find out what is
+//! refused, in which words, and what is filled in.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::Context as _;
+use baton_testbed::{
+    Error, Json, PATIENCE, poll,
+    prediction::edit::{overlaid, remove},
+    raw::{self, Request},
+    wait_for,
+};
+use jiff::Timestamp;
+use kube::Client;
+use serde::Deserialize;
+
+use super::{
+    Difference, Findings,
+    normal::{self, Names},
+    pair::{Answer, Pair},
+    played,
+    requests::Asked,
+};
+
+/// For how long a definition has to stay as it is before nobody writes to it any more.
+const STILL: Duration = Duration::from_millis(100);
+/// The finalizer of a definition, which the server takes off by itself.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// For how long a definition is waited for.
+const SETTLES: Duration = Duration::from_secs(5);
+
+/// The files, in the order in which they are played.
+const FILES: &[&str] = &[
+    include_str!("cases/metadata.yaml"),
+    include_str!("cases/core.yaml"),
+    include_str!("cases/storage.yaml"),
+    include_str!("cases/access.yaml"),
+    include_str!("cases/networking.yaml"),
+    include_str!("cases/workloads.yaml"),
+    include_str!("cases/warnings.yaml"),
+    include_str!("cases/definitions.yaml"),
+    include_str!("cases/custom.yaml"),
+];
+
+/// What is wrong or unusual about the objects of a kind.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cases {
+    kind: String,
+    #[serde(default)]
+    group: String,
+    version: String,
+    plural: String,
+    /// Whether its objects are in no namespace.
+    #[serde(default)]
+    cluster: bool,
+    /// An object that nothing is wrong with.
+    base: Json,
+    /// Creations of it, changed so.
+    #[serde(default)]
+    create: Vec<Json>,
+    /// Updates of it, changed so.
+    #[serde(default)]
+    update: Vec<Json>,
+    /// Updates of its status, changed so.
+    #[serde(default)]
+    status: Vec<Json>,
+}
+
+/// The object with values put at places that JSON pointers tell; null takes away what is there.
+fn changed(object: &Json, change: &Json) -> Json {
+    let mut object = object.clone();
+    for (pointer, value) in change.members() {
+        let place = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
+        let place: Vec<_> = place.collect();
+        if *value == Json::Null { remove(&mut object, &place) } else { put(&mut object, &place, value) }
+    }
+    object
+}
+
+fn put(json: &mut Json, place: &[String], value: &Json) {
+    let Some((name, rest)) = place.split_first() else {
+        *json = value.clone();
+        return;
+    };
+    if let Json::List(items) = json {
+        let position = name.parse().map_or(items.len(), |position: usize| position.min(items.len()));
+        if position == items.len() {
+            items.push(Json::object());
+        }
+        put(&mut items[position], rest, value);
+    } else {
+        put(json.entry(name), rest, value);
+    }
+}
+
+/// Plays all cases of the kinds whose name has this word in it.
+///
+/// # Errors
+/// When one of the servers can't be reached.
+pub async fn run(pair: &mut Pair, word: &str, mut note: impl FnMut(&str)) -> anyhow::Result<Findings> {
+    let mut findings = Findings::default();
+    let mut namespaces = BTreeSet::new();
+    let word = word.to_lowercase();
+    for kind in all()?.iter().filter(|kind| kind.kind.to_lowercase().contains(&word)) {
+        let before = (findings.compared, findings.differences.len());
+        if !kind.cluster && namespaces.insert(kind.namespace()) {
+            pair.open(&kind.namespace()).await?;
+        }
+        Play { pair, kind, findings: &mut findings, names: Default::default() }.all().await?;
+        let (compared, differ) = (findings.compared - before.0, findings.differences.len() - before.1);
+        note(&format!("{}: {compared} requests, {differ} differ", kind.kind));
+    }
+    Ok(findings)
+}
+
+/// All cases.
+fn all() -> anyhow::Result<Vec<Cases>> {
+    let mut all = Vec::new();
+    for file in FILES {
+        let mut kinds: serde_norway::Value = serde_norway::from_str(file).context("the cases aren't YAML")?;
+        kinds.apply_merge()?;
+        all.extend(serde_norway::from_value::<Vec<Cases>>(kinds).context("what the cases say")?);
+    }
+    Ok(all)
+}
+
+impl Cases {
+    fn namespace(&self) -> String {
+        format!("cases-{}", self.plural)
+    }
+
+    fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    fn collection(&self) -> String {
+        let root = if self.group.is_empty() { "/api" } else { "/apis" };
+        let within = if self.cluster { String::new() } else { format!("/namespaces/{}", self.namespace()) };
+        format!("{root}/{}{within}/{}", self.api_version(), self.plural)
+    }
+
+    /// The base with all that says what it is.
+    fn whole(&self) -> Json {
+        let identity = Json::object()
+            .with("apiVersion", self.api_version())
+            .with("kind", self.kind.as_str())
+            .with("metadata", Json::object().with("name", "web"));
+        overlaid(&identity, &self.base)
+    }
+
+    /// The path of an object of this kind.
+    fn path(&self, object: &Json) -> String {
+        let name = object.at(&["metadata", "name"]).and_then(Json::as_str).unwrap_or_default();
+        format!("{}/{name}", self.collection())
+    }
+
+    /// Whether controllers inside the real server write to it after everybody else.
+    fn is_definition(&self) -> bool {
+        self.kind == "CustomResourceDefinition"
+    }
+}
+
+/// The cases of one kind being played.
+struct Play<'p> {
+    pair: &'p mut Pair,
+    kind: &'p Cases,
+    findings: &'p mut Findings,
+    names: [Names; 2],
+}
+
+impl Play<'_> {
+    async fn all(&mut self) -> anyhow::Result<()> {
+        let (base, collection) = (self.kind.whole(), self.kind.collection());
+        for case in &self.kind.create {
+            let body = changed(&base, case);
+            self.names = Default::default();
+            if self.write("create", "POST", &collection, &body, case).await? {
+                self.remove(&self.kind.path(&body)).await?;
+            }
+        }
+        let object = self.kind.path(&base);
+        let updates = self.kind.update.iter().map(|case| ("update", "", case));
+        let updates: Vec<_> =
+            updates.chain(self.kind.status.iter().map(|case| ("update status", "/status", case))).collect();
+        let mut live = None;
+        for (sort, subresource, case) in updates {
+            let there = match live.take() {
+                Some(live) => live,
+                None => {
+                    self.names = Default::default();
+                    self.write("create", "POST", &collection, &base, &Json::object()).await?;
+                    self.send("get", "GET", &object, "", &Json::object()).await?[0].body.clone()
+                }
+            };
+            let uri = format!("{object}{subresource}");
+            if self.write(sort, "PUT", &uri, &changed(&there, case), case).await? {
+                self.remove(&object).await?;
+            } else {
+                live = Some(there);
+            }
+        }
+        self.remove(&object).await
+    }
+
+    /// A write, and what became of the object. Says whether a server did it.
+    async fn write(
+        &mut self,
+        sort: &str,
+        method: &'static str,
+        uri: &str,
+        body: &Json,
+        case: &Json,
+    ) -> anyhow::Result<bool> {
+        let [real, ours] = self.send(sort, method, uri, &body.to_string(), case).await?;
+        if real.code >= 300 {
+            return Ok(ours.code < 300);
+        }
+        let object = self.kind.path(body);
+        if self.kind.is_definition() {
+            for client in [&self.pair.real, &self.pair.ours] {
+                settled(client, &object).await;
+            }
+        }
+        self.send("get", "GET", &object, "", case).await?;
+        Ok(true)
+    }
+
+    /// Sends a request to both servers and takes note of how they differ.
+    async fn send(
+        &mut self,
+        sort: &str,
+        method: &'static str,
+        uri: &str,
+        body: &str,
+        case: &Json,
+    ) -> anyhow::Result<[Answer; 2]> {
+        let asked = Asked::plain(sort, method, uri, body);
+        let (real, ours) = self.pair.send(&asked, &mut self.names).await?;
+        let answers = [real.clone(), ours.clone()];
+        let [real, ours] = [real, ours].map(|mut answer| {
+            hide_made_up(&mut answer.body);
+            answer
+        });
+        let kind = &self.kind.kind;
+        self.findings.note(&format!("{kind} {}", asked.label), real.code);
+        if let Some(lines) = normal::difference(&real, &ours) {
+            self.findings.differences.push(Difference {
+                sequence: kind.clone(),
+                request: format!("{sort} {case}"),
+                excuse: played::excuse(kind, false, &real, &ours, &lines),
+                lines,
+            });
+        }
+        Ok(answers)
+    }
+
+    /// Takes the object away, whatever keeps it.
+    async fn remove(&mut self, object: &str) -> anyhow::Result<()> {
+        for client in [&self.pair.real, &self.pair.ours] {
+            request("DELETE", &format!("{object}?gracePeriodSeconds=0"), "").send(client).await?;
+            wait_for(&format!("{object} being gone"), PATIENCE, async || {
+                let Some(found) = raw::read(client, object).await? else { return Ok::<_, Error>(Ok(())) };
+                if found.at(&["spec", "finalizers"]).is_some() {
+                    let body = changed(&found, &Json::object().with("/spec/finalizers", Vec::new()));
+                    request("PUT", &format!("{object}/finalize"), &body.to_string()).send(client).await?;
+                } else if !found.to_string().contains(CLEANUP) {
+                    let mut patch = request("PATCH", object, r#"{"metadata":{"finalizers":null}}"#);
+                    patch.headers = vec![("content-type", "application/merge-patch+json".to_owned())];
+                    patch.send(client).await?;
+                }
+                Ok(Err(found.to_string()))
+            })
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+fn request(method: &'static str, uri: &str, body: &str) -> Request {
+    let headers = vec![("content-type", "application/json".to_owned())];
+    Request { method, uri: uri.to_owned(), headers, body: body.to_owned() }
+}
+
+/// Waits until the server's controllers have said what they think of a definition, and leave it alone.
+async fn settled(client: &Client, object: &str) {
+    let mut last = None;
+    let settles = poll(SETTLES, async || {
+        let text = raw::read(client, object).await.map(|found| found.map(|found| found.to_string()));
+        let text = text.ok().flatten().unwrap_or_default();
+        let is_settled = text.contains(r#""type":"Established""#) && last.as_ref() == Some(&text);
+        last = Some(text);
+        tokio::time::sleep(STILL).await;
+        if is_settled { Ok(()) } else { Err(()) }
+    });
+    // What is said too late, or never, shows in the comparison.
+    settles.await.unwrap_or_default();
+}
+
+/// Puts words in the place of times that are about now, and of identifiers that nobody has seen: what is written when, others
+/// look at.
+fn hide_made_up(json: &mut Json) {
+    match json {
+        Json::Object(members) => {
+            for (name, value) in members {
+                hide_made_up(value);
+                // The server's controllers write theirs in any order, and those of one second stand in another than later ones.
+                if let ("conditions" | "managedFields", Json::List(items)) = (name.as_str(), value) {
+                    items.sort_by_key(|item| {
+                        ["type", "manager", "subresource"].map(|name| item.get(name).map(ToString::to_string))
+                    });
+                }
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(hide_made_up),
+        Json::String(text) => {
+            let now = Timestamp::now().as_second();
+            let time = text.parse::<Timestamp>().map(Timestamp::as_second);
+            if time.is_ok_and(|time| (now - 60..now + 7200).contains(&time)) {
+                "<now>".clone_into(text);
+            }
+            while let Some(found) = text.as_bytes().windows(UID).position(is_uid) {
+                text.replace_range(found..found + UID, "<uid>");
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How long a UUID is.
+const UID: usize = 36;
+
+fn is_uid(bytes: &[u8]) -> bool {
+    let is_part = |(place, byte): (usize, &u8)| match place {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    bytes.iter().enumerate().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_changes_what_its_pointers_tell() {
+        let json = |text: &str| text.parse::<Json>().unwrap();
+        let base = json(r#"{"a":{"b":1,"c":2},"d":[{"e":1}]}"#);
+        let case = json(r#"{"/a/b":null,"/d/0/e":2,"/d/1/f":3,"/g/h~1i":4}"#);
+        assert_eq!(changed(&base, &case), json(r#"{"a":{"c":2},"d":[{"e":2},{"f":3}],"g":{"h/i":4}}"#));
+    }
+
+    #[test]
+    fn every_case_changes_an_object_that_can_be_read() {
+        for kind in all().unwrap() {
+            for case in kind.create.iter().chain(&kind.update).chain(&kind.status) {
+                let are_pointers = case.members().iter().all(|(pointer, _)| pointer.starts_with('/'));
+                assert!(are_pointers, "{}: {case}", kind.kind);
+            }
+        }
+    }
+}
