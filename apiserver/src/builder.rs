@@ -98,11 +98,14 @@ const PRIORITY_CLASSES: [(&str, i32, &str); 2] = [
 ];
 
 impl ApiServer {
-    /// A server with built-in kinds only, of the latest release that the merge core knows.
+    /// The release of Kubernetes whose kinds, defaults and validation every server has.
+    pub const RELEASE: Release = Release::new(36, 3);
+
+    /// A server with built-in kinds only, of [that release](Self::RELEASE).
     pub fn builder() -> Builder {
         Builder {
             objects: Vec::new(),
-            release: Release::LATEST,
+            release: Self::RELEASE,
             clock: Box::new(Timestamp::now),
             history_length: HISTORY,
             actors: Vec::new(),

@@ -33,8 +33,8 @@ struct Cli {
     // The names are another one's to list.
     #[arg(long, default_value = "none", value_name = "NAMES", value_parser = Actor::list, help = actors_help())]
     actors: Actors,
-    /// The release of Kubernetes that writes are merged as in, such as 1.36; the latest one if absent.
-    #[arg(long, default_value_t = Release::LATEST, hide_default_value = true)]
+    /// The release of Kubernetes that writes are merged as in, such as 1.34.
+    #[arg(long, default_value_t = ApiServer::RELEASE)]
     release: Release,
 }
 

@@ -6,8 +6,9 @@ use super::pair::Answer;
 
 /// What isn't played, and what there is instead.
 pub const NOT_PLAYED: &[(&str, &str)] = &[
-    (KEY_PAIRS, "any text is a key or a certificate to it"),
-    (PROFILES, "no warning"),
+    (KEY_PAIRS, "no warning: keys and certificates aren't read"),
+    (PROFILES, "they stay annotations: no field is set, no warning is given"),
+    (OTHER_VERSION, "no warnings beside the error"),
     (CHARGED_FOR_REFUSED, "quotas count what is stored"),
     (EMPTY_LISTS, "empty and absent lists are the same to it"),
     (PATCHED_TEXT, "its members are sorted"),
@@ -21,8 +22,10 @@ pub const NOT_PLAYED: &[(&str, &str)] = &[
     (VIOLATIONS, "all of them; the real server stops at the first unknown field, in the order of a hash map"),
 ];
 
-const PROFILES: &str = "the warning of a pod's AppArmor annotations, which are turned into fields";
-const KEY_PAIRS: &str = "the warning of a TLS Secret whose key and certificate don't fit";
+const KEY_PAIRS: &str = "the warning about a TLS Secret whose key and certificate don't match";
+const PROFILES: &str = "deprecated AppArmor annotations of a pod";
+const OTHER_VERSION: &str =
+    "warnings about unknown fields in a custom resource whose `apiVersion` isn't the one of the path";
 /// What a scenario shows.
 pub const CHARGED_FOR_REFUSED: &str =
     "a ResourceQuota being charged for what is refused after admission, until somebody counts again";
@@ -73,11 +76,15 @@ pub(super) fn excuse(
     let message = |answer: &Answer| answer.body.get("message").map(ToString::to_string).unwrap_or_default();
     let (real_message, our_message) = (message(real), message(ours));
     let same_code = real.code == ours.code;
-    for (name, part, excuse) in [("Secret", "tls: ", KEY_PAIRS), ("Pod", "appArmorProfile", PROFILES)] {
-        let is_told = real.warnings.iter().any(|warning| warning.contains(part));
-        if kind == name && is_told && lines.lines().all(|line| line.starts_with("warnings: ")) {
-            return Some(excuse);
-        }
+    if lines.lines().all(|line| line.starts_with("warnings: ")) {
+        let is_warned = |part: &str| real.warnings.iter().any(|warning| warning.contains(part));
+        let is_other_version = real_message.contains("does not match the expected API version");
+        let missing = [
+            (KEY_PAIRS, kind == "Secret" && is_warned("tls: ")),
+            (PROFILES, kind == "Pod" && is_warned("appArmorProfile")),
+            (OTHER_VERSION, is_other_version && is_warned("unknown field")),
+        ];
+        return missing.iter().find(|(_, holds)| *holds).map(|(excuse, _)| *excuse);
     }
     let form = real.body.get("kind").and_then(Json::as_str);
     if form.is_some_and(|form| form == "Table" || form.starts_with("PartialObjectMetadata"))
