@@ -13,6 +13,7 @@ use crate::{
     actors::{self, Actor, Actors, Load, Pods},
     faults::{Action, Faults},
     http::Request,
+    initial,
     options::Query,
     serve::{self, Serving},
     server::{Clock, Server},
@@ -79,23 +80,6 @@ pub enum StartError {
 
 /// So many changes of each resource are kept for watches, unless the builder is told otherwise.
 const HISTORY: usize = 10_000;
-
-/// The namespaces that every cluster has.
-const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
-
-/// The priority classes that every cluster has.
-const PRIORITY_CLASSES: [(&str, i32, &str); 2] = [
-    (
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-    (
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-];
 
 impl ApiServer {
     /// The release of Kubernetes whose kinds, defaults and validation every server has.
@@ -287,17 +271,7 @@ impl Builder {
         let server = Server::new(self.release, self.clock, self.history_length, Actors::new(self.actors));
         let faults = Faults::new(|_| Action::Forward);
         let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
-        for name in NAMESPACES {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            server.create(&namespace, "kube-apiserver")?;
-        }
-        for (name, value, description) in PRIORITY_CLASSES {
-            let class = json!({
-                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
-                "value": value, "description": description,
-            });
-            server.create(&class, "kube-apiserver")?;
-        }
+        initial::store(&server.server);
         if server.server.actors.play(Actor::AccessControl) {
             let roles = documents(actors::rbac::BOOTSTRAP)?;
             roles.iter().try_for_each(|role| server.create(role, "kube-apiserver"))?;

@@ -78,6 +78,7 @@ mod disruption;
 pub mod faults;
 mod field;
 mod http;
+mod initial;
 mod kinds;
 mod metadata;
 mod namespaces;

@@ -31,6 +31,8 @@ pub(crate) enum Owners<'d> {
     Written(&'d Stored<'d>),
     /// As they were.
     Kept(&'d Record),
+    /// As this text says.
+    Told(&'d str),
 }
 
 /// An object in the store.
@@ -52,6 +54,7 @@ impl Record {
         let kept;
         let managed_fields = match draft.owners {
             Owners::Kept(record) => record.managed_fields(),
+            Owners::Told(text) => text,
             Owners::Written(stored) => {
                 kept = stored.managed_fields_text();
                 &kept

@@ -1,0 +1,129 @@
+//! The objects that every cluster has from the start: namespaces and priority classes. They are stored as they are, without a write,
+//! so that a server responds to reads before any schema is unpacked.
+
+use baton_merge::{Arena, server::Order, value::Value};
+use serde_json::json;
+
+use crate::{
+    metadata,
+    server::{Place, Server},
+    store::{Draft, Owners},
+    types,
+};
+
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+const PRIORITY_CLASSES: [(&str, i32, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
+
+/// Stores them, as the API server itself makes them.
+pub(crate) fn store(server: &Server) {
+    for name in NAMESPACES {
+        let object = json!({
+            "metadata": {"labels": {"kubernetes.io/metadata.name": name}},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        });
+        let fields = json!({"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}});
+        store_one(server, ("", "Namespace"), name, &object, &fields);
+    }
+    for (name, value, description) in PRIORITY_CLASSES {
+        let object = json!({
+            "metadata": {"generation": 1},
+            "value": value, "description": description, "preemptionPolicy": "PreemptLowerPriority",
+        });
+        let fields = json!({"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}});
+        store_one(server, ("scheduling.k8s.io", "PriorityClass"), name, &object, &fields);
+    }
+}
+
+fn store_one(
+    server: &Server,
+    (group, kind): (&str, &str),
+    name: &str,
+    object: &serde_json::Value,
+    fields: &serde_json::Value,
+) {
+    let Some(resource) = server.registry().of_kind(group, "v1", kind).cloned() else { return };
+    let now = server.now();
+    let owners = json!([{
+        "manager": "kube-apiserver", "operation": "Update", "apiVersion": resource.gvk.api_version(),
+        "time": types::second_time(now), "fieldsType": "FieldsV1", "fieldsV1": fields,
+    }]);
+    let place =
+        Place { resource, namespace: String::new(), name: name.to_owned(), subresource: String::new() };
+    let arena = Arena::new();
+    let Ok(object) = Value::from_json(&arena, object) else { return };
+    let object = metadata::created(&arena, object, &place, now);
+    let owners = owners.to_string();
+    let draft = Draft { object, owners: Owners::Told(&owners), order: Order::Set };
+    // Nobody else writes yet.
+    let _ = server.store.put(&place.resource.storage, place.key(), None, &draft);
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::{
+        Api,
+        api::{DynamicObject, PostParams},
+        core::{ApiResource, GroupVersionKind},
+    };
+    use serde_json::Value;
+
+    use super::*;
+    use crate::ApiServer;
+
+    /// An object without what no two objects have alike.
+    fn comparable(object: &DynamicObject) -> Value {
+        let mut object = serde_json::to_value(object).unwrap();
+        let metadata = object["metadata"].as_object_mut().unwrap();
+        for name in ["name", "uid", "resourceVersion", "creationTimestamp"] {
+            metadata.remove(name);
+        }
+        metadata["managedFields"][0]["time"] = Value::Null;
+        if let Some(label) = metadata.get_mut("labels") {
+            label["kubernetes.io/metadata.name"] = Value::Null;
+        }
+        object
+    }
+
+    #[tokio::test]
+    async fn they_are_what_a_write_makes() {
+        let server = ApiServer::builder().start().unwrap();
+        for (group, kind, name) in
+            [("", "Namespace", "default"), ("scheduling.k8s.io", "PriorityClass", "system-node-critical")]
+        {
+            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+            let objects: Api<DynamicObject> = Api::all_with(server.client(), &resource);
+            let initial = objects.get(name).await.unwrap();
+            let mut made = DynamicObject::new("made", &resource);
+            for field in
+                ["value", "description"].into_iter().filter(|field| initial.data[field] != Value::Null)
+            {
+                made.data[field] = initial.data[field].clone();
+            }
+            let author =
+                PostParams { field_manager: Some("kube-apiserver".to_owned()), ..PostParams::default() };
+            // No other class may have a value like that.
+            if made.data["value"] != Value::Null {
+                made.data["value"] = json!(1);
+            }
+            let made = comparable(&objects.create(&author, &made).await.unwrap());
+            let mut initial = comparable(&initial);
+            if initial.get("value").is_some() {
+                initial["value"] = json!(1);
+            }
+            assert_eq!(initial, made);
+        }
+    }
+}
