@@ -118,7 +118,10 @@ impl Server {
             Ok(if is_done { answer.in_format(media(request, &place)?.format) } else { answer })
         });
         let mut answer = answer.unwrap_or_else(|failure| Answer::failure(&failure));
-        answer.warnings.extend(place.resource.deprecation());
+        // There is nothing to say of a subresource that isn't there.
+        if place.subresource.is_empty() || place.resource.subresource(&place.subresource).is_some() {
+            answer.warnings.extend(place.resource.deprecation());
+        }
         Ok(answer)
     }
 

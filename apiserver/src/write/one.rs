@@ -267,8 +267,7 @@ impl<'s> OneWrite<'s> {
                 .and_then(|value| value.as_str().map(str::to_owned))
                 .unwrap_or_default()
         };
-        let version = object.at(&["metadata", "resourceVersion"]).and_then(|version| version.as_str());
-        let number = options::version_number(version.unwrap_or_default());
+        let number = options::version_number(&text(*object, "resourceVersion"));
         let is_apply = matches!(intent, Intent::Apply(_));
         let Some(old) = old else {
             if self.existence == Existence::New {
@@ -302,8 +301,10 @@ impl<'s> OneWrite<'s> {
             let is_current = options::version_number(&text(old, "resourceVersion")) == Ok(number);
             return if is_current { Ok(()) } else { Err(Failure::modified(resource, name)) };
         }
-        // An apply that says nothing of a version is computed from the live one.
-        if needs_version(resource) && (version.is_some() || !is_apply) {
+        // An apply that says nothing of a version is computed from the live one, unless it says `null`.
+        let metadata = object.get("metadata").and_then(|metadata| metadata.as_map()).unwrap_or_default();
+        let says_version = metadata.members().iter().any(|(name, _)| *name == "resourceVersion");
+        if needs_version(resource) && (says_version || !is_apply) {
             let path = FieldPath::new("metadata").child("resourceVersion");
             let error = FieldError::invalid(&path, Value::Int(0), "must be specified for an update");
             return Err(Failure::invalid(&resource.gvk.group, &resource.plural, name, &[error]));

@@ -38,7 +38,7 @@ const SPELLED_OUT: &str = "Go's own structs and differences in messages about po
      a definition";
 const SHOWN_ORDER: &str = "the order of the fields in field sets that tables and PartialObjectMetadata show";
 const EMPTY_VALUES: &str = "a write that changes nothing but how the store holds an empty value (labels of a custom resource, \
-    data of a Secret, a PersistentVolumeClaim, the labels that a Job has from its template) being a change";
+    data of a Secret, a PersistentVolumeClaim, the labels that a Job has from its template, an empty map in a LimitRange) being a change";
 
 const EMPTY_SHOWN: &str = "`{}` and `[]` in messages about an empty map or list";
 const UNCONVERTED: &str = "the message where an object of a custom resource has fields that the version of one of its owners doesn't know";
@@ -95,11 +95,16 @@ pub(super) fn excuse(
     let shows = |part: &str| real.body.to_string().contains(part);
     let has_empty_values = match kind {
         "Secret" => shows(r#"":"""#),
-        "PersistentVolumeClaim" => true,
+        "PersistentVolumeClaim" | "LimitRange" => true,
         "Job" => shows(r#""labels":{"batch.kubernetes.io/controller-uid""#),
         _ => is_custom && (shows(r#""f:labels":{}"#) || shows(r#""f:annotations":{}"#)),
     };
-    if has_empty_values && lines.lines().all(|line| line.starts_with(".metadata.resourceVersion: ")) {
+    // Whoever writes the empty map owns the limits.
+    let is_of_write = |line: &str| {
+        line.starts_with(".metadata.resourceVersion: ")
+            || kind == "LimitRange" && line.starts_with(".metadata.managedFields[")
+    };
+    if has_empty_values && same_code && lines.lines().all(is_of_write) {
         return Some(EMPTY_VALUES);
     }
     let generation = |answer: &Answer| answer.body.at(&["metadata", "generation"]).map(ToString::to_string);

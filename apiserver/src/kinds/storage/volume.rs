@@ -158,7 +158,8 @@ fn check_volume_spec(spec: &Node<'_>, errors: &mut Errors) {
     }
     check_volume_source(spec, &affinity, errors);
     let root = spec.at(&["hostPath", "path"]);
-    if root.is_set() && root.text().trim_matches('/').is_empty() && policy.text() == "Recycle" {
+    let is_root = root.text().starts_with('/') && root.text().trim_matches('/').is_empty();
+    if is_root && policy.text() == "Recycle" {
         errors.push(policy.forbidden("may not be 'recycle' for a hostPath mount of '/'"));
     }
     let class = spec.child("storageClassName");
