@@ -156,6 +156,12 @@ fn attempt(
     let arena = Arena::new();
     let object = Value::from_text(&arena, live.text()).map_err(Failure::internal)?;
     check_preconditions(place, options, object)?;
+    // A namespace goes once it is empty. Until then another deletion changes nothing.
+    let finalizers = object.at(&["spec", "finalizers"]).and_then(|list| list.as_list()).unwrap_or_default();
+    let is_ending = object.at(&["metadata", "deletionTimestamp"]).is_some() && !finalizers.is_empty();
+    if place.resource.is("", "Namespace") && is_ending {
+        return Ok(Some(Deleted::Marked(live.clone())));
+    }
     let marked = if is_definition(place) && object.at(&["metadata", "deletionTimestamp"]).is_none() {
         Some(definitions::end::marked(server, &arena, object))
     } else {
