@@ -25,13 +25,9 @@ const ANNOTATIONS: [(&str, &str); 3] = [
     ),
 ];
 
-pub(super) fn warn_of_pod(pod: &Node<'_>, warnings: &mut Vec<String>) {
-    warn_of_metadata_and_spec(pod, warnings);
-}
-
 /// Warns of a template, whose deprecated profiles aren't turned into fields as those of a pod are.
 pub(super) fn warn_of_template(template: &Node<'_>, warnings: &mut Vec<String>) {
-    warn_of_metadata_and_spec(template, warnings);
+    warn_of_pod(template, warnings);
     let spec = template.child("spec");
     for container in containers(&spec) {
         let key = format!("container.apparmor.security.beta.kubernetes.io/{}", container.text_of("name"));
@@ -51,7 +47,8 @@ fn warn_of_annotation(pod: &Node<'_>, key: &str, text: &str, warnings: &mut Vec<
     }
 }
 
-fn warn_of_metadata_and_spec(pod: &Node<'_>, warnings: &mut Vec<String>) {
+/// Warns of what a pod and a template of pods have in common.
+pub(super) fn warn_of_pod(pod: &Node<'_>, warnings: &mut Vec<String>) {
     let spec = pod.child("spec");
     warn_of_scheduling(&spec, warnings);
     for (key, text) in ANNOTATIONS {
