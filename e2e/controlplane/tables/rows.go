@@ -78,7 +78,8 @@ func rows(input []byte) ([]byte, error) {
 		return nil, err
 	}
 	generator := printers.NewTableGenerator().With(internalversion.AddHandlers)
-	for i := range all {
+	for i := 0; i < len(all); {
+		began := time.Now().Truncate(time.Second)
 		object, _, err := internal(all[i].Object)
 		if err != nil {
 			return nil, err
@@ -87,7 +88,11 @@ func rows(input []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[i].Cells = table.Rows[0].Cells
+		// Otherwise the ages may be a second too high.
+		if time.Now().Truncate(time.Second).Equal(began) {
+			all[i].Cells = table.Rows[0].Cells
+			i++
+		}
 	}
 	return []byte("[\n" + lines(all, " ") + "\n]\n"), nil
 }

@@ -126,6 +126,10 @@ fn strip_members(json: &mut Value, names: &[&str]) {
         Value::Object(members) => {
             members.retain(|name, _| !names.contains(&name.as_str()));
             members.values_mut().for_each(|value| strip_members(value, names));
+            // The servers sort them by time, and read it at different moments.
+            if let Some(entries) = members.get_mut("managedFields").and_then(Value::as_array_mut) {
+                entries.sort_by_cached_key(Value::to_string);
+            }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| strip_members(item, names)),
         _ => {}
