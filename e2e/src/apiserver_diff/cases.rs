@@ -28,6 +28,9 @@ use super::{
 const STILL: Duration = Duration::from_millis(100);
 /// The finalizer of a definition, which the server takes off by itself.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// What a real server says whose cache of the objects wasn't there yet when it wanted to delete them. It tries again, but after
+/// pauses that double.
+const CLEANUP_FAILED: &str = "InstanceDeletionFailed";
 /// For how long a definition is waited for.
 const SETTLES: Duration = Duration::from_secs(5);
 
@@ -266,7 +269,9 @@ impl Play<'_> {
                 if found.at(&["spec", "finalizers"]).is_some() {
                     let body = changed(&found, &Json::object().with("/spec/finalizers", Vec::new()));
                     request("PUT", &format!("{object}/finalize"), &body.to_string()).send(client).await?;
-                } else if !found.to_string().contains(CLEANUP) {
+                } else if let text = found.to_string()
+                    && (!text.contains(CLEANUP) || text.contains(CLEANUP_FAILED))
+                {
                     let mut patch = request("PATCH", object, r#"{"metadata":{"finalizers":null}}"#);
                     patch.headers = vec![("content-type", "application/merge-patch+json".to_owned())];
                     patch.send(client).await?;
