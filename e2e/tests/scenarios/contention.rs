@@ -65,6 +65,12 @@ fn summary(writes: &AuditEntries) -> String {
     )
 }
 
+/// How often Baton has taken the field back, as a condition tells it.
+fn rounds(message: &str) -> u32 {
+    let (_, rest) = message.split_once("took it back ").unwrap();
+    rest.split_once(" times").unwrap().0.parse().unwrap()
+}
+
 /// Waits until the operator's metrics count so many contested Deployments. They are read from its cache, which may lag
 /// behind the status that a test has just read from the API server.
 async fn contested_deployments(scene: &Scene, expected: u64) {
@@ -86,9 +92,10 @@ async fn fight(scene: &Scene, lasts: Duration) {
     let (begin, mark) = (Instant::now(), scene.mark());
     let rogue = Rogue::start(scene.children(ChildKind::Deployment));
     let contested = scene.condition("Contested", "True").await;
-    for word in ["Deployment", IMAGE, "rogue", " times"] {
+    for word in ["Deployment", IMAGE, "rogue"] {
         assert!(contested.message.contains(word), "{word} in {}", contested.message);
     }
+    assert!(rounds(&contested.message) >= FREE, "{}", contested.message);
     assert_eq!(scene.condition("Applied", "False").await.reason, "Contested");
     contested_deployments(scene, 1).await;
 
