@@ -1,12 +1,12 @@
 //! Whether a pod may be evicted, as the disruption budget that selects it says. After `pkg/registry/core/pod/storage/eviction.go`.
 
 use baton_merge::{Arena, value::Value};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::{
+    actors::object::{is_active, is_ready, namespace, selects, text},
     definitions::changed,
     options::{DeleteOptions, FieldValidation, WriteOptions},
-    selector::LabelSelector,
     server::{Place, Server},
     status::Failure,
     store::{Draft, Key, Owners, Range},
@@ -23,13 +23,12 @@ const UNCOUNTED: u32 = 10;
 pub(crate) fn admit(server: &Server, pod: &Place, options: &DeleteOptions) -> Result<(), Failure> {
     let record = server.store.get(&pod.resource.storage, &pod.key());
     let record = record.ok_or_else(|| Failure::not_found(&pod.resource, &pod.name))?;
-    let arena = Arena::new();
-    let object = Value::from_text(&arena, record.text()).map_err(Failure::internal)?;
-    if is_guarded(object) {
-        let budgets = budgets(server, pod, object)?;
+    let object: Json = serde_json::from_str(record.text()).map_err(Failure::internal)?;
+    if is_guarded(&object) {
+        let budgets = budgets(server, &object)?;
         match budgets.as_slice() {
             [] => {}
-            [(_, budget)] if !is_ready(object) && may_lose_unready(budget) => {}
+            [(_, budget)] if !is_ready(&object) && may_lose_unready(budget) => {}
             [(key, _)] => take(server, pod, key, options.is_dry_run)?,
             _ => {
                 let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
@@ -41,39 +40,26 @@ pub(crate) fn admit(server: &Server, pod: &Place, options: &DeleteOptions) -> Re
 }
 
 /// Whether budgets have a say: not in what has ended, has yet to start, or is being deleted.
-fn is_guarded(pod: Value<'_>) -> bool {
-    let phase = pod.at(&["status", "phase"]).and_then(|phase| phase.as_str()).unwrap_or_default();
-    !matches!(phase, "Succeeded" | "Failed" | "Pending")
-        && pod.at(&["metadata", "deletionTimestamp"]).is_none()
-}
-
-fn is_ready(pod: Value<'_>) -> bool {
-    let conditions = pod.at(&["status", "conditions"]).and_then(|all| all.as_list()).unwrap_or_default();
-    let says = |condition: &Value<'_>, name, text| condition.get(name) == Some(Value::String(text));
-    conditions.iter().any(|condition| says(condition, "type", "Ready") && says(condition, "status", "True"))
+fn is_guarded(pod: &Json) -> bool {
+    is_active(pod) && text(pod, "/status/phase") != "Pending"
 }
 
 /// The budgets that select a pod.
-fn budgets(server: &Server, place: &Place, pod: Value<'_>) -> Result<Vec<(Key, serde_json::Value)>, Failure> {
-    let labels = pod.at(&["metadata", "labels"]).and_then(|labels| labels.as_map());
-    let range = Range { namespace: Some(place.namespace.clone()), ..Range::default() };
+fn budgets(server: &Server, pod: &Json) -> Result<Vec<(Key, Json)>, Failure> {
+    let range = Range { namespace: Some(namespace(pod).to_owned()), ..Range::default() };
     let listed = server.store.list("poddisruptionbudgets.policy", &range);
     let mut found = Vec::new();
     for (key, budget) in listed.map(|listed| listed.objects).unwrap_or_default() {
-        let arena = Arena::new();
-        let budget = Value::from_text(&arena, budget.text()).map_err(Failure::internal)?;
-        let selects = budget.at(&["spec", "selector"]).is_some_and(|of| {
-            LabelSelector::from_object(Some(of)).is_ok_and(|selector| selector.matches(labels))
-        });
-        if selects {
-            found.push((key, budget.to_json()));
+        let budget: Json = serde_json::from_str(budget.text()).map_err(Failure::internal)?;
+        if selects(budget.pointer("/spec/selector"), pod.pointer("/metadata/labels")) {
+            found.push((key, budget));
         }
     }
     Ok(found)
 }
 
 /// Whether a pod that isn't ready may go without being counted.
-fn may_lose_unready(budget: &serde_json::Value) -> bool {
+fn may_lose_unready(budget: &Json) -> bool {
     let healthy = |name: &str| budget["status"][name].as_i64().unwrap_or_default();
     let desired = healthy("desiredHealthy");
     budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
@@ -108,7 +94,7 @@ fn take(server: &Server, pod: &Place, budget: &Key, dry_run: bool) -> Result<(),
     written.map(drop)
 }
 
-fn decrement(status: &mut serde_json::Value, pod: &str, now: &str) {
+fn decrement(status: &mut Json, pod: &str, now: &str) {
     let allowed = status["disruptionsAllowed"].as_i64().unwrap_or_default() - 1;
     status["disruptionsAllowed"] = allowed.into();
     status["disruptedPods"][pod] = now.into();
@@ -124,9 +110,9 @@ fn decrement(status: &mut serde_json::Value, pod: &str, now: &str) {
 }
 
 /// Refuses an eviction that a budget doesn't allow.
-fn check(place: &Place, budget: &serde_json::Value) -> Result<(), Failure> {
+fn check(place: &Place, budget: &Json) -> Result<(), Failure> {
     let (status, name) = (&budget["status"], &place.name);
-    let int = |value: &serde_json::Value| value.as_i64().unwrap_or_default();
+    let int = |value: &Json| value.as_i64().unwrap_or_default();
     let allowed = int(&status["disruptionsAllowed"]);
     if int(&status["observedGeneration"]) < int(&budget["metadata"]["generation"]) {
         let why = format!("The disruption budget {name} is still being processed by the server.");

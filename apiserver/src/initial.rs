@@ -5,26 +5,13 @@ use baton_merge::{Arena, server::Order, value::Value};
 use serde_json::json;
 
 use crate::{
-    metadata,
+    metadata, priorities,
     server::{Place, Server},
     store::{Draft, Owners},
     types,
 };
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
-
-const PRIORITY_CLASSES: [(&str, i32, &str); 2] = [
-    (
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-    (
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-];
 
 /// Stores them, as the API server itself makes them.
 pub(crate) fn store(server: &Server) {
@@ -37,10 +24,10 @@ pub(crate) fn store(server: &Server) {
         let fields = json!({"f:metadata": {"f:labels": {".": {}, "f:kubernetes.io/metadata.name": {}}}});
         store_one(server, ("", "Namespace"), name, &object, &fields);
     }
-    for (name, value, description) in PRIORITY_CLASSES {
+    for (name, value, description) in priorities::SYSTEM_CLASSES {
         let object = json!({
             "metadata": {"generation": 1},
-            "value": value, "description": description, "preemptionPolicy": "PreemptLowerPriority",
+            "value": value, "description": description, "preemptionPolicy": priorities::PREEMPTION_POLICY,
         });
         let fields = json!({"f:description": {}, "f:preemptionPolicy": {}, "f:value": {}});
         store_one(server, ("scheduling.k8s.io", "PriorityClass"), name, &object, &fields);

@@ -76,13 +76,9 @@ pub(crate) fn version_number(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    // Unlike Go, Rust takes a sign.
-    let digits = text.trim_start_matches('+');
-    match digits.parse() {
-        Ok(number) if digits == text => Ok(number),
-        Err(error) => Err(in_go("ParseUint", text, &error)),
-        Ok(_) => Err(format!("strconv.ParseUint: parsing {text:?}: invalid syntax")),
-    }
+    // Unlike Go, Rust takes a sign. Without digits nothing is a number.
+    let digits = if text.starts_with('+') { "" } else { text };
+    digits.parse().map_err(|error| in_go("ParseUint", text, &error))
 }
 
 /// How a field that can't be stored is met.

@@ -10,8 +10,22 @@ use crate::{
 
 const CLASSES: &str = "priorityclasses.scheduling.k8s.io";
 
+/// The classes that every cluster has: name, value and description.
+pub(crate) const SYSTEM_CLASSES: [(&str, i32, &str); 2] = [
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    (
+        "system-node-critical",
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+];
+
 /// What a class says that says nothing else.
-const PREEMPTION_POLICY: &str = "PreemptLowerPriority";
+pub(crate) const PREEMPTION_POLICY: &str = "PreemptLowerPriority";
 
 const COMPUTED: &str = "must not be provided in pod spec; priority admission controller computed";
 
@@ -78,7 +92,7 @@ pub(crate) fn check_default(server: &Server, place: &Place, class: Value<'_>) ->
 /// Refuses the end of a class that no cluster is without.
 pub(crate) fn check_mortal(place: &Place) -> Result<(), Failure> {
     let is_class = place.resource.is("scheduling.k8s.io", "PriorityClass");
-    if is_class && ["system-cluster-critical", "system-node-critical"].contains(&&*place.name) {
+    if is_class && SYSTEM_CLASSES.iter().any(|(name, ..)| *name == place.name) {
         let why = "this is a system priority class and cannot be deleted";
         return Err(Failure::forbidden(&place.resource, &place.name, why));
     }

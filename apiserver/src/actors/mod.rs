@@ -9,7 +9,7 @@ mod client;
 mod deployments;
 mod garbage;
 mod namespaces;
-mod object;
+pub(crate) mod object;
 mod pods;
 mod quotas;
 pub(crate) mod rbac;

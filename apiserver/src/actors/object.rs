@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{selector::LabelSelector, types};
 
 /// A text at a JSON pointer; empty where there is none.
-pub(super) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
+pub(crate) fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -25,7 +25,7 @@ pub(super) fn name(object: &Value) -> &str {
     text(object, "/metadata/name")
 }
 
-pub(super) fn namespace(object: &Value) -> &str {
+pub(crate) fn namespace(object: &Value) -> &str {
     text(object, "/metadata/namespace")
 }
 
@@ -63,7 +63,7 @@ pub(super) fn reference_to(owner: &Value) -> Value {
 }
 
 /// Whether a selector that an object has picks labels.
-pub(super) fn selects(selector: Option<&Value>, labels: Option<&Value>) -> bool {
+pub(crate) fn selects(selector: Option<&Value>, labels: Option<&Value>) -> bool {
     let arena = Arena::new();
     let read = |json: Option<&Value>| {
         json.and_then(|json| value::Value::from_text(&arena, arena.copy_text(&json.to_string())).ok())
@@ -90,12 +90,12 @@ pub(super) fn condition<'v>(object: &'v Value, kind: &str) -> Option<&'v Value> 
     items(object, "/status/conditions").iter().find(|condition| condition["type"] == kind)
 }
 
-pub(super) fn is_ready(pod: &Value) -> bool {
+pub(crate) fn is_ready(pod: &Value) -> bool {
     condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
 /// Whether a pod counts as one of its controller's: it has neither ended nor is it deleted.
-pub(super) fn is_active(pod: &Value) -> bool {
+pub(crate) fn is_active(pod: &Value) -> bool {
     !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed") && !is_deleted(pod)
 }
 

@@ -17,8 +17,8 @@ use kube::Client;
 use serde::Deserialize;
 
 use super::{
-    Difference, Findings,
-    normal::{self, Names},
+    Findings,
+    normal::Names,
     pair::{Answer, Pair},
     played,
     requests::Asked,
@@ -248,15 +248,9 @@ impl Play<'_> {
             answer
         });
         let kind = &self.kind.kind;
-        self.findings.note(&format!("{kind} {}", asked.label), real.code);
-        if let Some(lines) = normal::difference(&real, &ours) {
-            self.findings.differences.push(Difference {
-                sequence: kind.clone(),
-                request: format!("{sort} {case}"),
-                excuse: played::excuse(kind, false, &real, &ours, &lines),
-                lines,
-            });
-        }
+        let excuse = |lines: &str| played::excuse(kind, false, &real, &ours, lines);
+        let request = format!("{sort} {case}");
+        self.findings.compare(&format!("{kind} {sort}"), [&real, &ours], kind, request, excuse);
         Ok(answers)
     }
 

@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use baton_testbed::{Random, writes::Kind};
 
-use self::{normal::Names, requests::Requests, watch::Watches};
+use self::{normal::Names, pair::Answer, requests::Requests, watch::Watches};
 pub use self::{
     pair::Pair,
     played::{CHARGED_FOR_REFUSED, NOT_PLAYED},
@@ -68,6 +68,22 @@ impl Findings {
         *refused += usize::from(code >= 300);
     }
 
+    /// Takes note of a request that both have answered, and of how their answers differ, if they do.
+    fn compare(
+        &mut self,
+        sort: &str,
+        [real, ours]: [&Answer; 2],
+        sequence: &str,
+        request: String,
+        excuse: impl FnOnce(&str) -> Option<&'static str>,
+    ) -> Option<&Difference> {
+        self.note(sort, real.code);
+        let lines = normal::difference(real, ours)?;
+        let excuse = excuse(&lines);
+        self.differences.push(Difference { sequence: sequence.to_owned(), request, lines, excuse });
+        self.differences.last()
+    }
+
     /// The differences that nothing explains.
     pub fn unexplained(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|difference| difference.excuse.is_none())
@@ -106,6 +122,7 @@ async fn sequence(
 ) -> anyhow::Result<()> {
     let kinds = Kind::all();
     let kind = &kinds[usize::try_from(number)? % kinds.len()];
+    let name = format!("{} {number}", kind.kind);
     let namespace = format!("diff-{seed}-{number}");
     if !kind.cluster {
         pair.open(&namespace).await?;
@@ -123,23 +140,19 @@ async fn sequence(
         for asked in [asked, requests.look()] {
             let (real, ours) = pair.send(&asked, &mut names).await?;
             note(&format!("{asked}\n{} {}", real.code, real.body));
-            findings.note(&format!("{} {}", kind.kind, asked.label), real.code);
-            if let Some(lines) = normal::difference(&real, &ours) {
-                let excuse = played::excuse(&kind.kind, kind.is_custom(), &real, &ours, &lines);
-                let sequence = format!("{} {number}", kind.kind);
-                let request = asked.to_string();
-                findings.differences.push(Difference { sequence, request, lines, excuse });
-                if !excuse.is_some_and(played::changes_no_object) {
-                    return Ok(());
-                }
+            let sort = format!("{} {}", kind.kind, asked.label);
+            let excuse = |lines: &str| played::excuse(&kind.kind, kind.is_custom(), &real, &ours, lines);
+            let difference = findings.compare(&sort, [&real, &ours], &name, asked.to_string(), excuse);
+            if difference.is_some_and(|found| !found.excuse.is_some_and(played::changes_no_object)) {
+                return Ok(());
             }
             requests.answered(&asked, real.code < 300);
             live = (ours.code == 200).then_some(ours.body);
         }
     }
     if let Some(lines) = watches.difference(names).await {
-        let (sequence, request) = (format!("{} {number}", kind.kind), "a watch of all this".to_owned());
-        findings.differences.push(Difference { sequence, request, lines, excuse: None });
+        let request = "a watch of all this".to_owned();
+        findings.differences.push(Difference { sequence: name, request, lines, excuse: None });
     }
     Ok(())
 }

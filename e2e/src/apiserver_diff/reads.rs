@@ -5,12 +5,7 @@
 
 use futures::{StreamExt as _, stream};
 
-use super::{
-    Difference, Findings, normal,
-    normal::Names,
-    pair::{Answer, Pair},
-    requests::Asked,
-};
+use super::{Findings, normal::Names, pair::Pair, requests::Asked};
 
 /// So many requests are under way at once: some watches last a second.
 const AT_ONCE: usize = 24;
@@ -145,15 +140,9 @@ pub async fn reads(pair: &mut Pair) -> anyhow::Result<Findings> {
             let body = format!(
                 r#"{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{"name":"{name}","labels":{{"a":"{label}"}}}}}}"#
             );
-            let asked = Asked::of(
-                "make an object",
-                "POST",
-                collection,
-                Some(("content-type", "application/json")),
-                body,
-            );
+            let asked = Asked::plain("make an object", "POST", collection, &body);
             let (real, ours) = pair.send(&asked, &mut names).await?;
-            findings.compare(&asked, &real, &ours);
+            findings.compare(&asked.label, [&real, &ours], "reads", asked.to_string(), |_| None);
         }
     }
     let pair = &*pair;
@@ -165,19 +154,9 @@ pub async fn reads(pair: &mut Pair) -> anyhow::Result<Findings> {
     for reply in replies {
         let (asked, [real, ours]) = reply?;
         let (real, ours) = (names[0].answer(real), names[1].answer(ours));
-        findings.compare(&asked, &real, &ours);
+        findings.compare(&asked.label, [&real, &ours], "reads", asked.to_string(), |_| None);
     }
     Ok(findings)
-}
-
-impl Findings {
-    fn compare(&mut self, asked: &Asked, real: &Answer, ours: &Answer) {
-        self.note(&asked.label, real.code);
-        if let Some(lines) = normal::difference(real, ours) {
-            let (sequence, request) = ("reads".to_owned(), asked.to_string());
-            self.differences.push(Difference { sequence, request, lines, excuse: None });
-        }
-    }
 }
 
 /// All requests.

@@ -200,26 +200,25 @@ impl Requests {
         asked
     }
 
-    fn read(&self, label: &str, uri: String, accept: Option<&str>) -> Asked {
-        let headers = accept.map(|accept| ("accept", accept.to_owned())).into_iter().collect();
-        let (label, object) = (label.to_owned(), self.object());
-        Asked { label, method: "GET", uri, headers, body: String::new(), object, write: None }
+    fn read(&self, label: &str, uri: &str, accept: Option<&str>) -> Asked {
+        let accept = accept.map(|accept| ("accept", accept));
+        Asked { object: self.object(), ..Asked::of(label, "GET", uri, accept, String::new()) }
     }
 
     /// The object as it is, in which names stand for what servers make up.
     pub(super) fn look(&self) -> Asked {
-        self.read("get", self.object(), None)
+        self.read("get", &self.object(), None)
     }
 
     fn get(&mut self) -> Asked {
         let uri = self.object();
         match self.random.below(6) {
-            0 => self.read("get a table", uri, Some(TABLE)),
-            1 => self.read("get metadata", uri, Some(METADATA)),
-            2 => self.read("get status", format!("{uri}/status"), None),
-            3 => self.read("get scale", format!("{uri}/scale"), None),
-            4 => self.read("get another", format!("{uri}-other"), None),
-            _ => self.read("get", uri, None),
+            0 => self.read("get a table", &uri, Some(TABLE)),
+            1 => self.read("get metadata", &uri, Some(METADATA)),
+            2 => self.read("get status", &format!("{uri}/status"), None),
+            3 => self.read("get scale", &format!("{uri}/scale"), None),
+            4 => self.read("get another", &format!("{uri}-other"), None),
+            _ => self.read("get", &uri, None),
         }
     }
 
@@ -243,12 +242,12 @@ impl Requests {
             }
         };
         match self.random.below(7) {
-            0 => self.read("list a table", uri, Some(TABLE)),
-            1 => self.read("list metadata", uri, Some(METADATA_LIST)),
-            2 | 3 => self.read("list by label", query("labelSelector", selector), None),
-            4 => self.read("list by field", query("fieldSelector", &field), None),
-            5 => self.read("list one", query("limit", "1"), None),
-            _ => self.read("list", uri, None),
+            0 => self.read("list a table", &uri, Some(TABLE)),
+            1 => self.read("list metadata", &uri, Some(METADATA_LIST)),
+            2 | 3 => self.read("list by label", &query("labelSelector", selector), None),
+            4 => self.read("list by field", &query("fieldSelector", &field), None),
+            5 => self.read("list one", &query("limit", "1"), None),
+            _ => self.read("list", &uri, None),
         }
     }
 
@@ -282,9 +281,7 @@ impl Requests {
         } else {
             self.object()
         };
-        let headers = vec![("content-type", "application/json".to_owned())];
-        let (label, body, object) = (label.to_owned(), options.to_string(), self.object());
-        Asked { label, method: "DELETE", uri, headers, body, object, write: None }
+        Asked { object: self.object(), ..Asked::plain(label, "DELETE", &uri, &options.to_string()) }
     }
 
     /// A request that is refused whatever the object is.

@@ -32,9 +32,11 @@ pub(crate) fn check_grant(
     let of = |kind: &str| place.resource.is(GROUP, kind);
     let (is_role, is_binding) =
         (of("Role") || of("ClusterRole"), of("RoleBinding") || of("ClusterRoleBinding"));
+    if !server.actors.play(Actor::AccessControl) || !(is_role || is_binding) {
+        return Ok(());
+    }
     let user = User::of(request);
-    let is_judged = server.actors.play(Actor::AccessControl) && !user.is_in("system:masters");
-    if !is_judged || !(is_role || is_binding) {
+    if user.is_in("system:masters") {
         return Ok(());
     }
     let (live, new) = (live.map(|live| live.to_json()), new.to_json());
@@ -147,14 +149,10 @@ impl Writer<'_> {
             several => format!("; resolution errors: [[{}]]", several.join(", ")),
         };
         let why = format!(
-            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:
-{}{unknown}",
+            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}{unknown}",
             self.user.name,
             quoted(self.user.groups.iter().map(String::as_str)),
-            compact(&missing).into_iter().collect::<Vec<_>>().join(
-                "
-"
-            )
+            compact(&missing).into_iter().collect::<Vec<_>>().join("\n")
         );
         Err(Failure::forbidden(&self.place.resource, &self.place.name, &why))
     }
