@@ -58,18 +58,25 @@ pub struct Applier {
     /// Absent where nothing is predicted.
     schemas: Option<SchemaCache>,
     observer: Arc<dyn Observer>,
+    clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 impl Applier {
     /// An applier that gives each request this long. Without schemas it predicts nothing, and sends everything.
     pub fn new(client: Client, schemas: Option<SchemaCache>, limit: Duration) -> Self {
-        Self { client, limit, schemas, observer: Arc::new(()) }
+        Self { client, limit, schemas, observer: Arc::new(()), clock: Arc::new(Timestamp::now) }
     }
 
     /// The same, with somebody who is told how each write ended.
     #[must_use]
     pub fn observed_by(self, observer: impl Observer + 'static) -> Self {
         Self { observer: Arc::new(observer), ..self }
+    }
+
+    /// The same, with another clock than the system's, for the times that are predicted in `managedFields`.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self { clock: Arc::new(clock), ..self }
     }
 
     /// The schemas as they are now.
@@ -113,9 +120,9 @@ impl Applier {
         let (mut before, mut last) = (0, Outcome::Skipped);
         loop {
             let write = if before < MOST_BEFORE {
-                schemas.prepare(request.clone(), live.as_ref(), tries, Timestamp::now())
+                schemas.prepare(request.clone(), live.as_ref(), tries, (self.clock)())
             } else {
-                schemas.prepare_itself(request.clone(), live.as_ref(), tries, Timestamp::now())
+                schemas.prepare_itself(request.clone(), live.as_ref(), tries, (self.clock)())
             };
             if !write.comes_before() {
                 return match self.send_if_needed(&write, live.as_ref(), always_send).await {
@@ -156,7 +163,7 @@ impl Applier {
     ) -> Outcome {
         let request = request(resource, live, intent, options);
         let live = of_its_kind(live, &request.target);
-        let write = self.schemas().prepare(request, live.as_ref(), options.tries, Timestamp::now());
+        let write = self.schemas().prepare(request, live.as_ref(), options.tries, (self.clock)());
         self.perform(&write, live.as_ref(), Effect::DryRun).await
     }
 

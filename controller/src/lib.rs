@@ -19,6 +19,7 @@
 
 pub mod act;
 pub mod causes;
+pub mod clock;
 pub mod decide;
 mod lock;
 pub mod metrics;

@@ -9,14 +9,16 @@ use baton_controller::{
     causes::with_causes,
     process::{
         self,
-        cli::{Cli, Command, LogFormat, RunArgs},
+        cli::{Cli, Command, RunArgs},
         selfcheck::Finding,
     },
 };
 use clap::Parser;
 use tokio::runtime;
 use tracing::error;
-use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
+#[cfg(feature = "otel")]
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
@@ -87,13 +89,7 @@ impl Logging {
 }
 
 fn start_logging(args: &RunArgs) -> Result<Logging, Box<dyn std::error::Error>> {
-    let filter = EnvFilter::builder().parse(&args.log)?;
-    let logs = tracing_subscriber::fmt::layer().with_ansi(stderr().is_terminal()).with_writer(stderr);
-    let logs = match args.log_format {
-        LogFormat::Text => logs.boxed(),
-        LogFormat::Json => logs.json().boxed(),
-    };
-    let subscriber = tracing_subscriber::registry().with(logs.with_filter(filter));
+    let subscriber = process::log_to(stderr, stderr().is_terminal(), args)?;
     #[cfg(feature = "otel")]
     {
         let spans = args.otlp_endpoint.as_ref().map(process::telemetry::layer).transpose()?;

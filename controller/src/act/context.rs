@@ -1,9 +1,6 @@
 //! What all passes of the loop share: the way to the API server, the caches, and what is remembered for the sake of pace.
 
-use std::{
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::{sync::Mutex, time::Duration};
 
 use baton_apply::{ApiError, Applier, LiveObject, SchemaCache, bounded};
 use baton_crd::Workload;
@@ -21,6 +18,7 @@ use super::{
 };
 use crate::{
     causes::with_causes,
+    clock::{Clock, now},
     decide::{
         child::ChildKind,
         replicas::{Autoscaler, ScaleTarget},
@@ -33,6 +31,7 @@ use crate::{
 /// What every pass shares.
 pub(crate) struct Context {
     pub(crate) applier: Applier,
+    pub(crate) clock: Clock,
     pub(crate) stores: Stores,
     pub(crate) definition: Definition,
     pub(crate) metrics: Metrics,
@@ -51,14 +50,16 @@ impl Context {
         schemas: Option<SchemaCache>,
         (stores, definition): (Stores, Definition),
         metrics: Metrics,
+        clock: Clock,
         limit: Duration,
         resync: Duration,
     ) -> Self {
         let instance = std::env::var("HOSTNAME").ok();
         let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
-        let applier = Applier::new(client.clone(), schemas, limit);
+        let applier = Applier::new(client.clone(), schemas, limit).with_clock(move || clock.timestamp());
         Self {
             applier: applier.observed_by(CountingObserver::new(metrics.clone())),
+            clock,
             stores,
             definition,
             metrics,
@@ -83,7 +84,7 @@ impl Context {
     ) -> T {
         let key = (workload.namespace().unwrap_or_default(), workload.name_any());
         let uid = workload.uid().unwrap_or_default();
-        with(lock(&self.pace).of(key, &uid, Instant::now()))
+        with(lock(&self.pace).of(key, &uid, now()))
     }
 
     /// A Workload is gone.

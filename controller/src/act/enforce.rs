@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use baton_apply::{ApiError, Effect, LiveObject, Outcome, Schemas};
-use jiff::Timestamp;
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
 use super::{context::Context, pace::WorkloadPace};
 use crate::{
     causes::with_causes,
+    clock::now,
     decide::{
         child::ChildKind,
         course::{ChildResult, Course, Ended, Next, Read},
@@ -35,7 +35,7 @@ pub(super) async fn enforce(
     let mut course = Course::new(seen, held_back, always_send);
     loop {
         let schemas = context.applier.schemas();
-        match course.next(&schemas, Timestamp::now()) {
+        match course.next(&schemas, context.clock.timestamp()) {
             Next::Read(read) => read_past_caches(&mut course, read, context).await,
             Next::Plan => {
                 let plan = plan(course.seen(), course.held_back())?;
@@ -52,7 +52,7 @@ pub(super) async fn enforce(
     for child in &finished.skipped {
         context.metrics.applied(*child, ApplyOutcome::Skipped);
     }
-    let now = Instant::now();
+    let now = now();
     let contested = context.record(&*workload, |record| {
         record.passed(&finished.results, &finished.refused, generation, now);
         record.contention.contested(now)
@@ -117,8 +117,7 @@ fn respond(
         context.metrics.took_over(child, &take.manager, 1);
     }
     let generation = workload.metadata.generation.unwrap_or_default();
-    let corrected =
-        |record: &mut WorkloadPace| record.corrected(child, generation, corrections, Instant::now());
+    let corrected = |record: &mut WorkloadPace| record.corrected(child, generation, corrections, now());
     if context.record(&*workload, corrected) {
         course.hold_back(child);
     }

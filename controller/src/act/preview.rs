@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::{Effect, Outcome, PreparedWrite, Verdict};
 use baton_crd::DryRun;
-use jiff::Timestamp;
 
 use super::context::Context;
 use crate::{
@@ -38,7 +37,7 @@ pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pas
         }
         reads += 1;
         let schemas = context.applier.schemas();
-        let Rehearsal { children, refused } = rehearse(&seen, &schemas, Timestamp::now())?;
+        let Rehearsal { children, refused } = rehearse(&seen, &schemas, context.clock.timestamp())?;
         let (mut plan, mut stale) = (BTreeMap::new(), BTreeSet::new());
         for (child, rehearsed) in children {
             match try_out(&seen, rehearsed, context).await {

@@ -3,12 +3,11 @@
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use baton_apply::{ApiError, Effect, Guard, Request, Revision, Target};
 use baton_crd::{Mode, Workload, WorkloadStatus};
-use jiff::Timestamp;
 use kube::{Resource, ResourceExt, runtime::controller::Action};
 use serde_json::json;
 use tracing::warn;
@@ -21,6 +20,7 @@ use super::{
 };
 use crate::{
     FIELD_MANAGER,
+    clock::now,
     decide::intent::IntentError,
     metrics::ReconcileOutcome,
     observe::WatchedWorkload,
@@ -87,10 +87,10 @@ fn fingerprint(workload: &Workload) -> u64 {
 async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Passed, ReconcileError> {
     let generation = workload.metadata.generation.unwrap_or_default();
     let mode = workload.spec.mode;
-    let begun = Instant::now();
+    let begun = now();
     let always_send = context.record(&*workload, |record| {
         if let Some(status) = &workload.status {
-            record.recall(status, begun, Timestamp::now());
+            record.recall(status, begun, context.clock.timestamp());
         }
         record.resync.due() <= begun
     });
@@ -101,7 +101,7 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
     };
     let unreported = context.record(&*workload, |record| {
         if always_send && mode == Mode::Enforce {
-            record.resync.done(Instant::now());
+            record.resync.done(now());
         }
         std::mem::take(&mut record.unreported)
     });
@@ -109,7 +109,7 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
     let report_again = report(&pass, context).await?;
     context.record(&*workload, WorkloadPace::pass_ended);
     let end = PassEnd { mode, generation, settled: pass.settled, report_again };
-    let next = context.record(&*workload, |record| record.next_pass(&end, begun, Instant::now()));
+    let next = context.record(&*workload, |record| record.next_pass(&end, begun, now()));
     Ok(Passed {
         outcome: if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled },
         next: next.map_or_else(Action::await_change, Action::requeue),
@@ -120,8 +120,8 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
 async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, ReconcileError> {
     let workload = &pass.seen.workload;
     let previous = workload.status.clone().unwrap_or_default();
-    let clock = Timestamp::now();
-    let status = report::status(pass, &previous, clock);
+    let time = context.clock.timestamp();
+    let status = report::status(pass, &previous, time);
     for event in report::events_of_writes(pass) {
         context.publish(workload, &event).await;
     }
@@ -129,8 +129,8 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
         return Ok(None);
     }
     let pause = pass.contested().iter().map(|contested| contested.pause).max();
-    let wait = context
-        .record(&**workload, |record| record.status_may_wait(pause, !pass.takes.is_empty(), Instant::now()));
+    let wait =
+        context.record(&**workload, |record| record.status_may_wait(pause, !pass.takes.is_empty(), now()));
     if wait.is_some() && previous.observed_generation == status.observed_generation {
         return Ok(wait);
     }
@@ -142,7 +142,7 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
         // The Workload has changed: its newer state has its own turn, at the latest after a pause.
         return if error.is_stale() { Ok(Some(LATEST_TURN)) } else { Err(ReconcileError::Status(error)) };
     }
-    for event in report::events_of_status(pass, &previous, &status, clock) {
+    for event in report::events_of_status(pass, &previous, &status, time) {
         context.publish(workload, &event).await;
     }
     Ok(None)
@@ -178,7 +178,8 @@ async fn report_unreadable(
     let mut workload = Workload::new(&watched.name_any(), baton_crd::WorkloadSpec::default());
     workload.metadata = watched.meta().clone();
     let previous = watched.status().unwrap_or_default();
-    let status = report::unreadable(workload.metadata.generation, &previous, problem, Timestamp::now());
+    let status =
+        report::unreadable(workload.metadata.generation, &previous, problem, context.clock.timestamp());
     if status == previous {
         return Ok(());
     }

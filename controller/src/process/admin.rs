@@ -2,9 +2,9 @@
 //!
 //! `/healthz` answers as long as the process does; `/readyz` as [`Readiness`] says, with the reasons on a line each;
 //! `/metrics` in the `OpenMetrics` text format, unless the secure metrics port has them. Nothing here changes anything, and no
-//! Workload's content is shown.
+//! Workload's content is view.
 
-use std::{io, net::SocketAddr};
+use std::{fmt, io, net::SocketAddr};
 
 use axum::{
     Router,
@@ -20,32 +20,48 @@ use crate::{metrics::Metrics, observe::WatchedWorkload};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the endpoints show.
+/// What is to be seen of an operator while it runs.
 #[derive(Clone)]
-pub(crate) struct Shown {
+pub struct View {
     pub(crate) readiness: Readiness,
     pub(crate) metrics: Metrics,
     pub(crate) workloads: Store<WatchedWorkload>,
 }
 
+impl View {
+    /// Why the operator isn't ready; empty if it is.
+    pub fn obstacles(&self) -> Vec<String> {
+        self.readiness.reasons()
+    }
+
+    /// The metrics, in the `OpenMetrics` text format.
+    ///
+    /// # Errors
+    /// When a metric can't be written as text, which would be a fault of this crate.
+    pub fn metrics(&self) -> Result<String, fmt::Error> {
+        let workloads = self.workloads.state();
+        self.metrics.text(workloads.iter().filter_map(|workload| workload.status()))
+    }
+}
+
 /// Listens right away, so that an address in use is an error at start; serves until dropped.
 pub(crate) async fn serve(
     address: SocketAddr,
-    shown: Shown,
+    view: View,
     has_metrics: bool,
 ) -> io::Result<impl Future<Output = io::Result<()>>> {
     let listener = TcpListener::bind(address).await?;
-    Ok(axum::serve(listener, router(shown, has_metrics)).into_future())
+    Ok(axum::serve(listener, router(view, has_metrics)).into_future())
 }
 
-fn router(shown: Shown, has_metrics: bool) -> Router {
+fn router(view: View, has_metrics: bool) -> Router {
     let health = Router::new().route("/healthz", get(|| async { "ok\n" })).route("/readyz", get(readyz));
     let router = if has_metrics { health.route("/metrics", get(metrics)) } else { health };
-    router.with_state(shown)
+    router.with_state(view)
 }
 
-async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
-    let reasons = shown.readiness.reasons();
+async fn readyz(State(view): State<View>) -> (StatusCode, String) {
+    let reasons = view.obstacles();
     if reasons.is_empty() {
         (StatusCode::OK, "ok\n".to_owned())
     } else {
@@ -54,11 +70,9 @@ async fn readyz(State(shown): State<Shown>) -> (StatusCode, String) {
 }
 
 pub(super) async fn metrics(
-    State(shown): State<Shown>,
+    State(view): State<View>,
 ) -> Result<([(HeaderName, &'static str); 1], String), StatusCode> {
-    let workloads = shown.workloads.state();
-    let statuses = workloads.iter().filter_map(|workload| workload.status());
-    let text = shown.metrics.text(statuses).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
+    let text = view.metrics().map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], text))
 }
 
@@ -70,27 +84,27 @@ mod tests {
     use super::*;
     use crate::{observe::Stores, process::readiness::Gate};
 
-    fn shown(workloads: Store<WatchedWorkload>) -> State<Shown> {
-        State(Shown { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads })
+    fn view(workloads: Store<WatchedWorkload>) -> State<View> {
+        State(View { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads })
     }
 
     #[tokio::test]
     async fn what_it_waits_for_is_in_the_answer() {
         let (workloads, _writer) = reflector::store();
-        let shown = shown(workloads);
-        shown.readiness.close(Gate::SelfCheck, "the CRD isn't installed");
+        let view = view(workloads);
+        view.readiness.close(Gate::SelfCheck, "the CRD isn't installed");
         let unready = (StatusCode::SERVICE_UNAVAILABLE, "the CRD isn't installed\n".to_owned());
-        assert_eq!(readyz(shown.clone()).await, unready);
-        shown.readiness.open(Gate::SelfCheck);
-        assert_eq!(readyz(shown).await, (StatusCode::OK, "ok\n".to_owned()));
+        assert_eq!(readyz(view.clone()).await, unready);
+        view.readiness.open(Gate::SelfCheck);
+        assert_eq!(readyz(view).await, (StatusCode::OK, "ok\n".to_owned()));
     }
 
     #[tokio::test]
     async fn metrics_are_those_of_the_workloads_in_the_cache_at_that_moment() {
         let (workloads, mut cache) = reflector::store();
-        let shown = shown(workloads);
+        let view = view(workloads);
         let fixed = "baton_handover_phase{phase=\"Fixed\"}";
-        let ([content_type], text) = metrics(shown.clone()).await.unwrap();
+        let ([content_type], text) = metrics(view.clone()).await.unwrap();
         assert_eq!(content_type, (CONTENT_TYPE, OPEN_METRICS));
         assert!(text.contains(&format!("{fixed} 0\n")), "{text}");
 
@@ -99,11 +113,11 @@ mod tests {
         let workload = json!({"metadata": {"name": "web"}, "status": {"replicaOwnership": ownership}});
         let workload: WatchedWorkload = serde_json::from_value(workload).unwrap();
         cache.apply_watcher_event(&watcher::Event::Apply(workload.clone()));
-        let (_, text) = metrics(shown.clone()).await.unwrap();
+        let (_, text) = metrics(view.clone()).await.unwrap();
         assert!(text.contains(&format!("{fixed} 1\n")), "{text}");
 
         cache.apply_watcher_event(&watcher::Event::Delete(workload));
-        let (_, text) = metrics(shown).await.unwrap();
+        let (_, text) = metrics(view).await.unwrap();
         assert!(text.contains(&format!("{fixed} 0\n")), "{text}");
     }
 }

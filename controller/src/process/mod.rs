@@ -6,6 +6,8 @@ mod admin;
 pub mod cli;
 mod cluster;
 pub mod election;
+mod logs;
+mod operator;
 pub mod permissions;
 mod readiness;
 mod run;
@@ -15,6 +17,9 @@ mod signals;
 #[cfg(feature = "otel")]
 pub mod telemetry;
 
+pub use admin::View;
 pub use cluster::Cluster;
-pub use run::{RunError, check, run, run_in};
-pub use signals::Signals;
+pub use logs::log_to;
+pub use operator::Operator;
+pub use run::{RunError, check, run};
+pub use signals::{Control, Signals};

@@ -8,10 +8,10 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use crate::{lock::lock, observe::Stores};
+use crate::{clock::now, lock::lock, observe::Stores};
 
 /// How long a watch may fail until the operator counts as deaf. Watches end and begin anew all the time.
 const DEAF_AFTER: Duration = Duration::from_mins(1);
@@ -57,7 +57,7 @@ impl Readiness {
         if !unfilled.is_empty() {
             reasons.push(format!("waiting for the caches to fill: {}", unfilled.join(", ")));
         }
-        reasons.extend(self.stores.health.failing_for(DEAF_AFTER, Instant::now()));
+        reasons.extend(self.stores.health.failing_for(DEAF_AFTER, now()));
         reasons
     }
 }

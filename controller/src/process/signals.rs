@@ -12,7 +12,10 @@ use std::{io, time::Duration};
 use futures::{Stream, StreamExt as _, stream, stream::BoxStream};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::watch::{Receiver, channel},
+    sync::{
+        mpsc,
+        watch::{self, Receiver, channel},
+    },
 };
 use tracing::{info, warn};
 
@@ -42,10 +45,33 @@ impl Signals {
         Ok(Self { shutdown: Shutdown::on_signals()?, sighups: sighups()?.boxed() })
     }
 
-    /// None: the operator runs until it is dropped.
-    #[must_use]
-    pub fn none() -> Self {
-        Self { shutdown: Shutdown(channel(Stage::Running).1), sighups: stream::pending().boxed() }
+    /// Those that a [`Control`] gives.
+    pub fn controlled() -> (Control, Self) {
+        let (stage, shutdown) = channel(Stage::Running);
+        let (again, mut asked) = mpsc::unbounded_channel();
+        let sighups = stream::poll_fn(move |context| asked.poll_recv(context)).boxed();
+        (Control { stage, again }, Self { shutdown: Shutdown(shutdown), sighups })
+    }
+}
+
+/// Asks an operator inside this process what signals ask a process. Once it is dropped, nothing is asked any more.
+pub struct Control {
+    stage: watch::Sender<Stage>,
+    again: mpsc::UnboundedSender<()>,
+}
+
+impl Control {
+    /// Asks for the end, as SIGTERM does.
+    pub fn stop(&self) {
+        self.stage.send_modify(|stage| {
+            *stage = if *stage == Stage::Running { Stage::Stopping } else { Stage::Now }
+        });
+    }
+
+    /// Asks for a pass for every Workload, as SIGHUP does.
+    pub fn look_again(&self) {
+        // It fails only if the operator has ended.
+        let _ = self.again.send(());
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use kube::runtime::watcher::{self, Event};
 use tracing::warn;
 
-use crate::{causes::with_causes, lock::lock};
+use crate::{causes::with_causes, clock::now, lock::lock};
 
 /// Longer than the longest pause between two attempts and the attempt itself.
 const OVER_AFTER: Duration = Duration::from_secs(90);
@@ -50,7 +50,7 @@ impl Health {
                 // That a list is about to begin says nothing of how it ends.
                 Ok(Event::Init) => {}
                 Ok(_) => watch.trouble = None,
-                Err(error) => watch.failed(with_causes(error), Instant::now()),
+                Err(error) => watch.failed(with_causes(error), now()),
             }
         }
     }

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 
 use super::{
     Lost, Timing,
-    clock::Moment,
     record::{Draft, ElectionRecord, stamp},
 };
+use crate::clock::Moment;
 
 /// What a candidate does next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use futures::{FutureExt, future::BoxFuture};
 use http::{Method, Request};
 use tower::{BoxError, Layer, Service, layer::layer_fn};
 
-use super::{clock::Moment, leadership::Leadership};
+use super::leadership::Leadership;
 
 /// Asks what oneself may do. It is sent by POST and writes nothing.
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -65,7 +65,7 @@ where
         let Some(leadership) = self.leadership.clone().filter(|_| is_write(&request)) else {
             return self.inner.call(request).map(|answer| answer.map_err(Into::into)).boxed();
         };
-        if !leadership.may_begin(Moment::now()) {
+        if !leadership.may_begin() {
             leadership.ask_for_check();
             return async { Err(Fenced::NotSent.into()) }.boxed();
         }
@@ -87,11 +87,11 @@ fn is_write<B>(request: &Request<B>) -> bool {
 /// What a future comes to, unless the leadership ends before.
 async fn during<T>(leadership: &Leadership, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
-    let mut end = pin!(tokio::time::sleep(leadership.remaining(Moment::now())));
+    let mut end = pin!(tokio::time::sleep(leadership.remaining()));
     poll_fn(|context| {
         loop {
             // The clock comes first: after a pause, timers lag behind it.
-            let remaining = leadership.remaining(Moment::now());
+            let remaining = leadership.remaining();
             if remaining.is_zero() {
                 leadership.ask_for_check();
                 return Poll::Ready(None);
@@ -121,7 +121,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::process::election::Timing;
+    use crate::{clock::Clock, process::election::Timing};
 
     /// Answers after this long, and counts what it was asked.
     #[derive(Clone)]
@@ -156,6 +156,10 @@ mod tests {
     const AT_ONCE: Duration = Duration::ZERO;
     const TOO_LATE: Duration = Duration::from_mins(1);
 
+    fn leadership() -> Leadership {
+        Leadership::new(TIMING, Clock::SYSTEM)
+    }
+
     fn request(method: Method, path: &str) -> Request<()> {
         Request::builder().method(method).uri(path).body(()).unwrap()
     }
@@ -178,7 +182,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_the_lease_only_what_writes_nothing_passes() {
-        let leadership = Leadership::new(TIMING);
+        let leadership = leadership();
         assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
         for method in [Method::POST, Method::PUT, Method::DELETE] {
             assert_eq!(ended(&leadership, request(method, "/x"), AT_ONCE).await, (Err(Fenced::NotSent), 0));
@@ -189,12 +193,12 @@ mod tests {
 
     #[tokio::test]
     async fn with_the_lease_writes_pass_until_the_renew_deadline() {
-        let leadership = Leadership::new(TIMING);
-        leadership.renewed(Moment::now());
+        let leadership = leadership();
+        leadership.renewed(leadership.clock().moment());
         assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Ok(()), 1));
         tokio::time::sleep(TIMING.renew_deadline).await;
         assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
-        leadership.renewed(Moment::now());
+        leadership.renewed(leadership.clock().moment());
         assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Ok(()), 1));
         leadership.end();
         assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
@@ -202,8 +206,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_under_way_is_dropped_when_the_lease_runs_out() {
-        let leadership = Leadership::new(TIMING);
-        leadership.renewed(Moment::now());
+        let leadership = leadership();
+        leadership.renewed(leadership.clock().moment());
         assert_eq!(ended(&leadership, write(), TOO_LATE).await, (Err(Fenced::GivenUp), 1));
         // The election is told to look at the time.
         tokio::time::timeout(Duration::from_secs(1), leadership.check_asked_for()).await.unwrap();
@@ -211,12 +215,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_under_way_goes_on_when_the_lease_is_renewed() {
-        let leadership = Leadership::new(TIMING);
-        leadership.renewed(Moment::now());
+        let leadership = leadership();
+        leadership.renewed(leadership.clock().moment());
         let renewals = async {
             for _ in 0..4 {
                 tokio::time::sleep(TIMING.renew_deadline / 2).await;
-                leadership.renewed(Moment::now());
+                leadership.renewed(leadership.clock().moment());
             }
         };
         let slow = ended(&leadership, write(), TIMING.lease_duration + TIMING.renew_deadline / 4);

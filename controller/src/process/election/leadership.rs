@@ -7,8 +7,11 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Timing, clock::Moment};
-use crate::lock::lock;
+use super::Timing;
+use crate::{
+    clock::{Clock, Moment},
+    lock::lock,
+};
 
 /// How long this process may write. Clones share it.
 #[derive(Clone, Debug)]
@@ -17,14 +20,20 @@ pub(crate) struct Leadership(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     timing: Timing,
+    clock: Clock,
     /// When the last write of the Lease was sent that is known to be stored; absent while another may lead.
     renewed: Mutex<Option<Moment>>,
     check: Notify,
 }
 
 impl Leadership {
-    pub(crate) fn new(timing: Timing) -> Self {
-        Self(Arc::new(Shared { timing, renewed: Mutex::default(), check: Notify::new() }))
+    pub(crate) fn new(timing: Timing, clock: Clock) -> Self {
+        Self(Arc::new(Shared { timing, clock, renewed: Mutex::default(), check: Notify::new() }))
+    }
+
+    /// The clock that the lease goes by.
+    pub(super) fn clock(&self) -> Clock {
+        self.0.clock
     }
 
     /// A write of the Lease that was sent then is stored.
@@ -38,13 +47,14 @@ impl Leadership {
     }
 
     /// Whether a write may begin.
-    pub(super) fn may_begin(&self, now: Moment) -> bool {
-        self.until(self.0.timing.renew_deadline).is_some_and(|end| now < end)
+    pub(super) fn may_begin(&self) -> bool {
+        self.until(self.0.timing.renew_deadline).is_some_and(|end| self.0.clock.moment() < end)
     }
 
     /// How long a write that has begun may go on, unless the lease is renewed meanwhile; zero if it may not.
-    pub(super) fn remaining(&self, now: Moment) -> Duration {
-        self.until(self.0.timing.lease_duration).map_or(Duration::ZERO, |end| end.after(now))
+    pub(super) fn remaining(&self) -> Duration {
+        let end = self.until(self.0.timing.lease_duration);
+        end.map_or(Duration::ZERO, |end| end.after(self.0.clock.moment()))
     }
 
     /// Has the election look at the time now, because a write came too late.

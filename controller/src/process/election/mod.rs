@@ -18,7 +18,6 @@
 //! hand, or deletes it before a candidate has seen it, takes it from a leader who learns that at its next renewal.
 
 mod candidate;
-mod clock;
 mod fence;
 mod leadership;
 mod record;
@@ -26,7 +25,6 @@ mod record;
 use std::{fmt, time::Duration};
 
 use baton_apply::{ApiError, bounded};
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client,
@@ -34,18 +32,17 @@ use kube::{
 };
 use tokio::{
     sync::{oneshot, watch},
-    task::JoinHandle,
+    task::JoinSet,
 };
-use tracing::{debug, info, warn};
+use tracing::{debug, info, instrument::WithSubscriber as _, warn};
 
 pub use self::fence::Fenced;
 use self::{
     candidate::{Candidate, ElectionStep},
-    clock::Moment,
     record::{Draft, ElectionRecord},
 };
 pub(crate) use self::{fence::fence_layer, leadership::Leadership};
-use crate::{FIELD_MANAGER, causes::with_causes, metrics::Metrics};
+use crate::{FIELD_MANAGER, causes::with_causes, clock::Moment, metrics::Metrics};
 
 /// How long a release of the lease may take: the process is about to end.
 const RELEASE: Duration = Duration::from_secs(3);
@@ -130,7 +127,8 @@ pub(crate) struct Candidacy {
 pub(crate) struct Election {
     leads: watch::Receiver<bool>,
     release: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), Lost>>,
+    /// The election, which ends with this.
+    task: JoinSet<Result<(), Lost>>,
 }
 
 impl Election {
@@ -153,7 +151,9 @@ impl Election {
             told: None,
             trouble: None,
         };
-        Self { leads, release, task: tokio::spawn(stand.run(released)) }
+        let mut task = JoinSet::new();
+        task.spawn(stand.run(released).with_current_subscriber());
+        Self { leads, release, task }
     }
 
     /// Resolves when this process leads.
@@ -167,18 +167,18 @@ impl Election {
 
     /// Resolves when this process leads no longer.
     pub(crate) async fn lost(&mut self) -> Lost {
-        match (&mut self.task).await {
-            Ok(Err(lost)) => lost,
-            Ok(Ok(())) | Err(_) => Lost::Ended,
+        match self.task.join_next().await {
+            Some(Ok(Err(lost))) => lost,
+            _ => Lost::Ended,
         }
     }
 
     /// Gives the lease up, if it is held. To be called when nothing is being written any more.
     pub(crate) async fn release(self) {
-        let Self { release, task, .. } = self;
+        let Self { release, mut task, .. } = self;
         // Fails only if the task has ended already.
         let _ = release.send(());
-        let _ = task.await;
+        task.join_next().await;
     }
 }
 
@@ -206,8 +206,9 @@ enum Leader {
 impl Stand {
     async fn run(mut self, mut released: oneshot::Receiver<()>) -> Result<(), Lost> {
         loop {
-            let now = Moment::now();
-            match self.candidate.next(now, Timestamp::now()) {
+            let clock = self.leadership.clock();
+            let now = clock.moment();
+            match self.candidate.next(now, clock.timestamp()) {
                 ElectionStep::Read => self.read(now).await,
                 ElectionStep::Write(draft) => self.write(now, &draft).await,
                 ElectionStep::Wait(until) => {
@@ -227,11 +228,15 @@ impl Stand {
         }
     }
 
+    fn now(&self) -> Moment {
+        self.leadership.clock().moment()
+    }
+
     async fn read(&mut self, now: Moment) {
         let answer = bounded(self.candidate.limit(now), self.api.get_opt(&self.candidacy.lease)).await;
         match answer {
             Ok(found) => {
-                self.candidate.read(Moment::now(), found.map(ElectionRecord::from));
+                self.candidate.read(self.now(), found.map(ElectionRecord::from));
                 self.fine();
             }
             Err(error) => self.failed(&error),
@@ -241,7 +246,7 @@ impl Stand {
     async fn write(&mut self, now: Moment, draft: &Draft) {
         match bounded(self.candidate.limit(now), self.send(draft)).await {
             Ok(stored) => {
-                self.candidate.written(now, Moment::now(), ElectionRecord::from(stored));
+                self.candidate.written(now, self.now(), ElectionRecord::from(stored));
                 self.leadership.renewed(now);
                 self.leading.send_replace(true);
                 self.metrics.leads(true);
@@ -264,7 +269,8 @@ impl Stand {
     }
 
     async fn release(&mut self) -> Result<(), Lost> {
-        let draft = self.candidate.release(Moment::now(), Timestamp::now());
+        let clock = self.leadership.clock();
+        let draft = self.candidate.release(clock.moment(), clock.timestamp());
         // Before the request: once it is under way, another may lead.
         self.leadership.end();
         self.metrics.leads(false);
@@ -301,7 +307,7 @@ impl Stand {
     }
 
     fn failed(&mut self, error: &ApiError) {
-        self.candidate.failed(Moment::now());
+        self.candidate.failed(self.now());
         let words = with_causes(error);
         if self.trouble.as_ref() == Some(&words) {
             debug!(lease = %self.candidacy, error = words, "still can't read or write the lease");
@@ -336,6 +342,7 @@ mod tests {
     use tower::Service;
 
     use super::*;
+    use crate::clock::Clock;
 
     /// An API server without a Lease, that stores what it gets; counts the writes.
     #[derive(Clone)]
@@ -381,7 +388,8 @@ mod tests {
         let (namespace, lease, identity) = ("ns".to_owned(), "baton".to_owned(), "one".to_owned());
         let candidacy = Candidacy { namespace, lease, identity, timing };
         let client = Client::new(Server(writes.clone()), "ns");
-        let mut election = Election::stand(client, candidacy, Leadership::new(timing), Metrics::new());
+        let mut election =
+            Election::stand(client, candidacy, Leadership::new(timing, Clock::SYSTEM), Metrics::new());
         election.won().await.unwrap();
         (election, writes)
     }

@@ -32,7 +32,7 @@ pub(crate) use self::{
     certificate::{Certificate, CertificateError},
     reviewer::Reviewer,
 };
-use super::admin::{self, Shown};
+use super::admin::{self, View};
 
 /// How long a connection may last. Prometheus waits as long for a scrape, unless it is told otherwise.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(10);
@@ -41,11 +41,11 @@ const CONNECTIONS: usize = 64;
 /// The most that the head of a request may have, in bytes: a token has one or two thousand.
 const LARGEST_HEAD: usize = 32 * 1024;
 
-/// Who may be shown what.
+/// Who may be view what.
 #[derive(Clone)]
 struct Protected {
     reviewer: Reviewer,
-    shown: Shown,
+    view: View,
 }
 
 /// Listens right away, so that an address in use is an error at start; serves until dropped.
@@ -53,19 +53,19 @@ pub(crate) async fn serve(
     address: SocketAddr,
     acceptor: TlsAcceptor,
     reviewer: Reviewer,
-    shown: Shown,
+    view: View,
 ) -> io::Result<impl Future<Output = ()>> {
     let listener = TcpListener::bind(address).await?;
-    Ok(accept(listener, acceptor, router(Protected { reviewer, shown })))
+    Ok(accept(listener, acceptor, router(Protected { reviewer, view })))
 }
 
 fn router(protected: Protected) -> Router {
     Router::new().route("/metrics", get(metrics)).with_state(protected)
 }
 
-async fn metrics(State(Protected { reviewer, shown }): State<Protected>, headers: HeaderMap) -> Response {
+async fn metrics(State(Protected { reviewer, view }): State<Protected>, headers: HeaderMap) -> Response {
     match reviewer.verdict(&headers).await {
-        Some(Verdict::Allowed) => admin::metrics(State(shown)).await.into_response(),
+        Some(Verdict::Allowed) => admin::metrics(State(view)).await.into_response(),
         Some(Verdict::Unauthenticated) => {
             let message = "a bearer token is needed that the API server knows\n";
             (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], message).into_response()
@@ -206,12 +206,12 @@ mod tests {
             let asked = ApiServer::default();
             let reviewer = Reviewer::new(Client::new(asked.clone(), "default"));
             let (workloads, cache) = reflector::store();
-            let shown =
-                Shown { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads };
+            let view =
+                View { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads };
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let address = listener.local_addr().unwrap();
             let mut serving = JoinSet::new();
-            let router = router(Protected { reviewer, shown });
+            let router = router(Protected { reviewer, view });
             serving.spawn(accept(listener, certificate.acceptor().unwrap(), router));
             let connector = TlsConnector::from(Arc::new(config));
             Self { address, connector, asked, _serving: serving, _cache: cache }

@@ -1,0 +1,30 @@
+//! What the operator logs, as far and in the form that its arguments ask for.
+
+use tracing::Subscriber;
+use tracing_subscriber::{
+    EnvFilter, Layer as _, filter::ParseError, fmt::MakeWriter, layer::SubscriberExt as _,
+    registry::LookupSpan,
+};
+
+use super::cli::{LogFormat, RunArgs};
+
+/// A subscriber that writes the log there, with colours or without.
+///
+/// # Errors
+/// When `--log` is no list of directives.
+pub fn log_to<W>(
+    writer: W,
+    ansi: bool,
+    args: &RunArgs,
+) -> Result<impl Subscriber + for<'a> LookupSpan<'a> + Send + Sync + use<W>, ParseError>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let filter = EnvFilter::builder().parse(&args.log)?;
+    let logs = tracing_subscriber::fmt::layer().with_ansi(ansi).with_writer(writer);
+    let logs = match args.log_format {
+        LogFormat::Text => logs.boxed(),
+        LogFormat::Json => logs.json().boxed(),
+    };
+    Ok(tracing_subscriber::registry().with(logs.with_filter(filter)))
+}

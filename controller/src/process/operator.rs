@@ -1,0 +1,303 @@
+//! The operator: wires client, watches, election, controller and signals together.
+//!
+//! First it makes sure that it can work here. Then all watches run and keep the caches warm. Once these are filled, the
+//! operator stands for election, where there is one; a leader begins with a pass for every Workload, so that nothing is
+//! lost of what changed before.
+
+use std::{num::NonZeroU16, sync::Arc, time::Instant};
+
+use baton_apply::{SchemaCache, SchemaStatus};
+use futures::{Stream, StreamExt, stream};
+use kube::{
+    Client,
+    runtime::{
+        Controller,
+        controller::{self, Action, Error as ControllerError},
+        reflector::{ObjectRef, Store},
+        watcher,
+    },
+};
+use tokio::{
+    sync::{Notify, watch::Receiver},
+    task::JoinSet,
+};
+use tracing::{info, instrument::WithSubscriber as _, warn};
+
+use super::{
+    admin::View,
+    cli::{ElectionArgs, RunArgs},
+    cluster::Cluster,
+    election::{Candidacy, Election, Leadership, Lost},
+    readiness::{Gate, Readiness},
+    run::RunError,
+    selfcheck::{LeaseName, SelfCheck},
+    signals::{Shutdown, Signals},
+};
+use crate::{
+    act::{Context, ReconcileError, on_error, reconcile},
+    causes::with_causes,
+    clock::Clock,
+    decide::child::ChildKind,
+    metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
+    observe::{Definition, Scope, Stores, Streams, WatchedWorkload, watch},
+};
+
+/// The operator in one cluster. It listens on no port: [`run`](super::run()) serves what its [view](Self::view) shows, and who has
+/// it inside a process asks the view.
+pub struct Operator {
+    cluster: Cluster,
+    args: RunArgs,
+    clock: Clock,
+    leadership: Option<Leadership>,
+    client: Client,
+    definition: Definition,
+    stores: Stores,
+    streams: Streams,
+    view: View,
+}
+
+impl Operator {
+    /// An operator that doesn't run yet. Of the settings it leaves those of ports and logs to others.
+    ///
+    /// # Errors
+    /// When the settings don't fit together, or no client can be made.
+    pub fn new(cluster: Cluster, args: RunArgs, clock: Clock) -> Result<Self, RunError> {
+        let timing = args.election.timing()?;
+        let metrics = Metrics::new();
+        let leadership = args.lease.leader_elect.then(|| Leadership::new(timing, clock));
+        let client = cluster.fenced(&metrics, leadership.clone())?;
+        let definition = Definition::new(client.clone(), args.request_timeout.0);
+        let (stores, streams) = watch(&client, &Scope::from(&args.scope), &definition);
+        let readiness = Readiness::new(stores.clone());
+        readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
+        readiness.close(Gate::Schemas, "looking at the API server's schemas for the first time");
+        let view = View { readiness, metrics, workloads: streams.workloads.clone() };
+        Ok(Self { cluster, args, clock, leadership, client, definition, stores, streams, view })
+    }
+
+    /// What is to be seen of it while it runs.
+    pub fn view(&self) -> View {
+        self.view.clone()
+    }
+
+    /// Runs until it is asked to end; passes under way are finished first.
+    ///
+    /// # Errors
+    /// When it has lost the lease. What else goes wrong is logged and tried again.
+    pub async fn run(self, signals: Signals) -> Result<(), RunError> {
+        let Self { cluster, args, clock, leadership, client, definition, stores, streams, view } = self;
+        let Streams { workloads, mut touched } = streams;
+        let View { readiness, metrics, .. } = view;
+        let Signals { shutdown, sighups } = signals;
+        let (scope, limit) = (Scope::from(&args.scope), args.request_timeout.0);
+        let kinds = ChildKind::ALL.map(ChildKind::api_resource);
+        let schemas = args.predict.then(|| SchemaCache::new(client.clone(), kinds, limit));
+        // They end with this function.
+        let mut tasks = JoinSet::new();
+        if let Some(schemas) = schemas.clone() {
+            tasks.spawn(report_schemas(schemas.status(), metrics.clone()).with_current_subscriber());
+            tasks.spawn(schemas.keep_current(args.schema_refresh.0).with_current_subscriber());
+        }
+        let ready = update_readiness(readiness.clone(), stores.clone(), schemas.clone(), shutdown.clone());
+        tasks.spawn(ready.with_current_subscriber());
+        let again = Arc::new(Notify::new());
+        let (gate, all) = (readiness.clone(), again.clone());
+        let verified = definition.clone().keep_verified(move |older| {
+            match older {
+                Some(older) => gate.close(Gate::Definition, older),
+                None => gate.open(Gate::Definition),
+            }
+            all.notify_one();
+        });
+        tasks.spawn(verified.with_current_subscriber());
+        info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
+
+        let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
+        let has_secure_metrics = args.secure_metrics_addr.is_some();
+        let check = SelfCheck::new(
+            client.clone(),
+            limit,
+            scope,
+            lease.clone(),
+            has_secure_metrics,
+            definition.clone(),
+        );
+        let mut election = None;
+        let win = async {
+            stores.ready().await;
+            let (Some(lease), Some(leadership)) = (lease, leadership) else { return Ok(()) };
+            let standing = stand(&args.election, &cluster, lease, leadership, &metrics)?;
+            Ok::<_, RunError>(election.insert(standing).won().await?)
+        };
+        let lead = async {
+            check.pass(&readiness).await;
+            tokio::select! {
+                won = win => won,
+                // While it stands by, it is enough that the caches are kept up.
+                () = touched.by_ref().for_each(async |_| {}) => Ok(()),
+            }
+        };
+        let leads = tokio::select! {
+            () = shutdown.clone().begun() => false,
+            leads = lead => leads.map(|()| true)?,
+        };
+        if leads {
+            metrics.leads(true);
+            let seen = (stores, definition);
+            let context = Context::new(client, schemas, seen, metrics, clock, limit, args.resync.0);
+            let controller = controller(touched, workloads, once_and_again(sighups, again), args.concurrency);
+            let controller = controller.graceful_shutdown_on(shutdown.clone().begun());
+            tokio::select! {
+                () = passes(controller, Arc::new(context)) => {}
+                // Passes are still writing: the lease isn't given up, it runs out.
+                () = shutdown.overdue() => election = None,
+                lost = lost(&mut election) => return Err(lost.into()),
+            }
+        }
+        if let Some(election) = election {
+            election.release().await;
+        }
+        info!("stopped");
+        Ok(())
+    }
+}
+
+/// Stands for election.
+fn stand(
+    args: &ElectionArgs,
+    cluster: &Cluster,
+    LeaseName { namespace, name: lease }: LeaseName,
+    leadership: Leadership,
+    metrics: &Metrics,
+) -> Result<Election, RunError> {
+    let client = cluster.unfenced(metrics)?;
+    let identity = args.identity.as_ref().map_or_else(made_up_identity, |identity| identity.0.clone());
+    let candidacy = Candidacy { namespace, lease, identity, timing: args.timing()? };
+    Ok(Election::stand(client, candidacy, leadership, metrics.clone()))
+}
+
+/// The host's name, which in a pod is the pod's, and something that tells this process from the last one there.
+fn made_up_identity() -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{host}_{:08x}", fastrand::u32(..))
+}
+
+/// Resolves when the lease is lost; never where there is no election.
+async fn lost(election: &mut Option<Election>) -> Lost {
+    match election {
+        Some(election) => election.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Logs and counts what comes of each refresh of the schemas.
+async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Metrics) {
+    while status.changed().await.is_ok() {
+        let Some(SchemaStatus { schemas, missing, changed, problems }) = status.borrow_and_update().clone()
+        else {
+            continue;
+        };
+        for problem in &problems {
+            warn!(
+                error = with_causes(problem),
+                "until it can be read, what depends on it is applied without being predicted"
+            );
+        }
+        if changed {
+            let missing: Vec<&str> = missing.iter().map(|kind| kind.kind.as_str()).collect();
+            info!(release = %schemas.release(), ?missing, "schemas read");
+        }
+        metrics.schemas(missing.is_empty());
+        metrics.schemas_refreshed(match (problems.is_empty(), changed) {
+            (false, _) => RefreshOutcome::Failed,
+            (true, true) => RefreshOutcome::Changed,
+            (true, false) => RefreshOutcome::Unchanged,
+        });
+    }
+}
+
+async fn update_readiness(
+    readiness: Readiness,
+    stores: Stores,
+    schemas: Option<SchemaCache>,
+    shutdown: Shutdown,
+) {
+    let ready = async {
+        if let Some(schemas) = schemas {
+            schemas.ready().await;
+        }
+        readiness.open(Gate::Schemas);
+        stores.ready().await;
+        info!("ready");
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = ready => {}
+        () = shutdown.begun() => readiness.close(Gate::Shutdown, "stopping"),
+    }
+}
+
+/// A look at every Workload: one now, for what had changed before this process led, one at each SIGHUP, and one each time that
+/// their definition has become too old, or new enough.
+fn once_and_again(
+    sighups: impl Stream<Item = ()> + Send + 'static,
+    definition: Arc<Notify>,
+) -> impl Stream<Item = ()> + Send + 'static {
+    let told = sighups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
+    let changed = stream::unfold(definition, async |definition| {
+        definition.notified().await;
+        Some(((), definition))
+    });
+    stream::once(async {}).chain(stream::select(told, changed))
+}
+
+/// The controller, told of every Workload that was touched, and of all of them each time `again` says so.
+fn controller(
+    touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Send + 'static,
+    workloads: Store<WatchedWorkload>,
+    again: impl Stream<Item = ()> + Send + 'static,
+    concurrency: NonZeroU16,
+) -> Controller<WatchedWorkload> {
+    // All that it is told of comes by `touched`.
+    Controller::for_stream(stream::pending(), workloads)
+        .with_config(controller::Config::default().concurrency(concurrency.get()))
+        .reconcile_all_on(again)
+        .reconcile_on(touched)
+}
+
+/// Runs the controller until it is shut down and its last pass has ended.
+async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) {
+    // Each pass is a task of its own.
+    let pass = |workload, context| measured(workload, context).with_current_subscriber();
+    let results = controller.run(pass, on_error, context.clone());
+    results
+        .for_each(async |result| {
+            let Err(error) = result else { return };
+            if let ControllerError::ObjectNotFound(workload) = &error {
+                context.forget(workload.namespace.as_deref().unwrap_or_default(), &workload.name);
+            }
+            log(&error);
+        })
+        .await;
+}
+
+/// A pass that is counted, and timed from when the caches are filled.
+async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Result<Action, ReconcileError> {
+    context.ready().await;
+    let begun = Instant::now();
+    let result = reconcile(workload, &context).await;
+    let outcome = result.as_ref().map_or(ReconcileOutcome::Failed, |passed| passed.outcome);
+    context.metrics.reconciled(outcome, begun.elapsed());
+    result.map(|passed| passed.next)
+}
+
+fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
+    match error {
+        // The Workload went away between its change and its turn.
+        ControllerError::ObjectNotFound(_) => {}
+        ControllerError::ReconcilerFailed(error, workload) => {
+            warn!(%workload, error = with_causes(error), "reconcile failed; it is tried again");
+        }
+        error => warn!(error = with_causes(error), "the controller failed; it goes on"),
+    }
+}
