@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     actors::{self, Actor, Actors, Load, Pods},
+    audit::Audit,
     faults::{Action, Faults},
     http::Request,
     initial,
@@ -42,6 +43,7 @@ pub struct Builder {
     clock: Clock,
     history_length: usize,
     actors: Vec<Actor>,
+    audit: Option<Audit>,
 }
 
 /// Why a server can't begin as it is told to.
@@ -93,6 +95,7 @@ impl ApiServer {
             clock: Box::new(Timestamp::now),
             history_length: HISTORY,
             actors: Vec::new(),
+            audit: None,
         }
     }
 
@@ -240,6 +243,31 @@ impl Builder {
         self
     }
 
+    /// With an audit log: `log` gets a line for each request that ends and each watch that begins, an `audit.k8s.io/v1` Event as
+    /// JSON. Writes are there with what was sent and what came of it, but for secrets and tokens.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::mpsc;
+    /// use baton_apiserver::ApiServer;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube::{Api, api::ListParams};
+    ///
+    /// let (log, lines) = mpsc::channel();
+    /// let server = ApiServer::builder().audit(move |line| drop(log.send(line.to_owned()))).start()?;
+    /// let pods: Api<Pod> = Api::default_namespaced(server.client());
+    /// pods.list(&ListParams::default()).await?;
+    /// assert!(lines.recv()?.contains(r#""verb":"list""#));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn audit(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.audit = Some(Box::new(log));
+        self
+    }
+
     /// With somebody who acts in the cluster besides its clients. None does unless it is asked for.
     ///
     /// ```
@@ -268,7 +296,8 @@ impl Builder {
     /// # Errors
     /// When it refuses what it is to begin with, or has actors and no runtime of tokio to run them.
     pub fn start(self) -> Result<ApiServer, StartError> {
-        let server = Server::new(self.release, self.clock, self.history_length, Actors::new(self.actors));
+        let actors = Actors::new(self.actors);
+        let server = Server::new(self.release, self.clock, self.history_length, actors, self.audit);
         let faults = Faults::new(|_| Action::Forward);
         let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
         initial::store(&server.server);

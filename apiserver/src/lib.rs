@@ -68,6 +68,7 @@
 //! table of everything else that isn't played. It is generated from a comparison with a real server.
 
 mod actors;
+mod audit;
 mod builder;
 mod classes;
 mod custom;

@@ -19,7 +19,7 @@ pub(crate) fn generated_name(base: &str) -> String {
 }
 
 /// A random UUID.
-fn new_uid() -> String {
+pub(crate) fn new_uid() -> String {
     let bits = (fastrand::u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let hex = format!("{bits:032x}");
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    fmt,
     num::{IntErrorKind, ParseIntError},
 };
 
@@ -45,6 +46,16 @@ impl Query {
         let Some(text) = self.get(key) else { return Ok(None) };
         let bad = |error: ParseIntError| Failure::bad_request(in_go("ParseInt", text, &error));
         text.parse().map(Some).map_err(bad)
+    }
+}
+
+/// As it stands behind a path, with the question mark; nothing where there is none.
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, "?{}", form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish())
     }
 }
 

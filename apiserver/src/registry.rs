@@ -299,6 +299,14 @@ impl Registry {
 }
 
 impl Resource {
+    /// The definition of a custom resource, as an object.
+    pub(crate) fn definition(&self) -> Option<&Arc<Value>> {
+        match &self.schema {
+            Schema::Custom(custom) => Some(&custom.object),
+            Schema::BuiltIn { .. } => None,
+        }
+    }
+
     /// A version of a custom resource, as a resource.
     pub(crate) fn custom(served: CustomVersion) -> Self {
         let gvk =

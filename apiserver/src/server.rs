@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::{
     actors::{Actors, rbac},
+    audit::{self, Audit},
     discover,
     http::{Answer, Body, Endpoint, FORMATS, Format, Media, Request, STREAMS},
     options::{Query, has_valid_escapes},
@@ -31,6 +32,7 @@ pub(crate) struct Server {
     pub(crate) release: Release,
     pub(crate) actors: Actors,
     clock: Clock,
+    audit: Option<Audit>,
     allocation: Mutex<()>,
     definitions: Mutex<()>,
 }
@@ -53,13 +55,20 @@ impl Place {
 }
 
 impl Server {
-    pub(crate) fn new(release: Release, clock: Clock, history_length: usize, actors: Actors) -> Self {
+    pub(crate) fn new(
+        release: Release,
+        clock: Clock,
+        history_length: usize,
+        actors: Actors,
+        audit: Option<Audit>,
+    ) -> Self {
         Self {
             store: Store::new(history_length),
             registry: RwLock::new(Arc::new(Registry::default())),
             release,
             actors,
             clock,
+            audit,
             allocation: Mutex::new(()),
             definitions: Mutex::new(()),
         }
@@ -94,6 +103,9 @@ impl Server {
             if answer.code < 300 { answer } else { answer.in_format(Media::of_failure(request.accept())) };
         if request.method == Method::HEAD {
             answer.body = Body::whole(Bytes::new());
+        }
+        if let Some(audit) = &self.audit {
+            audit(&audit::event(self, request, &answer).to_string());
         }
         answer
     }

@@ -9,9 +9,11 @@ use baton_apiserver::{
     faults::{Action, RequestInfo, nth},
 };
 use futures::{StreamExt as _, TryStreamExt as _};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::{
+    api::core::v1::ConfigMap, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
 use kube::{
-    Api, CustomResource,
+    Api, CustomResource, CustomResourceExt as _,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchEvent, WatchParams},
     runtime::{WatchStreamExt as _, reflector, watcher},
 };
@@ -186,6 +188,31 @@ async fn what_no_longer_matches_a_selector_is_gone_for_its_watch() {
         });
     }
     assert_eq!(seen, [r#"{"k8s.io/initial-events-end": "true"}"#, "added a", "deleted a"]);
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_the_definition_of_what_it_watches_changes() {
+    let server = server();
+    let shops: Api<Shop> = Api::default_namespaced(server.client());
+    let params = WatchParams::default().disable_bookmarks();
+    let mut watch = pin!(shops.watch(&params, "0").await.unwrap());
+    let mut shop = serde_json::to_value(Shop::new("one", ShopSpec { open: true, shelves: 1 })).unwrap();
+    shops.create(&PostParams::default(), &serde_json::from_value(shop.clone()).unwrap()).await.unwrap();
+    let first = watch.next().await;
+    assert!(matches!(first, Some(Ok(WatchEvent::Added(_)))), "{first:?}");
+
+    let definitions: Api<CustomResourceDefinition> = Api::all(server.client());
+    let relabelled = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    definitions.patch(Shop::crd_name(), &PatchParams::default(), &relabelled).await.unwrap();
+    let field = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/newer";
+    let more = json!([{"op": "add", "path": field, "value": {"type": "string"}}]);
+    let more: Patch<()> = Patch::Json(serde_json::from_value(more).unwrap());
+    shop["metadata"]["name"] = json!("two");
+    shops.create(&PostParams::default(), &serde_json::from_value(shop).unwrap()).await.unwrap();
+    let second = watch.next().await;
+    assert!(matches!(second, Some(Ok(WatchEvent::Added(_)))), "a label is no change of its spec: {second:?}");
+    definitions.patch(Shop::crd_name(), &PatchParams::default(), &more).await.unwrap();
+    assert!(watch.next().await.is_none());
 }
 
 #[tokio::test]

@@ -2,9 +2,10 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use baton_merge::schema::kinds::GroupVersionKind;
 use bytes::Bytes;
 use futures::stream;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{sync::watch::Receiver, time::Instant};
 
 use super::{Selection, check_not_newer, form::Rendering, version_of};
@@ -43,6 +44,7 @@ pub(super) fn watch(
     let mut watch = Watch {
         server: server.clone(),
         place: place.clone(),
+        definition: place.resource.definition().cloned(),
         selection,
         rendering,
         changes: server.store.changes(),
@@ -73,6 +75,8 @@ pub(super) fn watch(
 struct Watch {
     server: Arc<Server>,
     place: Place,
+    /// That of a custom resource, as an object.
+    definition: Option<Arc<Value>>,
     selection: Selection,
     rendering: Rendering,
     changes: Receiver<u64>,
@@ -99,6 +103,7 @@ impl Watch {
             // Marked as seen before looking, so that nothing is missed in between.
             self.changes.mark_unchanged();
             self.take_changes();
+            self.is_over |= self.is_outdated();
             if !self.queue.is_empty() || self.is_over {
                 continue;
             }
@@ -128,6 +133,23 @@ impl Watch {
         if self.wants_bookmarks {
             self.bookmark(true);
         }
+    }
+
+    /// Whether the definition of what it watches isn't what it was: then the storage that it reads from is replaced, as in
+    /// `tearDown` of `apiextensions-apiserver/pkg/apiserver/customresource_handler.go`, but for that server's wait of a second.
+    fn is_outdated(&mut self) -> bool {
+        let Some(known) = self.definition.as_ref() else { return false };
+        let GroupVersionKind { group, version, .. } = &self.place.resource.gvk;
+        let registry = self.server.registry();
+        let served = registry.resource(group, version, &self.place.resource.plural);
+        let Some(now) = served.and_then(|resource| resource.definition()) else { return true };
+        if !Arc::ptr_eq(known, now) {
+            if known["spec"] != now["spec"] {
+                return true;
+            }
+            self.definition = Some(now.clone());
+        }
+        false
     }
 
     fn take_changes(&mut self) {

@@ -17,17 +17,21 @@ pub(super) fn claim(pass: &mut Pass<'_>, owner: &Value, candidates: Vec<Object>)
         if namespace(&object) != namespace(owner) {
             continue;
         }
+        let is_controlled = controller(&object).is_some();
+        if is_controlled && !is_controlled_by(&object, owner) {
+            continue;
+        }
         let is_selected = selects(selector, object.pointer("/metadata/labels"));
-        match controller(&object) {
-            Some(_) if is_controlled_by(&object, owner) && is_selected => own.push(object),
-            Some(_) if is_controlled_by(&object, owner) && !is_deleted(owner) => {
+        match is_controlled {
+            true if is_selected => own.push(object),
+            true if !is_deleted(owner) => {
                 let others = owners(&object).iter().filter(|other| text(other, "/uid") != uid(owner));
                 let others: Vec<_> = others.collect();
                 if pass.patch_metadata(&object, json!({"ownerReferences": others})).is_err() {
                     pass.retry();
                 }
             }
-            None if is_selected && !is_deleted(owner) && !is_deleted(&object) => {
+            false if is_selected && !is_deleted(owner) && !is_deleted(&object) => {
                 let mut all = owners(&object).to_vec();
                 all.push(reference_to(owner));
                 match pass.patch_metadata(&object, json!({"ownerReferences": all})) {

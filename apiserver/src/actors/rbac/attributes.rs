@@ -8,19 +8,19 @@ use crate::{actors::object::text, http::Request, status::Failure};
 
 /// What somebody wants to do.
 #[derive(Default)]
-pub(super) struct Attributes {
-    pub(super) verb: String,
-    pub(super) group: String,
+pub(crate) struct Attributes {
+    pub(crate) verb: String,
+    pub(crate) group: String,
     /// Empty for a path that is none of a resource.
-    pub(super) resource: String,
-    pub(super) subresource: String,
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) path: String,
+    pub(crate) resource: String,
+    pub(crate) subresource: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) path: String,
 }
 
 impl Attributes {
-    pub(super) fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request) -> Self {
         let path = request.path.clone();
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let (group, rest) = match parts.as_slice() {

@@ -8,7 +8,7 @@ mod rules;
 mod user;
 
 pub(super) use self::aggregation::Aggregation;
-use self::{attributes::Attributes, user::User};
+pub(crate) use self::{attributes::Attributes, user::User};
 pub(crate) use self::{escalation::check_grant, reviews::review};
 use super::Actor;
 use crate::{http::Request, server::Server, status::Failure};

@@ -7,16 +7,16 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 const ANONYMOUS: &str = "system:anonymous";
 
 /// A user, with the groups that it is in.
-pub(super) struct User {
-    pub(super) name: String,
+pub(crate) struct User {
+    pub(crate) name: String,
     /// Only impersonated users have one.
     pub(super) uid: String,
-    pub(super) groups: Vec<String>,
+    pub(crate) groups: Vec<String>,
 }
 
 impl User {
     /// Who a request says it is from: as whom it is made, else whom its token names, else the cluster's administrator.
-    pub(super) fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request) -> Self {
         let impersonated = request.header("impersonate-user");
         if !impersonated.is_empty() {
             let groups = request.headers.get_all("impersonate-group").iter();

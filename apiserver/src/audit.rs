@@ -1,0 +1,84 @@
+//! The audit log: what each request asked for and how it ended, as an `audit.k8s.io/v1` Event in JSON.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    actors::rbac::{Attributes, User},
+    http::{Answer, Request},
+    metadata::new_uid,
+    server::Server,
+};
+
+/// Is told of each request, as a line of an audit log.
+pub(crate) type Audit = Box<dyn Fn(&str) + Send + Sync>;
+
+/// What is never written down.
+const SECRET: [&str; 2] = ["secrets", "tokenreviews"];
+
+/// A request that has ended, or a watch that has begun.
+pub(crate) fn event(server: &Server, request: &Request, answer: &Answer) -> Value {
+    let (user, about) = (User::of(request), Attributes::of(request));
+    let time = server.now();
+    let is_watch = answer.body.as_whole().is_none() && about.verb == "watch";
+    let is_write = !matches!(request.method, Method::GET | Method::HEAD);
+    let has_bodies = is_write && !SECRET.contains(&about.resource.as_str()) && about.subresource != "token";
+    let response =
+        answer.body.as_whole().filter(|_| has_bodies || answer.code >= 400).and_then(|body| read(body));
+    let mut event = json!({
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": if has_bodies { "RequestResponse" } else { "Metadata" },
+        "auditID": new_uid(),
+        "stage": if is_watch { "ResponseStarted" } else { "ResponseComplete" },
+        "requestURI": format!("{}{}", request.path, request.query),
+        "verb": about.verb,
+        "user": {"username": user.name, "groups": user.groups},
+        "userAgent": request.user_agent(),
+        "responseStatus": status(answer, response.as_ref()),
+        "requestReceivedTimestamp": time,
+        "stageTimestamp": time,
+    });
+    if !about.resource.is_empty() {
+        event["objectRef"] = reference(&about, request);
+    }
+    if has_bodies {
+        for (member, object) in [("requestObject", read(&request.body)), ("responseObject", response)] {
+            if let Some(object) = object {
+                event[member] = object;
+            }
+        }
+    }
+    event
+}
+
+/// A body, whether it is JSON or YAML.
+fn read(body: &[u8]) -> Option<Value> {
+    serde_json::from_slice(body).ok().or_else(|| serde_norway::from_slice(body).ok()).filter(Value::is_object)
+}
+
+fn status(answer: &Answer, response: Option<&Value>) -> Value {
+    let mut status = json!({"metadata": {}, "code": answer.code});
+    if answer.code >= 400 {
+        for member in ["status", "reason", "message"] {
+            if let Some(value) = response.and_then(|response| response.get(member)) {
+                status[member] = value.clone();
+            }
+        }
+    }
+    status
+}
+
+fn reference(about: &Attributes, request: &Request) -> Value {
+    let version = request.path.split('/').nth(if about.group.is_empty() { 2 } else { 3 });
+    let members = [
+        ("resource", about.resource.as_str()),
+        ("namespace", &about.namespace),
+        ("name", &about.name),
+        ("apiGroup", &about.group),
+        ("apiVersion", version.unwrap_or_default()),
+        ("subresource", &about.subresource),
+    ];
+    let said = members.into_iter().filter(|(_, value)| !value.is_empty());
+    Value::Object(said.map(|(name, value)| (name.to_owned(), value.into())).collect::<Map<_, _>>())
+}
