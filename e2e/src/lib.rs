@@ -1,9 +1,9 @@
-//! Baton on a real control plane: scenarios, benchmarks, what helps tests and the demo to run the operator.
+//! Baton on a cluster, real or inside the process: scenarios, benchmarks, what helps tests and the demo to run the operator.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), baton_testbed::Error> {
-//! let cluster = baton_testbed::ControlPlane::shared().await;
-//! let operator = baton_e2e::Operator::start(cluster, baton_e2e::OperatorOptions::default()).await?;
+//! let cluster = baton_testbed::Cluster::in_process()?;
+//! let operator = baton_e2e::Operator::start(&cluster, baton_e2e::OperatorOptions::default()).await?;
 //! println!("{}", operator.metrics_text().await?);
 //! # Ok(())
 //! # }
@@ -13,17 +13,20 @@
 
 pub mod apiserver_diff;
 pub mod change;
+pub mod client_side_apply;
 pub mod guide;
 pub mod handover_model;
 mod image;
 pub mod installed;
+mod logs;
 mod operator;
 pub mod permissions;
 mod place;
 pub mod resync_bench;
 pub mod scenario;
+pub mod servers;
 pub mod soak;
-mod table;
+pub mod table;
 pub mod template_property;
 pub mod templates;
 
@@ -31,7 +34,7 @@ use baton_crd::{Workload, condition};
 
 pub use change::Change;
 pub use image::image;
-pub use operator::{Operator, OperatorOptions, install_manifests};
+pub use operator::{End, Operator, OperatorOptions, apply, apply_manifests, install_manifests};
 pub use place::{Place, autoscaler, autoscaling, web, workload};
 pub use table::Table;
 

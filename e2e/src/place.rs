@@ -1,7 +1,7 @@
 //! Where a test takes place: a namespace of its own, what users do there, and an operator for it alone.
 
 use baton_crd::Workload;
-use baton_testbed::{ControlPlane, Error, Namespace, ReplicaWatch};
+use baton_testbed::{Cluster, Error, Namespace, ReplicaWatch};
 use kube::{
     Api, Client, Resource,
     api::{Patch, PatchParams},
@@ -9,24 +9,24 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::{Operator, OperatorOptions};
+use crate::{Operator, OperatorOptions, apply, client_side_apply};
 
 /// A namespace for one test.
-pub struct Place<'a> {
+pub struct Place {
     /// The cluster that it is in.
-    pub cluster: &'a ControlPlane,
+    pub cluster: Cluster,
     /// The administrator's client.
     pub client: Client,
     /// The namespace, which nobody else uses.
     pub namespace: Namespace,
 }
 
-impl<'a> Place<'a> {
+impl Place {
     /// A fresh namespace, whose name begins with `name`.
-    pub async fn new(cluster: &'a ControlPlane, name: &str) -> Result<Self, Error> {
+    pub async fn new(cluster: &Cluster, name: &str) -> Result<Self, Error> {
         let client = cluster.admin().await?;
         let namespace = cluster.namespace(name).await?;
-        Ok(Self { cluster, client, namespace })
+        Ok(Self { cluster: cluster.clone(), client, namespace })
     }
 
     /// The namespace's name.
@@ -53,14 +53,39 @@ impl<'a> Place<'a> {
 
     /// Watches the number of the Deployment `web` from now on.
     pub async fn watch(&self) -> Result<ReplicaWatch, Error> {
-        ReplicaWatch::start(self.cluster, self.ns(), "web").await
+        ReplicaWatch::start(&self.cluster, self.ns(), "web").await
+    }
+
+    /// `kubectl apply -f -` of objects that aren't there yet: by kubectl on a real control plane, and otherwise by the requests that
+    /// kubectl sends.
+    pub async fn client_side_apply(&self, objects: &[Value]) -> Result<(), Error> {
+        if let Cluster::Real(_) = self.cluster {
+            return self.kubectl("apply -f -", objects).await.map(drop);
+        }
+        for object in objects {
+            client_side_apply::create(&self.client, self.ns(), object).await?;
+        }
+        Ok(())
+    }
+
+    /// `kubectl apply --server-side -f -`, as [`client_side_apply`](Self::client_side_apply).
+    pub async fn server_side_apply(&self, objects: &[Value]) -> Result<(), Error> {
+        if let Cluster::Real(_) = self.cluster {
+            return self.kubectl("apply --server-side -f -", objects).await.map(drop);
+        }
+        for object in objects {
+            let mut object = object.clone();
+            object["metadata"]["namespace"] = json!(self.ns());
+            apply(&self.client, object, &PatchParams::apply("kubectl")).await?;
+        }
+        Ok(())
     }
 
     /// Runs kubectl in the namespace with these objects as its input, and returns what it printed.
     pub async fn kubectl(&self, line: &str, objects: &[Value]) -> Result<String, Error> {
         let args = line.split(' ').chain(["--namespace", self.ns()]);
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        self.cluster.kubectl_command(args)?.input(list.to_string()).run().await?.success()
+        self.cluster.real().kubectl_command(args)?.input(list.to_string()).run().await?.success()
     }
 
     /// Starts an operator for this namespace alone. Unless the options name it, it is the same user each time.
@@ -70,7 +95,7 @@ impl<'a> Place<'a> {
             name: options.name.or_else(|| Some(format!("baton-{}", self.namespace))),
             ..options
         };
-        Operator::start(self.cluster, options).await
+        Operator::start(&self.cluster, options).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Lays rows out in columns. It knows neither colours nor what the cells mean.
+//! Lays rows out in columns, as kubectl does. It knows neither colours nor what the cells mean.
 
 /// Between two columns.
 const GAP: &str = "   ";
@@ -23,14 +23,22 @@ impl<const N: usize> Table<N> {
 
     /// The header's line and those of the rows, each column as wide as its widest cell.
     pub fn lines(&self) -> (String, Vec<String>) {
-        let mut widths = self.header.each_ref().map(|cell| cell.chars().count());
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.chars().count().max(*width);
-            }
-        }
-        (line(&self.header, &widths), self.rows.iter().map(|row| line(row, &widths)).collect())
+        let mut lines = lines([&self.header].into_iter().chain(&self.rows).map(<[String; N]>::as_slice));
+        (lines.remove(0), lines)
     }
+}
+
+/// A line of each row, each column as wide as its widest cell.
+pub fn lines<'a>(rows: impl IntoIterator<Item = &'a [String], IntoIter: Clone>) -> Vec<String> {
+    let rows = rows.into_iter();
+    let mut widths = Vec::new();
+    for row in rows.clone() {
+        widths.resize(row.len().max(widths.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    rows.map(|row| line(row, &widths)).collect()
 }
 
 fn line(cells: &[String], widths: &[usize]) -> String {

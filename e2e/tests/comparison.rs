@@ -9,6 +9,7 @@ fn expect_none(findings: &Findings) {
 }
 
 #[tokio::test]
+#[ignore = "beside a real control plane"]
 async fn both_servers_respond_alike() -> anyhow::Result<()> {
     let mut pair = Pair::start().await?;
     expect_none(&reads(&mut pair).await?);

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
 use baton_e2e::{OperatorOptions, Place, workload};
-use baton_testbed::{ControlPlane, PATIENCE, wait_for, workspace};
+use baton_testbed::{Cluster, ControlPlane, PATIENCE, wait_for, workspace};
 use kube::{Api, core::DynamicObject};
 use serde_json::{Value, json};
 
@@ -21,8 +21,8 @@ const QUIET: Duration = Duration::from_secs(3);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let control_plane = ControlPlane::options().start().await?;
-    let place = Place::new(&control_plane, "golden").await?;
+    let cluster = Cluster::from(ControlPlane::options().start().await?);
+    let place = Place::new(&cluster, "golden").await?;
     let _operator = place.operator(OperatorOptions::default()).await?;
     let folder = workspace().join("controller/tests/golden").join(env!("CARGO_PKG_VERSION"));
     fs::create_dir_all(&folder).with_context(|| format!("can't make {}", folder.display()))?;
@@ -93,7 +93,7 @@ fn cases() -> [(&'static str, Value, &'static str); 5] {
 }
 
 /// Has the operator make it, and reads what came of it when nothing changes any more.
-async fn record(place: &Place<'_>, name: &str, spec: &Value, phase: &str) -> anyhow::Result<Value> {
+async fn record(place: &Place, name: &str, spec: &Value, phase: &str) -> anyhow::Result<Value> {
     place.apply_as("user", &workload(name, spec)).await?;
     let (mut last, mut since) = (Value::Null, Instant::now());
     wait_for(&format!("{name} settling as {phase}"), PATIENCE, async || {
@@ -111,7 +111,7 @@ async fn record(place: &Place<'_>, name: &str, spec: &Value, phase: &str) -> any
     .await
 }
 
-async fn read(place: &Place<'_>, name: &str) -> anyhow::Result<Value> {
+async fn read(place: &Place, name: &str) -> anyhow::Result<Value> {
     let mut children = Vec::new();
     for kind in ChildKind::ALL {
         let api: Api<DynamicObject> =

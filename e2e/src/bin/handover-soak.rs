@@ -9,7 +9,7 @@ use baton_e2e::soak::{
     run::{Effort, run},
     table,
 };
-use baton_testbed::{ControlPlane, MetricsApi};
+use baton_testbed::{Cluster, ControlPlane, MetricsApi};
 use clap::Parser;
 
 /// Switch autoscaling on and off at random, and see that no replica is ever dropped.
@@ -33,8 +33,8 @@ async fn main() -> anyhow::Result<ExitCode> {
     let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     let effort = Effort { switches: cli.switches.get(), workloads: cli.workloads.get(), seed };
     eprintln!("seed {seed}; starting a control plane");
-    let cluster = ControlPlane::options().start().await?;
-    let metrics = MetricsApi::start(&cluster).await?;
+    let cluster = Cluster::from(ControlPlane::options().start().await?);
+    let metrics = MetricsApi::of(&cluster).await;
     let outcome = run(&cluster, &metrics, effort, |line| eprintln!("{line}")).await?;
     if let Some(story) = &outcome.story {
         println!("\n{story}");

@@ -37,7 +37,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let effort = Effort { cases: cli.cases.get(), workloads: cli.workloads.get(), seed, shrink: cli.shrink };
     eprintln!("seed {seed}; starting a control plane");
     let cluster = ControlPlane::start().await?;
-    let mut stage = Local::start(&cluster).await?;
+    let mut stage = Local::start(&cluster.into()).await?;
     let findings = run(&mut stage, effort, |line| eprintln!("{line}")).await?;
     if cli.refusals {
         findings.refusals.iter().for_each(|(message, count)| println!("{count:5} {message}"));

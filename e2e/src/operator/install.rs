@@ -2,13 +2,13 @@
 //! and a ServiceAccount of its own bound to those permissions.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     fs,
     path::{Path, PathBuf},
-    sync::LazyLock,
+    sync::{Arc, LazyLock, Mutex},
 };
 
-use baton_testbed::{ControlPlane, Error, definition, workspace};
+use baton_testbed::{Cluster, Error, definition, lock, workspace};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{Patch, PatchParams},
@@ -16,18 +16,22 @@ use kube::{
 };
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::OnceCell;
 
 /// The field manager of all that this crate applies.
 const MANAGER: &str = "baton-e2e";
 /// The `ClusterRole` of the manifests.
 const ROLE: &str = "baton";
 
+fn ours() -> PatchParams {
+    PatchParams::apply(MANAGER).force()
+}
+
 /// Makes sure that the definition and the role are there, and binds the ServiceAccount `name` in `namespace` to the role.
 /// Everything is applied, so it may be there already.
-pub(super) async fn install(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<(), Error> {
-    let client = control_plane.admin().await?;
-    install_manifests(control_plane).await?;
+pub(super) async fn install(cluster: &Cluster, namespace: &str, name: &str) -> Result<(), Error> {
+    let client = cluster.admin().await?;
+    install_manifests(cluster).await?;
     apply(
         &client,
         json!({
@@ -35,6 +39,7 @@ pub(super) async fn install(control_plane: &ControlPlane, namespace: &str, name:
             "kind": "ServiceAccount",
             "metadata": { "name": name, "namespace": namespace },
         }),
+        &ours(),
     )
     .await?;
     apply(
@@ -47,33 +52,34 @@ pub(super) async fn install(control_plane: &ControlPlane, namespace: &str, name:
             "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ROLE },
             "subjects": [{ "kind": "ServiceAccount", "name": name, "namespace": namespace }],
         }),
+        &ours(),
     )
     .await
 }
 
 /// Makes sure that the Workload's definition and Baton's role are in the cluster, and that the definition is served.
-pub async fn install_manifests(control_plane: &ControlPlane) -> Result<(), Error> {
+pub async fn install_manifests(cluster: &Cluster) -> Result<(), Error> {
     // Once for each cluster: the definition is big, and a test binary may start an operator for every test.
-    static INSTALLED: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
-    // Held while it installs, so that whoever comes second finds everything there.
-    let mut installed = INSTALLED.lock().await;
-    if installed.contains(control_plane.url()) {
-        return Ok(());
-    }
-    let client = &control_plane.admin().await?;
+    static INSTALLED: LazyLock<Mutex<HashMap<String, Arc<OnceCell<()>>>>> = LazyLock::new(Mutex::default);
+    let installed = lock(&INSTALLED).entry(cluster.id()).or_default().clone();
+    installed.get_or_try_init(async || apply_manifests(cluster).await).await.map(drop)
+}
+
+/// As [`install_manifests`], whatever is there already.
+pub async fn apply_manifests(cluster: &Cluster) -> Result<(), Error> {
+    let (client, params) = (&cluster.admin().await?, ours());
     for object in manifests()? {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         match object["kind"].as_str() {
             Some("CustomResourceDefinition") => {
-                apply(client, object).await?;
+                apply(client, object, &params).await?;
                 definition::established(client, &name).await?;
             }
-            Some("ClusterRole") => apply(client, object).await?,
+            Some("ClusterRole") => apply(client, object, &params).await?,
             // They also bind the role to the ServiceAccount of an installation, which isn't ours.
             _ => {}
         }
     }
-    installed.insert(control_plane.url().to_owned());
     Ok(())
 }
 
@@ -105,7 +111,8 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-async fn apply(client: &Client, object: Value) -> Result<(), Error> {
+/// Applies an object of any kind with a regular plural.
+pub async fn apply(client: &Client, object: Value, params: &PatchParams) -> Result<(), Error> {
     let object: DynamicObject = serde_json::from_value(object).map_err(Error::parse("an object to apply"))?;
     let types = object.types.clone().unwrap_or_default();
     let (group, version) = types.api_version.rsplit_once('/').unwrap_or(("", &types.api_version));
@@ -114,8 +121,8 @@ async fn apply(client: &Client, object: Value) -> Result<(), Error> {
         Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
         None => Api::all_with(client.clone(), &resource),
     };
-    let (name, params) = (object.name_any(), PatchParams::apply(MANAGER).force());
-    let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
+    let name = object.name_any();
+    let applied = api.patch(&name, params, &Patch::Apply(&object)).await;
     applied.map(|_| ()).map_err(Error::api(format!("apply the {} {name}", types.kind)))
 }
 

@@ -1,22 +1,27 @@
-//! Baton as a process of its own beside a control plane, with a ServiceAccount's token and nothing else, so that RBAC is
-//! enforced on it as in a cluster. It knows Baton by its binary, flags, manifests, log and admin endpoint only.
+//! Baton beside the cluster of a test, as its ServiceAccount and nothing else, so that RBAC is enforced on it as in a cluster. Beside a
+//! real control plane it is a process of its own, known by its binary, flags, manifests, log and admin endpoint only.
 
 mod binary;
+mod in_process;
 mod install;
 mod mismatches;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
+    os::unix::process::ExitStatusExt as _,
     path::Path,
     process::{Command, ExitStatus},
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
-use baton_testbed::{ControlPlane, Error, Metrics, PATIENCE, Process, blocking, cpu_time, net, wait_for};
+use baton_testbed::{
+    Cluster, ControlPlane, Error, Metrics, PATIENCE, Process, Route, blocking, cpu_time, net, process,
+    wait_for,
+};
 
-use self::mismatches::MismatchCheck;
-pub use install::install_manifests;
+use self::{in_process::InProcess, mismatches::MismatchCheck};
+pub use install::{apply, apply_manifests, install_manifests};
 
 /// How long it may take to shut down once it was asked to.
 const STOPPED: Duration = Duration::from_secs(30);
@@ -38,10 +43,8 @@ pub struct OperatorOptions {
     pub installed: bool,
     /// More flags of `baton run`.
     pub args: Vec<String>,
-    /// More environment variables.
-    pub env: Vec<(String, String)>,
-    /// The URL at which it finds the API server, such as that of a [`Proxy`](baton_testbed::Proxy); the server's own if absent.
-    pub api_server: Option<String>,
+    /// The way to the API server, through a [`Proxy`](baton_testbed::Proxy); straight if absent.
+    pub by_way_of: Option<Route>,
     /// Whether it may log that the server did something else than was predicted; otherwise that is a panic when it is
     /// stopped or dropped.
     pub expect_mismatches: bool,
@@ -51,49 +54,259 @@ pub struct OperatorOptions {
 
 /// A running operator. Dropping it kills it; if that happens because a test panics, the end of its log is shown, and
 /// otherwise it panics if the operator has predicted wrongly.
-#[derive(Debug)]
 pub struct Operator {
-    // Dropped in this order: the log is complete when the process is gone.
-    process: Process,
+    // Dropped in this order: the log is complete when the operator is gone.
+    run: Run,
     mismatches: MismatchCheck,
+    name: String,
     user: String,
-    health: SocketAddr,
+}
+
+enum Run {
+    Process { process: Process, health: SocketAddr },
+    InProcess(InProcess),
+}
+
+/// How an operator has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was asked to end, and left nothing undone.
+    Success,
+    /// It gave up; its log says why.
+    Failure,
+    /// By [`Operator::kill`], or another SIGKILL.
+    Killed,
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        match (status.success(), status.signal()) {
+            (true, _) => Self::Success,
+            (false, Some(9)) => Self::Killed,
+            (false, _) => Self::Failure,
+        }
+    }
 }
 
 impl Operator {
-    /// Builds the operator if it isn't built, installs its definitions and permissions, starts it and waits until it is
-    /// ready.
+    /// Installs the operator's definitions and permissions, starts it and waits until it is ready: beside a real control plane as a
+    /// process, and on a server inside this process as a task.
     ///
-    /// The binary is `baton` of this workspace in the profile that this crate was built with, or the one that the
-    /// environment variable `BATON_BIN` names.
+    /// The process runs the binary `baton` of this workspace in the profile that this crate was built with, which is built if it
+    /// isn't, or the one that the environment variable `BATON_BIN` names.
     ///
     /// # Errors
     /// When one of these steps fails; of a start that fails the message shows the end of the operator's log.
-    pub async fn start(control_plane: &ControlPlane, options: OperatorOptions) -> Result<Self, Error> {
+    pub async fn start(cluster: &Cluster, options: OperatorOptions) -> Result<Self, Error> {
         static COUNT: AtomicU32 = AtomicU32::new(1);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         // Unique also among processes that share one cluster.
         let name = options.name.clone().unwrap_or_else(|| format!("baton-{}-{count}", std::process::id()));
-        let home = options.home.as_deref().unwrap_or("default");
-        let binary = blocking(binary::find).await?;
+        let home = options.home.as_deref().unwrap_or("default").to_owned();
         if !options.installed {
-            install::install(control_plane, home, &name).await?;
+            install::install(cluster, &home, &name).await?;
         }
-        let kubeconfig = match &options.api_server {
-            Some(url) => control_plane.kubeconfig_by_way_of(url, home, &name).await?,
-            None => control_plane.kubeconfig_for_service_account(home, &name).await?,
-        };
         let user = format!("system:serviceaccount:{home}:{name}");
-        let log = control_plane.logs_dir().join(format!("{name}.{count}.log"));
+        let start = Start { name, home, user, options };
+        match cluster {
+            Cluster::Real(control_plane) => start.process(control_plane, count).await,
+            Cluster::InProcess(_) => start.in_process(cluster).await,
+        }
+    }
 
+    /// Its user, as RBAC and the audit log know it.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// Its process.
+    ///
+    /// # Panics
+    /// When it has none of its own.
+    pub fn process(&self) -> &Process {
+        match &self.run {
+            Run::Process { process, .. } => process,
+            Run::InProcess(_) => panic!("{} has no process of its own", self.name),
+        }
+    }
+
+    /// Where `/healthz` and `/readyz` are.
+    ///
+    /// # Panics
+    /// When it has no process of its own.
+    pub fn health_address(&self) -> SocketAddr {
+        match &self.run {
+            Run::Process { health, .. } => *health,
+            Run::InProcess(_) => panic!("{} has no port", self.name),
+        }
+    }
+
+    /// What `/readyz` says: the status code, and the reasons if it isn't ready. Nothing where it doesn't answer.
+    pub async fn readiness(&self) -> Option<(u16, String)> {
+        match &self.run {
+            Run::Process { health, .. } => {
+                let address = *health;
+                tokio::task::spawn_blocking(move || net::http_response(address, "/readyz")).await.ok()?.ok()
+            }
+            Run::InProcess(operator) => match operator.view.obstacles() {
+                obstacles if obstacles.is_empty() => Some((200, "ok\n".to_owned())),
+                obstacles => Some((503, obstacles.join("\n") + "\n")),
+            },
+        }
+    }
+
+    /// What it has counted up to now.
+    pub async fn metrics(&self) -> Result<Metrics, Error> {
+        Metrics::parse(&self.metrics_text().await?).map_err(Error::parse(self.what_metrics()))
+    }
+
+    /// As [`metrics`](Self::metrics), in the form in which it tells them.
+    pub async fn metrics_text(&self) -> Result<String, Error> {
+        let what = self.what_metrics();
+        match &self.run {
+            Run::Process { health, .. } => {
+                let address = *health;
+                blocking(move || net::http_get(address, "/metrics").map_err(Error::parse(what))).await
+            }
+            Run::InProcess(operator) => operator.view.metrics().map_err(Error::parse(what)),
+        }
+    }
+
+    fn what_metrics(&self) -> String {
+        format!("the metrics of {}", self.name)
+    }
+
+    /// Has it look at every Workload again, as by SIGHUP, and doesn't wait for that.
+    pub fn look_again(&self) -> Result<(), Error> {
+        match &self.run {
+            Run::Process { process, .. } => process.hang_up(),
+            Run::InProcess(operator) => {
+                operator.control.look_again();
+                Ok(())
+            }
+        }
+    }
+
+    /// The processor's time that its process has had, as [`cpu_time`] counts it.
+    pub fn cpu_time(&self) -> Result<Duration, Error> {
+        cpu_time(self.process().pid())
+    }
+
+    /// All that it has logged.
+    pub fn logs(&self) -> String {
+        match &self.run {
+            Run::Process { process, .. } => {
+                let path = process.log();
+                std::fs::read(path).map_or_else(
+                    |error| format!("(can't read {}: {error})", path.display()),
+                    |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+                )
+            }
+            Run::InProcess(operator) => operator.log.text(),
+        }
+    }
+
+    /// The last lines that it has logged.
+    pub fn log_tail(&self, lines: usize) -> String {
+        process::last_lines(&self.logs(), lines)
+    }
+
+    /// How it ended; `None` while it runs.
+    pub fn end(&self) -> Option<End> {
+        match &self.run {
+            Run::Process { process, .. } => process.status().map(End::of),
+            Run::InProcess(operator) => operator.end(),
+        }
+    }
+
+    /// Asks it to end, as by SIGTERM, and waits until it has; how it ended is its answer.
+    ///
+    /// # Errors
+    /// When it still runs after half a minute.
+    ///
+    /// # Panics
+    /// When it has predicted wrongly, unless that was expected.
+    pub async fn stop(&self) -> Result<End, Error> {
+        match &self.run {
+            Run::Process { process, .. } => process.terminate()?,
+            Run::InProcess(operator) => operator.control.stop(),
+        }
+        let what = format!("{} ending when it is asked to", self.name);
+        let ended = async || Ok(self.end().ok_or_else(|| self.log_tail(30)));
+        wait_for(&what, STOPPED, ended).await.inspect(|_| self.mismatches.run(&self.logs()))
+    }
+
+    /// Ends it by SIGKILL, as a node that fails does.
+    pub fn kill(&self) {
+        match &self.run {
+            Run::Process { process, .. } => drop(process.kill()),
+            Run::InProcess(operator) => operator.kill(),
+        }
+    }
+
+    /// Lets its process run on when this program ends; returns its process id.
+    pub fn keep(self) -> u32 {
+        let pid = self.process().pid();
+        self.process().release();
+        std::mem::forget(self);
+        pid
+    }
+
+    async fn wait_until_ready(&self) -> Result<(), Error> {
+        let what = format!("{} being ready", self.name);
+        wait_for(&what, PATIENCE, async || {
+            if let Run::Process { process, .. } = &self.run {
+                process.check()?;
+            }
+            Ok(match self.readiness().await {
+                Some((200, _)) => Ok(()),
+                other => Err(format!("the response is {other:?}; its log:\n{}", self.log_tail(30))),
+            })
+        })
+        .await
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- the end of {}'s log:\n{}\n---", self.name, self.log_tail(60));
+        } else {
+            self.kill();
+            self.mismatches.run(&self.logs());
+        }
+    }
+}
+
+/// An operator that is about to start.
+struct Start {
+    name: String,
+    home: String,
+    user: String,
+    options: OperatorOptions,
+}
+
+impl Start {
+    async fn process(self, control_plane: &ControlPlane, count: u32) -> Result<Operator, Error> {
+        let Self { name, home, user, options } = self;
+        let binary = blocking(binary::find).await?;
+        let kubeconfig = match &options.by_way_of {
+            Some(Route::Url(url)) => control_plane.kubeconfig_by_way_of(url, &home, &name).await?,
+            _ => control_plane.kubeconfig_for_service_account(&home, &name).await?,
+        };
+        let log = control_plane.logs_dir().join(format!("{name}.{count}.log"));
         let mut attempt = 1;
         loop {
             let [port] = net::free_ports()?;
             let health = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             let command = command(&binary, &kubeconfig, health, &options);
             let process = Process::spawn(&name, &command, &log, STOPPED)?;
-            let mismatches = MismatchCheck::new(&log, options.expect_mismatches);
-            let operator = Self { process, mismatches, user: user.clone(), health };
+            let operator = Operator {
+                run: Run::Process { process, health },
+                mismatches: MismatchCheck::new(options.expect_mismatches),
+                name: name.clone(),
+                user: user.clone(),
+            };
             if options.unready {
                 return Ok(operator);
             }
@@ -108,130 +321,37 @@ impl Operator {
         }
     }
 
-    /// Its user, as RBAC and the audit log know it.
-    pub fn user(&self) -> &str {
-        &self.user
-    }
-
-    /// Its process.
-    pub fn process(&self) -> &Process {
-        &self.process
-    }
-
-    /// Where `/healthz` and `/readyz` are.
-    pub fn health_address(&self) -> SocketAddr {
-        self.health
-    }
-
-    /// What `/readyz` says: the status code, and the reasons if it isn't ready. Nothing where it doesn't answer.
-    pub async fn readiness(&self) -> Option<(u16, String)> {
-        let address = self.health;
-        tokio::task::spawn_blocking(move || net::http_response(address, "/readyz")).await.ok()?.ok()
-    }
-
-    /// What it has counted up to now.
-    pub async fn metrics(&self) -> Result<Metrics, Error> {
-        Metrics::parse(&self.metrics_text().await?).map_err(Error::parse(self.what_metrics()))
-    }
-
-    /// As [`metrics`](Self::metrics), in the form in which it tells them.
-    pub async fn metrics_text(&self) -> Result<String, Error> {
-        let address = self.health;
-        let what = Error::parse(self.what_metrics());
-        blocking(move || net::http_get(address, "/metrics").map_err(what)).await
-    }
-
-    fn what_metrics(&self) -> String {
-        format!("the metrics of {}", self.process.name())
-    }
-
-    /// Has it look at every Workload again, by SIGHUP, and doesn't wait for that.
-    pub fn look_again(&self) -> Result<(), Error> {
-        self.process.hang_up()
-    }
-
-    /// The processor's time that it has had, as [`cpu_time`] counts it.
-    pub fn cpu_time(&self) -> Result<Duration, Error> {
-        cpu_time(self.process.pid())
-    }
-
-    /// All that it has logged.
-    pub fn logs(&self) -> String {
-        let path = self.process.log();
-        std::fs::read(path).map_or_else(
-            |error| format!("(can't read {}: {error})", path.display()),
-            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
-        )
-    }
-
-    /// The last lines that it has logged.
-    pub fn log_tail(&self, lines: usize) -> String {
-        self.process.log_tail(lines)
-    }
-
-    /// How it ended; `None` while it runs.
-    pub fn status(&self) -> Option<ExitStatus> {
-        self.process.status()
-    }
-
-    /// Asks it to end, by SIGTERM, and waits until it has; how it ended is its answer.
-    ///
-    /// # Errors
-    /// When it still runs after half a minute.
-    ///
-    /// # Panics
-    /// When it has predicted wrongly, unless that was expected.
-    pub async fn stop(&self) -> Result<ExitStatus, Error> {
-        self.process.terminate()?;
-        let what = format!("{} ending after SIGTERM", self.process.name());
-        let ended = async || Ok(self.process.status().ok_or_else(|| self.process.log_tail(30)));
-        wait_for(&what, STOPPED, ended).await.inspect(|_| self.mismatches.run())
-    }
-
-    /// Ends it by SIGKILL, as a node that fails does.
-    pub fn kill(&self) {
-        self.process.kill();
-    }
-
-    /// Lets it run on when this program ends; returns its process id.
-    pub fn keep(self) -> u32 {
-        let pid = self.process.pid();
-        self.process.release();
-        pid
-    }
-
-    async fn wait_until_ready(&self) -> Result<(), Error> {
-        let what = format!("{} being ready at http://{}/readyz", self.process.name(), self.health);
-        wait_for(&what, PATIENCE, async || {
-            self.process.check()?;
-            Ok(match self.readiness().await {
-                Some((200, _)) => Ok(()),
-                other => Err(format!("the response is {other:?}; its log:\n{}", self.process.log_tail(30))),
-            })
-        })
-        .await
+    async fn in_process(self, cluster: &Cluster) -> Result<Operator, Error> {
+        let Self { name, home, user, options } = self;
+        let client = match &options.by_way_of {
+            Some(route) => cluster.client_by_way_of(route, &home, &name).await?,
+            None => cluster.client_for(&home, &name).await?,
+        };
+        let operator = InProcess::start(client, &options.flags(), cluster.now())?;
+        let mismatches = MismatchCheck::new(options.expect_mismatches);
+        let operator = Operator { run: Run::InProcess(operator), mismatches, name, user };
+        if !options.unready {
+            operator.wait_until_ready().await?;
+        }
+        Ok(operator)
     }
 }
 
-impl Drop for Operator {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("--- the end of {}'s log:\n{}\n---", self.process.name(), self.process.log_tail(60));
-        }
+impl OperatorOptions {
+    fn flags(&self) -> Vec<String> {
+        let namespace = self.namespace.iter().map(|namespace| format!("--namespace={namespace}"));
+        namespace.chain(self.args.iter().cloned()).collect()
     }
 }
 
 fn command(binary: &Path, kubeconfig: &Path, health: SocketAddr, options: &OperatorOptions) -> Command {
     let mut command = Command::new(binary);
     command.arg("run").arg("--admin-addr").arg(health.to_string());
-    if let Some(namespace) = &options.namespace {
-        command.args(["--namespace", namespace]);
-    }
-    command.args(&options.args);
+    command.args(options.flags());
     // What the user has set for an operator of their own is not for this one.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BATON_")) {
         command.env_remove(name);
     }
-    command.env("KUBECONFIG", kubeconfig).envs(options.env.iter().cloned());
+    command.env("KUBECONFIG", kubeconfig);
     command
 }

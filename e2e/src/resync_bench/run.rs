@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baton_crd::Workload;
-use baton_testbed::{ControlPlane, Error, wait_for};
+use baton_testbed::{Cluster, ControlPlane, Error, wait_for};
 use kube::Api;
 
 use super::{
@@ -71,6 +71,7 @@ pub async fn run(effort: Effort, say: impl Fn(&str)) -> Result<[Outcome; 2], Err
         .api_server_arg(format!("--audit-policy-file={AUDIT_POLICY}"))
         .start()
         .await?;
+    let cluster = Cluster::from(cluster);
     let place = Place::new(&cluster, "resync").await?;
     let workloads = place.api::<Workload>();
     let start = async |side: Side| {
@@ -85,11 +86,11 @@ pub async fn run(effort: Effort, say: impl Fn(&str)) -> Result<[Outcome; 2], Err
     workloads::create(&workloads, effort.workloads).await?;
     until_ready(&workloads, effort.workloads, &say).await?;
     say(&format!("{} Workloads are ready after {:.0} s", effort.workloads, began.elapsed().as_secs_f64()));
-    let predicting = measure(Side::Predicting, &cluster, &operator, effort, &say).await?;
+    let predicting = measure(Side::Predicting, cluster.real(), &operator, effort, &say).await?;
     operator.stop().await?;
 
     let operator = start(Side::Sending).await?;
-    let sending = measure(Side::Sending, &cluster, &operator, effort, &say).await?;
+    let sending = measure(Side::Sending, cluster.real(), &operator, effort, &say).await?;
     operator.stop().await?;
     Ok([predicting, sending])
 }

@@ -12,6 +12,6 @@ impl Scene {
             name: Some(format!("baton-{}", self.namespace())),
             ..OperatorOptions::default()
         };
-        Operator::start(self.stage().control_plane(), options).await.unwrap_or_else(failed)
+        Operator::start(self.stage().cluster(), options).await.unwrap_or_else(failed)
     }
 }

@@ -58,7 +58,7 @@ impl KubectlStep<'_> {
     /// What is to be run.
     pub(super) fn command(&self) -> baton_testbed::Kubectl {
         let args = self.args.iter().map(String::as_str).chain(["--namespace", self.scene.namespace()]);
-        let command = self.scene.stage().control_plane().kubectl_command(args).unwrap_or_else(failed);
+        let command = self.scene.stage().cluster().real().kubectl_command(args).unwrap_or_else(failed);
         match &self.input {
             Some(input) => command.input(show::yaml(input)),
             None => command,
@@ -104,7 +104,7 @@ impl Scene {
     /// The verbs of the requests about the subject since a mark, in their order.
     fn requests_since(&self, since: Mark) -> Vec<String> {
         let (resource, name) = self.subject();
-        let log = self.stage().control_plane().audit().unwrap_or_else(failed);
+        let log = self.stage().cluster().audit().unwrap_or_else(failed);
         let is_here = |request: &AuditEntry| {
             !resource.namespaced || request.namespace.as_deref() == Some(self.namespace())
         };

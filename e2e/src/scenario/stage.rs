@@ -15,7 +15,7 @@ use baton_apiserver::{Actor, ApiServer, Release};
 
 use baton_merge_driver::Session;
 use baton_testbed::{
-    AuditLog, ControlPlane, Error, Json, Mark, PATIENCE, definition, lock,
+    AuditLog, Cluster, ControlPlane, Error, Json, Mark, PATIENCE, definition, lock,
     prediction::{Accuracy, Done, Resource, Schema},
     raw::{Request, openapi_document},
     wait_for, workspace,
@@ -55,7 +55,7 @@ pub struct Stage {
 }
 
 enum Server {
-    Real(Box<ControlPlane>),
+    Real(Cluster),
     /// One without an audit log: what others write is seen, and held against no prediction.
     InProcess {
         clock: Arc<AtomicI64>,
@@ -75,7 +75,7 @@ impl Stage {
         let client = control_plane.admin().await?;
         let release = control_plane.version().await?;
         definition::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
-        Ok(Self::on(Server::Real(Box::new(control_plane)), client, release))
+        Ok(Self::on(Server::Real(control_plane.into()), client, release))
     }
 
     /// Starts one on an API server inside this process.
@@ -101,13 +101,13 @@ impl Stage {
         Self { server, client, release, documents, core, tally }
     }
 
-    /// The control plane.
+    /// The cluster with the control plane.
     ///
     /// # Panics
     /// Where there is none.
-    pub fn control_plane(&self) -> &ControlPlane {
+    pub fn cluster(&self) -> &Cluster {
         match &self.server {
-            Server::Real(control_plane) => control_plane,
+            Server::Real(cluster) => cluster,
             Server::InProcess { .. } => panic!("this scenario needs a control plane"),
         }
     }
@@ -115,7 +115,7 @@ impl Stage {
     /// The audit log, where there is one.
     pub(super) fn audit(&self) -> Result<Option<AuditLog>, Error> {
         match &self.server {
-            Server::Real(control_plane) => control_plane.audit().map(Some),
+            Server::Real(cluster) => cluster.audit().map(Some),
             Server::InProcess { .. } => Ok(None),
         }
     }
@@ -128,8 +128,8 @@ impl Stage {
     /// A new namespace. It goes with the server.
     pub(super) async fn namespace(&self) -> Result<String, Error> {
         match &self.server {
-            Server::Real(control_plane) => {
-                let namespace = control_plane.namespace("scene").await?;
+            Server::Real(cluster) => {
+                let namespace = cluster.namespace("scene").await?;
                 let name = namespace.name().to_owned();
                 namespace.keep();
                 Ok(name)
@@ -165,7 +165,7 @@ impl Stage {
 
     fn folder(&self) -> &Path {
         match &self.server {
-            Server::Real(control_plane) => control_plane.dir(),
+            Server::Real(cluster) => cluster.real().dir(),
             Server::InProcess { folder, .. } => folder.path(),
         }
     }

@@ -3,7 +3,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use baton_crd::Workload;
-use baton_testbed::{ControlPlane, Error, Event, MetricsApi, Random, Recorder, poll};
+use baton_testbed::{Cluster, Error, Event, MetricsApi, Random, Recorder, poll};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::core::ApiResource;
 
@@ -55,7 +55,7 @@ pub struct Outcome {
 /// # Panics
 /// When the operator has predicted wrongly.
 pub async fn run(
-    cluster: &ControlPlane,
+    cluster: &Cluster,
     metrics: &MetricsApi,
     effort: Effort,
     say: impl Fn(&str),

@@ -1,11 +1,7 @@
 //! The users of one Workload: whoever edits it, whoever has an autoscaler of their own for it, and those who load it. They do
 //! what was chosen, and keep a log of it.
 
-use std::{
-    fmt,
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::{fmt, sync::Mutex, time::Duration};
 
 use baton_crd::{Workload, labels};
 use baton_testbed::{Error, MetricsApi, PATIENCE, lock, wait_for};
@@ -15,6 +11,7 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{
     choice::{Choice, Kind, PER_POD},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baton_testbed::{AuditEntry, ControlPlane, Error, Mark, PATIENCE, wait_for};
+use baton_testbed::{AuditEntry, Cluster, Error, Mark, PATIENCE, wait_for};
 use kube::Client;
 use serde_json::Value;
 
@@ -19,8 +19,8 @@ const ARGS: [&str; 6] =
     ["--log-format", "json", "--log", "info,baton_controller::act::observer=debug", "--resync", "1000h"];
 
 /// A namespace of its own, with an operator of its own.
-pub struct Local<'a> {
-    place: Place<'a>,
+pub struct Local {
+    place: Place,
     operator: Operator,
     /// Where the audit log was read to.
     mark: Mark,
@@ -30,9 +30,9 @@ pub struct Local<'a> {
     mismatches: Vec<Mismatch>,
 }
 
-impl<'a> Local<'a> {
+impl Local {
     /// Makes the namespace, and starts Baton.
-    pub async fn start(cluster: &'a ControlPlane) -> Result<Self, Error> {
+    pub async fn start(cluster: &Cluster) -> Result<Self, Error> {
         let place = Place::new(cluster, "template").await?;
         let mark = cluster.audit()?.mark()?;
         let operator = operator(&place).await?;
@@ -76,13 +76,13 @@ impl<'a> Local<'a> {
     }
 }
 
-async fn operator(place: &Place<'_>) -> Result<Operator, Error> {
+async fn operator(place: &Place) -> Result<Operator, Error> {
     let args = ARGS.map(str::to_owned).to_vec();
     // They are what is looked for, and each is told with the edit that it was met at.
     place.operator(OperatorOptions { args, expect_mismatches: true, ..OperatorOptions::default() }).await
 }
 
-impl Stage for Local<'_> {
+impl Stage for Local {
     fn client(&self) -> &Client {
         &self.place.client
     }

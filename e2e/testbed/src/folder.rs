@@ -1,6 +1,9 @@
 //! A temporary folder that goes when its owner does, in whatever way that ends. It doesn't know what lies in it.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use crate::{Error, janitor::Janitor};
 
@@ -20,7 +23,7 @@ done
 pub(crate) struct Folder {
     path: PathBuf,
     janitor: Janitor,
-    kept: bool,
+    kept: AtomicBool,
 }
 
 impl Folder {
@@ -32,23 +35,23 @@ impl Folder {
             .tempdir_in(&parent)
             .map_err(Error::file("create a folder in", parent))?;
         let janitor = Janitor::hire(REMOVE, [folder.path()])?;
-        Ok(Self { path: folder.keep(), janitor, kept: false })
+        Ok(Self { path: folder.keep(), janitor, kept: AtomicBool::new(false) })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Leaves the folder for good.
-    pub(crate) fn keep(mut self) {
-        self.kept = true;
+    /// Leaves the folder for good, once this is dropped.
+    pub(crate) fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         self.janitor.dismiss();
-        if !self.kept {
+        if !*self.kept.get_mut() {
             // What can't be removed lies in the system's temporary folder, which is the place for it.
             let _ = std::fs::remove_dir_all(&self.path);
         }
@@ -69,6 +72,7 @@ mod tests {
         std::fs::write(paths[0].join("file"), "content").unwrap();
         drop(dropped);
         kept.keep();
+        drop(kept);
         assert!(!paths[0].exists());
         assert!(paths[1].exists());
         std::fs::remove_dir(&paths[1]).unwrap();

@@ -4,9 +4,9 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), baton_testbed::Error> {
-//! let cluster = baton_testbed::ControlPlane::shared().await;
+//! let cluster = baton_testbed::Cluster::shared().await;
 //! let namespace = cluster.namespace("example").await?;
-//! println!("{}", cluster.kubectl(["get", "pods", "--namespace", namespace.name()]).await?);
+//! println!("{}", cluster.real().kubectl(["get", "pods", "--namespace", namespace.name()]).await?);
 //! # Ok(())
 //! # }
 //! ```
@@ -15,6 +15,7 @@
 
 pub mod assets;
 pub mod audit;
+mod cluster;
 mod control_plane;
 mod cpu;
 pub mod definition;
@@ -52,6 +53,7 @@ use std::{
 
 pub use audit::{AuditEntries, AuditEntry, AuditLog, Mark};
 pub use baton_apiserver::faults::{Action, CutRequest, RequestInfo};
+pub use cluster::{Cluster, Embedded};
 pub use control_plane::{AUDIT_DIR, ControlPlane, GIVEN_KUBECONFIG, Kept, Options};
 pub use cpu::cpu_time;
 pub use error::Error;
@@ -63,7 +65,7 @@ pub use namespace::Namespace;
 pub use node::Node;
 pub use poll::{PATIENCE, eventually, poll, wait_for};
 pub use process::Process;
-pub use proxy::{Crash, CrashPoint, Proxy, Side};
+pub use proxy::{Crash, CrashPoint, Proxy, Route, Side};
 pub use random::Random;
 pub use recorder::{Event, Recorder};
 pub use replicas::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};

@@ -8,8 +8,8 @@ use std::{
 
 use k8s_openapi::api::{autoscaling::v2::HorizontalPodAutoscaler, core::v1 as core};
 use kube::{
-    Api,
-    api::{DeleteParams, ListParams},
+    Api, Client, ResourceExt as _,
+    api::{DeleteParams, ListParams, ObjectMeta, PostParams},
 };
 
 use crate::{Error, kubeconfig};
@@ -28,6 +28,16 @@ pub struct Namespace {
     on_drop: Option<Deleted>,
 }
 
+/// Creates a namespace with a name that begins with `prefix` and is otherwise unique; that name.
+pub(crate) async fn create(client: Client, prefix: &str) -> Result<String, Error> {
+    let wanted = core::Namespace {
+        metadata: ObjectMeta { generate_name: Some(format!("{prefix}-")), ..ObjectMeta::default() },
+        ..core::Namespace::default()
+    };
+    let made = Api::all(client).create(&PostParams::default(), &wanted).await;
+    Ok(made.map_err(Error::api(format!("create a namespace {prefix}-…")))?.name_any())
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Deleted {
     Namespace,
@@ -39,6 +49,11 @@ impl Namespace {
     pub(crate) fn new(name: String, kubeconfig: PathBuf, may_stay: bool) -> Self {
         let deleted = if may_stay { Deleted::Autoscalers } else { Deleted::Namespace };
         Self { name, kubeconfig, on_drop: Some(deleted) }
+    }
+
+    /// A namespace that ends with its cluster.
+    pub(crate) fn of_its_cluster(name: String) -> Self {
+        Self { name, kubeconfig: PathBuf::new(), on_drop: None }
     }
 
     /// The namespace's name.

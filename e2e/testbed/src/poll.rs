@@ -1,10 +1,8 @@
 //! Asking again and again, for what comes in its own time.
 
-use std::{
-    fmt::Debug,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fmt::Debug, thread, time::Duration};
+
+use tokio::time::Instant;
 
 use crate::Error;
 

@@ -9,7 +9,7 @@ use std::{
     convert::Infallible,
     fmt::Write as _,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -18,9 +18,9 @@ use kube::{
     api::{ListParams, TypeMeta, VersionMatch, WatchEvent, WatchParams},
     core::{ApiResource, DynamicObject},
 };
-use tokio::task::AbortHandle;
+use tokio::{task::AbortHandle, time::Instant};
 
-use crate::{ControlPlane, Error, PATIENCE, kubeconfig, lock, wait_for};
+use crate::{Cluster, Error, PATIENCE, lock, wait_for};
 
 /// How long to wait before a request that failed is made again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -61,13 +61,13 @@ impl Recorder {
     /// Records the objects of these kinds in a namespace, or only those of this name, which needn't be there yet. As they are
     /// now they come first.
     pub async fn start(
-        control_plane: &ControlPlane,
+        cluster: &Cluster,
         namespace: &str,
         kinds: &[ApiResource],
         name: Option<&str>,
     ) -> Result<Self, Error> {
         // Trying again is done here, and sooner than the client would.
-        let client = kubeconfig::impatient_client(control_plane.kubeconfig()).await?;
+        let client = cluster.impatient().await?;
         let record = Record { began: Instant::now(), events: Vec::new(), gaps: Vec::new() };
         let record = Arc::new(Mutex::new(record));
         let mut recorder = Self { targets: Vec::new(), record: record.clone(), tasks: Vec::new() };

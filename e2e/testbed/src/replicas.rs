@@ -8,12 +8,12 @@ use k8s_openapi::{
 };
 use kube::core::{ApiResource, DynamicObject};
 
-use crate::{ControlPlane, Error, Event, Recorder};
+use crate::{Cluster, Error, Event, Recorder};
 
 /// A [`Recorder`] of one Deployment, read as its [`ReplicaHistory`].
 ///
 /// ```no_run
-/// # async fn example(cluster: &baton_testbed::ControlPlane) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn example(cluster: &baton_testbed::Cluster) -> Result<(), Box<dyn std::error::Error>> {
 /// let watch = baton_testbed::ReplicaWatch::start(cluster, "shop", "web").await?;
 /// // …
 /// let history = watch.history().await?;
@@ -27,9 +27,9 @@ pub struct ReplicaWatch(Recorder);
 
 impl ReplicaWatch {
     /// Watches from this moment on; the Deployment as it is now, if it is there, comes first.
-    pub async fn start(control_plane: &ControlPlane, namespace: &str, name: &str) -> Result<Self, Error> {
+    pub async fn start(cluster: &Cluster, namespace: &str, name: &str) -> Result<Self, Error> {
         let kinds = [ApiResource::erase::<Deployment>(&())];
-        Recorder::start(control_plane, namespace, &kinds, Some(name)).await.map(Self)
+        Recorder::start(cluster, namespace, &kinds, Some(name)).await.map(Self)
     }
 
     /// All that was stored since the start, up to now.

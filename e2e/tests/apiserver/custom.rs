@@ -22,6 +22,7 @@ async fn terminal() -> Result<Terminal> {
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn a_custom_resource_is_there_once_it_is_defined() -> Result<()> {
     terminal()
         .await?
@@ -85,6 +86,7 @@ Events:         <none>
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn a_definition_takes_its_objects_with_it() -> Result<()> {
     terminal()
         .await?

@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::terminal::{Terminal, WEB};
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn objects_are_shown_in_every_form() -> Result<()> {
     let terminal = Terminal::open().await?.file("web.yaml", WEB)?;
     terminal
@@ -30,6 +31,7 @@ namespace/kube-system
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn a_watch_shows_changes_until_its_time_is_up() -> Result<()> {
     let terminal = Terminal::open().await?;
     let watch = terminal.shows(
@@ -55,6 +57,7 @@ settings   2      0s
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn an_object_is_described() -> Result<()> {
     let terminal = Terminal::open().await?.file("web.yaml", WEB)?;
     terminal
@@ -94,6 +97,7 @@ Events:            <none>
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn fields_are_explained() -> Result<()> {
     let terminal = Terminal::open().await?.workloads()?;
     terminal
@@ -128,6 +132,7 @@ error: field "nothing" does not exist
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn fields_are_explained_by_the_older_document_too() -> Result<()> {
     let terminal = Terminal::open().await?.workloads()?;
     terminal
@@ -154,6 +159,7 @@ DESCRIPTION:
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn the_server_tells_what_it_is() -> Result<()> {
     let terminal = Terminal::open().await?.workloads()?;
     terminal
@@ -196,6 +202,7 @@ Groups      [developers system:authenticated]
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn what_isnt_played_is_said_so() -> Result<()> {
     let terminal = Terminal::open().await?;
     terminal
@@ -221,6 +228,7 @@ error: Metrics API not available
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn what_isnt_there_is_said_so() -> Result<()> {
     let terminal = Terminal::open().await?;
     terminal

@@ -11,6 +11,7 @@ async fn terminal() -> Result<Terminal> {
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn an_object_is_edited() -> Result<()> {
     terminal()
         .await?
@@ -29,6 +30,7 @@ Edit cancelled, no changes made.
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn an_object_is_scaled() -> Result<()> {
     terminal()
         .await?
@@ -51,6 +53,7 @@ error: The --replicas=COUNT flag is required, and COUNT must be greater than or 
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn labels_and_annotations_are_set_and_taken_out() -> Result<()> {
     terminal()
         .await?
@@ -73,6 +76,7 @@ $ kubectl get deployment web -o jsonpath={.metadata.labels}{.metadata.annotation
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn an_object_is_patched_in_three_ways() -> Result<()> {
     terminal()
         .await?
@@ -95,6 +99,7 @@ nginx:2{"app":"web"}
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn one_can_wait_for_what_a_controller_says() -> Result<()> {
     terminal()
         .await?
@@ -126,6 +131,7 @@ deployment.apps/web restarted
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn objects_are_made_from_the_command_line() -> Result<()> {
     Terminal::open()
         .await?
@@ -161,6 +167,7 @@ error: failed to create deployment: deployments.apps "web" already exists
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn a_deletion_may_have_to_wait_for_a_garbage_collector() -> Result<()> {
     let terminal = terminal().await?;
     terminal
@@ -198,6 +205,7 @@ Error from server (NotFound): configmaps "a" not found
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn the_objects_of_a_list_are_made_one_by_one() -> Result<()> {
     let list = "
 apiVersion: v1
@@ -224,6 +232,7 @@ error: error validating "wrong.yaml": error validating data: ValidationError(Con
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn a_pod_gets_a_container_to_look_into_it() -> Result<()> {
     Terminal::open()
         .await?
@@ -242,6 +251,7 @@ kubectl/ephemeralcontainers
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn a_pod_is_resized() -> Result<()> {
     Terminal::open()
         .await?
@@ -264,6 +274,7 @@ The Pod "web" is invalid:
 }
 
 #[tokio::test]
+#[ignore = "by kubectl"]
 async fn what_a_patch_cant_do_is_said_so() -> Result<()> {
     terminal()
         .await?

@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_controller::process::permissions::{LEASE, PERMISSIONS, PermissionScope};
 use baton_crd::{HandoverPhase, Workload};
 use baton_e2e::{Operator, OperatorOptions, Place, web};
-use baton_testbed::{ControlPlane, Proxy, ReplicaWatch, eventually};
+use baton_testbed::{Cluster, Proxy, ReplicaWatch, eventually};
 use k8s_openapi::api::{
     coordination::v1::Lease,
     rbac::v1::{Role, RoleBinding},
@@ -19,13 +19,13 @@ pub const RENEW_DEADLINE: Duration = Duration::from_secs(3);
 pub const RETRY_PERIOD: Duration = Duration::from_millis(500);
 
 pub struct Candidates {
-    pub place: Place<'static>,
+    pub place: Place,
 }
 
 impl Candidates {
     /// A fresh namespace in which operators of these names may elect one of them.
-    pub async fn of(names: &[&str]) -> Self {
-        let candidates = Self { place: Place::new(ControlPlane::shared().await, "leader").await.unwrap() };
+    pub async fn of(cluster: &Cluster, names: &[&str]) -> Self {
+        let candidates = Self { place: Place::new(cluster, "leader").await.unwrap() };
         candidates.allow_election(names).await;
         candidates
     }
@@ -82,7 +82,7 @@ impl Candidates {
             home: Some(self.ns().to_owned()),
             name: Some(self.user(name)),
             args: args.to_vec(),
-            api_server: proxy.map(|proxy| proxy.url().to_owned()),
+            by_way_of: proxy.map(Proxy::route),
             ..OperatorOptions::default()
         };
         match self.place.operator(options).await {
@@ -131,6 +131,6 @@ impl Candidates {
     }
 
     pub async fn watch(&self) -> ReplicaWatch {
-        ReplicaWatch::start(self.place.cluster, self.ns(), "web").await.unwrap()
+        ReplicaWatch::start(&self.place.cluster, self.ns(), "web").await.unwrap()
     }
 }

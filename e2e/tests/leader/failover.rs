@@ -5,21 +5,35 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use baton_crd::HandoverPhase::{Fixed, HandedOver};
-use baton_e2e::Operator;
-use baton_testbed::{Action, PATIENCE, Proxy, ReplicaWatch, eventually};
+use baton_e2e::{End, Operator, scenarios};
+use baton_testbed::{Action, Cluster, PATIENCE, Proxy, ReplicaWatch, eventually};
 use futures::FutureExt;
 use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     candidates::{Candidates, LEASE_DURATION, RENEW_DEADLINE, RETRY_PERIOD},
     judge::Record,
 };
+
+scenarios! {
+    a_leader_that_is_killed_is_followed_when_its_lease_has_run_out,
+    a_leader_that_is_asked_to_end_is_followed_at_once,
+    a_leader_that_is_cut_off_ends_before_the_next_one_leads,
+    a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal,
+}
+
+scenarios! {
+    only real, because "a process is put to sleep":
+    a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up,
+}
 
 /// What a busy machine may add to any time.
 const SLACK: Duration = Duration::from_secs(2);
@@ -39,8 +53,8 @@ struct Scene {
 
 impl Scene {
     /// The answer to the temporary manager's write is lost.
-    async fn in_a_handover() -> Self {
-        let scene = Self::before_a_handover(|| Action::after(Action::Cut)).await;
+    async fn in_a_handover(cluster: &Cluster) -> Self {
+        let scene = Self::before_a_handover(cluster, || Action::after(Action::Cut)).await;
         let lent = tokio::time::timeout(PATIENCE, scene.proxy.cut()).await;
         lent.expect("the operator that leads begins the handover");
         scene
@@ -48,10 +62,10 @@ impl Scene {
 
     /// `a` was put to sleep while it waited for the answer to the temporary manager's write, so that no other write was
     /// on its way to a socket: such a one can't be held back.
-    async fn asleep_in_a_handover() -> Self {
+    async fn asleep_in_a_handover(cluster: &Cluster) -> Self {
         let (lending, lends) = oneshot::channel();
         let (sleeping, sleeps) = oneshot::channel();
-        let scene = Self::before_a_handover(move || {
+        let scene = Self::before_a_handover(cluster, move || {
             let _ = lending.send(());
             Action::behind(sleeps.map(drop))
         });
@@ -63,12 +77,12 @@ impl Scene {
     }
 
     /// The handover will begin at once, and this is what happens to the temporary manager's first write.
-    async fn before_a_handover(lend: impl FnOnce() -> Action + Send + 'static) -> Self {
-        let candidates = Candidates::of(&["a", "b"]).await;
+    async fn before_a_handover(cluster: &Cluster, lend: impl FnOnce() -> Action + Send + 'static) -> Self {
+        let candidates = Candidates::of(cluster, &["a", "b"]).await;
         let is_cut_off = Arc::new(AtomicBool::new(false));
         let cut_off = is_cut_off.clone();
         let lend = Mutex::new(Some(lend));
-        let proxy = Proxy::start(candidates.place.cluster, move |request| {
+        let proxy = Proxy::start(cluster, move |request| {
             let lends = request.query("fieldManager") == Some("handover-to-hpa");
             if cut_off.load(Ordering::SeqCst) {
                 return Action::Cut;
@@ -99,7 +113,7 @@ impl Scene {
     /// `b` brings the handover to its end; nobody wrote without the lease, and the number never fell.
     async fn ends_well(&self, what: &str, took: Duration) -> Record {
         self.candidates.reach(HandedOver, 3).await;
-        assert!(self.b.status().is_none(), "{}", self.b.log_tail(30));
+        assert!(self.b.end().is_none(), "{}", self.b.log_tail(30));
         let history = self.watch.history().await.unwrap();
         history.never_below(2).unwrap();
         assert_eq!(history.values(), [2, 3], "{history}");
@@ -115,19 +129,18 @@ impl Scene {
 
     /// Waits until `a` has ended; when that was.
     async fn a_has_ended(&self) -> Timestamp {
-        let ended = async || self.a.status().map(|_| Timestamp::now()).ok_or(());
+        let ended = async || self.a.end().map(|_| self.candidates.place.cluster.now()).ok_or(());
         eventually("the old leader to end", ended).await
     }
 
     fn assert_that_a_lost(&self) {
-        assert_eq!(self.a.status().unwrap().code(), Some(1), "{}", self.a.log_tail(30));
+        assert_eq!(self.a.end(), Some(End::Failure), "{}", self.a.log_tail(30));
         assert!(self.a.logs().contains("not the leader any more"), "{}", self.a.log_tail(30));
     }
 }
 
-#[tokio::test]
-async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out() {
-    let scene = Scene::in_a_handover().await;
+async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out(cluster: Cluster) {
+    let scene = Scene::in_a_handover(&cluster).await;
     let begun = Instant::now();
     scene.a.kill();
     let took = scene.taken_over_since(begun).await;
@@ -135,12 +148,10 @@ async fn a_leader_that_is_killed_is_followed_when_its_lease_has_run_out() {
     scene.ends_well("killed", took).await;
 }
 
-#[tokio::test]
-async fn a_leader_that_is_asked_to_end_is_followed_at_once() {
-    let scene = Scene::in_a_handover().await;
+async fn a_leader_that_is_asked_to_end_is_followed_at_once(cluster: Cluster) {
+    let scene = Scene::in_a_handover(&cluster).await;
     let begun = Instant::now();
-    let status = scene.a.stop().await.unwrap();
-    assert!(status.success(), "{}", scene.a.log_tail(30));
+    assert_eq!(scene.a.stop().await.unwrap(), End::Success, "{}", scene.a.log_tail(30));
     let released = Instant::now();
     let took = scene.taken_over_since(begun).await;
     let wait = released.elapsed();
@@ -150,9 +161,8 @@ async fn a_leader_that_is_asked_to_end_is_followed_at_once() {
     assert_eq!(holders, ["a", "", "b"], "it gave the lease back");
 }
 
-#[tokio::test]
-async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads() {
-    let scene = Scene::in_a_handover().await;
+async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads(cluster: Cluster) {
+    let scene = Scene::in_a_handover(&cluster).await;
     let begun = Instant::now();
     scene.is_cut_off.store(true, Ordering::SeqCst);
     scene.proxy.cut_watches();
@@ -167,9 +177,8 @@ async fn a_leader_that_is_cut_off_ends_before_the_next_one_leads() {
     println!("cut off: the old leader ended after {lasted:.1?}");
 }
 
-#[tokio::test]
-async fn a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up() {
-    let scene = Scene::asleep_in_a_handover().await;
+async fn a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up(cluster: Cluster) {
+    let scene = Scene::asleep_in_a_handover(&cluster).await;
     let begun = Instant::now();
     let took = scene.taken_over_since(begun).await;
     assert!(took <= LEASE_DURATION + RETRY_PERIOD + SLACK, "{took:?}");
@@ -183,23 +192,12 @@ async fn a_leader_that_slept_past_its_lease_writes_nothing_when_it_wakes_up() {
 }
 
 /// Whoever takes the lease from a leader by hand takes it without the leader's knowing, until its next renewal.
-#[tokio::test]
-async fn a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal() {
-    let scene = Scene::in_a_handover().await;
+async fn a_leader_whose_lease_was_emptied_by_hand_ends_at_its_next_renewal(cluster: Cluster) {
+    let scene = Scene::in_a_handover(&cluster).await;
     let begun = Instant::now();
-    let empty = r#"{"spec": {"holderIdentity": ""}}"#;
-    let line = [
-        "patch",
-        "lease",
-        "baton",
-        "--namespace",
-        scene.candidates.ns(),
-        "--type",
-        "merge",
-        "--patch",
-        empty,
-    ];
-    scene.candidates.place.cluster.kubectl(line).await.unwrap().success().unwrap();
+    let empty = Patch::Merge(json!({"spec": {"holderIdentity": ""}}));
+    let leases = scene.candidates.place.api::<Lease>();
+    leases.patch("baton", &PatchParams::default(), &empty).await.unwrap();
     scene.a_has_ended().await;
     scene.assert_that_a_lost();
     let took = scene.taken_over_since(begun).await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_testbed::{AuditEntries, AuditEntry};
+use baton_testbed::AuditEntry;
 use jiff::Timestamp;
 
 use crate::candidates::Candidates;
@@ -14,9 +14,18 @@ pub struct Term {
     pub holder: String,
 }
 
+impl Term {
+    /// The user of `a` is `a-<namespace>`.
+    fn covers(&self, entry: &AuditEntry) -> bool {
+        user(entry).strip_prefix(&*self.holder).is_some_and(|rest| rest.starts_with('-'))
+    }
+}
+
 /// The writes of all operators in a namespace, and who held the lease.
 pub struct Record {
-    writes: AuditEntries,
+    writes: Vec<AuditEntry>,
+    /// The writes of those who didn't hold the lease.
+    strays: Vec<AuditEntry>,
     pub terms: Vec<Term>,
 }
 
@@ -27,40 +36,45 @@ impl Record {
         let all = audit.entries().unwrap().namespace(candidates.ns()).writes().that(of_operators);
         // The garbage collector and its like are ServiceAccounts too.
         let all = all.that(|entry| !entry.user.starts_with("system:serviceaccount:kube-system:"));
-        let stored = all.clone().resource("leases").that(|entry| matches!(entry.code, Some(200 | 201)));
-        let mut terms: Vec<Term> = Vec::new();
-        // By resource version they would be in the same order: each write is guarded by the one before it.
-        let mut stored: Vec<_> = stored.into_iter().collect();
-        stored.sort_by_key(|entry| entry.received);
-        for entry in stored {
-            let body = entry.request_object.as_ref().unwrap();
-            let holder = body["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
-            if terms.last().is_none_or(|last| last.holder != holder) {
-                terms.push(Term { since: entry.received, holder });
+        let mut all: Vec<_> = all.into_iter().collect();
+        // Those of the same time stay in the order in which they were answered.
+        all.sort_by_key(|entry| entry.received);
+        let mut record = Self { writes: Vec::new(), strays: Vec::new(), terms: Vec::new() };
+        for entry in all {
+            if entry.resource.as_deref() == Some("leases") {
+                record.lease_written(&entry);
+            } else {
+                if !record.terms.last().is_some_and(|term| term.covers(&entry)) {
+                    record.strays.push(entry.clone());
+                }
+                record.writes.push(entry);
             }
         }
-        Self { writes: all.that(|entry| entry.resource.as_deref() != Some("leases")), terms }
+        record
+    }
+
+    fn lease_written(&mut self, entry: &AuditEntry) {
+        if !matches!(entry.code, Some(200 | 201)) {
+            return;
+        }
+        let body = entry.request_object.as_ref().unwrap();
+        let holder = body["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+        if self.terms.last().is_none_or(|last| last.holder != holder) {
+            self.terms.push(Term { since: entry.received, holder });
+        }
     }
 
     /// Panics if any write reached the API server while its writer didn't hold the lease, however it was answered.
     pub fn nobody_wrote_without_the_lease(&self) {
-        let strays: Vec<_> = self.writes.iter().filter(|entry| !self.is_by_holder(entry)).collect();
-        let terms = &self.terms;
+        let Self { strays, terms, .. } = self;
         assert!(strays.is_empty(), "{strays:#?} while the lease was held like this: {terms:#?}");
-    }
-
-    fn is_by_holder(&self, entry: &AuditEntry) -> bool {
-        let holder = self.terms.iter().rev().find(|term| term.since <= entry.received);
-        // The user of `a` is `a-<namespace>`.
-        let user = entry.user.rsplit(':').next().unwrap_or_default();
-        holder.is_some_and(|term| user.strip_prefix(&*term.holder).is_some_and(|rest| rest.starts_with('-')))
     }
 
     /// How much each holder wrote.
     pub fn writes_by_user(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
-        for entry in self.writes.iter() {
-            *counts.entry(entry.user.rsplit(':').next().unwrap_or_default()).or_default() += 1;
+        for entry in &self.writes {
+            *counts.entry(user(entry)).or_default() += 1;
         }
         counts
     }
@@ -69,4 +83,8 @@ impl Record {
     pub fn began(&self, holder: &str) -> Timestamp {
         self.terms.iter().rev().find(|term| term.holder == holder).unwrap().since
     }
+}
+
+fn user(entry: &AuditEntry) -> &str {
+    entry.user.rsplit(':').next().unwrap_or_default()
 }

@@ -1,20 +1,22 @@
 //! Three candidates, again and again: never two leaders.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use baton_e2e::Operator;
-use baton_testbed::eventually;
+use baton_e2e::{End, Operator, scenarios};
+use baton_testbed::{Cluster, eventually};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::{candidates::Candidates, judge::Record};
+
+scenarios! { of_three_candidates_there_are_never_two_leaders }
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 /// How often the leader is ended, in one way and the other.
 const ROUNDS: usize = 6;
 
-#[tokio::test]
-async fn of_three_candidates_there_are_never_two_leaders() {
-    let candidates = Candidates::of(&NAMES).await;
+async fn of_three_candidates_there_are_never_two_leaders(cluster: Cluster) {
+    let candidates = Candidates::of(&cluster, &NAMES).await;
     let mut operators: Vec<Operator> = Vec::new();
     for started in futures::future::join_all(NAMES.map(|name| candidates.start(name, None))).await {
         operators.push(started);
@@ -39,7 +41,7 @@ async fn of_three_candidates_there_are_never_two_leaders() {
             if round % 2 == 0 {
                 operators[place].kill();
             } else {
-                assert!(operators[place].stop().await.unwrap().success());
+                assert_eq!(operators[place].stop().await.unwrap(), End::Success);
             }
             let next = eventually("another leader", async || match candidates.holder().await {
                 Some(holder) if holder != leader => Ok(holder),

@@ -8,6 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn load_on_real_pods_scales_through_a_handover_and_back_without_a_dip() {
     let Some(stage) = Stage::enter("autoscaling").await else { return };
     stage.install().await;

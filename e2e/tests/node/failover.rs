@@ -11,6 +11,7 @@ use crate::{
 };
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn another_replica_leads_when_the_leaders_pod_is_deleted_or_killed() {
     let Some(stage) = Stage::enter("failover").await else { return };
     stage.install().await;

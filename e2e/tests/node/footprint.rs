@@ -15,6 +15,7 @@ const SPAN: SignedDuration = SignedDuration::from_secs(20);
 const REST: SignedDuration = SignedDuration::from_secs(5);
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn a_hundred_settled_workloads_cost_little() {
     let Some(stage) = Stage::enter("footprint").await else { return };
     stage.install().await;

@@ -8,6 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
     let Some(stage) = Stage::enter("install").await else { return };
     // Pods that another test killed have restarted.
@@ -17,7 +18,7 @@ async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
     let namespace = stage.get(&format!("namespace {HOME}")).await;
     assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
     let careless = ["run", "careless", "--image=localhost/web:1", "--namespace", HOME];
-    let refused = stage.cluster().kubectl(careless).await.unwrap();
+    let refused = stage.cluster().real().kubectl(careless).await.unwrap();
     assert!(refused.stderr.contains("violates PodSecurity \"restricted"), "{refused}");
 
     let pods = stage.get(&format!("pods --namespace {HOME}")).await;
@@ -30,6 +31,7 @@ async fn the_manifests_install_baton_where_only_restricted_pods_are_let_in() {
 }
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn a_workload_runs_and_serves_through_its_service() {
     let Some(stage) = Stage::enter("workload").await else { return };
     stage.install().await;
@@ -42,17 +44,19 @@ async fn a_workload_runs_and_serves_through_its_service() {
 }
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn what_the_docs_say_shows_that_it_works() {
     let Some(stage) = Stage::enter("docs").await else { return };
     stage.install().await;
     for (block, typed) in guide::commands("docs/install.md", "See that it works").unwrap().iter().enumerate()
     {
-        let told = guide::run(stage.cluster().kubeconfig(), typed).await;
+        let told = guide::run(stage.cluster().real().kubeconfig(), typed).await;
         assert!(told.is_ok(), "{block}: {}", told.unwrap_err().report());
     }
 }
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn baton_ends_at_once_when_it_is_told_to() {
     let Some(stage) = Stage::enter("termination").await else { return };
     stage.install().await;

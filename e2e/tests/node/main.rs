@@ -10,6 +10,7 @@ mod failover;
 mod footprint;
 mod image;
 mod install;
+mod keep;
 mod reboot;
 mod stage;
 mod uninstall;

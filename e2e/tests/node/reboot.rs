@@ -8,6 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn after_a_reboot_everything_is_back_and_baton_writes_to_no_child() {
     let Some(mut stage) = Stage::enter("reboot").await else { return };
     stage.install().await;

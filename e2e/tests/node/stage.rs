@@ -10,7 +10,7 @@ use std::{
 
 pub use baton_e2e::installed::{HOME, USER};
 use baton_e2e::{guide, image, installed};
-use baton_testbed::{ControlPlane, Error, Namespace, Node, node::Image, poll};
+use baton_testbed::{Cluster, Error, Namespace, Node, node::Image, poll};
 use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
@@ -20,6 +20,21 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Two versions of Baton's image.
 pub const VERSION: &str = "0.1.0";
 pub const NEXT: &str = "0.1.1";
+
+/// Whether there can be a node, and it may be tested on. If not, says why.
+pub fn is_wanted(name: &str) -> bool {
+    let wish = env::var("BATON_E2E_NODE").unwrap_or_default();
+    if wish == "skip" {
+        say(&format!("skipped {name}: BATON_E2E_NODE=skip"));
+        return false;
+    }
+    if let Err(reason) = baton_testbed::node::available() {
+        assert!(wish != "require", "BATON_E2E_NODE=require, but {reason}");
+        say(&format!("skipped {name}: {reason}"));
+        return false;
+    }
+    true
+}
 
 /// The node for one test, with Baton's images and the web server's on it.
 pub struct Stage {
@@ -32,14 +47,7 @@ impl Stage {
     /// Waits for its turn. `None` where there can be no node, after having said why.
     pub async fn enter(name: &'static str) -> Option<Self> {
         static SHARED: OnceCell<Mutex<Node>> = OnceCell::const_new();
-        let wish = env::var("BATON_E2E_NODE").unwrap_or_default();
-        if wish == "skip" {
-            say(&format!("skipped {name}: BATON_E2E_NODE=skip"));
-            return None;
-        }
-        if let Err(reason) = baton_testbed::node::available() {
-            assert!(wish != "require", "BATON_E2E_NODE=require, but {reason}");
-            say(&format!("skipped {name}: {reason}"));
+        if !is_wanted(name) {
             return None;
         }
         let shared = SHARED.get_or_init(async || Mutex::new(start().await)).await;
@@ -47,13 +55,13 @@ impl Stage {
         Some(Self { node, name, began: Instant::now() })
     }
 
-    pub fn cluster(&self) -> &ControlPlane {
-        self.node.control_plane()
+    pub fn cluster(&self) -> &Cluster {
+        self.node.cluster()
     }
 
     /// Types a kubectl command that has to succeed, and returns what it printed.
     pub async fn kubectl(&self, command: &str) -> String {
-        self.cluster().kubectl(command.split(' ')).await.unwrap().success().unwrap()
+        self.node.control_plane().kubectl(command.split(' ')).await.unwrap().success().unwrap()
     }
 
     /// Installs Baton, if it isn't there, as docs/install.md says.
@@ -63,7 +71,7 @@ impl Stage {
 
     /// Types the first block of commands in a section of docs/install.md.
     pub async fn follow(&self, section: &str) -> String {
-        let typed = guide::run(self.cluster().kubeconfig(), &commands(section)[0]).await;
+        let typed = guide::run(self.cluster().real().kubeconfig(), &commands(section)[0]).await;
         self.or_report(typed).await
     }
 
@@ -71,7 +79,8 @@ impl Stage {
     pub async fn follow_in_next(&self, section: &str, block: usize) -> String {
         let next = tempfile::tempdir().unwrap();
         make_next(next.path());
-        let typed = guide::run_in(next.path(), self.cluster().kubeconfig(), &commands(section)[block]).await;
+        let typed =
+            guide::run_in(next.path(), self.cluster().real().kubeconfig(), &commands(section)[block]).await;
         self.or_report(typed).await
     }
 
@@ -83,7 +92,7 @@ impl Stage {
 
     /// Types a command of Helm's.
     pub async fn helm(&self, command: &str) {
-        let typed = guide::run(self.cluster().kubeconfig(), &format!("helm {command}")).await;
+        let typed = guide::run(self.cluster().real().kubeconfig(), &format!("helm {command}")).await;
         self.or_report(typed).await;
     }
 
@@ -121,7 +130,7 @@ impl Stage {
     /// As `kubectl apply --server-side -f -`.
     pub async fn apply(&self, namespace: &Namespace, manifest: &str) {
         let args = ["apply", "--server-side", "-f", "-", "--namespace", namespace.name()];
-        let kubectl = self.cluster().kubectl_command(args).unwrap();
+        let kubectl = self.cluster().real().kubectl_command(args).unwrap();
         kubectl.input(manifest).run().await.unwrap().success().unwrap();
     }
 

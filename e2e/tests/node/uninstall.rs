@@ -6,6 +6,7 @@ use crate::{
 };
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn uninstalled_the_one_way_the_pods_run_on() {
     let Some(stage) = Stage::enter("uninstall, leaving all").await else { return };
     stage.install().await;
@@ -23,6 +24,7 @@ async fn uninstalled_the_one_way_the_pods_run_on() {
 }
 
 #[tokio::test]
+#[ignore = "on a real node"]
 async fn uninstalled_the_other_way_the_pods_go() {
     let Some(stage) = Stage::enter("uninstall, taking all").await else { return };
     stage.install().await;

@@ -10,25 +10,61 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_crd::Workload;
-use baton_e2e::install_manifests;
-use baton_testbed::ControlPlane;
+use baton_e2e::{install_manifests, scenarios};
+use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-/// The control plane with the Workload's definition in it.
-async fn cluster() -> &'static ControlPlane {
-    let cluster = ControlPlane::shared().await;
-    install_manifests(cluster).await.unwrap();
-    cluster
+scenarios! {
+    the_definition_is_structural_and_established,
+    a_name_fits_into_a_label,
+    a_name_fits_a_service_where_there_is_one,
+    the_selector_label_names_the_workload,
+    replicas_are_not_negative,
+    an_autoscaler_has_a_maximum,
+    the_minimum_is_not_above_the_maximum,
+    an_external_autoscaler_stands_alone,
+    managers_are_retired_only_by_an_adoption_and_never_batons_own,
+    a_disruption_budget_says_one_thing,
+    a_disruption_budget_is_a_number_or_a_percentage,
+    a_rolling_update_is_for_the_type_of_that_name,
+    a_rolling_update_can_move,
+    a_rollout_may_take_as_long_as_its_pods_need,
+    a_service_has_a_port,
+    several_ports_have_names_of_their_own,
+    a_port_is_there_once,
+    a_node_port_needs_a_type_that_has_one,
+    a_headless_service_stays_inside,
+    an_external_traffic_policy_needs_traffic_from_outside,
+    settings_of_a_load_balancer_need_one,
+    a_health_check_port_needs_local_traffic,
+    an_affinity_timeout_needs_an_affinity,
+    two_ip_families_need_a_policy_that_allows_them,
+    a_key_below_the_template_is_not_left_out,
+    a_key_with_a_default_may_be_left_out,
+    nothing_but_list_keys_is_defaulted_below_the_template,
+    a_quantity_is_one,
+    null_below_the_template_is_taken_as_by_a_deployment,
+    a_number_fits_into_the_type_that_reads_it,
+    what_is_left_out_takes_its_default,
+    a_template_is_owned_as_in_a_deployment,
+    the_samples_are_taken_also_by_two_teams,
+}
+scenarios! {
+    only real, because "by kubectl":
+    kubectl_explains_a_workload,
+    kubectl_lists_what_an_operator_of_workloads_asks_for,
 }
 
-/// Workloads as they are on the wire: the tests are about what people write, not about what our types can hold.
-async fn workloads() -> Api<DynamicObject> {
-    let client = cluster().await.admin().await.unwrap();
-    Api::namespaced_with(client, "default", &ApiResource::erase::<Workload>(&()))
+/// Workloads as they are on the wire, in a cluster with their definition: the tests are about what people write, not about
+/// what our types can hold.
+async fn workloads(cluster: &Cluster, namespace: &str) -> Api<DynamicObject> {
+    install_manifests(cluster).await.unwrap();
+    let client = cluster.admin().await.unwrap();
+    Api::namespaced_with(client, namespace, &ApiResource::erase::<Workload>(&()))
 }
 
 /// The least valid Workload, with its spec overlaid by `spec`.
@@ -37,23 +73,23 @@ fn workload(name: &str, spec: Value) -> DynamicObject {
 }
 
 /// Asks the API server to create a Workload without keeping it.
-async fn create(name: &str, spec: Value) -> kube::Result<DynamicObject> {
+async fn create(cluster: &Cluster, name: &str, spec: Value) -> kube::Result<DynamicObject> {
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
-    workloads().await.create(&dry_run, &workload(name, spec)).await
+    workloads(cluster, "default").await.create(&dry_run, &workload(name, spec)).await
 }
 
 /// As [`create`], by server-side apply.
-async fn apply(name: &str, spec: Value) -> kube::Result<DynamicObject> {
+async fn apply(cluster: &Cluster, name: &str, spec: Value) -> kube::Result<DynamicObject> {
     let dry_run = PatchParams { dry_run: true, ..PatchParams::apply("team") };
-    workloads().await.patch(name, &dry_run, &Patch::Apply(&workload(name, spec))).await
+    workloads(cluster, "default").await.patch(name, &dry_run, &Patch::Apply(&workload(name, spec))).await
 }
 
-async fn assert_taken(spec: Value) {
-    create("shop", spec.clone()).await.unwrap_or_else(|error| panic!("{spec}: {error}"));
+async fn assert_taken(cluster: &Cluster, spec: Value) {
+    create(cluster, "shop", spec.clone()).await.unwrap_or_else(|error| panic!("{spec}: {error}"));
 }
 
-async fn assert_refused_named(name: &str, spec: Value, advice: &str) {
-    match create(name, spec.clone()).await {
+async fn assert_refused_named(cluster: &Cluster, name: &str, spec: Value, advice: &str) {
+    match create(cluster, name, spec.clone()).await {
         Err(kube::Error::Api(status)) => {
             assert_eq!(status.code, 422, "{status:?}");
             assert!(status.message.contains(advice), "wanted: {advice}\n   got: {}", status.message);
@@ -63,17 +99,17 @@ async fn assert_refused_named(name: &str, spec: Value, advice: &str) {
 }
 
 /// The API server refuses the spec, with a message that has `advice` in it.
-async fn assert_refused(spec: Value, advice: &str) {
-    assert_refused_named("shop", spec, advice).await;
+async fn assert_refused(cluster: &Cluster, spec: Value, advice: &str) {
+    assert_refused_named(cluster, "shop", spec, advice).await;
 }
 
 fn template(container: Value) -> Value {
     json!({"template": {"spec": {"containers": [container]}}})
 }
 
-#[tokio::test]
-async fn the_definition_is_structural_and_established() {
-    let crds: Api<CustomResourceDefinition> = Api::all(cluster().await.admin().await.unwrap());
+async fn the_definition_is_structural_and_established(cluster: Cluster) {
+    install_manifests(&cluster).await.unwrap();
+    let crds: Api<CustomResourceDefinition> = Api::all(cluster.admin().await.unwrap());
     let conditions = crds.get("workloads.baton.rs").await.unwrap().status.unwrap().conditions.unwrap();
     let status =
         |type_: &str| conditions.iter().find(|one| one.type_ == type_).map(|one| one.status.as_str());
@@ -82,108 +118,98 @@ async fn the_definition_is_structural_and_established() {
     assert_eq!(status("Established"), Some("True"), "{conditions:?}");
 }
 
-#[tokio::test]
-async fn a_name_fits_into_a_label() {
+async fn a_name_fits_into_a_label(cluster: Cluster) {
     let advice = "choose one of at most 63 characters";
-    assert_refused_named(&"a".repeat(64), json!({}), advice).await;
-    create(&"a".repeat(63), json!({})).await.unwrap();
+    assert_refused_named(&cluster, &"a".repeat(64), json!({}), advice).await;
+    create(&cluster, &"a".repeat(63), json!({})).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_name_fits_a_service_where_there_is_one() {
+async fn a_name_fits_a_service_where_there_is_one(cluster: Cluster) {
     let service = json!({"service": {"ports": [{"port": 80}]}});
-    assert_refused_named("shop.v2", service.clone(), "starts with a letter, or drop spec.service").await;
-    assert_refused_named("2shop", service, "starts with a letter, or drop spec.service").await;
-    create("shop.v2", json!({})).await.unwrap();
+    assert_refused_named(&cluster, "shop.v2", service.clone(), "starts with a letter, or drop spec.service")
+        .await;
+    assert_refused_named(&cluster, "2shop", service, "starts with a letter, or drop spec.service").await;
+    create(&cluster, "shop.v2", json!({})).await.unwrap();
 }
 
-#[tokio::test]
-async fn the_selector_label_names_the_workload() {
+async fn the_selector_label_names_the_workload(cluster: Cluster) {
     let labelled = |name: &str| {
         let mut spec = template(json!({"name": "app"}));
         spec["template"]["metadata"] = json!({"labels": {"baton.rs/workload": name, "team": "a"}});
         spec
     };
-    assert_refused(labelled("other"), "drop it, or set it to the Workload's name").await;
-    assert_taken(labelled("shop")).await;
+    assert_refused(&cluster, labelled("other"), "drop it, or set it to the Workload's name").await;
+    assert_taken(&cluster, labelled("shop")).await;
 }
 
-#[tokio::test]
-async fn replicas_are_not_negative() {
-    assert_refused(json!({"replicas": -1}), "greater than or equal to 0").await;
-    assert_taken(json!({"replicas": 0})).await;
+async fn replicas_are_not_negative(cluster: Cluster) {
+    assert_refused(&cluster, json!({"replicas": -1}), "greater than or equal to 0").await;
+    assert_taken(&cluster, json!({"replicas": 0})).await;
 }
 
-#[tokio::test]
-async fn an_autoscaler_has_a_maximum() {
-    assert_refused(json!({"autoscaling": {"minReplicas": 2}}), "set maxReplicas, or external").await;
-    assert_refused(json!({"autoscaling": {}}), "set maxReplicas, or external").await;
+async fn an_autoscaler_has_a_maximum(cluster: Cluster) {
+    assert_refused(&cluster, json!({"autoscaling": {"minReplicas": 2}}), "set maxReplicas, or external")
+        .await;
+    assert_refused(&cluster, json!({"autoscaling": {}}), "set maxReplicas, or external").await;
 }
 
-#[tokio::test]
-async fn the_minimum_is_not_above_the_maximum() {
+async fn the_minimum_is_not_above_the_maximum(cluster: Cluster) {
     let limits = |min: i32, max: i32| json!({"autoscaling": {"minReplicas": min, "maxReplicas": max}});
-    assert_refused(limits(5, 4), "lower it, or raise maxReplicas").await;
-    assert_taken(limits(4, 4)).await;
+    assert_refused(&cluster, limits(5, 4), "lower it, or raise maxReplicas").await;
+    assert_taken(&cluster, limits(4, 4)).await;
 }
 
-#[tokio::test]
-async fn an_external_autoscaler_stands_alone() {
+async fn an_external_autoscaler_stands_alone(cluster: Cluster) {
     let advice = "drop every other field of autoscaling, or drop external";
-    assert_refused(json!({"autoscaling": {"external": {}, "maxReplicas": 3}}), advice).await;
-    assert_refused(json!({"autoscaling": {"external": {}, "behavior": {}}}), advice).await;
-    assert_taken(json!({"autoscaling": {"external": {}}})).await;
+    assert_refused(&cluster, json!({"autoscaling": {"external": {}, "maxReplicas": 3}}), advice).await;
+    assert_refused(&cluster, json!({"autoscaling": {"external": {}, "behavior": {}}}), advice).await;
+    assert_taken(&cluster, json!({"autoscaling": {"external": {}}})).await;
 }
 
-#[tokio::test]
-async fn managers_are_retired_only_by_an_adoption_and_never_batons_own() {
+async fn managers_are_retired_only_by_an_adoption_and_never_batons_own(cluster: Cluster) {
     let retired = |adoption: &str, manager: &str| json!({"adoption": adoption, "retiredManagers": [manager]});
-    assert_refused(retired("Refuse", "helm"), "set adoption: Adopt, or drop retiredManagers").await;
-    assert_refused(retired("Adopt", "baton"), "are Baton's own managers").await;
-    assert_refused(retired("Adopt", "handover-to-hpa"), "are Baton's own managers").await;
-    assert_refused(retired("Adopt", ""), "at least 1 chars long").await;
-    assert_refused(json!({"retiredManagers": ["helm"]}), "set adoption: Adopt").await;
-    assert_taken(retired("Adopt", "helm")).await;
+    assert_refused(&cluster, retired("Refuse", "helm"), "set adoption: Adopt, or drop retiredManagers").await;
+    assert_refused(&cluster, retired("Adopt", "baton"), "are Baton's own managers").await;
+    assert_refused(&cluster, retired("Adopt", "handover-to-hpa"), "are Baton's own managers").await;
+    assert_refused(&cluster, retired("Adopt", ""), "at least 1 chars long").await;
+    assert_refused(&cluster, json!({"retiredManagers": ["helm"]}), "set adoption: Adopt").await;
+    assert_taken(&cluster, retired("Adopt", "helm")).await;
 }
 
-#[tokio::test]
-async fn a_disruption_budget_says_one_thing() {
+async fn a_disruption_budget_says_one_thing(cluster: Cluster) {
     let advice = "exactly one of minAvailable and maxUnavailable";
-    assert_refused(json!({"disruptionBudget": {}}), advice).await;
-    assert_refused(json!({"disruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}), advice).await;
+    assert_refused(&cluster, json!({"disruptionBudget": {}}), advice).await;
+    assert_refused(&cluster, json!({"disruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}), advice)
+        .await;
 }
 
-#[tokio::test]
-async fn a_disruption_budget_is_a_number_or_a_percentage() {
+async fn a_disruption_budget_is_a_number_or_a_percentage(cluster: Cluster) {
     let budget = |value: Value| json!({"disruptionBudget": {"minAvailable": value}});
     let advice = "a percentage from 0% to 100%";
-    assert_refused(budget(json!("150%")), advice).await;
-    assert_refused(budget(json!("most")), advice).await;
-    assert_refused(budget(json!(-1)), "greater than or equal to 0").await;
-    assert_taken(budget(json!("100%"))).await;
-    assert_taken(budget(json!(2))).await;
+    assert_refused(&cluster, budget(json!("150%")), advice).await;
+    assert_refused(&cluster, budget(json!("most")), advice).await;
+    assert_refused(&cluster, budget(json!(-1)), "greater than or equal to 0").await;
+    assert_taken(&cluster, budget(json!("100%"))).await;
+    assert_taken(&cluster, budget(json!(2))).await;
 }
 
-#[tokio::test]
-async fn a_rolling_update_is_for_the_type_of_that_name() {
+async fn a_rolling_update_is_for_the_type_of_that_name(cluster: Cluster) {
     let strategy =
         |type_: &str| json!({"rollout": {"strategy": {"type": type_, "rollingUpdate": {"maxSurge": 1}}}});
-    assert_refused(strategy("Recreate"), "drop it, or set the type to RollingUpdate").await;
-    assert_taken(strategy("RollingUpdate")).await;
-    assert_taken(json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "150%"}}}})).await;
+    assert_refused(&cluster, strategy("Recreate"), "drop it, or set the type to RollingUpdate").await;
+    assert_taken(&cluster, strategy("RollingUpdate")).await;
+    assert_taken(&cluster, json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "150%"}}}})).await;
 }
 
-#[tokio::test]
-async fn a_rolling_update_can_move() {
+async fn a_rolling_update_can_move(cluster: Cluster) {
     let update = |surge: Value, unavailable: Value| json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}}});
-    assert_refused(update(json!(0), json!("0%")), "make one of them more than 0").await;
-    assert_refused(update(json!("ten"), json!(1)), "write a number such as 2").await;
-    assert_refused(update(json!(1), json!("101%")), "a percentage from 0% to 100%").await;
-    assert_taken(update(json!(0), json!("25%"))).await;
+    assert_refused(&cluster, update(json!(0), json!("0%")), "make one of them more than 0").await;
+    assert_refused(&cluster, update(json!("ten"), json!(1)), "write a number such as 2").await;
+    assert_refused(&cluster, update(json!(1), json!("101%")), "a percentage from 0% to 100%").await;
+    assert_taken(&cluster, update(json!(0), json!("25%"))).await;
 }
 
-#[tokio::test]
-async fn a_rollout_may_take_as_long_as_its_pods_need() {
+async fn a_rollout_may_take_as_long_as_its_pods_need(cluster: Cluster) {
     let rollout = |deadline: Option<i32>, ready: i32| {
         json!({"rollout": deadline.map_or_else(
             || json!({"minReadySeconds": ready}),
@@ -191,45 +217,43 @@ async fn a_rollout_may_take_as_long_as_its_pods_need() {
         )})
     };
     let advice = "greater than minReadySeconds";
-    assert_refused(rollout(Some(30), 30), advice).await;
-    assert_refused(rollout(None, 600), advice).await;
-    assert_taken(rollout(Some(31), 30)).await;
+    assert_refused(&cluster, rollout(Some(30), 30), advice).await;
+    assert_refused(&cluster, rollout(None, 600), advice).await;
+    assert_taken(&cluster, rollout(Some(31), 30)).await;
 }
 
-#[tokio::test]
-async fn a_service_has_a_port() {
-    assert_refused(json!({"service": {}}), "add one to ports, or set headless").await;
-    assert_refused(json!({"service": {"ports": []}}), "add one to ports, or set headless").await;
-    assert_taken(json!({"service": {"headless": true}})).await;
+async fn a_service_has_a_port(cluster: Cluster) {
+    assert_refused(&cluster, json!({"service": {}}), "add one to ports, or set headless").await;
+    assert_refused(&cluster, json!({"service": {"ports": []}}), "add one to ports, or set headless").await;
+    assert_taken(&cluster, json!({"service": {"headless": true}})).await;
 }
 
-#[tokio::test]
-async fn several_ports_have_names_of_their_own() {
+async fn several_ports_have_names_of_their_own(cluster: Cluster) {
     let ports = |ports: Value| json!({"service": {"ports": ports}});
-    assert_refused(ports(json!([{"port": 80, "name": "http"}, {"port": 81}])), "set ports[].name").await;
+    assert_refused(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81}])), "set ports[].name")
+        .await;
     assert_refused(
+        &cluster,
         ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "http"}])),
         "give each of ports[].name another",
     )
     .await;
-    assert_taken(ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]))).await;
+    assert_taken(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]))).await;
 }
 
-#[tokio::test]
-async fn a_port_is_there_once() {
+async fn a_port_is_there_once(cluster: Cluster) {
     let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "TCP", "name": "b"}]);
-    assert_refused(json!({"service": {"ports": ports}}), "Duplicate value").await;
+    assert_refused(&cluster, json!({"service": {"ports": ports}}), "Duplicate value").await;
     let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "UDP", "name": "b"}]);
-    assert_taken(json!({"service": {"ports": ports}})).await;
+    assert_taken(&cluster, json!({"service": {"ports": ports}})).await;
 }
 
-#[tokio::test]
-async fn a_node_port_needs_a_type_that_has_one() {
+async fn a_node_port_needs_a_type_that_has_one(cluster: Cluster) {
     let service =
         |type_: &str| json!({"service": {"type": type_, "ports": [{"port": 80, "nodePort": 30080}]}});
-    assert_refused(service("ClusterIP"), "drop ports[].nodePort, or set the type").await;
-    assert_taken(service("NodePort")).await;
-    assert_taken(service("LoadBalancer")).await;
+    assert_refused(&cluster, service("ClusterIP"), "drop ports[].nodePort, or set the type").await;
+    assert_taken(&cluster, service("NodePort")).await;
+    assert_taken(&cluster, service("LoadBalancer")).await;
 }
 
 /// A Service of the given type and port 80, with other fields.
@@ -239,116 +263,124 @@ fn service(type_: &str, fields: Value) -> Value {
     json!({"service": service})
 }
 
-#[tokio::test]
-async fn a_headless_service_stays_inside() {
+async fn a_headless_service_stays_inside(cluster: Cluster) {
     let headless = json!({"headless": true});
-    assert_refused(service("LoadBalancer", headless.clone()), "set the type to ClusterIP, or drop headless")
-        .await;
-    assert_taken(service("ClusterIP", headless)).await;
+    assert_refused(
+        &cluster,
+        service("LoadBalancer", headless.clone()),
+        "set the type to ClusterIP, or drop headless",
+    )
+    .await;
+    assert_taken(&cluster, service("ClusterIP", headless)).await;
 }
 
-#[tokio::test]
-async fn an_external_traffic_policy_needs_traffic_from_outside() {
+async fn an_external_traffic_policy_needs_traffic_from_outside(cluster: Cluster) {
     let policy = json!({"externalTrafficPolicy": "Local"});
-    assert_refused(service("ClusterIP", policy.clone()), "externalTrafficPolicy needs the type").await;
-    assert_taken(service("NodePort", policy)).await;
+    assert_refused(&cluster, service("ClusterIP", policy.clone()), "externalTrafficPolicy needs the type")
+        .await;
+    assert_taken(&cluster, service("NodePort", policy)).await;
 }
 
-#[tokio::test]
-async fn settings_of_a_load_balancer_need_one() {
+async fn settings_of_a_load_balancer_need_one(cluster: Cluster) {
     let class = json!({"loadBalancerClass": "example.com/internal"});
-    assert_refused(service("NodePort", class.clone()), "loadBalancerClass needs the type LoadBalancer").await;
-    assert_taken(service("LoadBalancer", class)).await;
+    assert_refused(
+        &cluster,
+        service("NodePort", class.clone()),
+        "loadBalancerClass needs the type LoadBalancer",
+    )
+    .await;
+    assert_taken(&cluster, service("LoadBalancer", class)).await;
 
     let ranges = json!({"loadBalancerSourceRanges": ["10.0.0.0/8"]});
-    assert_refused(service("NodePort", ranges.clone()), "loadBalancerSourceRanges needs the type").await;
-    assert_taken(service("LoadBalancer", ranges)).await;
-}
-
-#[tokio::test]
-async fn a_health_check_port_needs_local_traffic() {
-    let port = json!({"healthCheckNodePort": 30090});
-    assert_refused(service("LoadBalancer", port), "needs the type LoadBalancer and externalTrafficPolicy")
+    assert_refused(&cluster, service("NodePort", ranges.clone()), "loadBalancerSourceRanges needs the type")
         .await;
+    assert_taken(&cluster, service("LoadBalancer", ranges)).await;
+}
+
+async fn a_health_check_port_needs_local_traffic(cluster: Cluster) {
+    let port = json!({"healthCheckNodePort": 30090});
+    assert_refused(
+        &cluster,
+        service("LoadBalancer", port),
+        "needs the type LoadBalancer and externalTrafficPolicy",
+    )
+    .await;
     let local = json!({"healthCheckNodePort": 30090, "externalTrafficPolicy": "Local"});
-    assert_taken(service("LoadBalancer", local)).await;
+    assert_taken(&cluster, service("LoadBalancer", local)).await;
 }
 
-#[tokio::test]
-async fn an_affinity_timeout_needs_an_affinity() {
+async fn an_affinity_timeout_needs_an_affinity(cluster: Cluster) {
     let timeout = json!({"sessionAffinityTimeoutSeconds": 60});
-    assert_refused(service("ClusterIP", timeout), "needs sessionAffinity ClientIP").await;
+    assert_refused(&cluster, service("ClusterIP", timeout), "needs sessionAffinity ClientIP").await;
     let both = json!({"sessionAffinityTimeoutSeconds": 60, "sessionAffinity": "ClientIP"});
-    assert_taken(service("ClusterIP", both)).await;
+    assert_taken(&cluster, service("ClusterIP", both)).await;
 }
 
-#[tokio::test]
-async fn two_ip_families_need_a_policy_that_allows_them() {
+async fn two_ip_families_need_a_policy_that_allows_them(cluster: Cluster) {
     let families = json!({"ipFamilies": ["IPv4", "IPv6"]});
-    assert_refused(service("ClusterIP", families), "set it, or drop one family").await;
+    assert_refused(&cluster, service("ClusterIP", families), "set it, or drop one family").await;
     let both = json!({"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"});
-    assert_taken(service("ClusterIP", both)).await;
+    assert_taken(&cluster, service("ClusterIP", both)).await;
 }
 
-#[tokio::test]
-async fn a_key_below_the_template_is_not_left_out() {
-    assert_refused(template(json!({"image": "nginx:1.29"})), "spec.template.spec.containers[0].name").await;
+async fn a_key_below_the_template_is_not_left_out(cluster: Cluster) {
+    assert_refused(
+        &cluster,
+        template(json!({"image": "nginx:1.29"})),
+        "spec.template.spec.containers[0].name",
+    )
+    .await;
     let env = json!({"name": "app", "env": [{"value": "x"}]});
-    assert_refused(template(env), "containers[0].env[0].name").await;
+    assert_refused(&cluster, template(env), "containers[0].env[0].name").await;
     let port = json!({"name": "app", "ports": [{"name": "web"}]});
-    assert_refused(template(port), "containers[0].ports[0].containerPort").await;
+    assert_refused(&cluster, template(port), "containers[0].ports[0].containerPort").await;
 }
 
-#[tokio::test]
-async fn a_key_with_a_default_may_be_left_out() {
+async fn a_key_with_a_default_may_be_left_out(cluster: Cluster) {
     let port = json!({"name": "app", "ports": [{"containerPort": 80}]});
-    let created = create("shop", template(port)).await.unwrap();
+    let created = create(&cluster, "shop", template(port)).await.unwrap();
     let ports = &created.data["spec"]["template"]["spec"]["containers"][0]["ports"];
     assert_eq!(ports, &json!([{"containerPort": 80, "protocol": "TCP"}]));
 }
 
-#[tokio::test]
-async fn nothing_but_list_keys_is_defaulted_below_the_template() {
+async fn nothing_but_list_keys_is_defaulted_below_the_template(cluster: Cluster) {
     let spec = template(json!({"name": "app", "image": "nginx:1.29"}));
-    let created = create("shop", spec.clone()).await.unwrap();
+    let created = create(&cluster, "shop", spec.clone()).await.unwrap();
     assert_eq!(created.data["spec"]["template"], spec["template"]);
 }
 
-#[tokio::test]
-async fn a_quantity_is_one() {
+async fn a_quantity_is_one(cluster: Cluster) {
     let limit = |cpu: Value| template(json!({"name": "app", "resources": {"limits": {"cpu": cpu}}}));
-    assert_refused(limit(json!("two")), "resources.limits.cpu").await;
+    assert_refused(&cluster, limit(json!("two")), "resources.limits.cpu").await;
     for cpu in [json!(2), json!("500m"), json!("1.5"), json!("+.5e3"), json!("1Gi"), json!("2E6")] {
-        assert_taken(limit(cpu)).await;
+        assert_taken(&cluster, limit(cpu)).await;
     }
 }
 
-#[tokio::test]
-async fn null_below_the_template_is_taken_as_by_a_deployment() {
+async fn null_below_the_template_is_taken_as_by_a_deployment(cluster: Cluster) {
     let nulls = json!({"template": {
         "metadata": {"creationTimestamp": null, "labels": null},
         "spec": {"affinity": null, "nodeSelector": null, "containers": [{"name": "app", "env": null, "resources": null}]}
     }});
-    assert_taken(nulls.clone()).await;
-    apply("shop", nulls).await.unwrap();
+    assert_taken(&cluster, nulls.clone()).await;
+    apply(&cluster, "shop", nulls).await.unwrap();
 
     let no_metadata = json!({"template": {"metadata": null, "spec": {"containers": [{"name": "app"}]}}});
-    assert_taken(no_metadata.clone()).await;
-    apply("shop", no_metadata).await.unwrap();
+    assert_taken(&cluster, no_metadata.clone()).await;
+    apply(&cluster, "shop", no_metadata).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_number_fits_into_the_type_that_reads_it() {
+async fn a_number_fits_into_the_type_that_reads_it(cluster: Cluster) {
     let probe = json!({"name": "app", "livenessProbe": {"httpGet": {"port": 5_000_000_000_i64}}});
-    assert_refused(template(probe), "livenessProbe.httpGet.port").await;
+    assert_refused(&cluster, template(probe), "livenessProbe.httpGet.port").await;
     let port = json!({"name": "app", "ports": [{"containerPort": 5_000_000_000_i64}]});
-    assert_refused(template(port), "ports[0].containerPort").await;
+    assert_refused(&cluster, template(port), "ports[0].containerPort").await;
 }
 
-#[tokio::test]
-async fn what_is_left_out_takes_its_default() {
+async fn what_is_left_out_takes_its_default(cluster: Cluster) {
     let spec =
-        create("shop", json!({"service": {"ports": [{"port": 80}]}})).await.unwrap().data["spec"].take();
+        create(&cluster, "shop", json!({"service": {"ports": [{"port": 80}]}})).await.unwrap().data["spec"]
+            .take();
     assert_eq!(
         (&spec["adoption"], &spec["mode"], spec.get("replicas")),
         (&json!("Refuse"), &json!("Enforce"), None)
@@ -362,8 +394,7 @@ fn owned_template(object: &impl ResourceExt) -> Value {
     entry.fields_v1.as_ref().unwrap().0["f:spec"]["f:template"].clone()
 }
 
-#[tokio::test]
-async fn a_template_is_owned_as_in_a_deployment() {
+async fn a_template_is_owned_as_in_a_deployment(cluster: Cluster) {
     let template = json!({
         "metadata": {"labels": {"app": "shop"}, "annotations": {"a": "b"}},
         "spec": {
@@ -396,10 +427,10 @@ async fn a_template_is_owned_as_in_a_deployment() {
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "shop"},
         "spec": {"selector": {"matchLabels": {"app": "shop"}}, "template": template}
     });
-    let deployments: Api<Deployment> = Api::namespaced(cluster().await.admin().await.unwrap(), "default");
+    let deployments: Api<Deployment> = Api::namespaced(cluster.admin().await.unwrap(), "default");
     let dry_run = PatchParams { dry_run: true, ..PatchParams::apply("team") };
     let deployment = deployments.patch("shop", &dry_run, &Patch::Apply(&deployment)).await.unwrap();
-    let workload = apply("shop", json!({"template": template})).await.unwrap();
+    let workload = apply(&cluster, "shop", json!({"template": template})).await.unwrap();
     assert_eq!(owned_template(&workload), owned_template(&deployment), "Workload left, Deployment right");
 }
 
@@ -407,12 +438,9 @@ fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests/samples")
 }
 
-#[tokio::test]
-async fn the_samples_are_taken_also_by_two_teams() {
-    let client = cluster().await.admin().await.unwrap();
-    let namespace = cluster().await.namespace("samples").await.unwrap();
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(client, namespace.name(), &ApiResource::erase::<Workload>(&()));
+async fn the_samples_are_taken_also_by_two_teams(cluster: Cluster) {
+    let namespace = cluster.namespace("samples").await.unwrap();
+    let api = workloads(&cluster, namespace.name()).await;
     let mut paths: Vec<_> = fs::read_dir(samples()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     for path in paths {
@@ -431,27 +459,27 @@ async fn the_samples_are_taken_also_by_two_teams() {
     assert_eq!(both["service"]["ports"].as_array().unwrap().len(), 2, "{both}");
 }
 
-#[tokio::test]
-async fn kubectl_explains_a_workload() {
-    let explain =
-        async |path: &str| cluster().await.kubectl(["explain", path]).await.unwrap().success().unwrap();
-    let spec = explain("workload.spec").await;
+async fn kubectl_explains_a_workload(cluster: Cluster) {
+    install_manifests(&cluster).await.unwrap();
+    let explain = async |path: &str| cluster.real().kubectl(["explain", path]).await.unwrap().success();
+    // The API server publishes a new definition a moment after it serves it.
+    let spec = eventually("the definition to be published", async || explain("workload.spec").await).await;
     for field in
         ["adoption", "autoscaling", "disruptionBudget", "mode", "replicas", "rollout", "service", "template"]
     {
         assert!(spec.contains(&format!("\n  {field}\t")), "{spec}");
     }
-    let image = explain("bwl.spec.template.spec.containers.image").await;
+    let image = explain("bwl.spec.template.spec.containers.image").await.unwrap();
     assert!(image.contains("Container image name"), "{image}");
 }
 
-#[tokio::test]
-async fn kubectl_lists_what_an_operator_of_workloads_asks_for() {
-    let namespace = cluster().await.namespace("columns").await.unwrap();
+async fn kubectl_lists_what_an_operator_of_workloads_asks_for(cluster: Cluster) {
+    install_manifests(&cluster).await.unwrap();
+    let namespace = cluster.namespace("columns").await.unwrap();
     let file = samples().join("minimal.yaml");
     let kubectl = async |args: &[&str]| {
         let args = args.iter().copied().chain(["--namespace", namespace.name()]);
-        cluster().await.kubectl(args).await.unwrap().success().unwrap()
+        cluster.real().kubectl(args).await.unwrap().success().unwrap()
     };
     kubectl(&["apply", "--server-side", "--filename", file.to_str().unwrap()]).await;
     let scaled = kubectl(&["scale", "bwl/minimal", "--replicas=5"]).await;

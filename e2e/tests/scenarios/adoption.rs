@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::eventually;
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
@@ -14,6 +15,18 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, entries_of};
+
+scenarios! {
+    what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving,
+    what_server_side_apply_made_is_shared_until_its_manager_is_retired,
+    what_helm_made_is_refused_by_name_and_adopted_with_helm_retired,
+    what_another_controller_keeps_is_refused_until_that_one_is_retired,
+    a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption,
+}
+scenarios! {
+    only real, because "kubectl migrates what it has applied":
+    a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_them_again,
+}
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -111,10 +124,9 @@ fn managers(live: &LiveObject) -> Vec<String> {
     main.map(|entry| format!("{} {}", entry["manager"], entry["operation"]).replace('"', "")).collect()
 }
 
-#[tokio::test]
-async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving() {
-    let scene = Scene::start("adopt-client-side").await;
-    scene.kubectl("apply -f -", &manifests()).await.unwrap();
+async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "adopt-client-side").await;
+    scene.client_side_apply(&manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
     let watch = scene.watch().await.unwrap();
 
@@ -164,10 +176,9 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
     .await;
 }
 
-#[tokio::test]
-async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired() {
-    let scene = Scene::start("adopt-server-side").await;
-    scene.kubectl("apply --server-side -f -", &manifests()).await.unwrap();
+async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "adopt-server-side").await;
+    scene.server_side_apply(&manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
     let watch = scene.watch().await.unwrap();
 
@@ -209,9 +220,8 @@ async fn update_as(scene: &Scene, manager: &str, change: impl Fn(&mut Value)) {
     }
 }
 
-#[tokio::test]
-async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired() {
-    let scene = Scene::start("adopt-helm").await;
+async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "adopt-helm").await;
     update_as(&scene, "helm", |manifest| {
         manifest["metadata"]["annotations"]["meta.helm.sh/release-name"] = json!("shop");
         manifest["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "Helm"});
@@ -236,9 +246,8 @@ async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired() {
     assert_eq!(scene.pods().await, pods);
 }
 
-#[tokio::test]
-async fn what_another_controller_keeps_is_refused_until_that_one_is_retired() {
-    let scene = Scene::start("adopt-controlled").await;
+async fn what_another_controller_keeps_is_refused_until_that_one_is_retired(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "adopt-controlled").await;
     let other = json!({
         "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "other"},
         "spec": {"mode": "Paused", "template": {"spec": {"containers": [{"name": "a", "image": "a:1"}]}}},
@@ -268,10 +277,9 @@ async fn what_another_controller_keeps_is_refused_until_that_one_is_retired() {
     assert_eq!(scene.pods().await, pods);
 }
 
-#[tokio::test]
-async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption() {
-    let scene = Scene::start("adopt-scaled").await;
-    scene.kubectl("apply -f -", &manifests()).await.unwrap();
+async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "adopt-scaled").await;
+    scene.client_side_apply(&manifests()).await.unwrap();
     let scaled = json!({"spec": {"minReplicas": 6}});
     let autoscalers = scene.children(ChildKind::Autoscaler);
     autoscalers.patch("web", &PatchParams::default(), &Patch::Merge(scaled)).await.unwrap();
@@ -284,9 +292,8 @@ async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption() {
     assert_eq!(watch.history().await.unwrap().values(), [6]);
 }
 
-#[tokio::test]
-async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_them_again() {
-    let scene = Scene::start("orphans").await;
+async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_them_again(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "orphans").await;
     scene.apply(&everything(&json!({"adoption": "Refuse", "replicas": 4}))).await;
     scene.adopted(ChildKind::Autoscaler).await;
     scene.condition("Ready", "True").await;

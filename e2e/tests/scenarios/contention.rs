@@ -1,9 +1,10 @@
 //! A fight about a field: it is told to people, costs little however fast the other side is, and ends by itself.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::{AuditEntries, eventually};
+use baton_e2e::scenarios;
+use baton_testbed::{AuditEntries, Cluster, eventually};
 use jiff::SignedDuration;
 use kube::{
     Api,
@@ -11,9 +12,14 @@ use kube::{
     core::DynamicObject,
 };
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::Instant};
 
 use crate::scene::{Scene, image};
+
+scenarios! {
+    a_fight_is_told_and_bounded_and_ends_by_itself,
+    a_restart_does_not_begin_a_fight_anew,
+}
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 /// How often Baton takes a field back before it begins to pause.
@@ -149,14 +155,12 @@ async fn fight(scene: &Scene, lasts: Duration) {
     assert!(writes.is_empty(), "nothing is left to do:\n{writes}");
 }
 
-#[tokio::test]
-async fn a_fight_is_told_and_bounded_and_ends_by_itself() {
-    fight(&Scene::start("contention").await, Duration::from_mins(1)).await;
+async fn a_fight_is_told_and_bounded_and_ends_by_itself(cluster: Cluster) {
+    fight(&Scene::start(&cluster, "contention").await, Duration::from_mins(1)).await;
 }
 
-#[tokio::test]
-async fn a_restart_does_not_begin_a_fight_anew() {
-    let mut scene = Scene::start("contention-restart").await;
+async fn a_restart_does_not_begin_a_fight_anew(cluster: Cluster) {
+    let mut scene = Scene::start(&cluster, "contention-restart").await;
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Ready", "True").await;
     let mark = scene.mark();

@@ -1,14 +1,21 @@
 //! What others do to a child: a field of Baton's is put back, a field of theirs stays.
 
 use baton_controller::decide::child::ChildKind;
+use baton_e2e::scenarios;
+use baton_testbed::Cluster;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::scene::{Scene, entries_of, image, replicas};
 
-#[tokio::test]
-async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back() {
-    let scene = Scene::start("put-back").await;
+scenarios! {
+    a_foreign_change_of_a_field_that_baton_owns_is_put_back,
+    what_another_manager_applies_stays_through_ten_applies,
+    a_child_that_somebody_deletes_comes_back,
+}
+
+async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "put-back").await;
     scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Applied", "True").await;
 
@@ -32,9 +39,8 @@ async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back() {
         .await;
 }
 
-#[tokio::test]
-async fn what_another_manager_applies_stays_through_ten_applies() {
-    let scene = Scene::start_sending("foreign").await;
+async fn what_another_manager_applies_stays_through_ten_applies(cluster: Cluster) {
+    let scene = Scene::start_sending(&cluster, "foreign").await;
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Applied", "True").await;
 
@@ -70,9 +76,8 @@ async fn what_another_manager_applies_stays_through_ten_applies() {
     assert_eq!(entries_of(&deployment, "mesh").len(), 1, "the mesh still owns what it applied");
 }
 
-#[tokio::test]
-async fn a_child_that_somebody_deletes_comes_back() {
-    let scene = Scene::start("deleted-child").await;
+async fn a_child_that_somebody_deletes_comes_back(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "deleted-child").await;
     scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Applied", "True").await;
     let before = scene.child(ChildKind::Service).await.unwrap().metadata.uid;

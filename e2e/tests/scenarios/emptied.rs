@@ -1,14 +1,21 @@
 //! What a server-side apply empties in a Workload means the same as what was never there, and so does what a Deployment would take.
 
 use baton_controller::decide::child::ChildKind;
+use baton_e2e::scenarios;
+use baton_testbed::Cluster;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
-#[tokio::test]
-async fn whatever_may_be_empty_can_be_emptied() {
-    let scene = Scene::start("emptied").await;
+scenarios! {
+    whatever_may_be_empty_can_be_emptied,
+    a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says,
+    a_number_for_a_quantity_and_a_null_for_an_annotation_are_taken_as_a_deployment_takes_them,
+}
+
+async fn whatever_may_be_empty_can_be_emptied(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "emptied").await;
     let service = |mut service: Value| {
         service["ports"] = json!([{"port": 80}]);
         json!({"service": service})
@@ -60,9 +67,8 @@ async fn whatever_may_be_empty_can_be_emptied() {
     }
 }
 
-#[tokio::test]
-async fn a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says() {
-    let scene = Scene::start("headless").await;
+async fn a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "headless").await;
     let port = json!([{"port": 80}]);
     scene.apply(&json!({"service": {"headless": true, "ports": port}})).await;
     scene.condition("Applied", "True").await;
@@ -73,9 +79,10 @@ async fn a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says() {
     scene.condition("Applied", "True").await;
 }
 
-#[tokio::test]
-async fn a_number_for_a_quantity_and_a_null_for_an_annotation_are_taken_as_a_deployment_takes_them() {
-    let scene = Scene::start("lenient").await;
+async fn a_number_for_a_quantity_and_a_null_for_an_annotation_are_taken_as_a_deployment_takes_them(
+    cluster: Cluster,
+) {
+    let scene = Scene::start(&cluster, "lenient").await;
     let container =
         json!({"name": "app", "image": "app:1", "resources": {"limits": {"cpu": 0.5, "memory": 1e9}}});
     let mut spec = json!({"template": {

@@ -1,5 +1,10 @@
 //! The operator on the front page of `baton-apply`, on a real API server: it does what its page says.
 
+scenarios! {
+    the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands_a_field_over,
+    an_object_from_a_list_is_as_good_as_one_that_was_read_and_one_that_was_not_read_has_no_verdict,
+}
+
 #[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `run` is called")]
 #[path = "../../../apply/examples/operator.rs"]
 mod operator;
@@ -14,7 +19,8 @@ use baton_apply::{
     fieldpath::{Path, PathElement::Field},
     ownership::holders,
 };
-use baton_testbed::{ControlPlane, definition, eventually};
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, definition, eventually};
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::ConfigMap},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -54,9 +60,10 @@ impl Noted {
     }
 }
 
-#[tokio::test]
-async fn the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands_a_field_over() {
-    let cluster = ControlPlane::shared().await;
+async fn the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands_a_field_over(
+    cluster: Cluster,
+) {
+    let cluster = cluster.clone();
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("site").await.unwrap();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -110,9 +117,10 @@ async fn the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands
     running.abort();
 }
 
-#[tokio::test]
-async fn an_object_from_a_list_is_as_good_as_one_that_was_read_and_one_that_was_not_read_has_no_verdict() {
-    let cluster = ControlPlane::shared().await;
+async fn an_object_from_a_list_is_as_good_as_one_that_was_read_and_one_that_was_not_read_has_no_verdict(
+    cluster: Cluster,
+) {
+    let cluster = cluster.clone();
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("unread").await.unwrap();
     let config_maps = ApiResource::erase::<ConfigMap>(&());

@@ -5,14 +5,19 @@
 use std::{fs, time::Duration};
 
 use baton_crd::Workload;
-use baton_e2e::{OperatorOptions, Place};
-use baton_testbed::{ControlPlane, eventually};
+use baton_e2e::{OperatorOptions, Place, scenarios};
+use baton_testbed::{Cluster, eventually};
 use futures::{StreamExt as _, stream};
 use kube::{
     Api,
     api::{ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
+
+scenarios! {
+    only real, because "of a process of its own":
+    an_idle_operator_takes_little_memory_and_next_to_no_time,
+}
 
 const WORKLOADS: usize = 100;
 /// How long it is watched while it has nothing to do.
@@ -79,9 +84,8 @@ async fn settle(workloads: &Api<Workload>) {
     .await;
 }
 
-#[tokio::test]
-async fn an_idle_operator_takes_little_memory_and_next_to_no_time() {
-    let place = Place::new(ControlPlane::shared().await, "footprint").await.unwrap();
+async fn an_idle_operator_takes_little_memory_and_next_to_no_time(cluster: Cluster) {
+    let place = Place::new(&cluster, "footprint").await.unwrap();
     let workloads = place.api::<Workload>();
     let start = async || {
         let operator = place.operator(OperatorOptions::default()).await.unwrap();

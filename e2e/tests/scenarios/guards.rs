@@ -17,12 +17,19 @@ use baton_controller::{
     },
 };
 use baton_crd::Workload;
-use baton_testbed::eventually;
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, eventually};
 use jiff::Timestamp;
 use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::scene::{Scene, replicas};
+
+scenarios! {
+    an_apply_to_an_object_that_is_gone_never_brings_it_back,
+    a_step_planned_from_an_older_state_is_refused,
+    the_temporary_manager_never_takes_the_number_from_somebody_else,
+}
 
 /// A Workload that the operator leaves alone, and an applier to act in its stead, which predicts nothing.
 async fn applier_for_a_paused_workload(scene: &Scene) -> (Applier, Workload) {
@@ -60,9 +67,8 @@ fn handing_over(target: &Target, live: &LiveObject) -> Step {
     Step::HandOver(hand_over(target.clone(), live, REPLICAS, HANDOVER_MANAGER).unwrap().into())
 }
 
-#[tokio::test]
-async fn an_apply_to_an_object_that_is_gone_never_brings_it_back() {
-    let scene = Scene::start("gone").await;
+async fn an_apply_to_an_object_that_is_gone_never_brings_it_back(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "gone").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
     let live = done(&applier, &workload, apply(&workload, Some(3), Guard::Create)).await;
     let deployments = scene.children(ChildKind::Deployment);
@@ -82,9 +88,8 @@ async fn an_apply_to_an_object_that_is_gone_never_brings_it_back() {
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 4);
 }
 
-#[tokio::test]
-async fn a_step_planned_from_an_older_state_is_refused() {
-    let scene = Scene::start("older").await;
+async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "older").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
     done(&applier, &workload, apply(&workload, Some(3), Guard::Create)).await;
     scene.scale_as("autoscaler", 5).await;
@@ -108,9 +113,8 @@ async fn a_step_planned_from_an_older_state_is_refused() {
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 5);
 }
 
-#[tokio::test]
-async fn the_temporary_manager_never_takes_the_number_from_somebody_else() {
-    let scene = Scene::start("not-forced").await;
+async fn the_temporary_manager_never_takes_the_number_from_somebody_else(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "not-forced").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
     done(&applier, &workload, apply(&workload, Some(3), Guard::Create)).await;
     scene.scale_as("autoscaler", 5).await;

@@ -1,11 +1,21 @@
 //! `spec.replicas` goes to the autoscaler and comes back; a watcher sees every value on the way.
 
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::{ReplicaWatch, eventually};
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, ReplicaWatch, eventually};
 use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::scene::{Scene, entries_of, replicas};
+
+scenarios! {
+    replicas_pass_to_the_autoscaler_and_come_back_without_falling,
+    a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas,
+    without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left,
+    a_number_that_the_workload_drops_stays_on_the_deployment,
+    a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_had,
+    an_external_autoscaler_gets_the_number_and_baton_makes_none,
+}
 
 async fn values(watch: &ReplicaWatch) -> Vec<i32> {
     watch.history().await.unwrap().values()
@@ -15,9 +25,8 @@ fn phase(workload: &baton_crd::Workload) -> Option<baton_crd::HandoverPhase> {
     workload.status.as_ref()?.replica_ownership.as_ref().map(|ownership| ownership.phase)
 }
 
-#[tokio::test]
-async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
-    let scene = Scene::start("handover").await;
+async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "handover").await;
     scene.apply(&json!({"replicas": 3})).await;
     scene.condition("Ready", "True").await;
     let watch = scene.watch().await.unwrap();
@@ -59,9 +68,8 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling() {
     }
 }
 
-#[tokio::test]
-async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas() {
-    let scene = Scene::start_sending("autoscaled").await;
+async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas(cluster: Cluster) {
+    let scene = Scene::start_sending(&cluster, "autoscaled").await;
     scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
     // The autoscaler wants the number that is there, so it writes nothing: the temporary manager keeps it.
     let pending = scene.condition("HandoverPending", "True").await;
@@ -73,9 +81,8 @@ async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas()
     assert_eq!(entries_of(&deployment, "handover-to-hpa").len(), 1);
 }
 
-#[tokio::test]
-async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left() {
-    let scene = Scene::start_sending("keep").await;
+async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left(cluster: Cluster) {
+    let scene = Scene::start_sending(&cluster, "keep").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
     scene.condition("HandedOver", "True").await;
     let watch = scene.watch().await.unwrap();
@@ -85,9 +92,8 @@ async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left
     assert_eq!(values(&watch).await, [4]);
 }
 
-#[tokio::test]
-async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
-    let scene = Scene::start_sending("dropped-number").await;
+async fn a_number_that_the_workload_drops_stays_on_the_deployment(cluster: Cluster) {
+    let scene = Scene::start_sending(&cluster, "dropped-number").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
     let watch = scene.watch().await.unwrap();
@@ -101,9 +107,8 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment() {
     assert_eq!(values(&watch).await, [4]);
 }
 
-#[tokio::test]
-async fn a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_had() {
-    let scene = Scene::start("deleted").await;
+async fn a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_had(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "deleted").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
     let told = scene.condition("HandedOver", "True").await;
     assert!(told.message.contains("4 replicas"), "{}", told.message);
@@ -114,9 +119,8 @@ async fn a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_h
     assert_eq!(values(&watch).await, [4], "not the two that it was to start with");
 }
 
-#[tokio::test]
-async fn an_external_autoscaler_gets_the_number_and_baton_makes_none() {
-    let scene = Scene::start_sending("external").await;
+async fn an_external_autoscaler_gets_the_number_and_baton_makes_none(cluster: Cluster) {
+    let scene = Scene::start_sending(&cluster, "external").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.condition("HandoverPending", "True").await;
     let watch = scene.watch().await.unwrap();

@@ -3,7 +3,8 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::HandoverPhase;
-use baton_testbed::eventually;
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, eventually};
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams},
@@ -11,6 +12,18 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, replicas};
+
+scenarios! {
+    an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_when_it_is_gone,
+    a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_not_tell_of,
+    a_second_autoscaler_is_refused_until_the_other_one_is_gone,
+    keda_scales_to_zero_and_back_beside_its_autoscaler,
+    an_autoscaler_that_a_zero_disables_is_told_and_starts_when_somebody_scales,
+    a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler,
+    from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays,
+    a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_zero_and_comes_back,
+    an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another_decides,
+}
 
 /// A HorizontalPodAutoscaler of somebody else's that scales the Deployment `web`.
 fn autoscaler(name: &str, min: i32, max: i32) -> Value {
@@ -41,9 +54,10 @@ impl Scene {
     }
 }
 
-#[tokio::test]
-async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_when_it_is_gone() {
-    let scene = Scene::start("found").await;
+async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_when_it_is_gone(
+    cluster: Cluster,
+) {
+    let scene = Scene::start(&cluster, "found").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     let pending = scene.phase(HandoverPhase::HandoverPending, 3).await;
     assert_eq!(pending.autoscalers, Vec::<String>::new());
@@ -71,9 +85,10 @@ async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_wh
     assert_eq!(holders, ["baton"]);
 }
 
-#[tokio::test]
-async fn a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_not_tell_of() {
-    let scene = Scene::start("untold").await;
+async fn a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_not_tell_of(
+    cluster: Cluster,
+) {
+    let scene = Scene::start(&cluster, "untold").await;
     scene.apply(&json!({"replicas": 3})).await;
     scene.phase(HandoverPhase::Fixed, 3).await;
     let watch = scene.watch().await.unwrap();
@@ -94,9 +109,8 @@ async fn a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_
     assert_eq!(watch.history().await.unwrap().values(), [3, 5, 3]);
 }
 
-#[tokio::test]
-async fn a_second_autoscaler_is_refused_until_the_other_one_is_gone() {
-    let scene = Scene::start("two").await;
+async fn a_second_autoscaler_is_refused_until_the_other_one_is_gone(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "two").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.make_autoscaler(&autoscaler("theirs", 5, 9)).await;
     scene.phase(HandoverPhase::HandedOver, 5).await;
@@ -121,9 +135,8 @@ async fn a_second_autoscaler_is_refused_until_the_other_one_is_gone() {
     scene.phase(HandoverPhase::HandedOver, 6).await;
 }
 
-#[tokio::test]
-async fn keda_scales_to_zero_and_back_beside_its_autoscaler() {
-    let scene = Scene::start("keda").await;
+async fn keda_scales_to_zero_and_back_beside_its_autoscaler(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "keda").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.phase(HandoverPhase::HandoverPending, 3).await;
     let watch = scene.watch().await.unwrap();
@@ -154,9 +167,8 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler() {
         .unwrap();
 }
 
-#[tokio::test]
-async fn an_autoscaler_that_a_zero_disables_is_told_and_starts_when_somebody_scales() {
-    let scene = Scene::start("zero").await;
+async fn an_autoscaler_that_a_zero_disables_is_told_and_starts_when_somebody_scales(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "zero").await;
     scene.apply(&json!({"replicas": 0, "autoscaling": {"minReplicas": 3, "maxReplicas": 9}})).await;
     let told = scene.phase(HandoverPhase::AutoscalerDisabled, 0).await;
     assert!(told.waiting_for.unwrap().contains("scaled to 1 or more"));
@@ -166,9 +178,8 @@ async fn an_autoscaler_that_a_zero_disables_is_told_and_starts_when_somebody_sca
     scene.phase(HandoverPhase::HandedOver, 3).await;
 }
 
-#[tokio::test]
-async fn a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler() {
-    let scene = Scene::start("zero-before").await;
+async fn a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "zero-before").await;
     scene.apply(&json!({"replicas": 0})).await;
     scene.phase(HandoverPhase::Fixed, 0).await;
     let watch = scene.watch().await.unwrap();
@@ -177,9 +188,8 @@ async fn a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler() 
     assert_eq!(watch.history().await.unwrap().values(), [0, 3]);
 }
 
-#[tokio::test]
-async fn from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays() {
-    let scene = Scene::start("switched").await;
+async fn from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "switched").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 9}})).await;
     scene.phase(HandoverPhase::HandedOver, 5).await;
     let watch = scene.watch().await.unwrap();
@@ -197,9 +207,10 @@ async fn from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays() {
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 7);
 }
 
-#[tokio::test]
-async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_zero_and_comes_back() {
-    let mut scene = Scene::start("suspended").await;
+async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_zero_and_comes_back(
+    cluster: Cluster,
+) {
+    let mut scene = Scene::start(&cluster, "suspended").await;
     let external = json!({"replicas": 3, "autoscaling": {"external": {}}});
     let mut suspended = external.clone();
     suspended["suspend"] = true.into();
@@ -232,9 +243,8 @@ async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_ze
     scene.event(&["Normal Resumed"]).await;
 }
 
-#[tokio::test]
-async fn an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another_decides() {
-    let scene = Scene::start("workload-as-target").await;
+async fn an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another_decides(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "workload-as-target").await;
     let autoscaling = json!({"minReplicas": 2, "maxReplicas": 4});
     scene.apply(&json!({"autoscaling": autoscaling})).await;
     scene.phase(HandoverPhase::HandoverPending, 2).await;

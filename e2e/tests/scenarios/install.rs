@@ -1,39 +1,61 @@
 //! `manifests/` as an administrator installs it.
 
-use baton_testbed::{ControlPlane, eventually};
+use baton_e2e::{apply, install_manifests, scenarios};
+use baton_testbed::{Cluster, eventually};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::{
+    Api,
+    api::{PatchParams, PostParams},
+};
+use serde_json::json;
 
-#[tokio::test]
-async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads() {
-    let control_plane = ControlPlane::shared().await;
-    let kubectl = async |line: &str| control_plane.kubectl(line.split(' ')).await.unwrap();
-    let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/crd");
-    kubectl(&format!("apply --server-side -k {manifests}")).await.success().unwrap();
-    let namespace = control_plane.namespace("roles").await.unwrap();
+scenarios! {
+    who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads,
+}
+
+async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads(cluster: Cluster) {
+    install_manifests(&cluster).await.unwrap();
+    let client = cluster.admin().await.unwrap();
+    let namespace = cluster.namespace("roles").await.unwrap();
     for role in ["view", "edit"] {
-        let line = format!(
-            "create rolebinding {role} --clusterrole {role} --user {role}-only --namespace {namespace}"
-        );
-        kubectl(&line).await.success().unwrap();
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+            "metadata": {"name": role, "namespace": namespace.name()},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": format!("{role}-only")}],
+        });
+        apply(&client, binding, &PatchParams::apply("administrator")).await.unwrap();
     }
 
-    let may = async |who: &str, verb: &str, what: &str| {
-        let line = format!("auth can-i {verb} {what} --as {who} --namespace {namespace}");
-        kubectl(&line).await.stdout.trim() == "yes"
+    let reviews: Api<SubjectAccessReview> = Api::all(client);
+    let may = async |who: &str, verb: &str, subresource: Option<&str>| {
+        let asked = ResourceAttributes {
+            verb: Some(verb.to_owned()),
+            group: Some("baton.rs".to_owned()),
+            resource: Some("workloads".to_owned()),
+            subresource: subresource.map(str::to_owned),
+            namespace: Some(namespace.name().to_owned()),
+            ..ResourceAttributes::default()
+        };
+        let spec = SubjectAccessReviewSpec {
+            user: Some(who.to_owned()),
+            resource_attributes: Some(asked),
+            ..SubjectAccessReviewSpec::default()
+        };
+        let question = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+        let answer = reviews.create(&PostParams::default(), &question).await.unwrap();
+        answer.status.is_some_and(|status| status.allowed)
     };
     eventually("the roles to be part of the cluster's own", async || {
-        let viewer = may("view-only", "watch", "workloads.baton.rs").await;
-        let editor = may("edit-only", "create", "workloads.baton.rs").await;
+        let viewer = may("view-only", "watch", None).await;
+        let editor = may("edit-only", "create", None).await;
         if viewer && editor { Ok(()) } else { Err((viewer, editor)) }
     })
     .await;
-    for (verb, what) in [
-        ("patch", "workloads.baton.rs"),
-        ("patch", "workloads.baton.rs --subresource scale"),
-        ("delete", "workloads.baton.rs"),
-    ] {
-        assert!(may("edit-only", verb, what).await, "{verb} {what}");
-        assert!(!may("view-only", verb, what).await, "{verb} {what}");
+    for (verb, subresource) in [("patch", None), ("patch", Some("scale")), ("delete", None)] {
+        assert!(may("edit-only", verb, subresource).await, "{verb} {subresource:?}");
+        assert!(!may("view-only", verb, subresource).await, "{verb} {subresource:?}");
     }
     // What Baton says of a Workload is Baton's to say.
-    assert!(!may("edit-only", "patch", "workloads.baton.rs --subresource status").await);
+    assert!(!may("edit-only", "patch", Some("status")).await);
 }

@@ -1,18 +1,25 @@
 //! What people type.
 
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::eventually;
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, eventually};
 use serde_json::json;
 
 use crate::scene::{Scene, replicas};
 
-#[tokio::test]
-async fn kubectl_gets_waits_for_and_scales_a_workload() {
-    let scene = Scene::start("kubectl").await;
+scenarios! {
+    only real, because "by kubectl":
+    kubectl_gets_waits_for_and_scales_a_workload,
+    kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides,
+    kubectl_scale_gives_a_number_to_a_workload_that_has_none,
+}
+
+async fn kubectl_gets_waits_for_and_scales_a_workload(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "kubectl").await;
     scene.apply(&json!({"replicas": 2})).await;
     let kubectl = async |line: &str| {
         let args = line.split(' ').chain(["--namespace", scene.ns()]);
-        scene.cluster.kubectl(args).await.unwrap().success().unwrap()
+        scene.cluster.real().kubectl(args).await.unwrap().success().unwrap()
     };
 
     kubectl("wait --for=condition=Ready bwl/web --timeout=60s").await;
@@ -26,11 +33,10 @@ async fn kubectl_gets_waits_for_and_scales_a_workload() {
     scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }
 
-#[tokio::test]
-async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides() {
-    let scene = Scene::start("scale-ignored").await;
+async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "scale-ignored").await;
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/replicas.yaml");
-    scene.cluster.kubectl(["apply", "--server-side", "-f", policy]).await.unwrap().success().unwrap();
+    scene.cluster.real().kubectl(["apply", "--server-side", "-f", policy]).await.unwrap().success().unwrap();
     scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
     scene.condition("HandoverPending", "True").await;
     let mut number = 5;
@@ -38,14 +44,14 @@ async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides() {
         number += 1;
         let line = format!("--replicas={number}");
         let args = ["scale", "bwl/web", &line, "--namespace", scene.ns()];
-        let warning = scene.cluster.kubectl(args).await.unwrap().stderr;
+        let warning = scene.cluster.real().kubectl(args).await.unwrap().stderr;
         if warning.contains("scaling this Workload does nothing") { Ok(()) } else { Err(warning) }
     })
     .await;
     let edit = r#"{"spec": {"replicas": 3}}"#;
     let args =
         ["patch", "bwl/web", "--type=merge", "-p", edit, "--dry-run=server", "--namespace", scene.ns()];
-    let warning = scene.cluster.kubectl(args).await.unwrap().stderr;
+    let warning = scene.cluster.real().kubectl(args).await.unwrap().stderr;
     assert!(warning.contains("spec.replicas does nothing"), "{warning}");
 
     let told = scene.condition("HandedOver", "False").await.message;
@@ -53,12 +59,11 @@ async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides() {
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 2);
 }
 
-#[tokio::test]
-async fn kubectl_scale_gives_a_number_to_a_workload_that_has_none() {
-    let scene = Scene::start("scale").await;
+async fn kubectl_scale_gives_a_number_to_a_workload_that_has_none(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "scale").await;
     scene.apply(&json!({})).await;
     scene.condition("Ready", "True").await;
     let args = ["scale", "bwl/web", "--replicas=3", "--namespace", scene.ns()];
-    scene.cluster.kubectl(args).await.unwrap().success().unwrap();
+    scene.cluster.real().kubectl(args).await.unwrap().success().unwrap();
     scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }

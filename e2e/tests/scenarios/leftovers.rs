@@ -12,7 +12,8 @@ use baton_apply::{
     Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target,
 };
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::ControlPlane;
+use baton_e2e::scenarios;
+use baton_testbed::Cluster;
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, StatefulSet},
     autoscaling::v2::HorizontalPodAutoscaler,
@@ -28,6 +29,12 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
+
+scenarios! {
+    an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before,
+    a_child_is_what_its_workload_says_whatever_it_said_before,
+    a_preview_names_what_goes_and_says_how_many_writes_that_takes,
+}
 
 /// An object that is applied with one content and then with another.
 struct Case {
@@ -231,9 +238,8 @@ impl Observer for Sent {
     }
 }
 
-#[tokio::test]
-async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before() {
-    let cluster = ControlPlane::shared().await;
+async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(cluster: Cluster) {
+    let cluster = cluster.clone();
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("leftovers").await.unwrap();
     let mut cases = cases();
@@ -304,9 +310,8 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
     refreshing.abort();
 }
 
-#[tokio::test]
-async fn a_child_is_what_its_workload_says_whatever_it_said_before() {
-    let scene = Scene::start("history").await;
+async fn a_child_is_what_its_workload_says_whatever_it_said_before(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "history").await;
     let pod = |mut pod: Value| {
         pod["containers"] = json!([{"name": "app", "image": "app:1"}]);
         json!({"template": {"spec": pod}})
@@ -343,9 +348,8 @@ async fn a_child_is_what_its_workload_says_whatever_it_said_before() {
     }
 }
 
-#[tokio::test]
-async fn a_preview_names_what_goes_and_says_how_many_writes_that_takes() {
-    let scene = Scene::start("history-preview").await;
+async fn a_preview_names_what_goes_and_says_how_many_writes_that_takes(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "history-preview").await;
     let account = json!({"template": {"spec": {
         "serviceAccountName": "powerful", "containers": [{"name": "app", "image": "app:1"}],
     }}});

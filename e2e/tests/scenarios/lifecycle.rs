@@ -1,14 +1,23 @@
 //! From the first apply to the deletion: what the spec no longer says goes, and no more.
 
 use baton_controller::decide::child::ChildKind;
+use baton_e2e::{End, scenarios};
+use baton_testbed::Cluster;
 use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::scene::Scene;
 
-#[tokio::test]
-async fn an_env_var_that_the_workload_drops_leaves_the_deployment() {
-    let scene = Scene::start("env").await;
+scenarios! {
+    an_env_var_that_the_workload_drops_leaves_the_deployment,
+    a_part_that_the_workload_drops_is_deleted_with_its_child,
+    a_deleted_workload_takes_all_its_children,
+    a_paused_workload_gets_no_write_until_it_is_enforced_again,
+    sigterm_ends_the_operator_cleanly,
+}
+
+async fn an_env_var_that_the_workload_drops_leaves_the_deployment(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "env").await;
     let template = |env| json!({"spec": {"containers": [{"name": "app", "image": "app:1", "env": env}]}});
     let both = json!([{"name": "KEEP", "value": "1"}, {"name": "DROP", "value": "2"}]);
     scene.apply(&json!({"template": template(both)})).await;
@@ -22,9 +31,8 @@ async fn an_env_var_that_the_workload_drops_leaves_the_deployment() {
         .await;
 }
 
-#[tokio::test]
-async fn a_part_that_the_workload_drops_is_deleted_with_its_child() {
-    let scene = Scene::start("drop").await;
+async fn a_part_that_the_workload_drops_is_deleted_with_its_child(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "drop").await;
     scene
         .apply(&json!({"service": {"ports": [{"port": 80}]}, "disruptionBudget": {"minAvailable": 1}}))
         .await;
@@ -38,9 +46,8 @@ async fn a_part_that_the_workload_drops_is_deleted_with_its_child() {
     assert!(scene.child(ChildKind::Deployment).await.is_some());
 }
 
-#[tokio::test]
-async fn a_deleted_workload_takes_all_its_children() {
-    let scene = Scene::start("deletion").await;
+async fn a_deleted_workload_takes_all_its_children(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "deletion").await;
     scene
         .apply(&json!({
             "service": {"ports": [{"port": 80}]},
@@ -58,9 +65,8 @@ async fn a_deleted_workload_takes_all_its_children() {
     }
 }
 
-#[tokio::test]
-async fn a_paused_workload_gets_no_write_until_it_is_enforced_again() {
-    let scene = Scene::start("paused").await;
+async fn a_paused_workload_gets_no_write_until_it_is_enforced_again(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "paused").await;
     scene.apply(&json!({"mode": "Paused"})).await;
     assert_eq!(scene.condition("Applied", "Unknown").await.reason, "Paused");
     assert!(scene.child(ChildKind::Deployment).await.is_none());
@@ -68,12 +74,10 @@ async fn a_paused_workload_gets_no_write_until_it_is_enforced_again() {
     scene.condition("Ready", "True").await;
 }
 
-#[tokio::test]
-async fn sigterm_ends_the_operator_cleanly() {
-    let scene = Scene::start("sigterm").await;
+async fn sigterm_ends_the_operator_cleanly(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "sigterm").await;
     scene.apply(&json!({})).await;
     scene.condition("Applied", "True").await;
-    let status = scene.operator.stop().await.unwrap();
-    assert!(status.success(), "{status}\n{}", scene.operator.logs());
+    assert_eq!(scene.operator.stop().await.unwrap(), End::Success, "{}", scene.operator.logs());
     assert!(scene.operator.logs().contains("stopped"), "{}", scene.operator.logs());
 }

@@ -1,10 +1,12 @@
-//! The real autoscaler under a real load, while the number of replicas changes hands: what Kubernetes' own controller does,
+//! The autoscaler under a load, while the number of replicas changes hands: what Kubernetes' own controller does,
 //! and that Baton's part in it never costs a replica.
+
+use std::sync::Arc;
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::labels;
-use baton_e2e::{OperatorOptions, autoscaler};
-use baton_testbed::{MetricsApi, ReplicaWatch, eventually};
+use baton_e2e::{OperatorOptions, autoscaler, scenarios};
+use baton_testbed::{Cluster, MetricsApi, ReplicaWatch, eventually};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::{
     Api,
@@ -13,6 +15,17 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, replicas};
+
+scenarios! {
+    a_load_that_is_high_when_autoscaling_is_switched_on_moves_the_number_once_and_up,
+    switched_off_with_a_number_the_load_counts_until_the_number_does,
+    switched_off_without_a_number_what_the_load_asked_for_last_stays,
+    from_batons_autoscaler_to_somebody_elses_and_back_the_number_stays_with_the_load,
+    an_autoscaler_does_nothing_at_zero_until_somebody_scales_up,
+}
+scenarios! {
+    only real, because "autoscalers notice each other": two_autoscalers_of_one_deployment_stop_each_other_and_the_number_stays,
+}
 
 /// What a pod requests and should use, in millicores. Loads are multiples of it: the autoscaler does nothing about a tenth
 /// more or less.
@@ -24,15 +37,15 @@ const AUTOSCALER: &str = "kube-controller-manager (Update of scale)";
 /// A scene with a Workload under a load, and somebody who sees every number.
 struct Stage {
     scene: Scene,
-    metrics: &'static MetricsApi,
+    metrics: Arc<MetricsApi>,
     watch: ReplicaWatch,
 }
 
 impl Stage {
     /// A Workload that Baton holds at `number`, under a load that so many pods can bear.
-    async fn with(name: &str, number: i32, load: u32) -> Self {
-        let scene = Scene::start_with(name, OperatorOptions::default()).await;
-        let metrics = MetricsApi::shared().await;
+    async fn with(cluster: &Cluster, name: &str, number: i32, load: u32) -> Self {
+        let scene = Scene::start_with(cluster, name, OperatorOptions::default()).await;
+        let metrics = MetricsApi::of(cluster).await;
         let watch = scene.watch().await.unwrap();
         let stage = Self { scene, metrics, watch };
         stage.load(load);
@@ -104,9 +117,8 @@ fn autoscaling(min: i32, max: i32) -> Value {
     baton_e2e::autoscaling(min, max, &json!({"type": "Utilization", "averageUtilization": 100}))
 }
 
-#[tokio::test]
-async fn a_load_that_is_high_when_autoscaling_is_switched_on_moves_the_number_once_and_up() {
-    let stage = Stage::with("load-on", 3, 7).await;
+async fn a_load_that_is_high_when_autoscaling_is_switched_on_moves_the_number_once_and_up(cluster: Cluster) {
+    let stage = Stage::with(&cluster, "load-on", 3, 7).await;
     stage.apply(json!({"replicas": 3, "autoscaling": autoscaling(2, 9)})).await;
     stage.scene.condition("HandedOver", "True").await;
     assert_eq!(stage.numbers().await, [3, 7]);
@@ -121,9 +133,8 @@ async fn a_load_that_is_high_when_autoscaling_is_switched_on_moves_the_number_on
     assert_eq!(stage.holders().await, [AUTOSCALER]);
 }
 
-#[tokio::test]
-async fn switched_off_with_a_number_the_load_counts_until_the_number_does() {
-    let stage = Stage::with("load-off", 3, 7).await;
+async fn switched_off_with_a_number_the_load_counts_until_the_number_does(cluster: Cluster) {
+    let stage = Stage::with(&cluster, "load-off", 3, 7).await;
     stage.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
     stage.number(7).await;
     stage.apply(json!({"replicas": 9})).await;
@@ -141,9 +152,8 @@ async fn switched_off_with_a_number_the_load_counts_until_the_number_does() {
     assert_eq!(stage.holders().await, ["baton (Apply)"]);
 }
 
-#[tokio::test]
-async fn switched_off_without_a_number_what_the_load_asked_for_last_stays() {
-    let stage = Stage::with("load-keep", 3, 7).await;
+async fn switched_off_without_a_number_what_the_load_asked_for_last_stays(cluster: Cluster) {
+    let stage = Stage::with(&cluster, "load-keep", 3, 7).await;
     stage.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
     stage.number(7).await;
     stage.apply(json!({})).await;
@@ -158,9 +168,8 @@ async fn switched_off_without_a_number_what_the_load_asked_for_last_stays() {
     assert_eq!(stage.numbers().await, [3, 7, 2]);
 }
 
-#[tokio::test]
-async fn from_batons_autoscaler_to_somebody_elses_and_back_the_number_stays_with_the_load() {
-    let stage = Stage::with("load-external", 3, 7).await;
+async fn from_batons_autoscaler_to_somebody_elses_and_back_the_number_stays_with_the_load(cluster: Cluster) {
+    let stage = Stage::with(&cluster, "load-external", 3, 7).await;
     stage.apply(json!({"replicas": 3, "autoscaling": autoscaling(2, 9)})).await;
     stage.number(7).await;
 
@@ -181,9 +190,8 @@ async fn from_batons_autoscaler_to_somebody_elses_and_back_the_number_stays_with
     assert_eq!(stage.holders().await, [AUTOSCALER]);
 }
 
-#[tokio::test]
-async fn an_autoscaler_does_nothing_at_zero_until_somebody_scales_up() {
-    let stage = Stage::with("load-zero", 3, 4).await;
+async fn an_autoscaler_does_nothing_at_zero_until_somebody_scales_up(cluster: Cluster) {
+    let stage = Stage::with(&cluster, "load-zero", 3, 4).await;
     stage.apply(json!({"autoscaling": autoscaling(2, 9)})).await;
     stage.number(4).await;
     stage.scene.scale_as("kubectl", 0).await;
@@ -206,9 +214,8 @@ async fn an_autoscaler_does_nothing_at_zero_until_somebody_scales_up() {
     assert_eq!(stage.holders().await, [AUTOSCALER]);
 }
 
-#[tokio::test]
-async fn two_autoscalers_of_one_deployment_stop_each_other_and_the_number_stays() {
-    let stage = Stage::with("load-two", 3, 5).await;
+async fn two_autoscalers_of_one_deployment_stop_each_other_and_the_number_stays(cluster: Cluster) {
+    let stage = Stage::with(&cluster, "load-two", 3, 5).await;
     stage.apply(json!({"autoscaling": {"external": {}}})).await;
     stage.own_autoscaler("one", 2, 9).await;
     stage.number(5).await;

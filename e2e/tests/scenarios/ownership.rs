@@ -4,14 +4,20 @@ use baton_controller::decide::{
     child::ChildKind,
     intent::{self, Selector},
 };
+use baton_e2e::scenarios;
+use baton_testbed::Cluster;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::scene::{Scene, entries_of};
 
-#[tokio::test]
-async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields() {
-    let scene = Scene::start("ownership").await;
+scenarios! {
+    each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields,
+    the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_changes,
+}
+
+async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "ownership").await;
     scene
         .apply(&json!({
             "template": {
@@ -65,9 +71,8 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
     }
 }
 
-#[tokio::test]
-async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_changes() {
-    let scene = Scene::start("status").await;
+async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_changes(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "status").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
     scene.condition("Progressing", "False").await;

@@ -2,10 +2,15 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::permissions::{Difference, Usage, WORKLOADS, granted};
-use baton_testbed::eventually;
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, eventually};
 use serde_json::json;
 
 use crate::scene::Scene;
+
+scenarios! {
+    every_permission_is_used_and_none_is_missing,
+}
 
 /// Everything that the operator can be made to do, in one life of a Workload.
 async fn live_through_everything(scene: &Scene) {
@@ -34,9 +39,8 @@ async fn live_through_everything(scene: &Scene) {
     scene.condition("Applied", "True").await;
 }
 
-#[tokio::test]
-async fn every_permission_is_used_and_none_is_missing() {
-    let scene = Scene::start("permissions").await;
+async fn every_permission_is_used_and_none_is_missing(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "permissions").await;
     live_through_everything(&scene).await;
 
     // Those of the election are used by replicas only.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::{DryRun, HandoverPhase, PlannedAction, PlannedChild};
-use baton_e2e::Change;
-use baton_testbed::{AuditEntry, eventually};
+use baton_e2e::{Change, scenarios};
+use baton_testbed::{AuditEntry, Cluster, eventually};
 use kube::{
     api::{Patch, PatchParams, PostParams},
     core::DynamicObject,
@@ -13,6 +13,19 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
+
+scenarios! {
+    a_creation_is_planned_field_by_field,
+    a_changed_env_var_and_removed_ports_are_planned_field_by_field,
+    a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing,
+    autoscaling_is_planned_with_the_release_of_the_number,
+    a_field_that_somebody_changed_is_planned_to_be_taken,
+    a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enforced,
+    a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken_back,
+    a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays,
+    what_only_the_server_can_refuse_is_told_in_its_words,
+    an_object_that_is_somebody_elses_is_planned_to_be_left_alone,
+}
 
 /// The children that there are, by kind, as JSON.
 type Children = BTreeMap<&'static str, Value>;
@@ -112,9 +125,8 @@ async fn edit_image(scene: &Scene) {
     scene.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
 }
 
-#[tokio::test]
-async fn a_creation_is_planned_field_by_field() {
-    let scene = Scene::start("plan-create").await;
+async fn a_creation_is_planned_field_by_field(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-create").await;
     let spec = json!({
         "replicas": 1,
         "template": app(&json!({"env": [{"name": "MODE", "value": "fast"}], "ports": [{"containerPort": 8080}]})),
@@ -136,9 +148,8 @@ async fn a_creation_is_planned_field_by_field() {
     does_as_planned(&scene, &spec, &plan).await;
 }
 
-#[tokio::test]
-async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field() {
-    let scene = Scene::start("plan-change").await;
+async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-change").await;
     let spec = |mode: &str, container_ports: Value, ports: Value| {
         let env = json!([{"name": "MODE", "value": mode}, {"name": "LEVEL", "value": "1"}]);
         json!({
@@ -161,9 +172,8 @@ async fn a_changed_env_var_and_removed_ports_are_planned_field_by_field() {
     does_as_planned(&scene, &changed, &plan).await;
 }
 
-#[tokio::test]
-async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing() {
-    let scene = Scene::start("plan-drop").await;
+async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-drop").await;
     scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Ready", "True").await;
     let without = json!({"replicas": 1});
@@ -172,9 +182,8 @@ async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing() {
     does_as_planned(&scene, &without, &plan).await;
 }
 
-#[tokio::test]
-async fn autoscaling_is_planned_with_the_release_of_the_number() {
-    let scene = Scene::start("plan-autoscaling").await;
+async fn autoscaling_is_planned_with_the_release_of_the_number(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-autoscaling").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
     // The autoscaler will want the number that is there, so that all changes are Baton's.
@@ -191,9 +200,8 @@ async fn autoscaling_is_planned_with_the_release_of_the_number() {
     does_as_planned(&scene, &autoscaled, &plan).await;
 }
 
-#[tokio::test]
-async fn a_field_that_somebody_changed_is_planned_to_be_taken() {
-    let scene = Scene::start("plan-take").await;
+async fn a_field_that_somebody_changed_is_planned_to_be_taken(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-take").await;
     let spec = json!({"replicas": 1});
     scene.apply(&spec).await;
     scene.condition("Ready", "True").await;
@@ -203,9 +211,8 @@ async fn a_field_that_somebody_changed_is_planned_to_be_taken() {
     does_as_planned(&scene, &spec, &plan).await;
 }
 
-#[tokio::test]
-async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enforced() {
-    let scene = Scene::start("plan-paused").await;
+async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enforced(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-paused").await;
     let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
     scene.apply(&spec).await;
     scene.condition("Ready", "True").await;
@@ -225,9 +232,8 @@ async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enfo
     does_as_planned(&scene, &spec, &plan).await;
 }
 
-#[tokio::test]
-async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken_back() {
-    let scene = Scene::start("plan-scaled").await;
+async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken_back(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-scaled").await;
     let spec = json!({"replicas": 2});
     scene.apply(&spec).await;
     scene.condition("Ready", "True").await;
@@ -242,9 +248,8 @@ async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken
     does_as_planned(&scene, &spec, &plan).await;
 }
 
-#[tokio::test]
-async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays() {
-    let scene = Scene::start("plan-release").await;
+async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-release").await;
     let mut template = app(&json!({}));
     template["metadata"] = json!({"annotations": {"note": "x"}});
     scene.apply(&json!({"replicas": 1, "template": template})).await;
@@ -264,9 +269,8 @@ async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays() {
     does_as_planned(&scene, &without, &plan).await;
 }
 
-#[tokio::test]
-async fn what_only_the_server_can_refuse_is_told_in_its_words() {
-    let scene = Scene::start("plan-rejected").await;
+async fn what_only_the_server_can_refuse_is_told_in_its_words(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-rejected").await;
     let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
     let spec = json!({"replicas": 1, "template": app(&json!({"resources": resources}))});
     let plan = planned(&scene, "Preview", &spec, nothing).await;
@@ -276,9 +280,8 @@ async fn what_only_the_server_can_refuse_is_told_in_its_words() {
     assert!(message.contains("must be less than or equal to cpu limit"), "{message}");
 }
 
-#[tokio::test]
-async fn an_object_that_is_somebody_elses_is_planned_to_be_left_alone() {
-    let scene = Scene::start("plan-foreign").await;
+async fn an_object_that_is_somebody_elses_is_planned_to_be_left_alone(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "plan-foreign").await;
     let theirs: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 9999}], "selector": {"app": "theirs"}},

@@ -1,7 +1,9 @@
 //! What can't be done is said where people look, and tried again at a decent pace.
 
 use baton_controller::decide::child::ChildKind;
-use baton_testbed::eventually;
+use baton_e2e::scenarios;
+use baton_testbed::{Cluster, eventually};
+use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::{
     ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -10,15 +12,24 @@ use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
+scenarios! {
+    a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_and_recovers,
+    a_rejected_child_does_not_hold_back_the_others,
+    a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone,
+    a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_over,
+    what_a_tenants_quota_refuses_is_no_missing_permission,
+}
+
 /// Valid for the Workload's schema; the Deployment's validation refuses it.
 fn more_requested_than_allowed() -> Value {
     let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
     json!({"template": {"spec": {"containers": [{"name": "app", "image": "app:1", "resources": resources}]}}})
 }
 
-#[tokio::test]
-async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_and_recovers() {
-    let scene = Scene::start("rejected").await;
+async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_and_recovers(
+    cluster: Cluster,
+) {
+    let scene = Scene::start(&cluster, "rejected").await;
     scene.apply(&more_requested_than_allowed()).await;
     let words = "must be less than or equal to cpu limit";
     let applied = scene.condition("Applied", "False").await;
@@ -42,9 +53,8 @@ async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_
     scene.event(&["Normal Accepted:"]).await;
 }
 
-#[tokio::test]
-async fn a_rejected_child_does_not_hold_back_the_others() {
-    let scene = Scene::start("rejected-one").await;
+async fn a_rejected_child_does_not_hold_back_the_others(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "rejected-one").await;
     let mut spec = more_requested_than_allowed();
     spec["service"] = json!({"ports": [{"port": 80}]});
     scene.apply(&spec).await;
@@ -52,9 +62,8 @@ async fn a_rejected_child_does_not_hold_back_the_others() {
     scene.child_where("the Service", ChildKind::Service, |_| true).await;
 }
 
-#[tokio::test]
-async fn a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone() {
-    let scene = Scene::start("refused").await;
+async fn a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "refused").await;
     let theirs = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"ports": [{"port": 9999}], "selector": {"app": "theirs"}},
@@ -77,9 +86,8 @@ async fn a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone() {
     assert_eq!(ours.data["spec"]["ports"][0]["port"], 80);
 }
 
-#[tokio::test]
-async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_over() {
-    let scene = Scene::start("disowned").await;
+async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_over(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "disowned").await;
     scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Ready", "True").await;
     let disown = json!({"metadata": {"ownerReferences": null}});
@@ -100,17 +108,15 @@ async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_ov
     assert_eq!(refused.await.reason, "NotOwned");
 }
 
-#[tokio::test]
-async fn what_a_tenants_quota_refuses_is_no_missing_permission() {
-    let scene = Scene::start("quota").await;
+async fn what_a_tenants_quota_refuses_is_no_missing_permission(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "quota").await;
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"count/services": "0"}},
     });
-    scene.kubectl("apply --server-side -f -", &[quota]).await.unwrap();
+    scene.server_side_apply(&[quota]).await.unwrap();
     eventually("the quota to be enforced", async || {
-        let used =
-            scene.kubectl("get resourcequota none --output jsonpath={.status.used}", &[]).await.unwrap();
-        if used.is_empty() { Err(used) } else { Ok(()) }
+        let quota = scene.api::<ResourceQuota>().get("none").await.unwrap();
+        quota.status.and_then(|status| status.used).map(drop).ok_or(quota.spec)
     })
     .await;
     scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;

@@ -5,8 +5,8 @@ use std::{ops::Deref, time::Duration};
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::{Operator, OperatorOptions, Place, web};
-use baton_testbed::{AuditEntries, ControlPlane, Mark, eventually};
+use baton_e2e::{End, Operator, OperatorOptions, Place, web};
+use baton_testbed::{AuditEntries, Cluster, Mark, eventually};
 use k8s_openapi::{api::events::v1::Event, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
     Api,
@@ -21,7 +21,7 @@ const MOMENT: Duration = Duration::from_millis(300);
 /// A place with its operator.
 pub struct Scene {
     pub operator: Operator,
-    place: Place<'static>,
+    place: Place,
     /// How the operator was started.
     options: OperatorOptions,
     /// Where this scene begins in the audit log that all share.
@@ -29,29 +29,29 @@ pub struct Scene {
 }
 
 impl Deref for Scene {
-    type Target = Place<'static>;
+    type Target = Place;
 
-    fn deref(&self) -> &Self::Target {
+    fn deref(&self) -> &Place {
         &self.place
     }
 }
 
 impl Scene {
     /// A fresh namespace with an operator that watches it.
-    pub async fn start(name: &str) -> Self {
-        Self::start_with(name, OperatorOptions::default()).await
+    pub async fn start(cluster: &Cluster, name: &str) -> Self {
+        Self::start_with(cluster, name, OperatorOptions::default()).await
     }
 
     /// As [`start`](Self::start), with an operator that predicts nothing and so sends every apply, in each pass: to see what
     /// an apply does that should change nothing.
-    pub async fn start_sending(name: &str) -> Self {
+    pub async fn start_sending(cluster: &Cluster, name: &str) -> Self {
         let args = ["--predict", "false"].map(str::to_owned).to_vec();
-        Self::start_with(name, OperatorOptions { args, ..OperatorOptions::default() }).await
+        Self::start_with(cluster, name, OperatorOptions { args, ..OperatorOptions::default() }).await
     }
 
     /// As [`start`](Self::start), with an operator that is started like this.
-    pub async fn start_with(name: &str, options: OperatorOptions) -> Self {
-        let place = Place::new(ControlPlane::shared().await, name).await.unwrap();
+    pub async fn start_with(cluster: &Cluster, name: &str, options: OperatorOptions) -> Self {
+        let place = Place::new(cluster, name).await.unwrap();
         let begin = place.cluster.audit().unwrap().mark().unwrap();
         let operator = place.operator(options.clone()).await.unwrap();
         Self { operator, place, options, begin }
@@ -59,8 +59,7 @@ impl Scene {
 
     /// Ends the operator as a rollout does, and starts it again as the same user.
     pub async fn restart(&mut self) {
-        let status = self.operator.stop().await.unwrap();
-        assert!(status.success(), "{status}");
+        assert_eq!(self.operator.stop().await.unwrap(), End::Success);
         self.operator = self.place.operator(self.options.clone()).await.unwrap();
     }
 

@@ -7,27 +7,37 @@ use std::sync::{
 };
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::{OperatorOptions, web};
-use baton_testbed::{Action, ControlPlane, Proxy, RequestInfo, eventually};
+use baton_e2e::{OperatorOptions, scenarios, web};
+use baton_testbed::{Action, Cluster, Proxy, RequestInfo, eventually};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
+
+scenarios! {
+    a_wrong_schema_is_noticed_and_does_no_harm,
+    without_schemas_everything_is_applied_until_there_are_some,
+    a_document_is_fetched_anew_when_its_hash_changes_and_only_then,
+}
 
 const INDEX: &str = "/openapi/v3";
 const APPS: &str = "/openapi/v3/apis/apps/v1";
 
 /// A scene of which the operator reaches the API server by way of a proxy with these rules, and looks for other schemas
 /// often. Its proxy goes with it.
-async fn start(name: &str, rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static) -> (Scene, Proxy) {
-    let proxy = Proxy::start(ControlPlane::shared().await, rules).await.unwrap();
+async fn start(
+    cluster: &Cluster,
+    name: &str,
+    rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static,
+) -> (Scene, Proxy) {
+    let proxy = Proxy::start(cluster, rules).await.unwrap();
     let options = OperatorOptions {
         args: ["--schema-refresh", "200ms"].map(str::to_owned).to_vec(),
-        api_server: Some(proxy.url().to_owned()),
+        by_way_of: Some(proxy.route()),
         expect_mismatches: true,
         ..OperatorOptions::default()
     };
-    (Scene::start_with(name, options).await, proxy)
+    (Scene::start_with(cluster, name, options).await, proxy)
 }
 
 async fn count(scene: &Scene, metric: &str, labels: &[(&str, &str)]) -> u64 {
@@ -51,9 +61,8 @@ fn warnings(scene: &Scene, kind: ChildKind) -> Vec<String> {
     log.lines().filter(is_one).map(str::to_owned).collect()
 }
 
-#[tokio::test]
-async fn a_wrong_schema_is_noticed_and_does_no_harm() {
-    let (scene, _proxy) = start("wrong-schema", |request| match &*request.path {
+async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
+    let (scene, _proxy) = start(&cluster, "wrong-schema", |request| match &*request.path {
         APPS => Action::rewrite(make_containers_atomic),
         _ => Action::Forward,
     })
@@ -122,11 +131,10 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm() {
     );
 }
 
-#[tokio::test]
-async fn without_schemas_everything_is_applied_until_there_are_some() {
+async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Cluster) {
     let broken = Arc::new(AtomicBool::new(true));
     let is_broken = broken.clone();
-    let (scene, _proxy) = start("no-schema", move |request| match &*request.path {
+    let (scene, _proxy) = start(&cluster, "no-schema", move |request| match &*request.path {
         INDEX if is_broken.load(Ordering::Relaxed) => Action::fail(503, "ServiceUnavailable", "not today"),
         _ => Action::Forward,
     })
@@ -159,12 +167,11 @@ async fn without_schemas_everything_is_applied_until_there_are_some() {
     assert_eq!(count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await, 2);
 }
 
-#[tokio::test]
-async fn a_document_is_fetched_anew_when_its_hash_changes_and_only_then() {
+async fn a_document_is_fetched_anew_when_its_hash_changes_and_only_then(cluster: Cluster) {
     let fetched = Arc::new(AtomicUsize::new(0));
     let (changed, seen) = (Arc::new(AtomicBool::new(false)), fetched.clone());
     let is_changed = changed.clone();
-    let (scene, _proxy) = start("schema-hash", move |request| match &*request.path {
+    let (scene, _proxy) = start(&cluster, "schema-hash", move |request| match &*request.path {
         INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
             let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
             // The server would send a client with another hash to the right one; what it doesn't know it ignores.

@@ -1,13 +1,17 @@
 //! An operator for some namespaces and some labels: what is in its scope it makes, and all else it leaves as it is.
 
-use baton_e2e::{Operator, OperatorOptions, Place, web};
-use baton_testbed::{ControlPlane, eventually};
+use baton_e2e::{Operator, OperatorOptions, Place, scenarios, web};
+use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::DeleteParams;
 use serde_json::json;
 
+scenarios! {
+    only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made,
+}
+
 /// Applies a Workload of this team with this image.
-async fn apply(place: &Place<'_>, name: &str, team: &str, image: &str) {
+async fn apply(place: &Place, name: &str, team: &str, image: &str) {
     let containers = json!([{"name": "app", "image": image}]);
     let mut workload = web(&json!({"replicas": 0, "template": {"spec": {"containers": containers}}}));
     workload["metadata"] = json!({"name": name, "labels": {"team": team}});
@@ -15,12 +19,12 @@ async fn apply(place: &Place<'_>, name: &str, team: &str, image: &str) {
 }
 
 /// The image that a Deployment runs, if it is there.
-async fn image(place: &Place<'_>, name: &str) -> Option<String> {
+async fn image(place: &Place, name: &str) -> Option<String> {
     let spec = place.api::<Deployment>().get_opt(name).await.unwrap()?.spec?;
     spec.template.spec?.containers.into_iter().next()?.image
 }
 
-async fn runs(place: &Place<'_>, name: &str, wanted: &str) {
+async fn runs(place: &Place, name: &str, wanted: &str) {
     eventually(&format!("{wanted} in {}/{name}", place.namespace), async || {
         let seen = image(place, name).await;
         if seen.as_deref() == Some(wanted) { Ok(()) } else { Err(seen) }
@@ -28,10 +32,8 @@ async fn runs(place: &Place<'_>, name: &str, wanted: &str) {
     .await;
 }
 
-#[tokio::test]
-async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made() {
-    let cluster = ControlPlane::shared().await;
-    let place = async || Place::new(cluster, "scope").await.unwrap();
+async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made(cluster: Cluster) {
+    let place = async || Place::new(&cluster, "scope").await.unwrap();
     let (one, two, other) = (place().await, place().await, place().await);
     let args = [
         "--namespace".to_owned(),
@@ -40,7 +42,7 @@ async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made() 
         "team in (a, b)".to_owned(),
     ];
     let options = OperatorOptions { args: args.to_vec(), ..OperatorOptions::default() };
-    let _operator = Operator::start(cluster, options).await.unwrap();
+    let _operator = Operator::start(&cluster, options).await.unwrap();
     apply(&other, "web", "a", "app:1").await;
     apply(&one, "stays", "a", "app:1").await;
     runs(&one, "stays", "app:1").await;

@@ -2,8 +2,8 @@
 
 use std::{fs, net::SocketAddr, sync::Arc};
 
-use baton_e2e::{OperatorOptions, Place, permissions::SECURE_METRICS};
-use baton_testbed::{ControlPlane, eventually, net, workspace};
+use baton_e2e::{OperatorOptions, Place, permissions::SECURE_METRICS, scenarios};
+use baton_testbed::{Cluster, eventually, net, workspace};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::{
@@ -21,6 +21,13 @@ use tokio_rustls::{
 
 use crate::scene::Scene;
 
+scenarios! {
+    only real, because "of a port, and tokens that the API server reviews":
+    secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word,
+    a_renewed_certificate_is_shown_without_a_restart,
+    a_replica_that_stands_by_shows_its_metrics_too,
+}
+
 /// What lets somebody read metrics.
 const READER: &str = "components/secure-metrics/clusterrole-metrics-reader.yaml";
 
@@ -34,7 +41,7 @@ struct Secure {
 
 impl Secure {
     /// With these flags too. Returns the certificate as well.
-    async fn start(name: &str, flags: &[&str]) -> (Self, CertificateDer<'static>) {
+    async fn start(cluster: &Cluster, name: &str, flags: &[&str]) -> (Self, CertificateDer<'static>) {
         let folder = tempfile::tempdir().unwrap();
         let certificate = renew(&folder);
         let [port] = net::free_ports().unwrap();
@@ -43,7 +50,7 @@ impl Secure {
         let args = ["--secure-metrics-addr", &address.to_string(), "--metrics-cert-dir", &files];
         let args = [&args[..], flags].concat().into_iter().map(str::to_owned).collect();
         let options = OperatorOptions { args, unready: true, ..OperatorOptions::default() };
-        let scene = Scene::start_with(name, options).await;
+        let scene = Scene::start_with(cluster, name, options).await;
         (Self { scene, address, folder }, certificate)
     }
 
@@ -65,7 +72,7 @@ impl Secure {
     }
 
     async fn kubectl(&self, args: &[&str]) -> String {
-        self.scene.cluster.kubectl(args).await.unwrap().success().unwrap()
+        self.scene.cluster.real().kubectl(args).await.unwrap().success().unwrap()
     }
 
     /// A token of a new ServiceAccount.
@@ -119,9 +126,8 @@ fn renew(folder: &TempDir) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-#[tokio::test]
-async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word() {
-    let (secure, certificate) = Secure::start("secure-metrics", &[]).await;
+async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word(cluster: Cluster) {
+    let (secure, certificate) = Secure::start(&cluster, "secure-metrics", &[]).await;
     let operator = &secure.scene.operator;
     let [reader, stranger] = [secure.token("reader").await, secure.token("stranger").await];
     secure.bind(READER, secure.scene.ns(), "reader").await;
@@ -166,18 +172,16 @@ async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word() 
     }
 }
 
-#[tokio::test]
-async fn a_renewed_certificate_is_shown_without_a_restart() {
-    let (secure, old) = Secure::start("renewed", &[]).await;
+async fn a_renewed_certificate_is_shown_without_a_restart(cluster: Cluster) {
+    let (secure, old) = Secure::start(&cluster, "renewed", &[]).await;
     secure.answers(&old, None, 401).await;
     let new = renew(&secure.folder);
     secure.answers(&new, None, 401).await;
     assert_eq!(secure.scrape(&old, None).await, None);
 }
 
-#[tokio::test]
-async fn a_replica_that_stands_by_shows_its_metrics_too() {
-    let elsewhere = Place::new(ControlPlane::shared().await, "led").await.unwrap();
+async fn a_replica_that_stands_by_shows_its_metrics_too(cluster: Cluster) {
+    let elsewhere = Place::new(&cluster, "led").await.unwrap();
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "baton"},
         "spec": {"holderIdentity": "another", "leaseDurationSeconds": 3600, "renewTime": "2026-01-01T00:00:00.000000Z"},
@@ -188,7 +192,7 @@ async fn a_replica_that_stands_by_shows_its_metrics_too() {
     });
     elsewhere.kubectl("apply --server-side -f -", &[lease, role]).await.unwrap();
     let flags = ["--leader-elect", "--lease-namespace", elsewhere.ns()];
-    let (secure, certificate) = Secure::start("stands-by", &flags).await;
+    let (secure, certificate) = Secure::start(&cluster, "stands-by", &flags).await;
     let reader = secure.token("reader").await;
     secure.bind(READER, secure.scene.ns(), "reader").await;
     secure.bind(SECURE_METRICS, "default", secure.account()).await;

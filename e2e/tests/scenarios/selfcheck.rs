@@ -1,31 +1,43 @@
 //! What is wrong with a cluster is said at the start, and once it is mended the operator goes on without being started again.
 
-use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::{ControlPlane, eventually};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, api::DeleteParams};
-use serde_json::{Value, json};
+use baton_e2e::{End, Operator, OperatorOptions, apply_manifests, scenarios};
+use baton_testbed::{Cluster, eventually};
+use k8s_openapi::{
+    api::rbac::v1::{ClusterRole, PolicyRule},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use serde_json::json;
 
 use crate::skew::{
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other,
     under_an_older_definition_nothing_is_written,
 };
 
+scenarios! {
+    what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said,
+}
+
 const DEFINITION: &str = "workloads.baton.rs";
 
 /// A cluster of its own, since the definition and the permissions are the whole cluster's.
 struct Scene {
-    cluster: ControlPlane,
+    cluster: Cluster,
+    client: Client,
 }
 
 impl Scene {
     /// A cluster in which everything is installed.
-    async fn start() -> Self {
-        let cluster = ControlPlane::start().await.unwrap();
+    async fn start(cluster: &Cluster) -> Self {
+        let cluster = cluster.alone().await.unwrap();
+        let client = cluster.admin().await.unwrap();
         let operator = Operator::start(&cluster, options(false)).await.unwrap();
         assert_eq!(operator.readiness().await, Some((200, "ok\n".to_owned())));
-        assert!(operator.stop().await.unwrap().success());
-        Self { cluster }
+        assert_eq!(operator.stop().await.unwrap(), End::Success);
+        Self { cluster, client }
     }
 
     /// Starts an operator that can't work; it has to say this, and to become ready once it is mended.
@@ -34,25 +46,25 @@ impl Scene {
         says(&operator, |code, body| code == 503 && words.iter().all(|word| body.contains(word))).await;
         mend().await;
         says(&operator, |code, _| code == 200).await;
-        assert!(operator.status().is_none(), "the same process");
+        assert!(operator.end().is_none(), "the same run");
     }
 
-    async fn kubectl(&self, line: &str) -> String {
-        self.cluster.kubectl(line.split(' ')).await.unwrap().success().unwrap()
-    }
-
-    async fn patch(&self, what: &str, operations: Value) {
-        let [kind, name] = what.split('/').collect::<Vec<_>>()[..] else { panic!("{what}") };
-        let operations = operations.to_string();
-        let args = ["patch", kind, name, "--type", "json", "--patch", &operations];
-        self.cluster.kubectl(args).await.unwrap().success().unwrap();
+    fn definitions(&self) -> Api<CustomResourceDefinition> {
+        Api::all(self.client.clone())
     }
 
     async fn install(&self) {
-        let manifests = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests");
-        let install = ["apply", "--server-side", "--force-conflicts", "-k", manifests];
-        self.cluster.kubectl(install).await.unwrap().success().unwrap();
+        apply_manifests(&self.cluster).await.unwrap();
     }
+
+    /// What the API server says at this path, and nothing where it says no.
+    async fn raw(&self, path: &str) -> Option<String> {
+        self.client.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await.ok()
+    }
+}
+
+fn removal(path: &str) -> Patch<()> {
+    Patch::Json(serde_json::from_value(json!([{"op": "remove", "path": path}])).unwrap())
 }
 
 fn options(unready: bool) -> OperatorOptions {
@@ -69,48 +81,44 @@ async fn says(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
 }
 
 /// One after the other, and the one that leaves another definition behind comes last.
-#[tokio::test]
-async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said() {
-    let scene = Scene::start().await;
+async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said(cluster: Cluster) {
+    let scene = Scene::start(&cluster).await;
     what_keeps_the_operator_from_working_is_said_until_it_is_mended(&scene).await;
     under_an_older_definition_nothing_is_written(&scene.cluster).await;
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
 }
 
 async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended(scene: &Scene) {
+    let params = PatchParams::default();
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
-    let older = json!([{"op": "remove", "path": format!("{fields}/rollout")}]);
-    scene.patch(&format!("crd/{DEFINITION}"), older).await;
-    scene.published_without_rollout().await;
+    let older = removal(&format!("{fields}/rollout"));
+    scene.definitions().patch(DEFINITION, &params, &older).await.unwrap();
+    // The API server publishes a changed definition a moment later.
+    eventually("the changed definition to be published", async || {
+        let published = scene.raw("/openapi/v3/apis/baton.rs/v1alpha1").await;
+        if published.is_some_and(|text| text.contains("\"rollout\"")) {
+            Err("the old one is")
+        } else {
+            Ok(())
+        }
+    })
+    .await;
     let words = ["older than this operator", ".spec.rollout", "kubectl apply --server-side"];
     scene.says_until_mended(&words, async || scene.install().await).await;
 
-    let rules = scene.kubectl("get clusterrole baton --output jsonpath={.rules}").await;
-    let rules: Vec<Value> = serde_json::from_str(&rules).unwrap();
-    let services = rules.iter().position(|rule| rule["resources"] == json!(["services"])).unwrap();
-    let fewer = json!([{"op": "remove", "path": format!("/rules/{services}")}]);
-    scene.patch("clusterrole/baton", fewer).await;
+    let cluster_roles: Api<ClusterRole> = Api::all(scene.client.clone());
+    let rules = cluster_roles.get("baton").await.unwrap().rules.unwrap();
+    let is_it = |rule: &PolicyRule| rule.resources.as_deref() == Some(&["services".to_owned()]);
+    let services = rules.iter().position(is_it).unwrap();
+    cluster_roles.patch("baton", &params, &removal(&format!("/rules/{services}"))).await.unwrap();
     let words = ["apiGroups: [\"\"], resources: [services]", "ClusterRole"];
     scene.says_until_mended(&words, async || scene.install().await).await;
 
-    let definitions: Api<CustomResourceDefinition> = Api::all(scene.cluster.admin().await.unwrap());
-    definitions.delete(DEFINITION, &DeleteParams::default()).await.unwrap();
+    scene.definitions().delete(DEFINITION, &DeleteParams::default()).await.unwrap();
     eventually("the API server to serve no Workloads", async || {
-        let served = scene.cluster.kubectl(["get", "--raw", "/apis/baton.rs/v1alpha1"]).await.unwrap();
-        if served.success().is_ok() { Err("it serves them") } else { Ok(()) }
+        scene.raw("/apis/baton.rs/v1alpha1").await.map_or(Ok(()), |_| Err("it serves them"))
     })
     .await;
     let words = ["CustomResourceDefinition isn't installed"];
     scene.says_until_mended(&words, async || scene.install().await).await;
-}
-
-impl Scene {
-    /// The API server publishes a changed definition a moment later.
-    async fn published_without_rollout(&self) {
-        eventually("the changed definition to be published", async || {
-            let published = self.kubectl("get --raw /openapi/v3/apis/baton.rs/v1alpha1").await;
-            if published.contains("\"rollout\"") { Err("the old one is") } else { Ok(()) }
-        })
-        .await;
-    }
 }

@@ -2,13 +2,18 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
-use baton_e2e::OperatorOptions;
-use baton_testbed::eventually;
+use baton_e2e::{OperatorOptions, scenarios};
+use baton_testbed::{Cluster, eventually};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
+
+scenarios! {
+    two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart,
+    a_safety_resync_applies_what_should_change_nothing_and_changes_nothing,
+}
 
 const WORKLOADS: u64 = 200;
 /// How many are created at the same time.
@@ -109,12 +114,11 @@ async fn skipped(scene: &Scene) -> u64 {
     scene.operator.metrics().await.unwrap().count("baton_applies_total", &[("outcome", "skipped")])
 }
 
-#[tokio::test]
-async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart() {
+async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart(cluster: Cluster) {
     // Among so many it is soon the turn of one to be applied for real, to be safe; that isn't what this is about.
     let args = ["--resync", "1000h"].map(str::to_owned).to_vec();
     let mut scene =
-        Scene::start_with("settled", OperatorOptions { args, ..OperatorOptions::default() }).await;
+        Scene::start_with(&cluster, "settled", OperatorOptions { args, ..OperatorOptions::default() }).await;
     settle(&scene).await;
     let children = children(&scene).await as u64;
     assert_eq!(children, WORKLOADS + WORKLOADS / 5 * 3, "the children of all Workloads");
@@ -136,11 +140,11 @@ async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restar
     assert!(skipped(&scene).await >= children, "each child was looked at by the new process");
 }
 
-#[tokio::test]
-async fn a_safety_resync_applies_what_should_change_nothing_and_changes_nothing() {
+async fn a_safety_resync_applies_what_should_change_nothing_and_changes_nothing(cluster: Cluster) {
     let args = ["--resync", "1s"].map(str::to_owned).to_vec();
     let scene =
-        Scene::start_with("safety-resync", OperatorOptions { args, ..OperatorOptions::default() }).await;
+        Scene::start_with(&cluster, "safety-resync", OperatorOptions { args, ..OperatorOptions::default() })
+            .await;
     scene.apply(&json!({"replicas": 0, "service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Ready", "True").await;
     let version = async |kind| scene.child(kind).await.unwrap().metadata.resource_version;

@@ -11,7 +11,7 @@ use std::{
 
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions, web};
-use baton_testbed::{Action, ControlPlane, Proxy, eventually};
+use baton_testbed::{Action, Cluster, Proxy, eventually};
 use k8s_openapi::{
     api::apps::v1::Deployment,
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -25,20 +25,18 @@ use kube::{
 };
 use serde_json::json;
 
-pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(
-    control_plane: &ControlPlane,
-) {
-    let client = control_plane.admin().await.unwrap();
+pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(cluster: &Cluster) {
+    let client = cluster.admin().await.unwrap();
     // It is told even if that doesn't succeed at once.
     let was_refused = Arc::new(AtomicBool::new(false));
     let is_refused = was_refused.clone();
-    let proxy = Proxy::start(control_plane, move |request| {
+    let proxy = Proxy::start(cluster, move |request| {
         let is_first = request.path.ends_with("/newer/status") && !is_refused.swap(true, Ordering::Relaxed);
         if is_first { Action::fail(503, "ServiceUnavailable", "not today") } else { Action::Forward }
     });
     let proxy = proxy.await.unwrap();
-    let options = OperatorOptions { api_server: Some(proxy.url().to_owned()), ..OperatorOptions::default() };
-    let _operator = Operator::start(control_plane, options).await.unwrap();
+    let options = OperatorOptions { by_way_of: Some(proxy.route()), ..OperatorOptions::default() };
+    let _operator = Operator::start(cluster, options).await.unwrap();
 
     let at = |path: &str| format!("/spec/versions/0/schema/openAPIV3Schema/properties/{path}");
     let open: json_patch::Patch = serde_json::from_value(json!([
@@ -139,11 +137,11 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
 
 /// The API server drops what an older definition lacks from all Workloads at once. Nothing is written until the definition is
 /// complete again.
-pub async fn under_an_older_definition_nothing_is_written(control_plane: &ControlPlane) {
-    let client = control_plane.admin().await.unwrap();
+pub async fn under_an_older_definition_nothing_is_written(cluster: &Cluster) {
+    let client = cluster.admin().await.unwrap();
     let options = OperatorOptions { name: Some("baton-older".to_owned()), ..OperatorOptions::default() };
-    let operator = Operator::start(control_plane, options).await.unwrap();
-    let namespace = control_plane.namespace("older").await.unwrap();
+    let operator = Operator::start(cluster, options).await.unwrap();
+    let namespace = cluster.namespace("older").await.unwrap();
     let workloads: Api<Workload> = Api::namespaced(client.clone(), namespace.name());
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace.name());
     let spec = json!({"replicas": 1, "rollout": {"minReadySeconds": 5}});

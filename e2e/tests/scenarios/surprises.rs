@@ -3,7 +3,8 @@
 //! is told so.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::web;
+use baton_e2e::{scenarios, web};
+use baton_testbed::Cluster;
 use kube::{
     ResourceExt,
     api::{Patch, PatchParams, PostParams},
@@ -12,6 +13,14 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, entries_of, image};
+
+scenarios! {
+    a_workload_that_was_posted_and_is_then_applied,
+    a_deployment_that_is_edited_between_two_applies,
+    a_deployment_that_was_read_edited_and_applied,
+    annotations_that_were_tweaked_before_an_apply,
+    alice_applies_something_and_bob_applies_something,
+}
 
 fn with_image(image: &str) -> Value {
     json!({"template": {"spec": {"containers": [{"name": "app", "image": image}]}}})
@@ -41,9 +50,8 @@ impl Scene {
 
 /// "User does POST, then changes something and applies": the conflict names who said otherwise, and once it is settled the
 /// Deployment follows. What the POST had said and the apply says nothing of is kept.
-#[tokio::test]
-async fn a_workload_that_was_posted_and_is_then_applied() {
-    let scene = Scene::start("surprise-post").await;
+async fn a_workload_that_was_posted_and_is_then_applied(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "surprise-post").await;
     let mut posted = web(&json!({"replicas": 2}));
     posted["spec"]["template"]["spec"]["containers"][0]["env"] = json!([{"name": "LEVEL", "value": "debug"}]);
     let params = PostParams { field_manager: Some("kubectl-create".to_owned()), dry_run: false };
@@ -69,9 +77,8 @@ async fn a_workload_that_was_posted_and_is_then_applied() {
 
 /// "User does an apply, then `kubectl edit`, then applies again": Baton's own field comes back at once, and who changed it is
 /// told; a field that Baton doesn't own keeps the edit through every later apply.
-#[tokio::test]
-async fn a_deployment_that_is_edited_between_two_applies() {
-    let scene = Scene::start("surprise-edit").await;
+async fn a_deployment_that_is_edited_between_two_applies(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "surprise-edit").await;
     scene.apply(&with_image("app:1")).await;
     scene.image_is("app:1").await;
 
@@ -100,9 +107,8 @@ async fn a_deployment_that_is_edited_between_two_applies() {
 /// "User does GET, edits locally, then apply": what comes back from a GET is no intent, and the API server says so. Without
 /// the bookkeeping it is one that owns everything it says: the edit is a conflict, not a silent win over Baton or a silent
 /// loss; and what Baton changes later still gets through.
-#[tokio::test]
-async fn a_deployment_that_was_read_edited_and_applied() {
-    let scene = Scene::start("surprise-get").await;
+async fn a_deployment_that_was_read_edited_and_applied(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "surprise-get").await;
     scene.apply(&with_image("app:1")).await;
     let read = scene.image_is("app:1").await;
     let mut edited = serde_json::to_value(&read).unwrap();
@@ -134,9 +140,8 @@ async fn a_deployment_that_was_read_edited_and_applied() {
 
 /// "User tweaks some annotations, then applies": annotations that nobody applied belong to who wrote them, on the Workload and
 /// on its Deployment, and cost no restart.
-#[tokio::test]
-async fn annotations_that_were_tweaked_before_an_apply() {
-    let scene = Scene::start("surprise-annotations").await;
+async fn annotations_that_were_tweaked_before_an_apply(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "surprise-annotations").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
     let tweak = json!({"metadata": {"annotations": {"team.example/on-call": "ana"}}});
@@ -156,9 +161,8 @@ async fn annotations_that_were_tweaked_before_an_apply() {
 
 /// "Alice applies something, then Bob applies something": each has their part, and both parts are in the Deployment. Where Bob
 /// wants Alice's field, he is told that it is hers; when Alice drops hers, it goes, and Bob's stays.
-#[tokio::test]
-async fn alice_applies_something_and_bob_applies_something() {
-    let scene = Scene::start("surprise-two").await;
+async fn alice_applies_something_and_bob_applies_something(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "surprise-two").await;
     let container = |fields: Value| {
         let mut container = json!({"name": "app"});
         for (name, value) in fields.as_object().unwrap() {

@@ -2,12 +2,18 @@
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Takeover;
-use baton_e2e::OperatorOptions;
-use baton_testbed::eventually;
+use baton_e2e::{OperatorOptions, scenarios};
+use baton_testbed::{Cluster, eventually};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, image, replicas};
+
+scenarios! {
+    a_field_taken_back_is_told_in_status_event_and_metric,
+    a_number_that_somebody_scales_by_hand_is_taken_back_and_told,
+    the_values_of_environment_variables_and_arguments_are_shown_nowhere,
+}
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 
@@ -50,9 +56,8 @@ async fn counted(scene: &Scene, manager: &str) -> u64 {
     scene.operator.metrics().await.unwrap().count("baton_takeovers_total", &labels)
 }
 
-#[tokio::test]
-async fn a_field_taken_back_is_told_in_status_event_and_metric() {
-    let scene = Scene::start("takeover").await;
+async fn a_field_taken_back_is_told_in_status_event_and_metric(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "takeover").await;
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Ready", "True").await;
 
@@ -96,13 +101,11 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric() {
     }
 }
 
-#[tokio::test]
-async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told() {
-    let scene = Scene::start("takeover-scale").await;
+async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "takeover-scale").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
-    let args = ["scale", "deployment/web", "--replicas=5", "--namespace", scene.ns()];
-    scene.cluster.kubectl(args).await.unwrap().success().unwrap();
+    scene.scale_as("kubectl", 5).await;
 
     let taken = takeover(&scene, "kubectl", 1).await;
     assert_eq!((&*taken.kind, &*taken.path), ("Deployment", ".spec.replicas"));
@@ -111,13 +114,16 @@ async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told() {
     assert_eq!(counted(&scene, "kubectl").await, 1);
 }
 
-#[tokio::test]
-async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere() {
+async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere(cluster: Cluster) {
     const OURS: &str = "correct-horse";
     const THEIRS: &str = "battery-staple";
-    let env = vec![("BATON_LOG".to_owned(), "debug".to_owned())];
-    let scene =
-        Scene::start_with("takeover-secret", OperatorOptions { env, ..OperatorOptions::default() }).await;
+    let args = ["--log", "debug"].map(str::to_owned).to_vec();
+    let scene = Scene::start_with(
+        &cluster,
+        "takeover-secret",
+        OperatorOptions { args, ..OperatorOptions::default() },
+    )
+    .await;
     let with = |value: &str| {
         let args = [format!("--token={value}")];
         json!({"image": "app:1", "args": args, "env": [{"name": "PASSWORD", "value": value}]})

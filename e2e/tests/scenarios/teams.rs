@@ -1,18 +1,22 @@
 //! Several teams apply parts of one Workload, each under a manager of its own.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::web;
+use baton_e2e::{scenarios, web};
+use baton_testbed::Cluster;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;
+
+scenarios! {
+    two_managers_apply_different_containers_and_conflict_only_where_they_overlap,
+}
 
 fn part(containers: &Value) -> Value {
     web(&json!({"template": {"spec": {"containers": containers}}}))
 }
 
-#[tokio::test]
-async fn two_managers_apply_different_containers_and_conflict_only_where_they_overlap() {
-    let scene = Scene::start("teams").await;
+async fn two_managers_apply_different_containers_and_conflict_only_where_they_overlap(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "teams").await;
     let app = part(&json!([{"name": "app", "image": "app:1", "env": [{"name": "MODE", "value": "fast"}]}]));
     let proxy =
         part(&json!([{"name": "proxy", "image": "proxy:1", "env": [{"name": "LEVEL", "value": "1"}]}]));

@@ -9,8 +9,8 @@ use std::{
 
 use baton_controller::{HANDOVER_MANAGER, decide::child::ChildKind};
 use baton_crd::Workload;
-use baton_e2e::web;
-use baton_testbed::{AuditEntry, eventually};
+use baton_e2e::{scenarios, web};
+use baton_testbed::{AuditEntry, Cluster, eventually};
 use k8s_openapi::api::{
     core::v1::{Event, Namespace, Pod},
     rbac::v1::{Role, RoleBinding},
@@ -25,12 +25,29 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, replicas};
 
+scenarios! {
+    a_workload_reaches_nothing_outside_its_namespace,
+    forged_ownership_costs_no_replica_and_is_mended,
+    metrics_tell_no_name_of_a_workload,
+}
+scenarios! {
+    only real, because "of admission, or of a port":
+    who_may_not_create_deployments_may_not_have_baton_create_one,
+    who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it,
+    a_service_that_its_author_may_not_update_keeps_its_selector,
+    rights_by_name_are_enough_for_the_workload_of_that_name,
+    who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_children,
+    who_may_not_scale_deployments_may_not_have_baton_scale_one,
+    a_pod_that_the_namespace_refuses_is_refused_to_baton_too,
+    idle_connections_to_the_admin_port_keep_nobody_out,
+}
+
 /// A user who has no right but those that he is given.
 const AUTHOR: &str = "author";
 
 /// A client of the author's.
 async fn as_author(scene: &Scene) -> Client {
-    let kubeconfig = Kubeconfig::read_from(scene.cluster.kubeconfig()).unwrap();
+    let kubeconfig = Kubeconfig::read_from(scene.cluster.real().kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     config.auth_info.impersonate = Some(AUTHOR.to_owned());
     Client::try_from(config).unwrap()
@@ -81,7 +98,7 @@ async fn answered(scene: &Scene, author: &Client, spec: &Value, words: Option<&s
 async fn install_policy(scene: &Scene) {
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/authors.yaml");
     let install = ["apply", "--server-side", "-f", policy];
-    scene.cluster.kubectl(install).await.unwrap().success().unwrap();
+    scene.cluster.real().kubectl(install).await.unwrap().success().unwrap();
 }
 
 /// What an author may do with Workloads.
@@ -137,9 +154,8 @@ async fn change_answered(
     .await;
 }
 
-#[tokio::test]
-async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
-    let scene = Scene::start("authors").await;
+async fn who_may_not_create_deployments_may_not_have_baton_create_one(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "authors").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
     let workloads = rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"]);
@@ -185,9 +201,8 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one() {
     assert!(refused.to_string().contains("\"create\" on deployments.apps"), "{refused}");
 }
 
-#[tokio::test]
-async fn who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it() {
-    let scene = Scene::start("adopting-authors").await;
+async fn who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "adopting-authors").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
     let deployments = rights(&["apps"], &["deployments"], &["create", "update", "delete"]);
@@ -215,9 +230,8 @@ async fn who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it
     }
 }
 
-#[tokio::test]
-async fn a_service_that_its_author_may_not_update_keeps_its_selector() {
-    let scene = Scene::start("hijack").await;
+async fn a_service_that_its_author_may_not_update_keeps_its_selector(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "hijack").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
     let deployments = rights(&["apps"], &["deployments"], &["create", "update", "delete"]);
@@ -227,7 +241,7 @@ async fn a_service_that_its_author_may_not_update_keeps_its_selector() {
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
         "spec": {"selector": {"app": "shop"}, "ports": [{"port": 80}]},
     });
-    scene.kubectl("apply --server-side -f -", &[theirs]).await.unwrap();
+    scene.server_side_apply(&[theirs]).await.unwrap();
     let service = json!({"ports": [{"port": 80}]});
     answered(&scene, &author, &json!({"service": service}), None).await;
 
@@ -256,9 +270,8 @@ async fn a_service_that_its_author_may_not_update_keeps_its_selector() {
     assert_eq!(service.data["spec"]["selector"], json!({"app": "shop"}));
 }
 
-#[tokio::test]
-async fn rights_by_name_are_enough_for_the_workload_of_that_name() {
-    let scene = Scene::start("named-rights").await;
+async fn rights_by_name_are_enough_for_the_workload_of_that_name(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "named-rights").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
     let create = rights(
@@ -290,9 +303,8 @@ async fn rights_by_name_are_enough_for_the_workload_of_that_name() {
     mine.create(&PostParams::default(), &generated).await.unwrap();
 }
 
-#[tokio::test]
-async fn who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_children() {
-    let scene = Scene::start("changing-authors").await;
+async fn who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_children(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "changing-authors").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
     let create = rights(
@@ -351,9 +363,8 @@ async fn who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_ch
     change(&external, Some("\"delete\" on horizontalpodautoscalers.autoscaling")).await;
 }
 
-#[tokio::test]
-async fn who_may_not_scale_deployments_may_not_have_baton_scale_one() {
-    let scene = Scene::start("scaling").await;
+async fn who_may_not_scale_deployments_may_not_have_baton_scale_one(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "scaling").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
     scene.apply(&json!({"replicas": 1, "autoscaling": {"external": {}}})).await;
@@ -387,7 +398,7 @@ async fn who_may_not_scale_deployments_may_not_have_baton_scale_one() {
             "minReplicas": 3, "maxReplicas": 4,
         },
     });
-    scene.kubectl("apply --server-side -f -", &[workload]).await.unwrap();
+    scene.server_side_apply(&[workload]).await.unwrap();
     eventually("the autoscaler to scale the Workload", async || {
         let replicas = scene.workload().await.spec.replicas;
         if replicas == Some(3) { Ok(()) } else { Err(replicas) }
@@ -395,9 +406,8 @@ async fn who_may_not_scale_deployments_may_not_have_baton_scale_one() {
     .await;
 }
 
-#[tokio::test]
-async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too() {
-    let scene = Scene::start("privileged").await;
+async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "privileged").await;
     let namespaces: Api<Namespace> = Api::all(scene.client.clone());
     let restricted = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
     namespaces.patch(scene.ns(), &PatchParams::default(), &Patch::Merge(restricted)).await.unwrap();
@@ -418,10 +428,9 @@ async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too() {
     scene.condition("Ready", "False").await;
 }
 
-#[tokio::test]
-async fn a_workload_reaches_nothing_outside_its_namespace() {
+async fn a_workload_reaches_nothing_outside_its_namespace(cluster: Cluster) {
     // Its permissions hold in every namespace, so that nothing but its own doings keeps it in one.
-    let scene = Scene::start("reach").await;
+    let scene = Scene::start(&cluster, "reach").await;
     let template = json!({
         "metadata": {"namespace": "kube-system", "name": "stray"},
         "spec": {"containers": [{"name": "app", "image": "app:1"}]},
@@ -441,9 +450,8 @@ async fn a_workload_reaches_nothing_outside_its_namespace() {
     assert_eq!(namespaces, BTreeSet::from([scene.ns()]), "{writes}");
 }
 
-#[tokio::test]
-async fn forged_ownership_costs_no_replica_and_is_mended() {
-    let scene = Scene::start("forged").await;
+async fn forged_ownership_costs_no_replica_and_is_mended(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "forged").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
 
@@ -470,9 +478,8 @@ async fn forged_ownership_costs_no_replica_and_is_mended() {
     }
 }
 
-#[tokio::test]
-async fn idle_connections_to_the_admin_port_keep_nobody_out() {
-    let scene = Scene::start("idle").await;
+async fn idle_connections_to_the_admin_port_keep_nobody_out(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "idle").await;
     let address = scene.operator.health_address();
     let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
     let ask = |request: &str| {
@@ -497,9 +504,8 @@ async fn idle_connections_to_the_admin_port_keep_nobody_out() {
     drop(idle);
 }
 
-#[tokio::test]
-async fn metrics_tell_no_name_of_a_workload() {
-    let scene = Scene::start("unseen").await;
+async fn metrics_tell_no_name_of_a_workload(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "unseen").await;
     let mut workload = web(&json!({"service": {"ports": [{"port": 80}]}}));
     workload["metadata"]["name"] = json!("very-secret-project");
     scene.apply_as("user", &workload).await.unwrap();

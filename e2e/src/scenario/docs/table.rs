@@ -60,7 +60,7 @@ pub fn render(document: &str, plays: &[Play], release: &str) -> Result<String, U
     let documents: BTreeSet<_> = rows.iter().map(Row::document).collect();
     let changed = rows.iter().filter(|row| row.promise.contains(TODAY)).count();
     let mut text = format!(
-        "<!-- The promises are written by hand; `BATON_WRITE_DOCS=1 cargo test -p baton-e2e --test seeds` writes figures and links. -->\n\n\
+        "<!-- The promises are written by hand; `BATON_WRITE_DOCS=1 cargo test -p baton-e2e --test seeds -- --ignored` writes figures and links. -->\n\n\
          # What is promised of server-side apply, and where it is shown\n\n\
          {} promises of {} documents, in our own words and in the order in which the documents make them; {} \
          scenarios show them on a real kube-apiserver {release}. Each write in them is held against what the merge core predicts: \

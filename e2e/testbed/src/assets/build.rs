@@ -44,13 +44,18 @@ pub(super) fn control_plane(source: &Path, cache: &Path) -> Result<PathBuf, Erro
         },
     ];
     let told = format!("etcd, Kubernetes {release} and KWOK; that takes 5 to 10 minutes on two cores");
-    ensure(source, &cache.join("control-plane"), &told, &builds, |folder| {
+    ensure(source, &of_control_plane(cache), &told, &builds, |folder| {
         for program in Program::MULTI_CALL {
             let link = folder.join(program.name());
             symlink(MULTI_CALL, &link).map_err(Error::file("create", &link))?;
         }
         Ok(())
     })
+}
+
+/// Where the builds of the control plane are in the cache at `cache`.
+pub(super) fn of_control_plane(cache: &Path) -> PathBuf {
+    cache.join("control-plane")
 }
 
 /// A Go program from the cache at `cache`, built now if it isn't there.

@@ -6,7 +6,7 @@ mod build;
 mod go;
 mod key;
 
-use std::{env, path::PathBuf};
+use std::{env, fs, path::PathBuf};
 
 pub(crate) use self::{build::lock, key::of as key};
 use crate::{Error, workspace};
@@ -176,6 +176,19 @@ impl Assets {
             return Ok(assets);
         }
         Ok(Self { built: Some(build::control_plane(&source(), &cache_dir()?)?), ..assets })
+    }
+
+    /// Where a program is that needs no build: in `KUBEBUILDER_ASSETS`, in the cache, which may have it of an earlier state of this
+    /// repository, or on the PATH.
+    pub fn present(program: Program) -> Option<PathBuf> {
+        let given = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+        let path = env::var_os("PATH").unwrap_or_default();
+        let builds = cache_dir().ok().and_then(|cache| fs::read_dir(build::of_control_plane(&cache)).ok());
+        let builds = builds.into_iter().flatten().flatten().map(|build| build.path());
+        // One that isn't complete has another name.
+        let complete = builds.filter(|build| build.extension().is_none());
+        let folders = given.into_iter().chain(complete).chain(env::split_paths(&path));
+        folders.map(|folder| folder.join(program.name())).find(|path| path.is_file())
     }
 
     /// Where a program is. Those that [`locate`](Self::locate) wasn't asked for may be missing there.

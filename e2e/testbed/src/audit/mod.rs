@@ -11,19 +11,24 @@ use std::{
     io::{Read as _, Seek as _, SeekFrom},
     ops::Deref,
     path::PathBuf,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 pub use self::entry::AuditEntry;
-use crate::{Error, Json, wait_for};
+use crate::{Error, Json, lock, wait_for};
 
 /// The audit log of a control plane.
 ///
 /// A line is written when a request ends, which may be a moment after its client has seen the answer: use
 /// [`wait_for`](Self::wait_for) to look for a request that was just made.
 #[derive(Clone, Debug)]
-pub struct AuditLog {
-    path: PathBuf,
+pub struct AuditLog(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    File(PathBuf),
+    Memory(Arc<Mutex<Vec<u8>>>),
 }
 
 /// A place in the log, to tell what came later.
@@ -134,7 +139,12 @@ impl fmt::Display for AuditEntries {
 
 impl AuditLog {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path }
+        Self(Source::File(path))
+    }
+
+    /// A log whose lines somebody adds here.
+    pub(crate) fn in_memory(lines: Arc<Mutex<Vec<u8>>>) -> Self {
+        Self(Source::Memory(lines))
     }
 
     /// All requests so far.
@@ -144,8 +154,12 @@ impl AuditLog {
 
     /// The end of the log now.
     pub fn mark(&self) -> Result<Mark, Error> {
-        let metadata = self.path.metadata().map_err(Error::file("read", &self.path))?;
-        Ok(Mark(metadata.len()))
+        match &self.0 {
+            Source::File(path) => {
+                path.metadata().map(|file| Mark(file.len())).map_err(Error::file("read", path))
+            }
+            Source::Memory(lines) => Ok(Mark(lock(lines).len() as u64)),
+        }
     }
 
     /// The requests that ended after `mark` was made.
@@ -170,8 +184,15 @@ impl AuditLog {
     }
 
     fn bytes_since(&self, mark: Mark) -> Result<Vec<u8>, Error> {
-        let failed = || Error::file("read", &self.path);
-        let mut file = File::open(&self.path).map_err(failed())?;
+        let path = match &self.0 {
+            Source::File(path) => path,
+            Source::Memory(lines) => {
+                let begin = usize::try_from(mark.0).unwrap_or(usize::MAX);
+                return Ok(lock(lines).get(begin..).unwrap_or_default().to_vec());
+            }
+        };
+        let failed = || Error::file("read", path);
+        let mut file = File::open(path).map_err(failed())?;
         file.seek(SeekFrom::Start(mark.0)).map_err(failed())?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed())?;
@@ -179,7 +200,7 @@ impl AuditLog {
     }
 
     fn unreadable(&self) -> impl FnOnce(serde_json::Error) -> Error {
-        Error::parse(format!("the audit log {}", self.path.display()))
+        Error::parse(self.to_string())
     }
 
     /// Waits until `select` leaves at least one request, and returns what it leaves.
@@ -190,16 +211,27 @@ impl AuditLog {
     ) -> Result<AuditEntries, Error> {
         wait_for("a request of the kind that was waited for", limit, async || {
             let found = select(self.entries()?);
-            Ok(if found.is_empty() { Err(format!("{} has none", self.path.display())) } else { Ok(found) })
+            Ok(if found.is_empty() { Err(format!("{self} has none")) } else { Ok(found) })
         })
         .await
+    }
+}
+
+impl fmt::Display for AuditLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Source::File(path) => write!(f, "the audit log {}", path.display()),
+            Source::Memory(_) => f.write_str("the audit log in memory"),
+        }
     }
 }
 
 /// The last line may be half written, and a mark may be in the middle of one: only whole lines count.
 fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    bytes[..whole].split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{\"kind\""))
+    bytes[..whole].split(|byte| *byte == b'\n').filter(|line| {
+        [&b"{\"kind\""[..], b"{\"apiVersion\":\"audit"].iter().any(|start| line.starts_with(start))
+    })
 }
 
 /// Of a watch, which has a line at its start and one at its end, the later one stays.

@@ -4,13 +4,9 @@ use std::{fs, path::PathBuf};
 
 use k8s_openapi::api::{
     authentication::v1::{TokenRequest, TokenRequestSpec},
-    core::v1::{self as core, ServiceAccount},
+    core::v1::ServiceAccount,
 };
-use kube::{
-    Api, Client, ResourceExt as _,
-    api::{ObjectMeta, PostParams},
-    config::Cluster,
-};
+use kube::{Api, Client, api::PostParams, config::Cluster};
 
 use super::{ControlPlane, components::Layout};
 use crate::{
@@ -18,6 +14,7 @@ use crate::{
     assets::{Assets, Program},
     kubeconfig::{self, Credential},
     kubectl::Output,
+    namespace,
     pki::Identity,
 };
 
@@ -135,17 +132,9 @@ impl ControlPlane {
 
     /// A namespace with a name that begins with `prefix` and is otherwise unique.
     pub async fn namespace(&self, prefix: &str) -> Result<Namespace, Error> {
-        let namespaces: Api<core::Namespace> = Api::all(self.admin().await?);
-        let wanted = core::Namespace {
-            metadata: ObjectMeta { generate_name: Some(format!("{prefix}-")), ..ObjectMeta::default() },
-            ..core::Namespace::default()
-        };
-        let made = namespaces
-            .create(&PostParams::default(), &wanted)
-            .await
-            .map_err(Error::api(format!("create a namespace {prefix}-…")))?;
+        let name = namespace::create(self.admin().await?, prefix).await?;
         let has_played_nodes = self.local.as_ref().is_some_and(|local| local.options.network.is_none());
-        Ok(Namespace::new(made.name_any(), self.kubeconfig().to_owned(), has_played_nodes))
+        Ok(Namespace::new(name, self.kubeconfig().to_owned(), has_played_nodes))
     }
 
     /// Where a program of the cluster is. Of a cluster that was given only kubectl is asked for, which is then found or

@@ -130,6 +130,8 @@ pub struct Kept {
     pub stop: PathBuf,
     /// The processes, by name and process id.
     pub processes: Vec<(String, u32)>,
+    /// What runs a command where it reaches the cluster, if that isn't everywhere: `nsenter --net=…`.
+    pub by_way_of: Option<String>,
 }
 
 impl ControlPlane {
@@ -154,11 +156,11 @@ impl ControlPlane {
     ///
     /// # Panics
     /// When it can't be started; everybody who asks then sees the same reason.
-    pub async fn shared() -> &'static Self {
-        static SHARED: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
-        let start = async || Self::start().await.map_err(|error| error.report());
+    pub async fn shared() -> Arc<Self> {
+        static SHARED: OnceCell<Result<Arc<ControlPlane>, String>> = OnceCell::const_new();
+        let start = async || Self::start().await.map(Arc::new).map_err(|error| error.report());
         match SHARED.get_or_init(start).await {
-            Ok(control_plane) => control_plane,
+            Ok(control_plane) => control_plane.clone(),
             Err(report) => panic!("no control plane: {report}"),
         }
     }
@@ -217,13 +219,13 @@ impl ControlPlane {
         self.local.iter().flat_map(|local| &local.processes).map(named).collect()
     }
 
-    /// Leaves everything running, also when this program ends, and says how to use and stop it.
+    /// Leaves everything running, also when this is dropped and the program ends, and says how to use and stop it.
     ///
     /// # Errors
     /// When the cluster was given, or when the script that stops this one can't be written.
-    pub fn keep(self) -> Result<Kept, Error> {
+    pub fn keep(&self) -> Result<Kept, Error> {
         let processes = self.processes();
-        let Some(local) = self.local else {
+        let Some(local) = &self.local else {
             return Err(Error::GivenCluster { what: "keeping the cluster" });
         };
         let dir = self.folder.path().to_owned();
@@ -235,13 +237,16 @@ impl ControlPlane {
             pids.join(" "),
             dir.display()
         );
-        crate::kubeconfig::write_private(&stop, &script)?;
-        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        fs::set_permissions(&stop, executable).map_err(Error::file("make executable", &stop))?;
-        for process in local.processes {
-            process.release();
-        }
+        write_script(&stop, &script)?;
+        local.processes.iter().for_each(Process::release);
         self.folder.keep();
-        Ok(Kept { dir, kubeconfig: self.kubeconfig, stop, processes })
+        Ok(Kept { dir, kubeconfig: self.kubeconfig.clone(), stop, processes, by_way_of: None })
     }
+}
+
+/// Writes a script that only its owner can run.
+pub(crate) fn write_script(path: &Path, script: &str) -> Result<(), Error> {
+    crate::kubeconfig::write_private(path, script)?;
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    fs::set_permissions(path, executable).map_err(Error::file("make executable", path))
 }

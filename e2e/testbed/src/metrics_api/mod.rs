@@ -16,6 +16,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use baton_apiserver::Load;
 use k8s_openapi::{
     ByteString,
     api::core::v1::{Service, ServicePort, ServiceSpec},
@@ -33,7 +34,7 @@ use tokio::{
 };
 
 use self::documents::{GROUP, PATH, VERSION};
-use crate::{ControlPlane, Error, PATIENCE, lock, wait_for};
+use crate::{Cluster, ControlPlane, Embedded, Error, PATIENCE, lock, wait_for};
 
 /// The Service that leads the aggregator here, and its namespace.
 const SERVICE: &str = "baton-testbed-metrics";
@@ -57,16 +58,23 @@ type Loads = Mutex<HashMap<(String, String), u32>>;
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), baton_testbed::Error> {
-/// let metrics = baton_testbed::MetricsApi::shared().await;
+/// let metrics = baton_testbed::MetricsApi::of(&baton_testbed::Cluster::shared().await).await;
 /// metrics.set_cpu("shop", "app=web", 700);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct MetricsApi {
-    loads: Arc<Loads>,
-    /// Always there, but while it is dropped.
-    runtime: Option<Runtime>,
+pub struct MetricsApi(Metrics);
+
+#[derive(Debug)]
+enum Metrics {
+    Served {
+        loads: Arc<Loads>,
+        /// Always there, but while it is dropped.
+        runtime: Option<Runtime>,
+    },
+    /// The autoscaler of a server inside this process is told loads without an API.
+    InProcess(Arc<Embedded>),
 }
 
 impl MetricsApi {
@@ -84,37 +92,50 @@ impl MetricsApi {
         // What it is made of belongs to the runtime that it runs in.
         let listening = runtime.spawn(server::start(kubeconfig, loads.clone(), credentials.clone()));
         // Before anything can fail: a runtime must not be dropped in another one as if it were anything.
-        let metrics = Self { loads, runtime: Some(runtime) };
+        let metrics = Self(Metrics::Served { loads, runtime: Some(runtime) });
         let port = listening.await.map_err(Error::parse("how the metrics API started"))??;
         register(&control_plane.admin().await?, port, &credentials.authority).await?;
         Ok(metrics)
     }
 
-    /// The one metrics API of [`ControlPlane::shared`], started by whoever asks first. It ends with the process.
+    /// The metrics API of a cluster. On the shared control plane it is one for all, started by whoever asks first, and ends with the
+    /// process.
     ///
     /// # Panics
     /// When it can't be started; everybody who asks then sees the same reason.
-    pub async fn shared() -> &'static Self {
-        static SHARED: OnceCell<Result<MetricsApi, String>> = OnceCell::const_new();
-        let start = async || {
-            let control_plane = ControlPlane::shared().await;
-            Self::start(control_plane).await.map_err(|error| error.report())
+    pub async fn of(cluster: &Cluster) -> Arc<Self> {
+        static SHARED: OnceCell<Result<Arc<MetricsApi>, String>> = OnceCell::const_new();
+        let control_plane = match cluster {
+            Cluster::Real(control_plane) => control_plane,
+            Cluster::InProcess(server) => return Arc::new(Self(Metrics::InProcess(server.clone()))),
         };
+        let start = async || Self::start(control_plane).await.map(Arc::new).map_err(|error| error.report());
         match SHARED.get_or_init(start).await {
-            Ok(metrics) => metrics,
+            Ok(metrics) => metrics.clone(),
             Err(report) => panic!("no metrics API: {report}"),
         }
     }
 
-    /// Sets how much CPU all pods with a label, such as `app=web`, use together from now on.
+    /// Sets how much CPU all pods with a label, such as `app=web`, use together from now on. On a server inside this process these
+    /// have to be the pods of the Deployment `web`.
     pub fn set_cpu(&self, namespace: &str, label: &str, millicores: u32) {
-        lock(&self.loads).insert((namespace.to_owned(), label.to_owned()), millicores);
+        match &self.0 {
+            Metrics::Served { loads, .. } => {
+                lock(loads).insert((namespace.to_owned(), label.to_owned()), millicores);
+            }
+            Metrics::InProcess(server) => {
+                let name = label.split_once('=').map_or(label, |(_, value)| value);
+                server.server().set_load(namespace, "Deployment", name, Load::Millicores(millicores));
+            }
+        }
     }
 }
 
 impl Drop for MetricsApi {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        if let Metrics::Served { runtime, .. } = &mut self.0
+            && let Some(runtime) = runtime.take()
+        {
             runtime.shutdown_background();
         }
     }

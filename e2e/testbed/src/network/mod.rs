@@ -75,6 +75,18 @@ impl Network {
         within(enter, command)
     }
 
+    /// What enters it, as the beginning of a command line.
+    pub(crate) fn entrance(&self) -> String {
+        format!("nsenter --net={}", namespace(self.holder.pid()).display())
+    }
+
+    /// Lets it be when this program ends; returns the process id of its holder, with which it ends. Only the ports that lead there
+    /// from out here end with this program.
+    pub(crate) fn keep(&self) -> u32 {
+        self.holder.release();
+        self.holder.pid()
+    }
+
     /// A port of 127.0.0.1 out here, by which one reaches the port of 127.0.0.1 inside that has the same number.
     pub(crate) fn forward(&self) -> Result<u16, Error> {
         let failed = || Error::file("bind a port on", "127.0.0.1");

@@ -100,6 +100,16 @@ impl Cgroups {
         Ok(processes.lines().map(str::to_owned).collect())
     }
 
+    /// Leaves them for good; returns a line of `sh` that removes them.
+    pub(super) fn keep(mut self) -> String {
+        self.janitor.dismiss();
+        let folders: Vec<String> = std::mem::take(&mut self.folders)
+            .iter()
+            .map(|folder| format!("'{}'", folder.display()))
+            .collect();
+        format!("(set -- {}\n{REMOVE})", folders.join(" "))
+    }
+
     /// Their path within each hierarchy.
     pub(super) fn path(&self) -> String {
         format!("/{}", self.name)

@@ -58,6 +58,15 @@ impl Machine {
         within(enter, &within(die_with_parent, command))
     }
 
+    /// Lets it run on when this program ends; returns the process id of its holder, whose end ends all of it.
+    pub(super) fn keep(self) -> u32 {
+        let pid = self.holder.pid();
+        self.holder.release();
+        // Dropping it would switch it off.
+        std::mem::forget(self);
+        pid
+    }
+
     /// Whether a process is left on it.
     fn is_on(&self) -> bool {
         let Ok(entries) = fs::read_dir("/proc") else { return false };

@@ -43,7 +43,7 @@ pub use self::{
     usage::Usage,
 };
 use crate::{
-    ControlPlane, Error, Metrics, Process,
+    Cluster, ControlPlane, Error, Kept, Metrics, Process,
     assets::{Assets, Program},
     blocking,
     control_plane::{self, Layout, NODE},
@@ -61,13 +61,13 @@ pub struct Node {
     // Dropped in this order: the node before its control plane, and both before the network.
     running: Option<Running>,
     cgroups: Cgroups,
-    control_plane: ControlPlane,
+    cluster: Cluster,
     network: Arc<Network>,
     assets: Assets,
     /// How often the machine was switched on.
     boots: usize,
     /// For the network's log, and for a name that nobody else has.
-    _folder: Folder,
+    folder: Folder,
 }
 
 /// What ends when the node's machine is switched off.
@@ -91,21 +91,25 @@ impl Node {
         let (assets, pause) = blocking(parts).await?;
         let folder = Folder::create()?;
         let network = Arc::new(Network::create(&folder.path().join("network.log")).await?);
-        let control_plane = ControlPlane::options().network(network.clone()).start().await?;
+        let cluster = ControlPlane::options().network(network.clone()).start().await?.into();
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy();
         let cgroups = Cgroups::create(&name)?;
-        let mut node =
-            Self { running: None, cgroups, control_plane, network, assets, boots: 0, _folder: folder };
+        let mut node = Self { running: None, cgroups, cluster, network, assets, boots: 0, folder };
         let configuration = node.dir();
         fs::create_dir_all(&configuration).map_err(Error::file("create", &configuration))?;
-        Configuration(&configuration).write(&Layout(node.control_plane.dir()), &node.cgroups.path())?;
+        Configuration(&configuration).write(&Layout(node.control_plane().dir()), &node.cgroups.path())?;
         node.boot(Some(&pause)).await?;
         Ok(node)
     }
 
     /// The control plane: clients, kubectl, namespaces, the audit log.
     pub fn control_plane(&self) -> &ControlPlane {
-        &self.control_plane
+        self.cluster.real()
+    }
+
+    /// The cluster that it is the node of.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// Switches the node off and on again, as when a machine loses its power: all its processes are gone at once, the
@@ -158,7 +162,7 @@ impl Node {
     pub async fn report(&self) -> String {
         let mut report = Vec::new();
         for args in [["get", "pods", "--all-namespaces"], ["events", "--all-namespaces", "--types=Warning"]] {
-            let told = self.control_plane.kubectl(args).await;
+            let told = self.control_plane().kubectl(args).await;
             report.push(told.map_or_else(|error| error.report(), |output| output.to_string()));
         }
         let processes = self.running.iter().flat_map(|running| &running.processes);
@@ -168,14 +172,40 @@ impl Node {
         report.join("\n")
     }
 
+    /// Leaves the node and its control plane running, also when this program ends, and says how to use and stop them.
+    ///
+    /// # Errors
+    /// [`Error::NodeOff`], or when the script that stops it can't be written.
+    pub fn keep(self) -> Result<Kept, Error> {
+        let Running { processes, machine } = self.running.ok_or(Error::NodeOff)?;
+        let kept = self.cluster.real().keep()?;
+        let named = |process: &Process| (process.name().to_owned(), process.pid());
+        let all = processes.iter().map(named).chain(kept.processes).collect();
+        processes.iter().for_each(Process::release);
+        let stop = self.folder.path().join("stop");
+        // Whatever runs on the machine ends with its holder.
+        let script = format!(
+            "#!/bin/sh\n# Stops this node and its control plane, and removes their folders.\n\
+             kill -KILL {machine}\n'{control_plane}'\nkill -KILL {network}\n{cgroups}\nrm -rf -- '{folder}'\n",
+            machine = machine.keep(),
+            control_plane = kept.stop.display(),
+            network = self.network.keep(),
+            cgroups = self.cgroups.keep(),
+            folder = self.folder.path().display(),
+        );
+        self.folder.keep();
+        control_plane::write_script(&stop, &script)?;
+        Ok(Kept { stop, processes: all, by_way_of: Some(self.network.entrance()), ..kept })
+    }
+
     /// The node's folder: configuration, disk and logs.
     fn dir(&self) -> PathBuf {
-        self.control_plane.dir().join(NODE)
+        self.control_plane().dir().join(NODE)
     }
 
     async fn boot(&mut self, pause: Option<&Image>) -> Result<(), Error> {
         let (dir, began) = (self.dir(), Timestamp::now());
-        let layout = Layout(self.control_plane.dir());
+        let layout = Layout(self.cluster.real().dir());
         let configuration = Configuration(&dir);
         let machine = Machine::boot(&self.network, &dir, NODE).await?;
         self.boots += 1;
@@ -193,7 +223,7 @@ impl Node {
         }
         let kube_proxy = spawn(Program::KubeProxy.name(), &configuration.kube_proxy(&self.assets))?;
         let kubelet = spawn(Program::Kubelet.name(), &configuration.kubelet(&self.assets, &layout))?;
-        let client = self.control_plane.admin().await?;
+        let client = self.control_plane().admin().await?;
         let processes = [&containerd, &kube_proxy, &kubelet];
         control_plane::while_running("the node being Ready", &processes, async || {
             Ok(control_plane::has_nodes(&client, 1).await? && said_so_since(&client, began).await?)

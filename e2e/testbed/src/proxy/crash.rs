@@ -30,12 +30,12 @@ pub struct CrashPoint {
 /// The rules of a proxy in front of one process, which is to crash at one point.
 ///
 /// ```no_run
-/// # async fn example(cluster: &baton_testbed::ControlPlane) -> Result<(), baton_testbed::Error> {
+/// # async fn example(cluster: &baton_testbed::Cluster) -> Result<(), baton_testbed::Error> {
 /// use baton_testbed::{Crash, CrashPoint, Proxy, Side};
 ///
 /// let crash = Crash::at(CrashPoint { write: 3, side: Side::After });
 /// let proxy = Proxy::start(cluster, crash.rule()).await?;
-/// // Start the process with the API server at `proxy.url()`, and wait until it has nothing to do; then:
+/// // Start the process with the API server by way of `proxy.route()`, and wait until it has nothing to do; then:
 /// crash.arm();
 /// let cut = proxy.cut().await;
 /// // Kill the process.

@@ -20,12 +20,12 @@ use tokio::task::AbortHandle;
 
 pub use self::crash::{Crash, CrashPoint, Side};
 use self::forward::forward;
-use crate::{ControlPlane, Error, kubeconfig, server};
+use crate::{Cluster, Error, kubeconfig, server};
 
 /// A running proxy. It belongs to the tokio runtime in which it was started; dropping it closes all its connections.
 ///
 /// ```no_run
-/// # async fn example(cluster: &baton_testbed::ControlPlane) -> Result<(), baton_testbed::Error> {
+/// # async fn example(cluster: &baton_testbed::Cluster) -> Result<(), baton_testbed::Error> {
 /// use baton_testbed::{Action, Proxy};
 ///
 /// // The answer to the third write is lost.
@@ -34,35 +34,50 @@ use crate::{ControlPlane, Error, kubeconfig, server};
 ///     _ => Action::Forward,
 /// })
 /// .await?;
-/// let client = cluster.client_by_way_of(proxy.url(), "default", "editor").await?;
+/// let client = cluster.client_by_way_of(&proxy.route(), "default", "editor").await?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug)]
 pub struct Proxy {
-    url: String,
     faults: Arc<Faults>,
-    server: AbortHandle,
+    /// Absent inside this process, where nothing has to listen.
+    http: Option<(String, AbortHandle)>,
+}
+
+/// The way to the API server through a [`Proxy`], for [`Cluster::client_by_way_of`].
+#[derive(Clone, Debug)]
+pub enum Route {
+    /// Where the proxy listens.
+    Url(String),
+    /// What happens to requests on the way inside this process.
+    Faults(Arc<Faults>),
 }
 
 impl Proxy {
-    /// Starts a proxy in front of this control plane's API server. `rules` is asked once for each request, when all of
-    /// it has come in.
+    /// Starts a proxy in front of this cluster's API server. `rules` is asked once for each request, when all of it has come in.
+    ///
+    /// # Errors
+    /// When it can't listen, or can't reach the server.
     pub async fn start(
-        control_plane: &ControlPlane,
+        cluster: &Cluster,
         rules: impl Fn(&RequestInfo) -> Action + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        let upstream = kubeconfig::anonymous_client(control_plane.kubeconfig()).await?;
         let faults = Arc::new(Faults::new(rules));
+        let Cluster::Real(control_plane) = cluster else { return Ok(Self { faults, http: None }) };
+        let upstream = kubeconfig::anonymous_client(control_plane.kubeconfig()).await?;
         let serving = faults.clone();
         let handle = move |request| handle(serving.clone(), upstream.clone(), request);
         let (port, server) = server::start(None, handle).await?;
-        Ok(Self { url: format!("http://127.0.0.1:{port}"), faults, server })
+        Ok(Self { faults, http: Some((format!("http://127.0.0.1:{port}"), server)) })
     }
 
-    /// Where it listens, such as `http://127.0.0.1:12345`: for [`ControlPlane::client_by_way_of`].
-    pub fn url(&self) -> &str {
-        &self.url
+    /// The way through it.
+    pub fn route(&self) -> Route {
+        match &self.http {
+            Some((url, _)) => Route::Url(url.clone()),
+            None => Route::Faults(self.faults.clone()),
+        }
     }
 
     /// How many writes have come in; see [`RequestInfo::write`].
@@ -83,7 +98,9 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.server.abort();
+        if let Some((_, server)) = &self.http {
+            server.abort();
+        }
     }
 }
 

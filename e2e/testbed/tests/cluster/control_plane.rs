@@ -56,6 +56,7 @@ async fn available(deployments: &Api<Deployment>, name: &str, wanted: i32) {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn every_component_says_the_release_that_it_was_built_from() {
     let cluster = ControlPlane::shared().await;
     assert_eq!(cluster.version().await.unwrap(), "v1.36.3");
@@ -68,6 +69,7 @@ async fn every_component_says_the_release_that_it_was_built_from() {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn a_service_account_may_do_nothing_until_it_is_allowed_to() {
     let cluster = ControlPlane::shared().await;
     let namespace = cluster.namespace("rbac").await.unwrap();
@@ -88,6 +90,7 @@ async fn a_service_account_may_do_nothing_until_it_is_allowed_to() {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn a_deployment_becomes_available_and_its_pods_go_with_it() {
     let cluster = ControlPlane::shared().await;
     let namespace = cluster.namespace("deployment").await.unwrap();
@@ -116,6 +119,7 @@ async fn a_deployment_becomes_available_and_its_pods_go_with_it() {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn an_autoscaler_raises_replicas_through_the_scale_subresource() {
     let cluster = ControlPlane::shared().await;
     let namespace = cluster.namespace("autoscaler").await.unwrap();
@@ -147,6 +151,7 @@ async fn an_autoscaler_raises_replicas_through_the_scale_subresource() {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn the_audit_log_tells_who_sent_what_and_how_it_ended() {
     let cluster = ControlPlane::shared().await;
     let log = cluster.audit().unwrap();
@@ -189,6 +194,7 @@ async fn the_audit_log_tells_who_sent_what_and_how_it_ended() {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn kubectl_takes_input_and_another_identity() {
     let cluster = ControlPlane::shared().await;
     let namespace = cluster.namespace("kubectl").await.unwrap();
@@ -210,6 +216,7 @@ async fn kubectl_takes_input_and_another_identity() {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn a_cluster_that_was_given_is_used_and_left_alone() {
     let cluster = ControlPlane::shared().await;
     let given = ControlPlane::given(cluster.kubeconfig()).unwrap();
@@ -251,6 +258,7 @@ fn runs(pid: u32) -> bool {
 
 /// One after the other on one cluster, which each of them breaks and leaves in order.
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn a_cluster_comes_back_from_outages_and_goes_when_it_is_dropped() {
     let mut cluster = ControlPlane::options().start().await.unwrap();
     the_api_server_comes_back_with_all_that_was_stored(&mut cluster).await;
@@ -302,6 +310,7 @@ async fn what_etcd_has_forgotten_is_gone_once_the_api_server_has_too(cluster: &m
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn it_ends_when_its_owner_is_killed() {
     let mut owner = Owner::start(&[]);
     let cluster = owner.cluster();
@@ -312,6 +321,7 @@ async fn it_ends_when_its_owner_is_killed() {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn what_is_kept_runs_on_until_its_script_stops_it() {
     let mut owner = Owner::start(&["--keep"]);
     let cluster = owner.cluster();
@@ -364,6 +374,7 @@ impl Told {
 }
 
 #[tokio::test]
+#[ignore = "on a real control plane"]
 async fn a_component_that_does_not_start_is_named_with_the_end_of_its_log() {
     let error = ControlPlane::options().api_server_arg("--no-such-flag").start().await.unwrap_err();
     let report = error.report();

@@ -1,8 +1,8 @@
 //! `docs/install.md` as people follow it, command for command. The nodes are played here, so the operator's pods don't run its
 //! image: it runs as a process beside them, as the ServiceAccount that the installation made.
 
-use baton_e2e::{Operator, OperatorOptions, guide};
-use baton_testbed::{ControlPlane, eventually};
+use baton_e2e::{End, Operator, OperatorOptions, guide};
+use baton_testbed::{Cluster, eventually};
 use serde_json::{Value, json};
 
 use super::{
@@ -33,7 +33,7 @@ async fn follow(kubeconfig: &std::path::Path, section: &str, block: usize) -> St
 }
 
 /// The operator of the installation in this namespace.
-async fn operator(cluster: &ControlPlane, home: &str, namespace: Option<&str>) -> Operator {
+async fn operator(cluster: &Cluster, home: &str, namespace: Option<&str>) -> Operator {
     let options = OperatorOptions {
         home: Some(home.to_owned()),
         name: Some("baton".to_owned()),
@@ -46,24 +46,24 @@ async fn operator(cluster: &ControlPlane, home: &str, namespace: Option<&str>) -
     Operator::start(cluster, options).await.unwrap()
 }
 
-async fn apply(cluster: &ControlPlane, namespace: &str, object: &str) {
+async fn apply(cluster: &Cluster, namespace: &str, object: &str) {
     let args = ["apply", "--server-side", "--namespace", namespace, "--filename", "-"];
-    cluster.kubectl_command(args).unwrap().input(object).run().await.unwrap().success().unwrap();
+    cluster.real().kubectl_command(args).unwrap().input(object).run().await.unwrap().success().unwrap();
 }
 
-async fn object(cluster: &ControlPlane, what: &str, namespace: &str) -> Value {
+async fn object(cluster: &Cluster, what: &str, namespace: &str) -> Value {
     let text = kubectl(cluster, &format!("get {what} --namespace {namespace} --output json")).await;
     serde_json::from_str(&text).unwrap()
 }
 
 /// Waits until the Workload has this condition.
-async fn reached(cluster: &ControlPlane, condition: &str, namespace: &str) {
+async fn reached(cluster: &Cluster, condition: &str, namespace: &str) {
     let what = format!("--for=condition={condition} workloads.baton.rs/web");
     kubectl(cluster, &format!("wait {what} --namespace {namespace} --timeout 60s")).await;
 }
 
 /// Waits until none of these is there.
-async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
+async fn gone(cluster: &Cluster, what: &str, namespace: &str) {
     let line = format!("get {what} --namespace {namespace} --ignore-not-found --output name");
     eventually("all to be gone", async || {
         let left = kubectl(cluster, &line).await;
@@ -73,15 +73,15 @@ async fn gone(cluster: &ControlPlane, what: &str, namespace: &str) {
 }
 
 /// The children in this namespace, and that they belong to nobody.
-async fn orphans(cluster: &ControlPlane, namespace: &str) {
+async fn orphans(cluster: &Cluster, namespace: &str) {
     for child in CHILDREN.split(' ') {
         let left = object(cluster, child, namespace).await;
         assert_eq!(left["metadata"]["ownerReferences"], Value::Null, "{child}");
     }
 }
 
-pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &ControlPlane) {
-    let admin = cluster.kubeconfig();
+pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &Cluster) {
+    let admin = cluster.real().kubeconfig();
     follow(admin, "Install", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
     follow(admin, "See that it works", 0).await;
@@ -95,7 +95,7 @@ pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &ControlPlane) 
     let before = object(cluster, "deployment/web", ns).await;
 
     // The first of the commands ends the operator's pods.
-    assert!(operator.stop().await.unwrap().success());
+    assert_eq!(operator.stop().await.unwrap(), End::Success);
     follow(admin, "Uninstall and leave everything running", 0).await;
 
     orphans(cluster, ns).await;
@@ -110,8 +110,8 @@ pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &ControlPlane) 
     assert!(!rest.contains("baton.rs"), "{rest}");
 }
 
-pub async fn uninstalled_the_other_way_everything_goes(cluster: &ControlPlane) {
-    let admin = cluster.kubeconfig();
+pub async fn uninstalled_the_other_way_everything_goes(cluster: &Cluster) {
+    let admin = cluster.real().kubeconfig();
     follow(admin, "Install", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
     let namespace = cluster.namespace("gone").await.unwrap();
@@ -120,16 +120,14 @@ pub async fn uninstalled_the_other_way_everything_goes(cluster: &ControlPlane) {
     // An upgrade to the same version changes nothing.
     follow(admin, "Upgrade", 0).await;
 
-    assert!(operator.stop().await.unwrap().success());
+    assert_eq!(operator.stop().await.unwrap(), End::Success);
     follow(admin, "Uninstall and take everything along", 0).await;
     gone(cluster, CHILDREN, namespace.name()).await;
     gone(cluster, "pods", namespace.name()).await;
 }
 
-pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_go_of(
-    cluster: &ControlPlane,
-) {
-    let admin = cluster.kubeconfig();
+pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_go_of(cluster: &Cluster) {
+    let admin = cluster.real().kubeconfig();
     follow(admin, "Install with Helm", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
     let namespace = cluster.namespace("helm").await.unwrap();
@@ -137,7 +135,7 @@ pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_
     reached(cluster, "Ready", namespace.name()).await;
     follow(admin, "Upgrade", 1).await;
 
-    assert!(operator.stop().await.unwrap().success());
+    assert_eq!(operator.stop().await.unwrap(), End::Success);
     follow(admin, "Uninstall and leave everything running", 1).await;
     object(cluster, "workloads.baton.rs/web", namespace.name()).await;
     follow(admin, "Uninstall and leave everything running", 2).await;
@@ -145,8 +143,8 @@ pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_
     kubectl(cluster, "delete namespace baton-system").await;
 }
 
-pub async fn on_openshift_a_deployment_is_adopted_once_baton_may_delete_deployments(cluster: &ControlPlane) {
-    let admin = cluster.kubeconfig();
+pub async fn on_openshift_a_deployment_is_adopted_once_baton_may_delete_deployments(cluster: &Cluster) {
+    let admin = cluster.real().kubeconfig();
     follow(admin, "Install", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
     let namespace = cluster.namespace("moved").await.unwrap();
@@ -189,19 +187,19 @@ pub async fn on_openshift_a_deployment_is_adopted_once_baton_may_delete_deployme
     let after = object(cluster, "deployment/web", ns).await;
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
 
-    assert!(operator.stop().await.unwrap().success());
+    assert_eq!(operator.stop().await.unwrap(), End::Success);
     follow(admin, "Uninstall and take everything along", 0).await;
     gone(cluster, CHILDREN, ns).await;
 }
 
-pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition(cluster: &ControlPlane) {
-    follow(cluster.kubeconfig(), "Install for one namespace", 0).await;
+pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition(cluster: &Cluster) {
+    follow(cluster.real().kubeconfig(), "Install for one namespace", 0).await;
 
     // Somebody who may do everything in the namespace, and nothing outside of it.
     kubectl(cluster, "create serviceaccount owner --namespace default").await;
     let binding = "create rolebinding owner --namespace shop --clusterrole cluster-admin --serviceaccount default:owner";
     kubectl(cluster, binding).await;
-    let owner = cluster.kubeconfig_for_service_account("default", "owner").await.unwrap();
+    let owner = cluster.real().kubeconfig_for_service_account("default", "owner").await.unwrap();
     follow(&owner, "Install for one namespace", 1).await;
 
     let begin = cluster.audit().unwrap().mark().unwrap();
@@ -215,7 +213,7 @@ pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definiti
         .await;
     kubectl(cluster, "delete workloads.baton.rs web --namespace shop").await;
     gone(cluster, CHILDREN, "shop").await;
-    assert!(operator.stop().await.unwrap().success());
+    assert_eq!(operator.stop().await.unwrap(), End::Success);
 
     let requests = cluster.audit().unwrap().since(begin).unwrap().by(operator.user());
     assert!(!requests.clone().writes().is_empty());
@@ -236,6 +234,7 @@ pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definiti
 }
 
 #[test]
+#[ignore = "by kustomize"]
 fn the_kustomization_that_the_page_shows_is_one() {
     let page = std::fs::read_to_string(repository(PAGE)).unwrap();
     let (_, yaml) = page.split_once("```yaml\n# my-baton/kustomization.yaml\n").unwrap();
@@ -284,6 +283,7 @@ fn of_kind<'a>(objects: &'a Objects, kind: &str) -> &'a Value {
 }
 
 #[test]
+#[ignore = "by kustomize"]
 fn each_addition_that_the_page_shows_does_what_it_says() {
     let objects = with_addition("The API server's addresses");
     let egress = &of_kind(&objects, "NetworkPolicy")["spec"]["egress"];

@@ -12,7 +12,7 @@ use baton_testbed::assets;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::objects::{INSTALLATIONS, repository};
+use super::objects::repository;
 
 /// Metrics of others: of kube-state-metrics, and of the kubelet's cAdvisor.
 const FOREIGN: [&str; 4] = [
@@ -102,17 +102,19 @@ fn check(expressions: &[String]) {
     }
 }
 
+/// A file of the component that `manifests/overlays/monitoring` adds.
+fn component(file: &str) -> String {
+    fs::read_to_string(repository("manifests/components/monitoring").join(file)).unwrap()
+}
+
 fn alerts() -> Vec<Value> {
-    let objects = INSTALLATIONS[3].by_kustomize();
-    let (_, rule) = objects.iter().find(|(id, _)| id.kind == "PrometheusRule").unwrap();
+    let rule: Value = serde_norway::from_str(&component("prometheusrule.yaml")).unwrap();
     let groups = rule["spec"]["groups"].as_array().unwrap();
     groups.iter().flat_map(|group| group["rules"].as_array().unwrap().clone()).collect()
 }
 
 fn dashboard() -> Value {
-    let objects = INSTALLATIONS[3].by_kustomize();
-    let (_, map) = objects.iter().find(|(id, _)| id.kind == "ConfigMap").unwrap();
-    serde_json::from_str(map["data"]["baton.json"].as_str().unwrap()).unwrap()
+    serde_json::from_str(&component("dashboard.json")).unwrap()
 }
 
 fn text(value: &Value) -> &str {
@@ -120,6 +122,7 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
+#[ignore = "by Prometheus's own parser, in Go"]
 fn alerts_ask_for_metrics_that_exist() {
     let expressions: Vec<String> = alerts().iter().map(|alert| text(&alert["expr"]).to_owned()).collect();
     check(&expressions);
@@ -149,6 +152,7 @@ fn every_alert_says_what_it_means_and_where_to_read_on() {
 }
 
 #[test]
+#[ignore = "by Prometheus's own parser, in Go"]
 fn the_dashboard_asks_for_metrics_that_exist() {
     let dashboard = dashboard();
     let targets =

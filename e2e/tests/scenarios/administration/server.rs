@@ -1,7 +1,7 @@
 //! The API server takes every installation, without a warning, and its pods are admitted.
 
 use baton_e2e::guide;
-use baton_testbed::ControlPlane;
+use baton_testbed::{Cluster, ControlPlane};
 
 use super::objects::{INSTALLATIONS, Installation, helm, repository};
 
@@ -23,30 +23,29 @@ fn prometheus_definitions() -> String {
 }
 
 /// A control plane with the Prometheus operator's definitions.
-pub async fn start() -> ControlPlane {
+pub async fn start() -> Cluster {
     // As in OpenShift. The plugin refuses more than others do, so what works with it works without.
     let enforced = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
-    let cluster = ControlPlane::options().api_server_arg(enforced).start().await.unwrap();
+    let cluster: Cluster = ControlPlane::options().api_server_arg(enforced).start().await.unwrap().into();
     let apply = ["apply", "--server-side", "--filename", "-"];
     let applied =
-        cluster.kubectl_command(apply).unwrap().input(prometheus_definitions()).run().await.unwrap();
+        cluster.real().kubectl_command(apply).unwrap().input(prometheus_definitions()).run().await.unwrap();
     applied.success().unwrap();
     kubectl(&cluster, "wait --for=condition=Established crd --all --timeout=30s").await;
     cluster
 }
 
-pub async fn kubectl(cluster: &ControlPlane, line: &str) -> String {
-    cluster.kubectl(line.split(' ')).await.unwrap().success().unwrap()
+pub async fn kubectl(cluster: &Cluster, line: &str) -> String {
+    cluster.real().kubectl(line.split(' ')).await.unwrap().success().unwrap()
 }
 
-pub async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted(
-    cluster: &ControlPlane,
-) {
+pub async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted(cluster: &Cluster) {
     for Installation { folder, section, namespace, .. } in INSTALLATIONS {
         for commands in guide::commands("docs/install.md", section).unwrap() {
             let commands = format!("exec 2>&1\n{commands}");
-            let told =
-                guide::run(cluster.kubeconfig(), &commands).await.unwrap_or_else(|error| panic!("{error}"));
+            let told = guide::run(cluster.real().kubeconfig(), &commands)
+                .await
+                .unwrap_or_else(|error| panic!("{error}"));
             assert!(!told.contains("Warning"), "{section}: {told}");
             if told.contains(&format!("namespace/{namespace} created")) {
                 // Whatever isn't up to the strictest standard is refused from now on.
@@ -67,18 +66,16 @@ pub async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_adm
 }
 
 /// Runs Helm as administrator.
-async fn helm_on(cluster: &ControlPlane, args: &[&str]) -> String {
+async fn helm_on(cluster: &Cluster, args: &[&str]) -> String {
     let mut command = helm();
-    command.args(args).env("KUBECONFIG", cluster.kubeconfig());
+    command.args(args).env("KUBECONFIG", cluster.real().kubeconfig());
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     let [told, failed] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(output.status.success(), "helm {args:?}: {told}{failed}");
     told
 }
 
-pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays(
-    cluster: &ControlPlane,
-) {
+pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays(cluster: &Cluster) {
     let chart = repository("charts/baton").display().to_string();
     let release = ["--namespace", "baton-system"];
     let with = |args: &[&'static str], more: &[&'static str]| {

@@ -1,15 +1,19 @@
 //! A crash at every write of every handover.
 
+use baton_e2e::scenarios;
+use baton_testbed::Cluster;
+
 use super::{points::crash_at_every_write, scenario};
 
-/// A test for each handover.
+/// A test for each handover and server.
 macro_rules! crash_at_every_write_of {
-    ($($test:ident: $scenario:ident,)*) => {$(
-        #[tokio::test]
-        async fn $test() {
-            crash_at_every_write(&scenario::$scenario()).await;
-        }
-    )*};
+    ($($test:ident: $scenario:ident,)*) => {
+        scenarios! { $($test),* }
+
+        $(async fn $test(cluster: Cluster) {
+            crash_at_every_write(&cluster, &scenario::$scenario()).await;
+        })*
+    };
 }
 
 crash_at_every_write_of! {

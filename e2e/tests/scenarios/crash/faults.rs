@@ -7,33 +7,48 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use baton_testbed::{Action, ControlPlane, Proxy, RequestInfo};
+use baton_e2e::scenarios;
+use baton_testbed::{Action, Cluster, Proxy, RequestInfo};
 use kube::{
     Client,
     api::{Patch, PatchParams, Request},
 };
 use serde_json::{Value, json};
-use tokio::join;
+use tokio::{join, time::Instant};
 
 use super::{scenario, stage::Stage};
 
+scenarios! {
+    each_write_comes_late,
+    each_write_fails_at_first,
+    somebody_is_faster_at_each_write,
+    the_response_to_each_write_is_lost_at_first,
+    watches_break_all_the_time,
+    watches_are_told_that_their_version_is_gone,
+}
+
 /// How long a watch lives where watches are broken: long enough that some events come through, too short for all of one
 /// handover's.
-const WATCH: Duration = Duration::from_millis(700);
+fn life_of_a_watch(cluster: &Cluster) -> Duration {
+    match cluster {
+        Cluster::Real(_) => Duration::from_millis(700),
+        Cluster::InProcess(_) => Duration::from_millis(10),
+    }
+}
 
 /// Plays the scenario with a fault, which has to strike so often at least. The fault is asked what meets a request, which
 /// is the how manieth of its kind, from 1; nothing, if it is spared. Returns who the operator was.
 async fn play(
+    cluster: &Cluster,
     name: &str,
     least: usize,
     fault: impl Fn(&RequestInfo, usize) -> Option<Action> + Send + Sync + 'static,
 ) -> String {
     let begun = Instant::now();
     let scenario = scenario::there_and_back();
-    let cluster = ControlPlane::shared().await;
     let stage = Stage::new(cluster, format!("{}, {name}", scenario.name)).await;
     let strikes = Arc::new(AtomicUsize::new(0));
     let (struck, tries) = (strikes.clone(), Mutex::new(HashMap::new()));
@@ -71,35 +86,36 @@ fn count(tries: &mut HashMap<String, usize>, request: &RequestInfo) -> usize {
 }
 
 /// Every other write of a kind is answered by a failure, the first one too: whoever tries again gets through.
-async fn play_failure(code: u16, reason: &str) -> String {
+async fn play_failure(cluster: &Cluster, code: u16, reason: &str) -> String {
     let (name, reason) = (code.to_string(), reason.to_owned());
-    play(&name, 8, move |request, count| {
+    play(cluster, &name, 8, move |request, count| {
         let fails = request.write.is_some() && count % 2 == 1;
         fails.then(|| Action::fail(code, &reason, "not today"))
     })
     .await
 }
 
-#[tokio::test]
-async fn each_write_comes_late() {
-    play("late", 10, |request, _| request.write.map(|_| Action::Delay(Duration::from_millis(400)))).await;
+async fn each_write_comes_late(cluster: Cluster) {
+    play(&cluster, "late", 10, |request, _| request.write.map(|_| Action::Delay(Duration::from_millis(400))))
+        .await;
 }
 
-#[tokio::test]
-async fn each_write_fails_at_first() {
-    let too_many = play("429", 8, |request, count| {
+async fn each_write_fails_at_first(cluster: Cluster) {
+    let too_many = play(&cluster, "429", 8, |request, count| {
         (request.write.is_some() && count % 2 == 1).then(|| Action::too_many_requests(1))
     });
-    join!(too_many, play_failure(500, "InternalError"), play_failure(503, "ServiceUnavailable"));
+    join!(
+        too_many,
+        play_failure(&cluster, 500, "InternalError"),
+        play_failure(&cluster, 503, "ServiceUnavailable")
+    );
 }
 
 /// What is guarded by a resourceVersion is answered 409, and what isn't is merged.
-#[tokio::test]
-async fn somebody_is_faster_at_each_write() {
-    let cluster = ControlPlane::shared().await;
+async fn somebody_is_faster_at_each_write(cluster: Cluster) {
     let (client, audit) = (cluster.admin().await.unwrap(), cluster.audit().unwrap());
     let begin = audit.mark().unwrap();
-    let user = play("outrun", 8, move |request, count| {
+    let user = play(&cluster, "outrun", 8, move |request, count| {
         let is_event = request.path.ends_with("/events");
         let outruns = request.write.is_some() && !is_event && count % 2 == 1;
         outruns.then(|| Action::behind(touch(client.clone(), request.path.clone(), count)))
@@ -122,19 +138,29 @@ async fn touch(client: Client, path: String, count: usize) {
     }
 }
 
-#[tokio::test]
-async fn watches_break_all_the_time() {
-    play("broken watches", 10, |request, _| request.is_watch().then_some(Action::CutLater(WATCH))).await;
+async fn the_response_to_each_write_is_lost_at_first(cluster: Cluster) {
+    play(&cluster, "lost responses", 8, |request, count| {
+        (request.write.is_some() && count % 2 == 1).then(|| Action::after(Action::Cut))
+    })
+    .await;
+}
+
+async fn watches_break_all_the_time(cluster: Cluster) {
+    let life = life_of_a_watch(&cluster);
+    play(&cluster, "broken watches", 10, move |request, _| {
+        request.is_watch().then_some(Action::CutLater(life))
+    })
+    .await;
 }
 
 /// A watch that can't be taken up is answered so in two ways, and has to begin with a list again.
-#[tokio::test]
-async fn watches_are_told_that_their_version_is_gone() {
-    play("watches gone", 10, |request, count| match count % 3 {
+async fn watches_are_told_that_their_version_is_gone(cluster: Cluster) {
+    let life = life_of_a_watch(&cluster);
+    play(&cluster, "watches gone", 10, move |request, count| match count % 3 {
         _ if !request.is_watch() => None,
         1 => Some(Action::gone()),
         2 => Some(Action::gone_event()),
-        _ => Some(Action::CutLater(WATCH)),
+        _ => Some(Action::CutLater(life)),
     })
     .await;
 }

@@ -8,21 +8,57 @@ use std::{
     time::{Duration, Instant},
 };
 
-use baton_testbed::{Action, ControlPlane, Proxy};
+use baton_e2e::scenarios;
+use baton_testbed::{Action, Cluster, ControlPlane, Embedded, Proxy};
 
 use super::{scenario, stage::Stage};
+
+scenarios! {
+    the_api_server_is_started_again_in_the_middle_of_handovers,
+    etcd_forgets_what_the_watches_have_not_seen,
+}
 
 /// At which writes of the operator the API server goes: after the temporary manager holds the number, while the external
 /// autoscaler takes over, and on the way back.
 const WRITES: [usize; 3] = [5, 10, 14];
 
-/// Plays the scenario in a control plane of its own, of which the API server is started again and again.
-async fn play(name: &str, compacts: bool) {
+/// The API server that goes and comes back.
+enum Server {
+    Real(Box<ControlPlane>),
+    InProcess(Arc<Embedded>),
+}
+
+impl Server {
+    /// One that nobody else uses, and its cluster for all who know nothing of what is done to it.
+    async fn start(cluster: Cluster) -> (Self, Cluster) {
+        match cluster {
+            Cluster::Real(_) => {
+                let server = ControlPlane::options().start().await.unwrap();
+                let cluster = ControlPlane::given(server.kubeconfig()).unwrap().into();
+                (Self::Real(Box::new(server)), cluster)
+            }
+            Cluster::InProcess(ref server) => (Self::InProcess(server.clone()), cluster),
+        }
+    }
+
+    async fn restart(&mut self, compacts: bool) {
+        match self {
+            Self::Real(server) => {
+                if compacts {
+                    server.compact_etcd().await.unwrap();
+                }
+                server.restart_api_server().await.unwrap();
+            }
+            Self::InProcess(embedded) => embedded.server().restart(!compacts),
+        }
+    }
+}
+
+/// Plays the scenario while the API server is started again and again.
+async fn play(cluster: Cluster, name: &str, compacts: bool) {
     let begun = Instant::now();
     let scenario = scenario::there_and_back();
-    let mut servers = ControlPlane::options().start().await.unwrap();
-    // For all who use it and know nothing of what is done to it.
-    let cluster = ControlPlane::given(servers.kubeconfig()).unwrap();
+    let (mut server, cluster) = Server::start(cluster).await;
     let stage = Stage::new(&cluster, format!("{}, {name}", scenario.name)).await;
     let lists = Arc::new(AtomicUsize::new(0));
     let listed = lists.clone();
@@ -41,10 +77,7 @@ async fn play(name: &str, compacts: bool) {
             while proxy.writes() < writes {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            if compacts {
-                servers.compact_etcd().await.unwrap();
-            }
-            servers.restart_api_server().await.unwrap();
+            server.restart(compacts).await;
         }
     };
     tokio::join!(stage.act(&scenario.deeds), outages);
@@ -64,12 +97,10 @@ async fn play(name: &str, compacts: bool) {
     }
 }
 
-#[tokio::test]
-async fn the_api_server_is_started_again_in_the_middle_of_handovers() {
-    play("restarts", false).await;
+async fn the_api_server_is_started_again_in_the_middle_of_handovers(cluster: Cluster) {
+    play(cluster, "restarts", false).await;
 }
 
-#[tokio::test]
-async fn etcd_forgets_what_the_watches_have_not_seen() {
-    play("restarts and compactions", true).await;
+async fn etcd_forgets_what_the_watches_have_not_seen(cluster: Cluster) {
+    play(cluster, "restarts and compactions", true).await;
 }

@@ -33,8 +33,10 @@ pub struct Scenario {
 pub enum Deed {
     /// Applies the Workload with this on top of its template.
     Apply(Value),
-    /// Runs kubectl with these objects as its input.
-    Kubectl(&'static str, Vec<Value>),
+    /// Creates these objects as `kubectl apply` does.
+    ClientSideApply(Vec<Value>),
+    /// Creates these objects as `kubectl apply --server-side` does.
+    ServerSideApply(Vec<Value>),
     /// Writes the number through the Deployment's scale subresource, as [`SOMEBODY`].
     Scale(i32),
     /// Waits until all is like this.
@@ -263,7 +265,7 @@ pub fn adopted_from_client_side_apply() -> Scenario {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     Scenario {
         name: "adopted from client-side apply",
-        before: vec![Deed::Kubectl("apply -f -", vec![old_deployment()]), Deed::AwaitNumber(2)],
+        before: vec![Deed::ClientSideApply(vec![old_deployment()]), Deed::AwaitNumber(2)],
         deeds: vec![
             Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),
@@ -278,7 +280,7 @@ pub fn adopted_from_client_side_apply() -> Scenario {
 pub fn adopted_from_server_side_apply() -> Scenario {
     Scenario {
         name: "adopted from server-side apply",
-        before: vec![Deed::Kubectl("apply --server-side -f -", vec![old_deployment()]), Deed::AwaitNumber(2)],
+        before: vec![Deed::ServerSideApply(vec![old_deployment()]), Deed::AwaitNumber(2)],
         deeds: vec![
             Deed::Apply(json!({"adoption": "Adopt", "retiredManagers": ["kubectl"], "replicas": 2})),
             state(Fixed, 2, BATON, false),
@@ -294,10 +296,7 @@ pub fn adopted_with_its_autoscaler() -> Scenario {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     Scenario {
         name: "adopted with its autoscaler",
-        before: vec![
-            Deed::Kubectl("apply -f -", vec![old_deployment(), old_autoscaler()]),
-            Deed::AwaitNumber(3),
-        ],
+        before: vec![Deed::ClientSideApply(vec![old_deployment(), old_autoscaler()]), Deed::AwaitNumber(3)],
         deeds: vec![
             Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),

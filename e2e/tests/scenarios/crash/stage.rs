@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions, Place, web};
-use baton_testbed::{ControlPlane, Holder, Proxy, ReplicaWatch, eventually};
+use baton_testbed::{Cluster, Holder, Proxy, ReplicaWatch, eventually};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Resource,
@@ -19,25 +19,25 @@ use super::scenario::{Deed, Scenario, State};
 /// The one Workload, and its children.
 const NAME: &str = "web";
 
-pub struct Stage<'a> {
+pub struct Stage {
     /// Which run this is, for messages.
     pub title: String,
-    place: Place<'a>,
+    place: Place,
 }
 
-impl<'a> Stage<'a> {
-    pub async fn new(cluster: &'a ControlPlane, title: String) -> Self {
+impl Stage {
+    pub async fn new(cluster: &Cluster, title: String) -> Self {
         Self { title, place: Place::new(cluster, "crash").await.unwrap() }
     }
 
-    pub fn cluster(&self) -> &'a ControlPlane {
-        self.place.cluster
+    pub fn cluster(&self) -> &Cluster {
+        &self.place.cluster
     }
 
     /// Starts the operator for this namespace alone, always as the same user.
     pub async fn operator(&self, proxy: Option<&Proxy>) -> Operator {
-        let api_server = proxy.map(|proxy| proxy.url().to_owned());
-        let options = OperatorOptions { api_server, ..OperatorOptions::default() };
+        let by_way_of = proxy.map(Proxy::route);
+        let options = OperatorOptions { by_way_of, ..OperatorOptions::default() };
         match self.place.operator(options).await {
             Ok(operator) => operator,
             Err(error) => panic!("{}: {}", self.title, error.report()),
@@ -53,7 +53,8 @@ impl<'a> Stage<'a> {
         for deed in deeds {
             match deed {
                 Deed::Apply(spec) => self.apply(spec).await,
-                Deed::Kubectl(line, objects) => drop(self.place.kubectl(line, objects).await.unwrap()),
+                Deed::ClientSideApply(objects) => self.place.client_side_apply(objects).await.unwrap(),
+                Deed::ServerSideApply(objects) => self.place.server_side_apply(objects).await.unwrap(),
                 Deed::Scale(replicas) => self.scale(*replicas).await,
                 Deed::Await(state) => self.reach(state).await,
                 Deed::AwaitNumber(replicas) => self.reach_number(*replicas).await,

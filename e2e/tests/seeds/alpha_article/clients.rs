@@ -18,7 +18,7 @@ async fn kubectl_sends_a_patch_alone(s: &mut Scene) {
             assert!(last_sent(s).at(told).is_some(), "{}", last_sent(s));
         }
     }
-    let log = s.stage().control_plane().audit().unwrap().entries().unwrap();
+    let log = s.stage().cluster().audit().unwrap().entries().unwrap();
     let patches = log.namespace(s.namespace()).resource("deployments").verb("patch");
     let codes: Vec<_> = patches.iter().map(|patch| patch.code).collect();
     assert_eq!(codes, [Some(201), Some(200), Some(200)]);
@@ -31,7 +31,7 @@ async fn kubectl_sends_a_patch_alone(s: &mut Scene) {
 async fn http_and_a_token_are_enough(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("wait --for=create serviceaccount/default --timeout=60s").await;
-    let control_plane = s.stage().control_plane();
+    let control_plane = s.stage().cluster().real();
     let kubeconfig = control_plane.kubeconfig_for_service_account(s.namespace(), "default").await;
     let client = Plain::new(&kubeconfig.unwrap()).await;
     s.kubectl("get secrets").says("No resources found").await;

@@ -141,7 +141,7 @@ async fn several_objects_are_several_requests(s: &mut Scene) {
     let documents = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first}\ndata: {a: b}\n---\n\
         apiVersion: v1\nkind: ConfigMap\nmetadata: {name: second}\ndata: {a: [no text]}\n";
     let args = ["apply", "--server-side", "-f", "-", "--namespace", s.namespace()];
-    let command = s.stage().control_plane().kubectl_command(args).unwrap().input(documents);
+    let command = s.stage().cluster().real().kubectl_command(args).unwrap().input(documents);
     let output = command.run().await.unwrap();
     assert!(!output.status.success(), "{output}");
     s.named("second").await;

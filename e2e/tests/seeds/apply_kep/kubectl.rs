@@ -1,7 +1,7 @@
 //! kubectl.
 
 use baton_e2e::{plays, scenario::Scene};
-use baton_testbed::{Action, PATIENCE, Proxy, poll};
+use baton_testbed::{Action, PATIENCE, Proxy, Route, poll};
 
 use super::wire;
 
@@ -18,7 +18,8 @@ async fn the_flag_is_server_side(s: &mut Scene) {
 }
 
 async fn kubectl_does_not_fall_back(s: &mut Scene) {
-    let control_plane = s.stage().control_plane();
+    let cluster = s.stage().cluster();
+    let control_plane = cluster.real();
     let namespace = s.namespace();
     // kubectl proves who it is to nobody who doesn't speak TLS.
     let discovers = [
@@ -35,14 +36,15 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
         control_plane.kubectl(args).await.unwrap().success().unwrap();
     }
     // A server that knows no such patch.
-    let proxy = Proxy::start(control_plane, |request| match request.method.as_str() {
+    let proxy = Proxy::start(cluster, |request| match request.method.as_str() {
         "PATCH" => {
             Action::fail(415, "UnsupportedMediaType", "the body of the request was in an unknown format")
         }
         _ => Action::Forward,
     });
     let proxy = proxy.await.unwrap();
-    let server = format!("--server={}", proxy.url());
+    let Route::Url(url) = proxy.route() else { panic!("the proxy of a control plane listens") };
+    let server = format!("--server={url}");
     let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: example}\ndata: {greeting: hello}\n";
     let apply = async |flags: &[&'static str]| {
         let args = ["apply", "--validate=false", "-f", "-", "--namespace", namespace, &server]

@@ -18,14 +18,14 @@ const OBJECT: &str = "data: {key: some value}";
 
 /// Calls kubectl, has it say this, and returns the writes that it sent.
 async fn sent(s: &mut Scene, args: &str, says: &str) -> Vec<String> {
-    let mark = s.stage().control_plane().audit().unwrap().mark().unwrap();
+    let mark = s.stage().cluster().audit().unwrap().mark().unwrap();
     s.kubectl(args).reading(OBJECT).says(says).await;
     writes_since(s, mark).await
 }
 
 /// The writes to objects of the subject's kind that were sent since a mark: their verbs, and which of them were dry runs.
 async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
-    let audit = s.stage().control_plane().audit().unwrap();
+    let audit = s.stage().cluster().audit().unwrap();
     // All of them are written down once a later request is.
     let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
     objects.get_opt("the-last").await.unwrap();
@@ -155,7 +155,7 @@ async fn any_other_value_is_refused(s: &mut Scene) {
 
 /// A diff of what kubectl reads, from `a`.
 async fn expect_diff(s: &mut Scene, args: &str) {
-    let audit = s.stage().control_plane().audit().unwrap();
+    let audit = s.stage().cluster().audit().unwrap();
     let mark = audit.mark().unwrap();
     let diff = s.kubectl(args).reading(OBJECT).fails("").says("\n-  key: a\n+  key: some value\n").await;
     // Which says that there is a difference; more would be an error.

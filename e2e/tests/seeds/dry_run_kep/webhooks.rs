@@ -149,7 +149,7 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     ]);
     hook["rules"][0]["scope"] = json!("*");
     let key = format!("validatingwebhookconfigurations/{}", s.namespace());
-    s.stage().control_plane().put_into_etcd(&key, &old).await.unwrap();
+    s.stage().cluster().real().put_into_etcd(&key, &old).await.unwrap();
     let is_in_force = poll(PATIENCE, async || match probe(s).await {
         Err(error) => Ok(error),
         Ok(_) => Err("nothing is refused"),

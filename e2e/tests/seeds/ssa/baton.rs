@@ -40,7 +40,7 @@ pub async fn baton_hands_replicas_over_and_takes_them_back(s: &mut Scene) {
     let _baton = s.baton().await;
     workload(s, "replicas: 3").await;
     s.eventually(".spec.replicas", "3").await;
-    let watch = ReplicaWatch::start(s.stage().control_plane(), s.namespace(), s.name()).await.unwrap();
+    let watch = ReplicaWatch::start(s.stage().cluster(), s.namespace(), s.name()).await.unwrap();
 
     workload(s, "replicas: 3, autoscaling: {minReplicas: 2, maxReplicas: 10}").await;
     s.eventually_owned(".spec.replicas", "handover-to-hpa (Apply)").await;

@@ -1,0 +1,62 @@
+//! What `kubectl apply` without `--server-side` sends for an object that isn't there yet.
+
+use baton_testbed::{Error, writes::LAST_APPLIED};
+use kube::{
+    Api, Client, ResourceExt as _,
+    api::PostParams,
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+};
+use serde_json::{Value, json};
+
+/// The field manager of kubectl then.
+pub const CLIENT_SIDE: &str = "kubectl-client-side-apply";
+
+/// Creates an object as kubectl does: with all that was applied in an annotation. Its kind needs a regular plural.
+///
+/// # Errors
+/// When it is no object of a namespace, or is refused: also where there is one of this name already.
+pub async fn create(client: &Client, namespace: &str, object: &Value) -> Result<DynamicObject, Error> {
+    let object: DynamicObject =
+        serde_json::from_value(annotated(namespace, object)).map_err(Error::parse("an object to create"))?;
+    let types = object.types.clone().unwrap_or_default();
+    let gvk = GroupVersionKind::try_from(&types).map_err(Error::parse("the kind of an object to create"))?;
+    let api = Api::<DynamicObject>::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&gvk));
+    let params = PostParams { field_manager: Some(CLIENT_SIDE.to_owned()), ..PostParams::default() };
+    let created = api.create(&params, &object).await;
+    created.map_err(Error::api(format!("create the {} {}", types.kind, object.name_any())))
+}
+
+/// The object with its annotation. What is in there has annotations of its own, if only empty ones, and ends with a line break.
+fn annotated(namespace: &str, object: &Value) -> Value {
+    let mut object = object.clone();
+    object["metadata"]["namespace"] = json!(namespace);
+    let metadata = &mut object["metadata"];
+    if metadata["annotations"].is_null() {
+        metadata["annotations"] = json!({});
+    }
+    let applied = format!("{object}\n");
+    object["metadata"]["annotations"][LAST_APPLIED] = json!(applied);
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_testbed::Cluster;
+
+    #[tokio::test]
+    async fn an_object_is_created_with_what_was_applied_as_kubectl_has_it() {
+        let client = Cluster::in_process().unwrap().admin().await.unwrap();
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shop"}, "data": {"key": "one"},
+        });
+        let created = create(&client, "default", &object).await.unwrap();
+        assert_eq!(
+            created.annotations()[LAST_APPLIED],
+            r#"{"apiVersion":"v1","data":{"key":"one"},"kind":"ConfigMap","metadata":{"annotations":{},"name":"shop","namespace":"default"}}"#
+                .to_owned()
+                + "\n"
+        );
+        assert_eq!(created.managed_fields()[0].manager.as_deref(), Some(CLIENT_SIDE));
+    }
+}
