@@ -1,4 +1,4 @@
-//! `cargo demo`: the story of Baton in a terminal, on a real control plane.
+//! `cargo demo`: the story of Baton in a terminal, on an API server in this process, on a real control plane or on a real node.
 //!
 //! It ends with 0 only if every claim it prints was checked against the API server and holds. Whatever it starts ends with
 //! it, also on Ctrl-C: the processes watch over their owner by themselves. With `--keep` they stay.
@@ -6,6 +6,7 @@
 mod acts;
 mod claims;
 mod containers;
+mod get;
 mod keep;
 mod manifests;
 mod ownership;
@@ -17,26 +18,63 @@ mod stage;
 use std::{process::ExitCode, time::Instant};
 
 use clap::Parser;
+use tokio::runtime::Builder;
 
 use crate::{claims::Claims, stage::Stage};
 
-/// Shows on a real Kubernetes control plane how Baton owns exactly the fields it sets, and how it passes replicas to an
-/// autoscaler and back without the number ever falling. Needs Go for the first run.
+/// Shows how Baton owns exactly the fields it sets, and how it passes replicas to an autoscaler and back without the number ever
+/// falling. It has an API server in this process, and needs nothing else.
 #[derive(Debug, Parser)]
 #[command(name = "cargo demo")]
 struct Args {
+    #[command(flatten)]
+    ground: GroundArgs,
     /// Leave the cluster and the operator running, and print how to use and stop them.
     #[arg(long)]
     keep: bool,
-    /// Play on a real node, where containers run and Baton is one of them. Needs Linux, root and the packages that
+    /// Print as slowly as one reads, to watch or record it.
+    #[arg(long)]
+    pace: bool,
+}
+
+/// What to play on instead of a server in this process.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct GroundArgs {
+    /// Play on a real control plane: etcd, kube-apiserver, kube-controller-manager… The first run builds it, which takes minutes and
+    /// Go, unless `KUBEBUILDER_ASSETS` names a folder with the binaries.
+    #[arg(long)]
+    real: bool,
+    /// Play on a real node, where containers run and Baton is one of them. Needs Go, Linux, root and the packages that
     /// e2e/node/packages.sh installs.
-    #[arg(long, conflicts_with = "keep")]
+    #[arg(long)]
     node: bool,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match tell(&Args::parse()).await {
+/// Where the story is played.
+#[derive(Clone, Copy, Debug)]
+enum GroundKind {
+    InProcess,
+    ControlPlane,
+    Node,
+}
+
+impl Args {
+    fn ground_kind(&self) -> GroundKind {
+        match self.ground {
+            GroundArgs { node: true, .. } => GroundKind::Node,
+            GroundArgs { real: true, .. } => GroundKind::ControlPlane,
+            GroundArgs { .. } => GroundKind::InProcess,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if args.pace {
+        print::slowly();
+    }
+    match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("\ndemo: {error:#}");
@@ -45,22 +83,33 @@ async fn main() -> ExitCode {
     }
 }
 
+fn run(args: &Args) -> anyhow::Result<()> {
+    let GroundKind::InProcess = args.ground_kind() else {
+        return Builder::new_multi_thread().enable_all().build()?.block_on(tell(args));
+    };
+    // Where everybody is in this process, nobody has to wait: the time goes on as soon as there is nothing to do.
+    Builder::new_current_thread().enable_all().start_paused(true).build()?.block_on(tell(args))
+}
+
 async fn tell(args: &Args) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut claims = Claims::default();
-    let stage = if args.node {
-        acts::node::play(&mut claims).await?
-    } else {
-        let cluster = acts::cluster::play(&mut claims).await?;
-        acts::install::play(cluster, &mut claims).await?
+    let stage = match args.ground_kind() {
+        GroundKind::InProcess => {
+            acts::install::play(acts::in_process::play(&mut claims).await?, &mut claims).await?
+        }
+        GroundKind::ControlPlane => {
+            acts::install::play(acts::cluster::play(&mut claims).await?, &mut claims).await?
+        }
+        GroundKind::Node => acts::node::play(&mut claims).await?,
     };
     let told = play(&stage, &mut claims).await;
     match &told {
-        Ok(()) => acts::summary::play(&claims, began.elapsed(), args.keep),
+        Ok(()) => acts::summary::play(&claims, began.elapsed(), args),
         Err(_) => print::log("The operator's last lines", &stage.log_tail(LAST_LINES).await),
     }
     if args.keep {
-        keep::keep(stage)?;
+        keep::keep(stage).await?;
     }
     told
 }

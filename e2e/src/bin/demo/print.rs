@@ -3,9 +3,14 @@
 //! What is longer than a line has a blank line before it, and none after it. Colours are dropped where standard output is
 //! no terminal or `NO_COLOR` is set; nothing is told by colour alone.
 
-use std::time::Duration;
+use std::{
+    fmt::Display,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
 
-use anstream::println;
+use anstream::{adapter::strip_str, println};
 use anstyle::{AnsiColor, Style};
 
 use baton_e2e::Table;
@@ -19,63 +24,82 @@ const CODE: Style = AnsiColor::Cyan.on_default();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
+/// How long a character takes to read, where it is printed slowly.
+const READING: Duration = Duration::from_millis(25);
+
+static SLOW: AtomicBool = AtomicBool::new(false);
+
+/// From now on prints as slowly as one reads.
+pub(crate) fn slowly() {
+    SLOW.store(true, Ordering::Relaxed);
+}
+
+/// Prints a line. The pause is one of the person who reads it, and so none of tokio's, whose time may be paused.
+fn put(line: impl Display) {
+    println!("{line}");
+    if SLOW.load(Ordering::Relaxed) {
+        let characters = strip_str(&line.to_string()).to_string().chars().count();
+        thread::sleep(READING * u32::try_from(characters).unwrap_or_default());
+    }
+}
+
 /// The title of an act, with its number.
 pub(crate) fn heading(number: usize, title: &str) {
     let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4));
-    println!("\n{STRONG}{number}  {title}{STRONG:#} {FAINT}{rule}{FAINT:#}");
+    put(format_args!("\n{STRONG}{number}  {title}{STRONG:#} {FAINT}{rule}{FAINT:#}"));
 }
 
 /// A paragraph.
 pub(crate) fn say(text: &str) {
-    println!();
+    put("");
     for line in wrap(text, WIDTH - INDENT.len()) {
-        println!("{INDENT}{line}");
+        put(format_args!("{INDENT}{line}"));
     }
 }
 
 /// Something that is typed or read by machines, line by line.
 pub(crate) fn code(text: &str) {
-    println!();
+    put("");
     for line in text.lines() {
-        println!("{INDENT}  {CODE}{line}{CODE:#}");
+        put(format_args!("{INDENT}  {CODE}{line}{CODE:#}"));
     }
 }
 
 /// A table, under a title if it has one.
 pub(crate) fn table<const N: usize>(title: &str, table: &Table<N>) {
     let (header, rows) = table.lines();
-    println!();
+    put("");
     if !title.is_empty() {
-        println!("{INDENT}{STRONG}{title}{STRONG:#}");
+        put(format_args!("{INDENT}{STRONG}{title}{STRONG:#}"));
     }
-    println!("{INDENT}{FAINT}{header}{FAINT:#}");
+    put(format_args!("{INDENT}{FAINT}{header}{FAINT:#}"));
     for row in rows {
-        println!("{INDENT}{row}");
+        put(format_args!("{INDENT}{row}"));
     }
 }
 
 /// Before the claims that follow from what was shown.
 pub(crate) fn gap() {
-    println!();
+    put("");
 }
 
 /// A claim that was checked and holds.
 pub(crate) fn holds(claim: &str) {
-    println!("{INDENT}{GOOD}✓{GOOD:#} {claim}");
+    put(format_args!("{INDENT}{GOOD}✓{GOOD:#} {claim}"));
 }
 
 /// A claim that was checked and doesn't hold.
 pub(crate) fn broken(claim: &str, expected: &str, seen: &str) {
-    println!("{INDENT}{BAD}✗{BAD:#} {STRONG}{claim}{STRONG:#}");
-    println!("{INDENT}  expected: {expected}");
-    println!("{INDENT}  seen:     {seen}");
+    put(format_args!("{INDENT}{BAD}✗{BAD:#} {STRONG}{claim}{STRONG:#}"));
+    put(format_args!("{INDENT}  expected: {expected}"));
+    put(format_args!("{INDENT}  seen:     {seen}"));
 }
 
 /// What a program wrote, under a title.
 pub(crate) fn log(title: &str, lines: &str) {
-    println!("\n{INDENT}{STRONG}{title}{STRONG:#}");
+    put(format_args!("\n{INDENT}{STRONG}{title}{STRONG:#}"));
     for line in lines.lines() {
-        println!("{INDENT}{line}");
+        put(format_args!("{INDENT}{line}"));
     }
 }
 

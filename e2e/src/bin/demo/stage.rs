@@ -1,5 +1,7 @@
 //! What the acts play on: the cluster, the operator, a namespace, and ways to act and to wait. It claims nothing.
 
+use std::fmt::Debug;
+
 use baton_apply::LiveObject;
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
@@ -8,10 +10,15 @@ use baton_e2e::{
     installed::{self, HOME},
     is_ready,
 };
-use baton_testbed::{ControlPlane, Metrics, Namespace, Node, PATIENCE, wait_for};
-use kube::{Api, Client};
+use baton_testbed::{Cluster, Metrics, Namespace, Node, PATIENCE, wait_for};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::{print, recorder::Recorder};
+use crate::{get::get, print, recorder::Recorder};
 
 /// The name of the Workload and of all its children.
 pub(crate) const NAME: &str = "web";
@@ -21,13 +28,13 @@ const YOU: &str = "you";
 
 /// The cluster with Baton in it.
 pub(crate) enum Ground {
-    /// The nodes are played.
+    /// Pods are played.
     Played {
         // Dropped in this order: the cluster last.
-        /// Baton, as a process on this computer.
+        /// Baton, beside it.
         operator: Operator,
-        /// The control plane.
-        cluster: ControlPlane,
+        /// The API server with what belongs to it.
+        cluster: Cluster,
     },
     /// The node is real, and Baton runs on it.
     Real(Node),
@@ -45,11 +52,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// The control plane.
-    pub(crate) fn cluster(&self) -> &ControlPlane {
+    /// The cluster.
+    pub(crate) fn cluster(&self) -> &Cluster {
         match &self.ground {
             Ground::Played { cluster, .. } => cluster,
-            Ground::Real(node) => node.control_plane(),
+            Ground::Real(node) => node.cluster(),
         }
     }
 
@@ -138,44 +145,70 @@ impl Stage {
         Ok(found)
     }
 
-    /// Applies a manifest, as `kubectl apply --server-side` does it.
-    pub(crate) async fn apply(&self, manager: &str, manifest: &str) -> anyhow::Result<()> {
-        self.kubectl_with(&["apply", "--server-side", "--field-manager", manager, "-f", "-"], manifest).await
-    }
-
-    /// Applies the Workload as the one who watches the demo.
+    /// Applies a Workload as the one who watches the demo.
     pub(crate) async fn apply_workload(&self, manifest: &str) -> anyhow::Result<()> {
-        self.apply(YOU, manifest).await
+        apply(&self.workloads(), YOU, manifest).await
     }
 
-    /// Runs a kubectl command in the demo's namespace and returns what it printed.
-    pub(crate) async fn kubectl(&self, args: &[&str]) -> anyhow::Result<String> {
-        let args = args.iter().copied().chain(["-n", self.namespace.name()]);
-        Ok(self.cluster().kubectl(args).await?.success()?)
+    /// Applies a Deployment.
+    pub(crate) async fn apply_deployment(&self, manager: &str, manifest: &str) -> anyhow::Result<()> {
+        apply(&self.children(ChildKind::Deployment), manager, manifest).await
     }
 
-    /// Runs a kubectl command in the demo's namespace with this as its input.
-    pub(crate) async fn kubectl_with(&self, args: &[&str], input: &str) -> anyhow::Result<()> {
-        let args = args.iter().copied().chain(["-n", self.namespace.name()]);
-        self.cluster().kubectl_command(args)?.input(input).run().await?.success()?;
+    /// Patches the Workload, as `kubectl patch` does it.
+    pub(crate) async fn patch_workload(&self, patch: Patch<Value>) -> anyhow::Result<()> {
+        let params =
+            PatchParams { field_manager: Some("kubectl-patch".to_owned()), ..PatchParams::default() };
+        self.workloads().patch(NAME, &params, &patch).await?;
         Ok(())
     }
 
     /// Shows the Workload as kubectl does.
     pub(crate) async fn show_workload(&self) -> anyhow::Result<()> {
-        let args = ["get", "workloads"];
-        print::code(&format!("$ kubectl {}\n{}", args.join(" "), self.kubectl(&args).await?));
+        let shown = get::<Workload>(&self.client, self.namespace.name()).await?;
+        print::code(&format!("$ kubectl get bwl\n{shown}"));
         Ok(())
+    }
+
+    /// Waits until the Workload of this name is ready as its latest spec says, with this many ready pods.
+    pub(crate) async fn ready(&self, name: &str, pods: i32) -> anyhow::Result<()> {
+        let what = format!("the Workload {name} being Ready with {pods} pods");
+        wait_for(&what, PATIENCE, async || anyhow::Ok(ready(&self.workloads().get(name).await?, pods))).await
     }
 
     /// Waits until the Workload is ready as its latest spec says, with this many ready pods, and no rollout is under way.
     pub(crate) async fn settled(&self, pods: i32) -> anyhow::Result<()> {
-        let what = format!("the Workload being Ready with {pods} pods");
-        wait_for(&what, PATIENCE, async || anyhow::Ok(ready(&self.workload().await?, pods))).await?;
-        let limit = format!("--timeout={}s", PATIENCE.as_secs());
-        self.kubectl(&["rollout", "status", "deployment", NAME, &limit]).await?;
-        Ok(())
+        self.ready(NAME, pods).await?;
+        wait_for("the rollout", PATIENCE, async || Ok(rolled_out(&self.deployment().await?))).await
     }
+}
+
+/// Applies a manifest, as `kubectl apply --server-side` does it.
+async fn apply<K>(api: &Api<K>, manager: &str, manifest: &str) -> anyhow::Result<()>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    let object: Value = serde_norway::from_str(manifest)?;
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+    api.patch(name, &params.validation_strict(), &Patch::Apply(&object)).await?;
+    Ok(())
+}
+
+/// Whether all pods of a Deployment are there and of its latest template, as `kubectl rollout status` sees it, or what is seen
+/// instead.
+fn rolled_out(deployment: &LiveObject) -> Result<(), String> {
+    let status = |name: &str| deployment.number(&["status", name]).unwrap_or_default();
+    let [updated, replicas, available] = ["updatedReplicas", "replicas", "availableReplicas"].map(status);
+    let is_observed = deployment.get(&["status", "observedGeneration"]).and_then(Value::as_i64)
+        >= deployment.get(&["metadata", "generation"]).and_then(Value::as_i64);
+    let wanted = deployment.number(&["spec", "replicas"]).unwrap_or(1);
+    if is_observed && updated >= wanted && replicas <= updated && available >= updated {
+        return Ok(());
+    }
+    Err(format!(
+        "{updated} of {wanted} pods are of the latest template, {available} of {replicas} are available"
+    ))
 }
 
 /// Whether a Workload has this many ready pods and the condition Ready for its latest spec, or what is seen instead.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use baton_apply::ownership::LAST_APPLIED;
 use baton_controller::decide::{child::ChildKind, replicas::Replicas};
+use baton_e2e::client_side_apply::{self, CLIENT_SIDE};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, ResourceExt, api::ListParams};
 
@@ -18,8 +19,6 @@ use crate::{
 
 /// The name of the Deployment, and so of the Workload that adopts it.
 const SHOP: &str = "shop";
-/// Whose field managers' entries go: what `kubectl apply` is called without `--server-side`.
-const CLIENT_SIDE: &str = "kubectl-client-side-apply";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(8, "What was there before is adopted");
@@ -27,7 +26,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         "A team has had this Deployment for long, by client-side apply and with a selector of its own:",
     );
     print::code(&format!("$ kubectl apply -f -\n{BEFORE}"));
-    stage.kubectl_with(&["apply", "-f", "-"], BEFORE).await?;
+    client_side_apply::create(&stage.client, stage.namespace.name(), &serde_norway::from_str(BEFORE)?)
+        .await?;
     let deployments = stage.children(ChildKind::Deployment);
     let mut recorder = stage.record(SHOP).await?;
     recorder.until("two pods to be ready", |live| ready(live) == 2).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     print::code(ADOPTING);
     stage.apply_workload(ADOPTING).await?;
-    stage.kubectl(&["wait", "--for=condition=Ready", "workload/shop", "--timeout=60s"]).await?;
+    stage.ready(SHOP, 2).await?;
     recorder.until("the Deployment to have an owner", |live| !live.owner_references().is_empty()).await?;
     let seen = recorder.sightings().await?;
     let adopted = deployments.get(SHOP).await?;

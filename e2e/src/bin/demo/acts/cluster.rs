@@ -2,44 +2,61 @@
 
 use std::time::Instant;
 
-use baton_testbed::ControlPlane;
+use baton_testbed::{Cluster, ControlPlane};
 use k8s_openapi::api::core::v1::Node;
-use kube::{Api, ResourceExt, api::ListParams};
+use kube::{
+    Api, ResourceExt,
+    api::{GetParams, ListParams, Request},
+};
 
 use crate::{claims::Claims, print};
 
-pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<ControlPlane> {
+pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Cluster> {
+    print::say(
+        "On a real control plane, built in minutes, once, with Go, or taken from KUBEBUILDER_ASSETS: \
+         that may name a folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok.",
+    );
     print::heading(1, "A control plane");
     print::say(
         "This is the real etcd, API server, controllers and scheduler of Kubernetes, as processes on \
-         this computer. Only the nodes are played, by KWOK, so that no container has to run. The first \
-         time, all of it is built from source, which takes minutes.",
+         this computer. Only the nodes are played, by KWOK, so that no container has to run.",
     );
     let began = Instant::now();
     let cluster = ControlPlane::start().await?;
-    came_up(&cluster, began, claims).await?;
+    let processes = processes(&cluster);
+    let cluster = cluster.into();
+    came_up(&cluster, began, &processes, claims).await?;
+    nodes(&cluster, claims).await?;
     Ok(cluster)
+}
+
+/// The names of its processes.
+pub(super) fn processes(cluster: &ControlPlane) -> String {
+    let names: Vec<String> = cluster.processes().into_iter().rev().map(|(name, _)| name).collect();
+    names.join(", ")
 }
 
 /// Tells what came up since then, and claims that it is usable.
 pub(super) async fn came_up(
-    cluster: &ControlPlane,
+    cluster: &Cluster,
     began: Instant,
+    what: &str,
     claims: &mut Claims,
 ) -> anyhow::Result<()> {
+    let client = cluster.admin().await?;
+    let version = client.apiserver_version().await?.git_version;
+    print::say(&format!("Kubernetes {version} after {}: {what}.", print::seconds(began.elapsed())));
+    print::gap();
+    let ready = client.request_text(Request::new("").get("readyz", &GetParams::default())?).await?;
+    Ok(claims.equal("it is ready", ready.trim(), "ok")?)
+}
+
+/// Claims that its nodes are ready for pods.
+pub(super) async fn nodes(cluster: &Cluster, claims: &mut Claims) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(cluster.admin().await?);
     let nodes = nodes.list(&ListParams::default()).await?.items;
     let names = |nodes: &[Node]| nodes.iter().map(ResourceExt::name_any).collect::<Vec<_>>();
     let ready: Vec<Node> = nodes.iter().filter(|node| is_ready(node)).cloned().collect();
-
-    let processes: Vec<String> = cluster.processes().into_iter().rev().map(|(name, _)| name).collect();
-    print::say(&format!(
-        "Kubernetes {} after {}: {}.",
-        cluster.version().await?,
-        print::seconds(began.elapsed()),
-        processes.join(", ")
-    ));
-    print::gap();
     let claim = format!("its nodes are Ready: {}", names(&nodes).join(", "));
     Ok(claims.equal(&claim, &names(&ready), &names(&nodes))?)
 }

@@ -1,5 +1,10 @@
 //! Somebody changes a field that is Baton's.
 
+use baton_controller::decide::child::ChildKind;
+use baton_e2e::Table;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
 use crate::{
     claims::Claims,
     containers::{image, image_owners},
@@ -7,7 +12,6 @@ use crate::{
     recorder::changes,
     stage::{NAME, Stage},
 };
-use baton_e2e::Table;
 
 const OURS: &str = "nginx:1.29";
 const THEIRS: &str = "nginx:hotfix";
@@ -18,10 +22,9 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         "Somebody sets another image, past the Workload. The API server lets them, and gives them the field. But the \
          Workload says which image it is, so Baton takes the field back.",
     );
-    let edit = ["set", "image", "deployment/web", &format!("app={THEIRS}")];
-    print::code(&format!("$ kubectl {}", edit.join(" ")));
+    print::code(&format!("$ kubectl set image deployment/web app={THEIRS}"));
     let mut recorder = stage.record(NAME).await?;
-    stage.kubectl(&edit).await?;
+    set_image(stage).await?;
     recorder.until("the edit to be stored", |live| image(live, "app") == THEIRS).await?;
     recorder.until("the image to be put back", |live| image(live, "app") == OURS).await?;
 
@@ -57,4 +60,15 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         &[("kubectl-set", image)],
     )?;
     stage.settled(5).await
+}
+
+/// What `kubectl set image` sends.
+async fn set_image(stage: &Stage) -> anyhow::Result<()> {
+    let containers = json!({
+        "$setElementOrder/containers": [{"name": "app"}], "containers": [{"name": "app", "image": THEIRS}],
+    });
+    let patch = Patch::Strategic(json!({"spec": {"template": {"spec": containers}}}));
+    let params = PatchParams { field_manager: Some("kubectl-set".to_owned()), ..PatchParams::default() };
+    stage.children(ChildKind::Deployment).patch(NAME, &params, &patch).await?;
+    Ok(())
 }

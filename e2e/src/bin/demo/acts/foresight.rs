@@ -3,6 +3,7 @@
 use baton_crd::{Mode, PlannedAction, PlannedChild, Workload};
 use baton_e2e::Table;
 use baton_testbed::{AuditEntries, Mark, PATIENCE, wait_for};
+use kube::api::Patch;
 
 use crate::{
     claims::Claims,
@@ -26,7 +27,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     );
     print::code(&format!("$ kubectl patch bwl {NAME} --type json -p '{patch}'"));
     let before = stage.cluster().audit()?.mark()?;
-    stage.kubectl(&["patch", "workload", NAME, "--type", "json", "-p", &patch]).await?;
+    stage.patch_workload(Patch::Json(serde_json::from_str(&patch)?)).await?;
     let plan = observed(stage, Mode::Preview).await?.status.unwrap_or_default().plan;
     print::table("status.plan", &table(&plan));
 
@@ -45,7 +46,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::say("The same with the mode Enforce, which is what a Workload has if it says nothing:");
     let enforce = r#"{"spec": {"mode": "Enforce"}}"#;
     print::code(&format!("$ kubectl patch bwl {NAME} --type merge -p '{enforce}'"));
-    stage.kubectl(&["patch", "workload", NAME, "--type", "merge", "-p", enforce]).await?;
+    stage.patch_workload(Patch::Merge(serde_json::from_str(enforce)?)).await?;
     observed(stage, Mode::Enforce).await?;
     stage.settled(6).await?;
     print::gap();

@@ -1,7 +1,7 @@
 //! Baton is installed, and gets a Workload.
 
 use baton_e2e::{Operator, OperatorOptions};
-use baton_testbed::ControlPlane;
+use baton_testbed::Cluster;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::{Api, Client, api::PostParams};
 
@@ -14,17 +14,24 @@ use crate::{
     stage::{Ground, Stage},
 };
 
-pub(crate) async fn play(cluster: ControlPlane, claims: &mut Claims) -> anyhow::Result<Stage> {
+pub(crate) async fn play(cluster: Cluster, claims: &mut Claims) -> anyhow::Result<Stage> {
     print::heading(2, "Baton, and a Workload");
-    print::say(
-        "Baton brings a definition (the Workload) and an operator. The operator runs here as `baton run`, a process that \
-         logs in with a token of its own ServiceAccount, so that it may do what its ClusterRole says and no more.",
-    );
+    let how = match &cluster {
+        Cluster::Real(_) => "as `baton run`, a process that logs in with a token of its own ServiceAccount",
+        Cluster::InProcess(_) => {
+            "in the same process, and all its requests are those of its own ServiceAccount"
+        }
+    };
+    print::say(&format!(
+        "Baton brings a definition (the Workload) and an operator. The operator runs here {how}, so that it may do what its \
+         ClusterRole says and no more.",
+    ));
     let client = cluster.admin().await?;
     let namespace = cluster.namespace("demo").await?;
+    let is_given = matches!(&cluster, Cluster::Real(control_plane) if !control_plane.is_local());
     let options = OperatorOptions {
         // In a cluster of its own it serves all namespaces, for those who go on exploring.
-        namespace: (!cluster.is_local()).then(|| namespace.name().to_owned()),
+        namespace: is_given.then(|| namespace.name().to_owned()),
         home: Some(namespace.name().to_owned()),
         name: Some("baton".to_owned()),
         ..OperatorOptions::default()

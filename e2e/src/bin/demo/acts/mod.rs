@@ -7,6 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod edit;
 pub(crate) mod foresight;
 pub(crate) mod handover;
+pub(crate) mod in_process;
 pub(crate) mod install;
 pub(crate) mod node;
 pub(crate) mod sidecar;

@@ -9,12 +9,16 @@ use baton_e2e::{
     installed::{HOME, USER},
 };
 use baton_testbed::{Node, PATIENCE, blocking, node::Image, wait_for};
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::Api;
 
-use super::{cluster::came_up, install::permissions};
+use super::{
+    cluster::{came_up, nodes, processes},
+    install::permissions,
+};
 use crate::{
     claims::Claims,
+    get::get,
     print,
     stage::{Ground, NAME, Stage},
 };
@@ -29,16 +33,17 @@ const SIDECAR: &str = "docker.io/library/envoy:1.36";
 
 /// The cluster comes up, and Baton in it.
 pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
+    print::say("On a real node with its control plane, all of it built with Go, once, which takes minutes.");
     print::heading(1, "A cluster with a real node");
     print::say(
         "This is the real Kubernetes, with the kubelet, kube-proxy, containerd and runc of a node, in namespaces of this \
          computer that nothing leaves: containers really run here. There is no registry. So by the names nginx and envoy go a \
-         small web server and a program that does nothing, both made for this. The first time, all of it is built from source, \
-         which takes minutes.",
+         small web server and a program that does nothing, both made for this.",
     );
     let began = Instant::now();
     let node = Node::start().await?;
-    came_up(node.control_plane(), began, claims).await?;
+    came_up(node.cluster(), began, &processes(node.control_plane()), claims).await?;
+    nodes(node.cluster(), claims).await?;
     for image in blocking(images).await? {
         node.load(&image).await?;
     }
@@ -50,11 +55,9 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     let install = guide::commands("docs/install.md", "Install")?.swap_remove(0);
     print::code(&format!("$ {}", install.trim_end().replace('\n', "\n$ ")));
     guide::run(node.control_plane().kubeconfig(), &install).await?;
-    let args = ["get", "pods", "--namespace", HOME];
-    let pods = node.control_plane().kubectl(args).await?.success()?;
-    print::code(&format!("$ kubectl {}\n{pods}", args.join(" ")));
     let client = node.control_plane().admin().await?;
-    let namespace = node.control_plane().namespace("demo").await?;
+    print::code(&format!("$ kubectl get pods --namespace {HOME}\n{}", get::<Pod>(&client, HOME).await?));
+    let namespace = node.cluster().namespace("demo").await?;
     print::gap();
     permissions(&client, USER, claims).await?;
     Ok(Stage { namespace, client, ground: Ground::Real(node) })

@@ -1,6 +1,8 @@
 //! Somebody adds what Baton doesn't own.
 
 use baton_apply::LiveObject;
+use kube::api::Patch;
+use serde_json::json;
 
 use crate::{
     claims::Claims,
@@ -21,7 +23,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
          whole object would remove it with its next write. To Baton it is a field that the Workload doesn't speak of.",
     );
     print::code(&format!("$ kubectl apply --server-side --field-manager mesh -f -\n{SIDECAR}"));
-    stage.apply("mesh", SIDECAR).await?;
+    stage.apply_deployment("mesh", SIDECAR).await?;
     let mut recorder = stage.record(NAME).await?;
 
     print::say(
@@ -33,8 +35,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
          done",
     );
     for round in 1..=ROUNDS {
-        let patch = format!("spec: {{rollout: {{revisionHistoryLimit: {round}}}}}");
-        stage.kubectl(&["patch", "workload", NAME, "--type", "merge", "-p", &patch]).await?;
+        let patch = json!({"spec": {"rollout": {"revisionHistoryLimit": round}}});
+        stage.patch_workload(Patch::Merge(patch)).await?;
         let what = format!("Baton's write {round} of the Deployment");
         recorder.until(&what, |live| history_limit(live) == Some(round)).await?;
     }
