@@ -1,12 +1,10 @@
 //! What `kubectl apply` without `--server-side` sends for an object that isn't there yet.
 
 use baton_testbed::{Error, writes::LAST_APPLIED};
-use kube::{
-    Api, Client, ResourceExt as _,
-    api::PostParams,
-    core::{ApiResource, DynamicObject, GroupVersionKind},
-};
+use kube::{Client, ResourceExt as _, api::PostParams, core::DynamicObject};
 use serde_json::{Value, json};
+
+use crate::any_object::any_object;
 
 /// The field manager of kubectl then.
 pub const CLIENT_SIDE: &str = "kubectl-client-side-apply";
@@ -16,14 +14,12 @@ pub const CLIENT_SIDE: &str = "kubectl-client-side-apply";
 /// # Errors
 /// When it is no object of a namespace, or is refused: also where there is one of this name already.
 pub async fn create(client: &Client, namespace: &str, object: &Value) -> Result<DynamicObject, Error> {
-    let object: DynamicObject =
-        serde_json::from_value(annotated(namespace, object)).map_err(Error::parse("an object to create"))?;
-    let types = object.types.clone().unwrap_or_default();
-    let gvk = GroupVersionKind::try_from(&types).map_err(Error::parse("the kind of an object to create"))?;
-    let api = Api::<DynamicObject>::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&gvk));
+    let (api, object) = any_object(client, annotated(namespace, object))?;
     let params = PostParams { field_manager: Some(CLIENT_SIDE.to_owned()), ..PostParams::default() };
     let created = api.create(&params, &object).await;
-    created.map_err(Error::api(format!("create the {} {}", types.kind, object.name_any())))
+    let name = object.name_any();
+    let kind = object.types.map(|types| types.kind).unwrap_or_default();
+    created.map_err(Error::api(format!("create the {kind} {name}")))
 }
 
 /// The object with its annotation. What is in there has annotations of its own, if only empty ones, and ends with a line break.

@@ -11,6 +11,7 @@
 //!
 //! This crate knows everything of this workspace, and nothing of it knows this crate.
 
+mod any_object;
 pub mod apiserver_diff;
 pub mod change;
 pub mod client_side_apply;

@@ -10,13 +10,14 @@ use std::{
 
 use baton_testbed::{Cluster, Error, definition, lock, workspace};
 use kube::{
-    Api, Client, ResourceExt as _,
+    Client, ResourceExt as _,
     api::{Patch, PatchParams},
-    core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+
+use crate::any_object::any_object;
 
 /// The field manager of all that this crate applies.
 const MANAGER: &str = "baton-e2e";
@@ -113,17 +114,11 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Applies an object of any kind with a regular plural.
 pub async fn apply(client: &Client, object: Value, params: &PatchParams) -> Result<(), Error> {
-    let object: DynamicObject = serde_json::from_value(object).map_err(Error::parse("an object to apply"))?;
-    let types = object.types.clone().unwrap_or_default();
-    let (group, version) = types.api_version.rsplit_once('/').unwrap_or(("", &types.api_version));
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &types.kind));
-    let api: Api<DynamicObject> = match object.namespace() {
-        Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
+    let (api, object) = any_object(client, object)?;
     let name = object.name_any();
     let applied = api.patch(&name, params, &Patch::Apply(&object)).await;
-    applied.map(|_| ()).map_err(Error::api(format!("apply the {} {name}", types.kind)))
+    let kind = object.types.map(|types| types.kind).unwrap_or_default();
+    applied.map(|_| ()).map_err(Error::api(format!("apply the {kind} {name}")))
 }
 
 #[cfg(test)]
