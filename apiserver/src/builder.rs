@@ -44,6 +44,7 @@ pub struct Builder {
     history_length: usize,
     actors: Vec<Actor>,
     audit: Option<Audit>,
+    like: Option<ApiServer>,
 }
 
 /// Why a server can't begin as it is told to.
@@ -96,6 +97,7 @@ impl ApiServer {
             history_length: HISTORY,
             actors: Vec::new(),
             audit: None,
+            like: None,
         }
     }
 
@@ -163,6 +165,16 @@ impl ApiServer {
         documents(yaml)?.iter().try_for_each(|object| self.create(object, ""))
     }
 
+    /// Makes what every cluster has.
+    fn begin(&self) -> Result<(), StartError> {
+        initial::store(&self.server);
+        if self.server.actors.play(Actor::AccessControl) {
+            let roles = documents(actors::rbac::BOOTSTRAP)?;
+            roles.iter().try_for_each(|role| self.create(role, "kube-apiserver"))?;
+        }
+        Ok(())
+    }
+
     fn create(&self, object: &Value, user_agent: &'static str) -> Result<(), StartError> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
@@ -220,6 +232,29 @@ impl Builder {
     pub fn load(mut self, yaml: &str) -> Result<Self, StartError> {
         self.objects.extend(documents(yaml)?);
         Ok(self)
+    }
+
+    /// With all objects that another server has now, in the place of those that every cluster has. That takes much less time than to
+    /// make them, for who needs many servers with the same things installed.
+    ///
+    /// ```
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use baton_apiserver::ApiServer;
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube::Api;
+    ///
+    /// let first = ApiServer::builder().load("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")?.start()?;
+    /// let second = ApiServer::builder().like(&first).start()?;
+    /// Api::<Namespace>::all(first.client()).delete("shop", &Default::default()).await?;
+    /// assert!(Api::<Namespace>::all(second.client()).get_opt("shop").await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn like(mut self, other: &ApiServer) -> Self {
+        self.like = Some(other.clone());
+        self
     }
 
     /// Of another release of Kubernetes. It decides how writes are merged; the kinds are the same in all of them.
@@ -300,10 +335,9 @@ impl Builder {
         let server = Server::new(self.release, self.clock, self.history_length, actors, self.audit);
         let faults = Faults::new(|_| Action::Forward);
         let server = ApiServer { server: Arc::new(server), faults: Arc::new(faults) };
-        initial::store(&server.server);
-        if server.server.actors.play(Actor::AccessControl) {
-            let roles = documents(actors::rbac::BOOTSTRAP)?;
-            roles.iter().try_for_each(|role| server.create(role, "kube-apiserver"))?;
+        match &self.like {
+            Some(like) => server.server.become_like(&like.server),
+            None => server.begin()?,
         }
         self.objects.iter().try_for_each(|object| server.create(object, ""))?;
         actors::start(&server.server)?;

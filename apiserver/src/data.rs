@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::patch::PatchSchema;
+use crate::{patch::PatchSchema, registry};
 
 /// What a server says of its own resources.
 #[derive(Default, Deserialize)]
@@ -33,6 +33,7 @@ pub(crate) struct Document {
     resources: OnceLock<Resources>,
     schemas: OnceLock<Value>,
     text: OnceLock<String>,
+    hash: OnceLock<String>,
     patch_schema: OnceLock<PatchSchema>,
 }
 
@@ -45,6 +46,7 @@ macro_rules! documents {
             resources: OnceLock::new(),
             schemas: OnceLock::new(),
             text: OnceLock::new(),
+            hash: OnceLock::new(),
             patch_schema: OnceLock::new(),
         },)*];
     };
@@ -81,9 +83,9 @@ impl Document {
         DOCUMENTS.iter().find(|document| document.path == path)
     }
 
-    /// The document as it is compiled in.
-    pub(crate) fn packed(&self) -> &'static [u8] {
-        self.whole
+    /// What names its content.
+    pub(crate) fn hash(&self) -> &str {
+        self.hash.get_or_init(|| registry::hash(self.whole))
     }
 
     /// The document as the server serves it.

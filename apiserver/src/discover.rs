@@ -221,7 +221,7 @@ fn openapi(registry: &Registry, request: &Request, path: &str) -> Answer {
     let Some(of) = registry.group_version(path) else {
         return Answer { content_type: "", ..Answer::text(404, String::new()) };
     };
-    tagged(request, &of.openapi_hash(), of.openapi().to_owned())
+    tagged(request, of.openapi_hash(), of.openapi().to_owned())
 }
 
 /// JSON for who doesn't have it yet.

@@ -99,11 +99,12 @@ pub(crate) struct GroupVersion {
     pub(crate) resources: Vec<Arc<Resource>>,
     /// The OpenAPI document, of custom resources.
     openapi: OnceLock<String>,
+    hash: OnceLock<String>,
 }
 
 impl GroupVersion {
     pub(crate) fn new(group: String, version: String, resources: Vec<Arc<Resource>>) -> Self {
-        Self { group, version, resources, openapi: OnceLock::new() }
+        Self { group, version, resources, openapi: OnceLock::new(), hash: OnceLock::new() }
     }
 
     /// `apps/v1`, or `v1`.
@@ -126,24 +127,25 @@ impl GroupVersion {
     }
 
     /// What names the content of the OpenAPI document.
-    pub(crate) fn openapi_hash(&self) -> String {
-        let content = match Document::of(&self.path()) {
-            Some(recorded) => recorded.packed(),
-            None => self.custom_openapi().as_bytes(),
-        };
-        hash(content)
+    pub(crate) fn openapi_hash(&self) -> &str {
+        match Document::of(&self.path()) {
+            Some(recorded) => recorded.hash(),
+            None => self.hash.get_or_init(|| hash(self.custom_openapi().as_bytes())),
+        }
     }
 
     fn custom_openapi(&self) -> &str {
+        static APPS: LazyLock<Value> = LazyLock::new(|| {
+            let apps = Document::of("apis/apps/v1").map(Document::text).unwrap_or_default();
+            serde_json::from_str(apps).unwrap_or_default()
+        });
         self.openapi.get_or_init(|| {
             let objects = self.resources.iter().filter_map(|resource| match &resource.schema {
                 Schema::Custom(custom) => Some(custom.object.as_ref()),
                 Schema::BuiltIn { .. } => None,
             });
             let objects: Vec<_> = objects.collect();
-            let apps = Document::of("apis/apps/v1").map(Document::text).unwrap_or_default();
-            let apps = serde_json::from_str(apps).unwrap_or_default();
-            custom::openapi::document(&self.version, &objects, &apps).to_string()
+            custom::openapi::document(&self.version, &objects, &APPS).to_string()
         })
     }
 

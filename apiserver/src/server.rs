@@ -74,6 +74,12 @@ impl Server {
         }
     }
 
+    /// Begins with all that another server has.
+    pub(crate) fn become_like(&self, other: &Self) {
+        self.store.become_like(&other.store);
+        *self.registry.write().unwrap_or_else(PoisonError::into_inner) = other.registry();
+    }
+
     /// Lets one writer at a time hand out what there is once.
     pub(crate) fn allocates(&self) -> MutexGuard<'_, ()> {
         self.allocation.lock().unwrap_or_else(PoisonError::into_inner)

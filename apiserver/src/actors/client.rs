@@ -70,8 +70,9 @@ impl Pass<'_> {
         content_type: &'static str,
         body: &Value,
     ) -> Result<Value, Refused> {
+        self.looks.asked.set(true);
         let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, HeaderValue::from_static(self.user_agent));
+        headers.insert(USER_AGENT, HeaderValue::from_static(self.looks.user_agent));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         let body = body.to_string().into();
         let answer = self.server.handle(&Request { method, path, query, headers, body });

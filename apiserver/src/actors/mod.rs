@@ -17,6 +17,8 @@ mod settings;
 mod view;
 
 use std::{
+    cell::Cell,
+    collections::BTreeMap,
     fmt,
     str::FromStr,
     sync::{Arc, Mutex, Weak},
@@ -175,9 +177,29 @@ struct Pass<'p> {
     server: &'p Arc<Server>,
     view: &'p mut View,
     settings: Settings,
-    user_agent: &'static str,
     now: Instant,
+    looks: &'p mut Looks,
+}
+
+/// What a controller went by the last time that it acted.
+#[derive(Default)]
+struct Looks {
+    user_agent: &'static str,
+    /// The resources that it has listed, and when they had changed last.
+    listed: BTreeMap<String, u64>,
+    /// Whether it has asked for more than that.
+    asked: Cell<bool>,
+    /// When it wants to act again, whatever happens.
     wake: Option<Instant>,
+}
+
+impl Looks {
+    /// Whether there is nothing new for the controller.
+    fn are_current(&self, server: &Server, now: Instant) -> bool {
+        !self.asked.get()
+            && self.wake.is_none_or(|wake| wake > now)
+            && self.listed.iter().all(|(resource, changed)| server.store.changed(resource) == *changed)
+    }
 }
 
 /// When to try again what the server refused.
@@ -186,7 +208,7 @@ const RETRY: Duration = Duration::from_secs(1);
 impl Pass<'_> {
     /// Asks for another pass at a time, whatever happens until then.
     fn wake_at(&mut self, at: Instant) {
-        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+        self.looks.wake = Some(self.looks.wake.map_or(at, |wake| wake.min(at)));
     }
 
     /// Asks for another pass soon.
@@ -217,30 +239,43 @@ async fn run(
     mut controllers: Vec<Box<dyn Controller>>,
 ) {
     let mut view = View::default();
+    let mut looks: Vec<Looks> = controllers.iter().map(|_| Looks::default()).collect();
+    let (mut kinds, mut is_told) = (None, false);
     loop {
         // Marked as seen before looking, so that nothing is missed in between.
         changes.mark_unchanged();
+        is_told |= settings.has_changed().unwrap_or(true);
         let told = settings.borrow_and_update().clone();
         let Some(server) = server.upgrade() else { return };
-        let mut pass = Pass {
-            server: &server,
-            view: &mut view,
-            settings: told,
-            user_agent: "",
-            now: Instant::now(),
-            wake: None,
-        };
-        for controller in &mut controllers {
-            pass.user_agent = controller.user_agent();
-            controller.act(&mut pass);
+        let now = Instant::now();
+        // A controller may go by any kind that there is.
+        let registry = server.registry();
+        let has_kinds = kinds.replace(registry.clone()).is_some_and(|kinds| Arc::ptr_eq(&kinds, &registry));
+        for (controller, looks) in controllers.iter_mut().zip(&mut looks) {
+            if has_kinds && !is_told && looks.are_current(&server, now) {
+                continue;
+            }
+            *looks = Looks { user_agent: controller.user_agent(), ..Looks::default() };
+            controller.act(&mut Pass {
+                server: &server,
+                view: &mut view,
+                settings: told.clone(),
+                now,
+                looks,
+            });
         }
-        let wake = pass.wake;
+        is_told = false;
+        let wake = looks.iter().filter_map(|looks| looks.wake).min();
         drop(server);
         // Clients have their turn, even while there is more to do.
         tokio::task::yield_now().await;
         tokio::select! {
+            biased;
             told = changes.changed() => if told.is_err() { return },
-            told = settings.changed() => if told.is_err() { return },
+            told = settings.changed() => {
+                is_told = true;
+                if told.is_err() { return }
+            }
             () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
         }
     }

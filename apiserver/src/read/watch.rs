@@ -108,6 +108,7 @@ impl Watch {
                 continue;
             }
             tokio::select! {
+                biased;
                 changed = self.changes.changed() => changed.ok()?,
                 () = tokio::time::sleep_until(self.ends) => return None,
                 () = tokio::time::sleep_until(self.next_bookmark), if self.wants_bookmarks => {

@@ -35,7 +35,7 @@ pub(crate) struct TooOld {
 }
 
 /// Changes in the order of their versions.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct History {
     changes: VecDeque<Change>,
     /// The version after which all changes are here.

@@ -50,15 +50,18 @@ pub(crate) struct Store {
     history_length: usize,
 }
 
+#[derive(Clone)]
 struct State {
     version: u64,
     collections: HashMap<String, Collection>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Collection {
     objects: BTreeMap<Key, Arc<Record>>,
     history: History,
+    /// The version of the latest change.
+    changed: u64,
 }
 
 /// A write that was computed from what isn't there any more.
@@ -95,6 +98,13 @@ impl Store {
         }
     }
 
+    /// Has from now on what another store has.
+    pub(crate) fn become_like(&self, other: &Self) {
+        let mut state = self.write();
+        *state = other.read().clone();
+        self.version.send_replace(state.version);
+    }
+
     // A panic while the lock is held leaves nothing half done: a write is a few insertions at its end.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
@@ -112,6 +122,11 @@ impl Store {
     /// Wakes up at each change.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
+    }
+
+    /// The version of the latest change of a resource; 0 if there was none.
+    pub(crate) fn changed(&self, resource: &str) -> u64 {
+        self.read().collections.get(resource).map_or(0, |collection| collection.changed)
     }
 
     pub(crate) fn get(&self, resource: &str, key: &Key) -> Option<Arc<Record>> {
@@ -184,6 +199,7 @@ impl Store {
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         let change = Change { version, kind, key, record: record.clone(), previous };
         collection.history.push(change, self.history_length);
+        collection.changed = version;
         state.version = version;
         // Under the lock, so that versions are told in their order.
         self.version.send_replace(version);
@@ -209,6 +225,7 @@ impl Store {
         let change =
             Change { version, kind: ChangeKind::Deleted, key: key.clone(), record: record.clone(), previous };
         collection.history.push(change, self.history_length);
+        collection.changed = version;
         state.version = version;
         self.version.send_replace(version);
         Ok(record)

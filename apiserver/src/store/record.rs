@@ -3,7 +3,7 @@
 //! The text has no `apiVersion` and no `kind`, which the items of a list haven't either, and its `metadata` comes first, with
 //! `managedFields` and `resourceVersion` before the rest. So both can be taken out or replaced without reading it.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::OnceLock};
 
 use baton_merge::{
     Arena,
@@ -11,7 +11,7 @@ use baton_merge::{
     value::{Value, ValueError},
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value as Json, value::RawValue};
 
 const START: &str = r#"{"metadata":{"#;
 const MANAGED_FIELDS: &str = r#""managedFields":"#;
@@ -44,6 +44,8 @@ pub(crate) struct Record {
     pub(crate) order: Order,
     /// Where the version begins.
     version_at: u32,
+    /// As JSON, for who looks at it again and again.
+    json: OnceLock<Json>,
 }
 
 impl Record {
@@ -81,7 +83,7 @@ impl Record {
         text.push('}');
         text.shrink_to_fit();
         let version_at = u32::try_from(version_at).unwrap_or_default();
-        Self { text: text.into_boxed_str(), version, order: draft.order, version_at }
+        Self { text: text.into_boxed_str(), version, order: draft.order, version_at, json: OnceLock::new() }
     }
 
     /// The same object at another version.
@@ -91,7 +93,13 @@ impl Record {
         let end = VERSION.len() + self.version.to_string().len() + 2;
         let rest = if self.version > 0 { rest.get(end..).unwrap_or_default() } else { rest };
         let text = format!("{}{VERSION}{version}\",{rest}", &self.text[..at]);
-        Self { text: text.into_boxed_str(), version, order: self.order, version_at: self.version_at }
+        Self {
+            text: text.into_boxed_str(),
+            version,
+            order: self.order,
+            version_at: self.version_at,
+            json: OnceLock::new(),
+        }
     }
 
     /// The entries of `managedFields`, as they stand; empty where there are none.
@@ -114,6 +122,11 @@ impl Record {
     /// The object as text, without `apiVersion` and `kind`.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The object as JSON, without `apiVersion` and `kind`. It is kept: for objects that are looked at with every request.
+    pub(crate) fn kept_json(&self) -> &Json {
+        self.json.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
 
     /// The object as text.

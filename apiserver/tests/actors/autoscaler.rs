@@ -1,8 +1,11 @@
 //! HorizontalPodAutoscalers.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use baton_apiserver::{Actor, Load};
+use baton_apiserver::{Actor, ApiServer, Load};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, pass, says};
@@ -203,4 +206,37 @@ async fn a_custom_resource_is_scaled_without_pods_that_anybody_plays() {
     cluster.server.set_load("default", "Widget", "web", Load::Percent(120));
     cluster.settle().await;
     assert_eq!(cluster.get(widget).await["spec"]["replicas"], 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_is_not_there_is_looked_for_now_and_then_and_said_to_be_missing_once() {
+    let requests = Arc::<Mutex<Vec<String>>>::default();
+    let log = requests.clone();
+    let server = ApiServer::builder().actor(Actor::Autoscaler);
+    let server = server.audit(move |line| log.lock().unwrap().push(line.to_owned())).start().unwrap();
+    let autoscaler =
+        "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec: {
+        maxReplicas: 6, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}";
+    server.load(autoscaler).unwrap();
+    pass(Duration::from_mins(5)).await;
+    let count = |verb: &str| {
+        let verb = format!("\"verb\":\"{verb}\"");
+        requests.lock().unwrap().iter().filter(|line| line.contains(&verb)).count()
+    };
+    assert_eq!(count("update"), 1);
+    assert!((20..25).contains(&count("get")), "{}", count("get"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_autoscalers_of_one_target_stop_each_other() {
+    let cluster = cluster(3, json!(null)).await;
+    let mut other = cluster.get(AUTOSCALER).await;
+    other["metadata"] = json!({"name": "other"});
+    cluster.post(AUTOSCALERS, other).await;
+    cluster.server.set_load("default", "Deployment", "web", Load::Percent(90));
+    pass(Duration::from_mins(1)).await;
+    assert_eq!(replicas(&cluster).await, 3);
+    let message = "pods by selector app=web are controlled by multiple HPAs: [{other default} {web default}]";
+    let expected = ["False", "AmbiguousSelector", message];
+    assert_eq!(says(&cluster.get(AUTOSCALER).await, "ScalingActive"), expected);
 }

@@ -7,7 +7,7 @@ use super::Look;
 use crate::{
     actors::{
         Load,
-        object::{int, is_deleted, is_ready, items, namespace, text},
+        object::{int, is_deleted, is_ready, items, name, namespace, text, uid},
         view::Object,
     },
     kinds::Quantity,
@@ -58,11 +58,36 @@ impl Look<'_, '_> {
         self.pass.list("", "pods").into_iter().filter(is_own).collect()
     }
 
+    /// The other autoscalers whose targets have this selector.
+    fn rivals(&mut self, selector: &str) -> Vec<String> {
+        let all = self.pass.list_version("autoscaling", "v2", "horizontalpodautoscalers");
+        let others = all.iter().filter(|other| {
+            uid(other) != uid(self.autoscaler) && namespace(other) == namespace(self.autoscaler)
+        });
+        let mut rivals = Vec::new();
+        for other in others {
+            let target = Look { pass: self.pass, autoscaler: other }.target();
+            if target.is_ok_and(|target| text(&target.scale, "/status/selector") == selector) {
+                rivals.push(format!("{{{} {}}}", name(other), namespace(other)));
+            }
+        }
+        rivals
+    }
+
     /// What all metrics together ask for: the most that any does.
     pub(super) fn proposals(&mut self, scale: &Value) -> Result<Proposal, Unable> {
         let selector = text(scale, "/status/selector");
         if selector.is_empty() {
             return Err(("InvalidSelector", "the HPA target's scale is missing a selector".to_owned()));
+        }
+        let rivals = self.rivals(selector);
+        if !rivals.is_empty() {
+            let own = [format!("{{{} {}}}", name(self.autoscaler), namespace(self.autoscaler))];
+            let mut all: Vec<_> = own.into_iter().chain(rivals).collect();
+            all.sort();
+            let all = all.join(" ");
+            let message = format!("pods by selector {selector} are controlled by multiple HPAs: [{all}]");
+            return Err(("AmbiguousSelector", message));
         }
         let pods = self.pods(scale);
         let current = int(scale, "/spec/replicas");
@@ -231,11 +256,7 @@ fn requests(pod: &Value) -> Result<i64, String> {
     let all = containers.chain(items(pod, "/spec/initContainers").iter().filter(is_sidecar));
     all.map(|container| {
         milli(text(container, "/resources/requests/cpu")).ok_or_else(|| {
-            format!(
-                "missing request for cpu in container {} of Pod {}",
-                text(container, "/name"),
-                super::super::object::name(pod)
-            )
+            format!("missing request for cpu in container {} of Pod {}", text(container, "/name"), name(pod))
         })
     })
     .sum()

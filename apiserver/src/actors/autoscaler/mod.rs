@@ -77,6 +77,9 @@ impl Look<'_, '_> {
         let target = match self.target() {
             Ok(target) => target,
             Err(message) => {
+                if known.next <= self.pass.now {
+                    known.next = self.pass.now + PERIOD;
+                }
                 let message =
                     format!("the HPA controller was unable to get the target's current scale: {message}");
                 self.condition(&mut status, "AbleToScale", false, "FailedGetScale", &message);
@@ -197,7 +200,12 @@ impl Look<'_, '_> {
         }
         let mut updated = (**self.autoscaler).clone();
         updated["status"] = status;
-        if updated["status"] != self.autoscaler["status"] && self.pass.update(&updated, "status").is_err() {
+        // The server keeps this one as null.
+        let mut stored = self.autoscaler["status"].clone();
+        if let Some(stored) = stored.as_object_mut() {
+            stored.retain(|_, value| !value.is_null());
+        }
+        if updated["status"] != stored && self.pass.update(&updated, "status").is_err() {
             self.pass.retry();
         }
     }

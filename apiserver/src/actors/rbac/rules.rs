@@ -6,7 +6,7 @@ use super::{Attributes, Decision, User};
 use crate::{
     actors::object::{items, text},
     server::Server,
-    store::{Key, Range, Record},
+    store::{Key, Range},
 };
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -16,10 +16,6 @@ pub(super) struct Rule {
     /// The binding by which it applies, in words.
     source: String,
     pub(super) rule: Result<Value, String>,
-}
-
-fn read(record: &Record) -> Value {
-    serde_json::from_str(record.text()).unwrap_or_default()
 }
 
 /// All rules that apply to a user in a namespace; without one, those that apply everywhere.
@@ -32,11 +28,11 @@ pub(super) fn rules_for(server: &Server, user: &User, namespace: &str) -> Vec<Ru
         all.map(|all| all.objects).unwrap_or_default()
     };
     for (key, record) in bindings("clusterrolebindings", "") {
-        collect(server, user, "", &key, &read(&record), &mut found);
+        collect(server, user, "", &key, record.kept_json(), &mut found);
     }
     if !namespace.is_empty() {
         for (key, record) in bindings("rolebindings", namespace) {
-            collect(server, user, namespace, &key, &read(&record), &mut found);
+            collect(server, user, namespace, &key, record.kept_json(), &mut found);
         }
     }
     found
@@ -61,7 +57,7 @@ fn collect(server: &Server, user: &User, namespace: &str, key: &Key, binding: &V
     let key = Key { namespace: namespace.to_owned(), name: role.to_owned() };
     match server.store.get(&format!("{plural}.{GROUP}"), &key) {
         Some(role) => found.extend(
-            items(&read(&role), "/rules")
+            items(role.kept_json(), "/rules")
                 .iter()
                 .map(|rule| Rule { source: source.clone(), rule: Ok(rule.clone()) }),
         ),
