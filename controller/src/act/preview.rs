@@ -13,7 +13,7 @@ use crate::{
     causes::with_causes,
     decide::{
         child::ChildKind,
-        course::about_to_be_created,
+        course::out_of_sight,
         intent::IntentError,
         rehearsal::{Rehearsal, Rehearsed, rehearse},
         snapshot::Snapshot,
@@ -26,7 +26,7 @@ const MOST_READS: usize = 3;
 
 /// What one pass would do.
 pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pass, IntentError> {
-    let mut to_read = about_to_be_created(&seen, &BTreeSet::new());
+    let mut to_read = out_of_sight(&seen, &BTreeSet::new());
     let mut reads = 0;
     loop {
         for child in to_read {

@@ -169,7 +169,7 @@ pub struct Finished {
 impl Course {
     /// A pass that begins with this, and leaves these children alone. `always_send` sends also what would change nothing.
     pub fn new(seen: Snapshot, held_back: BTreeSet<ChildKind>, always_send: bool) -> Self {
-        let to_read = about_to_be_created(&seen, &held_back).into_iter().map(Read::Child).collect();
+        let to_read = out_of_sight(&seen, &held_back).into_iter().map(Read::Child).collect();
         Self {
             seen,
             always_send,
@@ -425,9 +425,15 @@ fn lets_scale(step: &Step) -> bool {
     matches!(step, Step::Apply { child: ChildKind::Autoscaler, guard: Guard::Create, .. })
 }
 
-/// The caches hold only what bears Baton's label. What is about to be created is looked for on the server first, so that
-/// an object of somebody else's is never overwritten.
-pub fn about_to_be_created(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
-    let missing = |kind: &ChildKind| wants(&seen.workload, *kind) && seen.child(*kind).is_none();
-    ChildKind::ALL.into_iter().filter(|kind| missing(kind) && !held_back.contains(kind)).collect()
+/// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label: what is
+/// about to be created may be there as an object of somebody else's, which is never overwritten; and what the status still tells
+/// of, though the spec no longer asks for it, may have lost its label before it could be deleted.
+pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
+    let told = seen.workload.status.iter().flat_map(|status| &status.children);
+    let told: BTreeSet<&str> = told.map(|child| child.kind.as_str()).collect();
+    // What isn't wanted is asked for even where it isn't to be touched now: what isn't found is forgotten.
+    let is_meant = |kind: &ChildKind| {
+        if wants(&seen.workload, *kind) { !held_back.contains(kind) } else { told.contains(kind.name()) }
+    };
+    ChildKind::ALL.into_iter().filter(|kind| seen.child(*kind).is_none() && is_meant(kind)).collect()
 }

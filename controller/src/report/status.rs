@@ -62,7 +62,12 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
     let status = |kind: ChildKind| {
         let live = pass.seen.own(kind);
         let wanted = wants(workload, kind);
+        let is_told = || previous.children.iter().any(|child| child.kind == kind.name());
         let (state, message) = match (wanted, live) {
+            // Nobody knows whether it is gone.
+            (false, None) if failure(pass, kind).is_some() && is_told() => {
+                (ChildState::Deleting, failure(pass, kind))
+            }
             (false, None) => return None,
             (false, Some(_)) if enforced => (ChildState::Deleting, failure(pass, kind)),
             (false, Some(_)) => (ChildState::Applied, Some("no longer wanted by the spec".to_owned())),

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use crate::common::{
+    child,
     cluster::{apply, earlier, enforced, object, response, schemas},
     deployment_held_by, live, seen, workload,
 };
@@ -183,4 +184,22 @@ fn what_somebody_made_while_baton_looked_is_met_by_a_conflict_and_not_overwritte
     assert_eq!(first_step(&workload, &mut course, Ok(Some(&live(theirs)))), None);
     let refused: Vec<ChildKind> = course.finish().refused.iter().map(|refusal| refusal.child).collect();
     assert_eq!(refused, [ChildKind::Deployment]);
+}
+
+#[test]
+fn a_child_that_is_not_wanted_any_more_is_deleted_though_it_has_lost_the_label_that_caches_know_it_by() {
+    let mut workload = workload(&json!({"replicas": 4}));
+    let told =
+        json!({"kind": "PodDisruptionBudget", "name": "web", "apiVersion": "policy/v1", "state": "Applied"});
+    workload.status = Some(serde_json::from_value(json!({"children": [told]})).unwrap());
+    let seen = seen(&workload, [deployment_held_by("b", 4)]);
+    let budget = ChildKind::DisruptionBudget;
+    let mut held_back = Course::new(seen.clone(), [budget].into(), false);
+    let mut course = Course::new(seen, BTreeSet::new(), false);
+    for course in [&mut held_back, &mut course] {
+        assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Child(read)) if read == budget));
+    }
+    course.read_child(budget, Some(live(child(budget).1)));
+    let step = first_step(&workload, &mut course, Ok(None));
+    assert!(matches!(step, Some(Step::Delete { child, .. }) if child == budget), "{step:?}");
 }

@@ -467,3 +467,18 @@ fn a_plan_goes_with_the_mode() {
     assert!(after.plan.is_empty());
     assert_eq!(told(&after, "Applied"), "True Applied");
 }
+
+#[test]
+fn a_child_that_is_not_wanted_any_more_is_told_of_until_it_is_known_to_be_gone() {
+    let fixed = workload(&json!({"replicas": 3}));
+    let told = json!({"kind": "Service", "name": "web", "apiVersion": "v1", "state": "Applied"});
+    let before: WorkloadStatus = serde_json::from_value(json!({"children": [told]})).unwrap();
+    let state_of_service = |result: Option<ChildResult>| {
+        let results = applied().into_iter().chain(result.map(|result| (ChildKind::Service, result)));
+        let status = status(&pass(&fixed, [deployment(&running())], results), &before, now());
+        status.children.into_iter().find(|child| child.kind == "Service").map(|child| child.state)
+    };
+    let unread = ChildResult::Failed("no response".to_owned());
+    assert_eq!(state_of_service(Some(unread)), Some(ChildState::Deleting));
+    assert_eq!(state_of_service(None), None);
+}

@@ -71,7 +71,7 @@ impl Pace {
 
     /// The record of a Workload. Another Workload of the same name begins anew.
     pub fn of(&mut self, key: Key, uid: &str, now: Instant) -> &mut WorkloadPace {
-        let fresh = || WorkloadPace::new(uid.to_owned(), Resync::new(self.resync, now));
+        let fresh = || WorkloadPace::new(uid.to_owned(), Resync::new(self.resync, uid, now));
         let record = self.records.entry(key).or_insert_with(fresh);
         if record.uid != uid {
             *record = fresh();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     fn record(now: Instant) -> WorkloadPace {
-        WorkloadPace::new("u".to_owned(), Resync::new(HOUR, now))
+        WorkloadPace::new("u".to_owned(), Resync::new(HOUR, "u", now))
     }
 
     fn end(mode: Mode, settled: bool) -> PassEnd {

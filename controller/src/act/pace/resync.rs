@@ -3,20 +3,29 @@
 //! Predictions skip what would change nothing. Should one be wrong, this bounds for how long. Each Workload has its own
 //! moment, spread by chance, so that they don't all come at once.
 
-use std::time::{Duration, Instant};
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    time::{Duration, Instant},
+};
 
 /// When a Workload is to be applied for real.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Resync {
     every: Duration,
     due: Instant,
+    /// Its own, so that it doesn't matter which Workload comes first.
+    chance: fastrand::Rng,
 }
 
 impl Resync {
     /// A resync about this often: between three quarters and five quarters of it. The first is in the second half of the
     /// interval: a start of the operator is no reason to write.
-    pub fn new(every: Duration, now: Instant) -> Self {
-        Self { every, due: now + every.mul_f64(0.5 + fastrand::f64() / 2.0) }
+    /// Chance goes by the Workload's uid.
+    pub fn new(every: Duration, uid: &str, now: Instant) -> Self {
+        let mut hasher = DefaultHasher::new();
+        uid.hash(&mut hasher);
+        let mut chance = fastrand::Rng::with_seed(hasher.finish());
+        Self { every, due: now + every.mul_f64(0.5 + chance.f64() / 2.0), chance }
     }
 
     /// When it is due.
@@ -26,7 +35,7 @@ impl Resync {
 
     /// Notes that the Workload was applied for real.
     pub fn done(&mut self, now: Instant) {
-        self.due = now + self.every.mul_f64(0.75 + fastrand::f64() / 2.0);
+        self.due = now + self.every.mul_f64(0.75 + self.chance.f64() / 2.0);
     }
 }
 
@@ -39,8 +48,8 @@ mod tests {
     #[test]
     fn the_first_turn_is_in_the_second_half_of_the_interval() {
         let now = Instant::now();
-        for _ in 0..100 {
-            let first = Resync::new(HOUR, now).due() - now;
+        for uid in 0..100 {
+            let first = Resync::new(HOUR, &uid.to_string(), now).due() - now;
             assert!((HOUR / 2..=HOUR).contains(&first), "{first:?}");
         }
     }
@@ -48,12 +57,12 @@ mod tests {
     #[test]
     fn later_turns_are_spread_around_the_interval() {
         let now = Instant::now();
-        let turn = || {
-            let mut resync = Resync::new(HOUR, now);
+        let turn = |uid: i32| {
+            let mut resync = Resync::new(HOUR, &uid.to_string(), now);
             resync.done(now);
             resync.due() - now
         };
-        let mut pauses: Vec<Duration> = (0..100).map(|_| turn()).collect();
+        let mut pauses: Vec<Duration> = (0..100).map(turn).collect();
         assert!(pauses.iter().all(|pause| (HOUR.mul_f64(0.75)..=HOUR.mul_f64(1.25)).contains(pause)));
         pauses.sort();
         pauses.dedup();
