@@ -26,6 +26,7 @@ mod place;
 pub mod resync_bench;
 pub mod scenario;
 pub mod servers;
+pub mod simulation;
 pub mod soak;
 pub mod table;
 pub mod template_property;

@@ -1,5 +1,7 @@
 //! What there is in the cluster, small enough to be compared and hashed a million times.
 
+use baton_controller::decide::replicas::{Wanted, Whose};
+
 use super::server::ObjectId;
 
 /// Everything that a pass rests on: what the API server has of it, or what the operator's caches show.
@@ -59,6 +61,19 @@ pub enum Spec {
     Suspended,
 }
 
+impl Spec {
+    /// The same, as the operator reads it off a Workload.
+    pub(super) fn wanted(self) -> Wanted {
+        match self {
+            Self::Number(number) => Wanted::Number(number),
+            Self::HandsOff => Wanted::HandsOff,
+            Self::Own => Wanted::Autoscaler { start: START, whose: Whose::Own { min_replicas: START } },
+            Self::External => Wanted::Autoscaler { start: START, whose: Whose::External },
+            Self::Suspended => Wanted::Suspended,
+        }
+    }
+}
+
 /// What one watch feeds, and so what lags behind together. Baton's own HorizontalPodAutoscaler and those of others come by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
@@ -110,4 +125,4 @@ pub(super) const BY_HAND: i32 = 7;
 /// What the rogue applies.
 pub(super) const ROGUES: i32 = 8;
 /// What the server makes of a number that nobody holds any more. Nobody ever asks for it, so that it shows.
-pub(super) const RESET: i32 = 1;
+pub(crate) const RESET: i32 = 1;

@@ -3,7 +3,7 @@
 
 use baton_apply::{Change, Forecast, Guard, LiveObject, PreparedWrite, Request, ownership::release_all};
 use baton_controller::{
-    HANDOVER_MANAGER,
+    FIELD_MANAGER, HANDOVER_MANAGER,
     decide::{
         child::ChildKind,
         intent::{self, Selector},
@@ -68,12 +68,12 @@ impl Fault {
     }
 
     /// Whether what is read past the caches comes from them nevertheless.
-    pub(super) fn reads_from_cache(self) -> bool {
+    pub(crate) fn reads_from_cache(self) -> bool {
         self == Self::TrustCache
     }
 
     /// A Deployment as the operator sees it.
-    pub(super) fn shown(self, live: &LiveObject) -> LiveObject {
+    pub(crate) fn shown(self, live: &LiveObject) -> LiveObject {
         if self != Self::MatchByName {
             return live.clone();
         }
@@ -101,13 +101,25 @@ impl Fault {
 
     /// What is done in the place of a step.
     pub(super) fn steps(self, step: Step, seen: &Snapshot) -> Vec<Step> {
-        if self == Self::AutoscalerFirst && matches!(step, Step::HandOver(_)) {
-            return autoscaler(seen).into_iter().chain([step]).collect();
+        let request = step.request(&seen.workload).expect("the model's steps can be written");
+        match self.instead(&request, seen) {
+            None => vec![step],
+            Some(Instead { other, and_itself }) => {
+                [other].into_iter().chain(and_itself.then_some(step)).collect()
+            }
         }
-        vec![self.instead(&step, seen).unwrap_or(step)]
     }
 
-    fn instead(self, step: &Step, seen: &Snapshot) -> Option<Step> {
+    /// What is done in the place of a request, or before it.
+    pub(crate) fn instead(self, request: &Request, seen: &Snapshot) -> Option<Instead> {
+        if self == Self::AutoscalerFirst {
+            let other = autoscaler(seen).filter(|_| hands_over(request))?;
+            return Some(Instead { other, and_itself: true });
+        }
+        self.other(request, seen).map(|other| Instead { other, and_itself: false })
+    }
+
+    fn other(self, request: &Request, seen: &Snapshot) -> Option<Step> {
         let live = seen.own(ChildKind::Deployment)?;
         let apply = |replicas| {
             let selector = Selector::of(&seen.workload, Some(live));
@@ -115,23 +127,21 @@ impl Fault {
             let guard = Guard::Unchanged(live.revision());
             Some(Step::Apply { child: ChildKind::Deployment, intent, guard })
         };
-        match (self, step) {
-            (Self::ReleaseFirst, Step::HandOver(_)) => apply(None),
-            (_, Step::Apply { child: ChildKind::Deployment, guard: Guard::Unchanged(_), intent }) => {
-                let spec = &seen.workload.spec;
-                let has_number = intent.as_value()["spec"].get("replicas").is_some();
-                let holders = &seen.replicas()?.holders;
-                let temporary_alone = holders.temporary && !holders.baton && holders.scale.is_empty();
-                match (self, spec.replicas) {
-                    (Self::SpecAtOnce, Some(number)) if has_number && spec.autoscaling.is_none() => {
-                        apply(Some(number))
-                    }
-                    (Self::ReleaseTemporaryAlone, _) if temporary_alone && spec.autoscaling.is_some() => {
-                        let target = ChildKind::Deployment.target(&seen.workload);
-                        Some(Step::ReleaseTemporary(release_all(target, live, HANDOVER_MANAGER).into()))
-                    }
-                    _ => None,
-                }
+        if self == Self::ReleaseFirst && hands_over(request) {
+            return apply(None);
+        }
+        let body = applied_deployment(request).filter(|_| request.requires_unchanged())?;
+        let spec = &seen.workload.spec;
+        let has_number = body["spec"].get("replicas").is_some();
+        let holders = &seen.replicas()?.holders;
+        let temporary_alone = holders.temporary && !holders.baton && holders.scale.is_empty();
+        match (self, spec.replicas) {
+            (Self::SpecAtOnce, Some(number)) if has_number && spec.autoscaling.is_none() => {
+                apply(Some(number))
+            }
+            (Self::ReleaseTemporaryAlone, _) if temporary_alone && spec.autoscaling.is_some() => {
+                let target = ChildKind::Deployment.target(&seen.workload);
+                Some(Step::ReleaseTemporary(release_all(target, live, HANDOVER_MANAGER).into()))
             }
             _ => None,
         }
@@ -144,13 +154,13 @@ impl Fault {
                 if stored.effects.sets.is_empty() && stored.effects.removes.is_empty())
     }
 
-    /// What is sent in the place of a step's request.
-    pub(super) fn request(self, step: &Step, mut request: Request) -> Request {
-        let temporary = matches!(step, Step::HandOver(_));
+    /// What is sent in the place of a request.
+    pub(crate) fn request(self, mut request: Request) -> Request {
+        let temporary = hands_over(&request);
         let forces = matches!(self, Self::ForceTemporary | Self::ForceUnguardedTemporary);
         let unguarded = match self {
             Self::UnguardedTemporary | Self::ForceUnguardedTemporary => temporary,
-            Self::UnguardedClaim => matches!(step, Step::Apply { child: ChildKind::Deployment, .. }),
+            Self::UnguardedClaim => applied_deployment(&request).is_some(),
             Self::TrustCache | Self::Unguarded => true,
             _ => false,
         };
@@ -166,7 +176,7 @@ impl Fault {
     }
 
     /// A request as it is sent, when the live object is this one.
-    pub(super) fn as_it_is_sent(self, request: Request, live: Option<&LiveObject>) -> Request {
+    pub(crate) fn as_it_is_sent(self, request: Request, live: Option<&LiveObject>) -> Request {
         match live {
             Some(live) if self == Self::GuardTooLate => {
                 guarded_by(request, Some(&live.revision().resource_version))
@@ -176,8 +186,30 @@ impl Fault {
     }
 }
 
+/// What is done in the place of a request.
+pub(crate) struct Instead {
+    pub(crate) other: Step,
+    /// Whether the request is sent too, afterwards.
+    pub(crate) and_itself: bool,
+}
+
+/// Whether a request is the apply of the temporary manager.
+fn hands_over(request: &Request) -> bool {
+    matches!(&request.change, Change::Apply { manager, body, .. }
+        if manager == HANDOVER_MANAGER && body["spec"].get("replicas").is_some())
+}
+
+/// What is applied as Baton, where it is a Deployment.
+fn applied_deployment(request: &Request) -> Option<&Value> {
+    let is_deployment = ChildKind::of(&request.target) == Some(ChildKind::Deployment);
+    match &request.change {
+        Change::Apply { manager, body, .. } if manager == FIELD_MANAGER && is_deployment => Some(body),
+        _ => None,
+    }
+}
+
 /// A request with this resourceVersion in its guard, or without any.
-fn guarded_by(mut request: Request, version: Option<&str>) -> Request {
+pub(crate) fn guarded_by(mut request: Request, version: Option<&str>) -> Request {
     match &mut request.change {
         Change::Apply { body, .. } => {
             if let Some(metadata) = body["metadata"].as_object_mut()

@@ -380,7 +380,7 @@ impl Machinery {
             return;
         }
         let (before, after) = (before.map(|id| self.server.number(id)), self.server.number(after));
-        state.broken = judge(before, after, sent, rogue);
+        state.broken = judge(before, after, sent.map(Sent::judged).as_ref(), rogue);
         state.may_hold |= sent.is_some_and(|sent| sent.creates);
         state.may_hold &= after.replicas.holders.baton;
         let before = before.map(|before| before.replicas);

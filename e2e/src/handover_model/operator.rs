@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 use super::{
     cluster::{Cluster, Part, START, Spec},
     fault::Fault,
+    properties::JudgedWrite,
     server::{NAME, NAMESPACE, ObjectId, RequestId, Server, ServerResponse, is_on_its_way, moment},
 };
 
@@ -52,6 +53,13 @@ pub struct Sent {
     pub(super) told: Option<i32>,
     pub(super) child: ChildKind,
     pub(super) what: &'static str,
+}
+
+impl Sent {
+    pub(super) fn judged(&self) -> JudgedWrite {
+        let Self { spec, read, creates, told, .. } = *self;
+        JudgedWrite { wanted: spec.wanted(), told, read, creates }
+    }
 }
 
 /// What a pass does next.
@@ -271,7 +279,7 @@ impl PassStore {
         let seen = pass.course.seen();
         let step = pass.course.step_under_way().expect("what is sent is part of a step");
         if let Some(fault) = self.fault {
-            request = fault.request(step, request);
+            request = fault.request(request);
         }
         let creates =
             matches!(&request.change, Change::Apply { body, .. } if body["metadata"].get("uid").is_none());

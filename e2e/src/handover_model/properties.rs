@@ -3,15 +3,27 @@
 //! Most of it is about a single write of Baton's and is judged as that write is carried out, by the server's truth before and
 //! after it, whatever the operator believed. The rest is about states.
 
-use baton_controller::decide::replicas::State;
+use baton_controller::decide::replicas::{State, Wanted};
 use clap::ValueEnum;
 
 use super::{
-    cluster::{RESET, START, Spec},
-    operator::Sent,
+    cluster::RESET,
     server::{Number, is_held, is_on_its_way},
     state::Broken,
 };
+
+/// A write of Baton's to the Deployment, as it is judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JudgedWrite {
+    /// What the Workload asks for that it was planned from.
+    pub(crate) wanted: Wanted,
+    /// The Deployment's number as the status told it.
+    pub(crate) told: Option<i32>,
+    /// The Deployment's number as it was read.
+    pub(crate) read: Option<i32>,
+    /// Whether it creates the Deployment.
+    pub(crate) creates: bool,
+}
 
 /// A promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
@@ -76,7 +88,12 @@ impl Broken {
         self.0 & promise.bit() != 0
     }
 
-    pub(super) fn note(&mut self, promise: Promise, is_broken: bool) {
+    /// What both break.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub(crate) fn note(&mut self, promise: Promise, is_broken: bool) {
         if is_broken {
             self.0 |= promise.bit();
         }
@@ -85,10 +102,10 @@ impl Broken {
 
 /// What a write to the Deployment broke, by its number before and after. Without a `sent` it was somebody else's; `rogue` tells
 /// whether it was the rogue's.
-pub(super) fn judge(
+pub(crate) fn judge(
     before: Option<Number<'_>>,
     after: Number<'_>,
-    sent: Option<&Sent>,
+    sent: Option<&JudgedWrite>,
     rogue: bool,
 ) -> Broken {
     let mut broken = Broken::default();
@@ -100,8 +117,7 @@ pub(super) fn judge(
         return broken;
     }
     let says = sent.and_then(|sent| says(sent, before));
-    let is_asked_for = before.is_none() && says == Some(RESET);
-    broken.note(Promise::NoReset, changes && number == RESET && !rogue && !is_asked_for);
+    broken.note(Promise::NoReset, changes && number == RESET && !rogue && says != Some(RESET));
     let Some(sent) = sent else { return broken };
     broken.note(Promise::OnlyToTheSpec, changes && says != Some(number));
     let (Some(before), Some(held)) = (before, holders) else { return broken };
@@ -114,15 +130,15 @@ pub(super) fn judge(
 }
 
 /// What a write of Baton's may set the number to.
-fn says(sent: &Sent, before: Option<Number<'_>>) -> Option<i32> {
+fn says(sent: &JudgedWrite, before: Option<Number<'_>>) -> Option<i32> {
     let told = sent.told.filter(|number| *number > 0);
-    match (sent.spec, before) {
-        (Spec::Number(number), _) => Some(number),
-        (Spec::Suspended, _) => Some(0),
-        (Spec::Own | Spec::External, None) => told.or(Some(START)),
-        (Spec::HandsOff, None) => told.or(Some(RESET)),
+    match (sent.wanted, before) {
+        (Wanted::Number(number), _) => Some(number),
+        (Wanted::Suspended, _) => Some(0),
+        (Wanted::Autoscaler { start, .. }, None) => told.or(Some(start)),
+        (Wanted::HandsOff, None) => told.or(Some(RESET)),
         (_, Some(before)) if before.replicas.count > 0 => None,
-        (Spec::HandsOff, Some(before)) => before.to_resume,
-        (Spec::Own | Spec::External, Some(before)) => before.to_resume.or(Some(START)),
+        (Wanted::HandsOff, Some(before)) => before.to_resume,
+        (Wanted::Autoscaler { start, .. }, Some(before)) => before.to_resume.or(Some(start)),
     }
 }

@@ -53,12 +53,12 @@ pub(super) enum ServerResponse {
 }
 
 /// Whether somebody owns the replica count.
-pub(super) fn is_held(replicas: &Replicas) -> bool {
+pub(crate) fn is_held(replicas: &Replicas) -> bool {
     replicas.holders.baton || replicas.holders.shared()
 }
 
 /// Whether somebody owns it who isn't Baton and isn't there to stay: whoever scales, or the temporary manager.
-pub(super) fn is_on_its_way(replicas: &Replicas) -> bool {
+pub(crate) fn is_on_its_way(replicas: &Replicas) -> bool {
     replicas.holders.temporary || !replicas.holders.scale.is_empty()
 }
 
@@ -70,10 +70,10 @@ struct Object {
 
 /// What is judged of a Deployment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Number<'a> {
-    pub(super) replicas: &'a Replicas,
+pub(crate) struct Number<'a> {
+    pub(crate) replicas: &'a Replicas,
     /// The number that it comes back to, if it is suspended.
-    pub(super) to_resume: Option<i32>,
+    pub(crate) to_resume: Option<i32>,
 }
 
 pub(super) struct Server {

@@ -21,17 +21,17 @@ use super::End;
 use crate::logs::Log;
 
 /// A running operator, which ends with this.
-pub(super) struct InProcess {
-    pub(super) view: View,
-    pub(super) control: Control,
-    pub(super) log: Log,
+pub(crate) struct InProcess {
+    pub(crate) view: View,
+    pub(crate) control: Control,
+    pub(crate) log: Log,
     task: AbortHandle,
     end: Arc<Mutex<Option<End>>>,
 }
 
 impl InProcess {
     /// Starts it with these arguments of `baton run`.
-    pub(super) fn start(client: Client, args: &[String], now: Timestamp) -> Result<Self, Error> {
+    pub(crate) fn start(client: Client, args: &[String], now: Timestamp) -> Result<Self, Error> {
         let (args, log) = (parse(args)?, Log::default());
         let subscriber =
             process::log_to(log.clone(), false, &args).map_err(Error::parse("what an operator logs"))?;
@@ -52,13 +52,13 @@ impl InProcess {
         Ok(Self { view, control, log, task: task.abort_handle(), end })
     }
 
-    pub(super) fn end(&self) -> Option<End> {
+    pub(crate) fn end(&self) -> Option<End> {
         let end = *lock(&self.end);
         // It may have panicked.
         end.or_else(|| self.task.is_finished().then_some(End::Failure))
     }
 
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.task.abort();
         lock(&self.end).get_or_insert(End::Killed);
     }

@@ -2,7 +2,7 @@
 //! real control plane it is a process of its own, known by its binary, flags, manifests, log and admin endpoint only.
 
 mod binary;
-mod in_process;
+pub(crate) mod in_process;
 mod install;
 mod mismatches;
 

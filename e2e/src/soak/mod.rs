@@ -29,4 +29,4 @@ pub mod run;
 pub mod seen;
 mod story;
 pub mod table;
-mod user;
+pub(crate) mod user;

@@ -149,7 +149,8 @@ impl<'a> User<'a> {
     }
 }
 
-fn spec(wish: &Wish) -> Value {
+/// What a Workload says that wishes this.
+pub(crate) fn spec(wish: &Wish) -> Value {
     let mut spec = json!({});
     if let Some(number) = wish.replicas {
         spec["replicas"] = number.into();
@@ -162,7 +163,8 @@ fn spec(wish: &Wish) -> Value {
     spec
 }
 
-fn scaling(limits: Limits) -> Value {
+/// What an autoscaler says that has these limits.
+pub(crate) fn scaling(limits: Limits) -> Value {
     let target = json!({"type": "AverageValue", "averageValue": format!("{PER_POD}m")});
     autoscaling(limits.min, limits.max, &target)
 }

@@ -1,0 +1,218 @@
+//! What happens in a run, by chance: pure, from a seed.
+
+use std::time::Duration;
+
+use baton_controller::decide::child::ChildKind;
+use fastrand::Rng;
+
+use super::event::{Event, Plan, Site, Slot, Spec, Step};
+use crate::{
+    handover_model::Fate,
+    soak::seen::{Limits, Scaling, Wish},
+};
+
+/// What may become of a write.
+const FATES: [Fate; 6] =
+    [Fate::Lost, Fate::ResponseLost, Fate::Late, Fate::CrashBefore, Fate::CrashAfter, Fate::CrashLate];
+/// The resources that an operator watches.
+pub(super) const WATCHED: [&str; 5] =
+    ["workloads", "deployments", "services", "horizontalpodautoscalers", "poddisruptionbudgets"];
+
+/// The plan of a seed.
+pub fn plan(seed: u64) -> Plan {
+    let mut random = Rng::with_seed(seed);
+    let elected = random.u8(..3) == 0;
+    let has_pods = random.u8(..5) == 0;
+    // Now and then past the resync. Renewals of a lease for so long would be most of what is simulated.
+    let hours = if !elected && random.u8(..20) == 0 { 8 } else { 0 };
+    let quiet = Duration::from_mins(hours * 60 + 11);
+    let count = random.usize(4..=16);
+    let sites = match random.u8(..4) {
+        0 | 1 => 1,
+        2 => 2,
+        _ => 3,
+    };
+    let mut chooser = Chooser { random, sites, elected, specs: [None; 3], burst: None };
+    let mut steps: Vec<Step> = (0..sites).map(|site| chooser.first(Site(site))).collect();
+    steps.extend((0..count).map(|_| chooser.step()));
+    Plan { seed, elected, has_pods, quiet, steps }
+}
+
+struct Chooser {
+    random: Rng,
+    sites: u8,
+    elected: bool,
+    /// What Workloads say, where there are any.
+    specs: [Option<Spec>; 3],
+    /// A Workload to which so many more things happen at once.
+    burst: Option<(Site, u8)>,
+}
+
+impl Chooser {
+    fn first(&mut self, site: Site) -> Step {
+        let event = self.apply(site);
+        let pause = if self.chance(70) { Duration::from_secs(5) } else { self.pause() };
+        Step { event, pause }
+    }
+
+    fn step(&mut self) -> Step {
+        let begins = self.chance(12);
+        self.burst = match self.burst {
+            Some((site, left)) if left > 0 => Some((site, left - 1)),
+            _ if begins => Some((Site(self.random.u8(..self.sites)), self.random.u8(2..=4))),
+            _ => None,
+        };
+        let Some((site, _)) = self.burst else {
+            return Step { event: self.event(), pause: self.pause() };
+        };
+        let pause = if self.chance(80) { self.milliseconds(0, 6) } else { self.milliseconds(50, 400) };
+        Step { event: self.sudden(site), pause }
+    }
+
+    /// What takes effect when several things happen at once.
+    fn sudden(&mut self, site: Site) -> Event {
+        match self.random.u8(..10) {
+            0 | 1 => self.apply(site),
+            2..=4 => Event::Fate(self.random.u8(..3), self.choose(&FATES)),
+            5 => Event::Remove(site, ChildKind::Deployment),
+            6 => Event::Visit(site, self.number()),
+            7 => Event::TheirScale(site, self.number()),
+            8 => Event::Foreign(site, self.number()),
+            _ => Event::Load(site, self.random.u32(1..=7)),
+        }
+    }
+
+    fn chance(&mut self, percent: u8) -> bool {
+        self.random.u8(..100) < percent
+    }
+
+    fn choose<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.random.usize(..all.len())]
+    }
+
+    fn milliseconds(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_millis(self.random.u64(least..=most))
+    }
+
+    /// In the middle of a pass, just after it, or after a while.
+    fn pause(&mut self) -> Duration {
+        match self.random.u8(..20) {
+            0..=6 => self.milliseconds(0, 12),
+            7..=10 => self.milliseconds(13, 80),
+            11..=13 => self.milliseconds(300, 3000),
+            14..=17 => self.milliseconds(5000, 20_000),
+            18 => self.milliseconds(20_000, 60_000),
+            _ => self.milliseconds(60_000, 400_000),
+        }
+    }
+
+    /// Never 1, which is what the server makes of a number that was dropped.
+    fn number(&mut self) -> i32 {
+        self.random.i32(2..=6)
+    }
+
+    fn limits(&mut self) -> Limits {
+        Limits { min: self.random.i32(2..=3), max: self.random.i32(4..=6) }
+    }
+
+    fn wish(&mut self) -> Wish {
+        let maybe = if self.chance(60) { Some(self.number()) } else { None };
+        match self.random.u8(..10) {
+            0..=3 => Wish { replicas: Some(self.number()), scaling: Scaling::Nobody },
+            4..=7 => Wish { replicas: maybe, scaling: Scaling::Own(self.limits()) },
+            8 => Wish { replicas: maybe, scaling: Scaling::External },
+            _ => Wish { replicas: None, scaling: Scaling::Nobody },
+        }
+    }
+
+    fn apply(&mut self, site: Site) -> Event {
+        let spec = match self.specs[usize::from(site.0)] {
+            None => Spec {
+                wish: self.wish(),
+                suspended: self.chance(5),
+                mode: if self.chance(95) { "Enforce" } else { self.choose(&["Preview", "Paused"]) },
+                adopts: self.chance(40),
+                image: 1,
+                service: self.chance(30),
+                budget: self.chance(30),
+            },
+            Some(before) => self.changed(before),
+        };
+        self.specs[usize::from(site.0)] = Some(spec);
+        Event::Apply(site, spec)
+    }
+
+    fn changed(&mut self, spec: Spec) -> Spec {
+        match self.random.u8(..16) {
+            0..=8 => Spec { wish: self.wish(), ..spec },
+            9 | 10 => Spec { suspended: !spec.suspended, ..spec },
+            11 => Spec { image: self.random.u8(1..=3), ..spec },
+            12 => Spec { service: !spec.service, ..spec },
+            13 => Spec { budget: !spec.budget, ..spec },
+            14 => Spec { adopts: !spec.adopts, ..spec },
+            _ if spec.mode == "Enforce" => Spec { mode: self.choose(&["Preview", "Paused"]), ..spec },
+            _ => Spec { mode: "Enforce", ..spec },
+        }
+    }
+
+    fn event(&mut self) -> Event {
+        let site = Site(self.random.u8(..self.sites));
+        let slot = Slot(if self.elected { self.random.u8(..2) } else { 0 });
+        let child = self.choose(&ChildKind::ALL);
+        match self.random.u8(..100) {
+            0..=29 => self.apply(site),
+            30..=32 => {
+                self.specs[usize::from(site.0)] = None;
+                Event::Delete(site)
+            }
+            33..=36 => Event::Scale(site, self.number()),
+            37 => Event::ScaleWorkload(site, self.number()),
+            38..=41 => Event::TheirScale(site, self.number()),
+            42..=45 => {
+                let limits = if self.chance(60) { Some(self.limits()) } else { None };
+                Event::TheirAutoscaler(site, limits)
+            }
+            46..=52 => Event::Load(site, self.random.u32(1..=7)),
+            53 => Event::Visit(site, self.number()),
+            54..=56 => {
+                let number = if self.chance(60) { Some(self.number()) } else { None };
+                Event::Rogue(site, number)
+            }
+            57..=60 => Event::Edit(site, child, self.chance(50)),
+            61..=64 => Event::Remove(site, if self.chance(50) { ChildKind::Deployment } else { child }),
+            65 | 66 => Event::Foreign(site, self.number()),
+            67 => Event::Fight(site, self.milliseconds(100, 5000), self.random.u8(2..=8)),
+            68..=71 => Event::Crash(slot),
+            72 | 73 => Event::Stop(slot),
+            74 => Event::LookAgain(slot),
+            75 => Event::Skew(slot, self.choose(&[-40, -3, 3, 40, 4000])),
+            76..=86 => Event::Fate(self.random.u8(..5), self.choose(&FATES)),
+            87..=89 => Event::Refuse(self.random.u8(1..=6), self.choose(&[429, 500, 503, 504])),
+            90..=94 => Event::Lag(self.choose(&WATCHED), self.milliseconds(20, 20_000)),
+            95 | 96 => Event::Partition(slot, self.milliseconds(50, 40_000)),
+            97 => Event::Restart(self.chance(50)),
+            98 => Event::CutWatches,
+            _ => Event::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_tells_the_whole_plan() {
+        assert_eq!(plan(7), plan(7));
+        assert_ne!(plan(7), plan(8));
+    }
+
+    #[test]
+    fn every_event_happens_in_some_plan() {
+        let happens: BTreeSet<&str> =
+            (0..200).flat_map(|seed| plan(seed).steps).map(|step| step.event.name()).collect();
+        assert_eq!(happens, Event::NAMES.into());
+    }
+}

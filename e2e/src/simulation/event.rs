@@ -1,0 +1,306 @@
+//! What may happen in a simulated cluster, as data: a run is a list of these, so that it can be shrunk and replayed.
+
+use std::{fmt, time::Duration};
+
+use baton_controller::decide::child::ChildKind;
+use serde_json::{Value, json};
+
+use crate::{
+    handover_model::Fate,
+    soak::{
+        seen::{Limits, Wish},
+        user,
+    },
+};
+
+/// All that a run depends on, besides the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Where it came from. It also tells the order in which what is on the wire arrives.
+    pub seed: u64,
+    /// Whether two operators elect one of them, or there is only one.
+    pub elected: bool,
+    /// Whether there are controllers that make pods of Deployments, which is most of the work. Autoscalers do without.
+    pub has_pods: bool,
+    /// For how long nobody does anything at the end, once everything has come to rest.
+    pub quiet: Duration,
+    /// What happens.
+    pub steps: Vec<Step>,
+}
+
+/// Something that happens, and how long it is until the next does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What happens.
+    pub event: Event,
+    /// How long it is until the next event.
+    pub pause: Duration,
+}
+
+/// A Workload, by its number: two are in one namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Site(pub u8);
+
+/// One of the places in which an operator runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u8);
+
+/// What a Workload says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are as independent as the fields that they stand for"
+)]
+pub struct Spec {
+    /// Who decides the number.
+    pub wish: Wish,
+    /// `spec.suspend`.
+    pub suspended: bool,
+    /// `spec.mode`.
+    pub mode: &'static str,
+    /// Whether `spec.adoption` is `Adopt`.
+    pub adopts: bool,
+    /// Which image.
+    pub image: u8,
+    /// Whether there is to be a Service.
+    pub service: bool,
+    /// Whether there is to be a PodDisruptionBudget.
+    pub budget: bool,
+}
+
+/// Something that happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Somebody applies a Workload.
+    Apply(Site, Spec),
+    /// Somebody deletes a Workload.
+    Delete(Site),
+    /// `kubectl scale deployment`.
+    Scale(Site, i32),
+    /// `kubectl scale workload`.
+    ScaleWorkload(Site, i32),
+    /// An autoscaler that writes under a name of its own scales the Deployment.
+    TheirScale(Site, i32),
+    /// Somebody makes, changes or deletes a HorizontalPodAutoscaler of their own for the Deployment.
+    TheirAutoscaler(Site, Option<Limits>),
+    /// The pods use as much as so many should.
+    Load(Site, u32),
+    /// A manager that has no business with it force-applies the number; without one, it lets go.
+    Rogue(Site, Option<i32>),
+    /// It takes the number and lets go of it at once.
+    Visit(Site, i32),
+    /// Somebody edits a child by hand: by a forced apply, or else by an update.
+    Edit(Site, ChildKind, bool),
+    /// Somebody deletes a child.
+    Remove(Site, ChildKind),
+    /// Somebody makes a Deployment of a Workload's name.
+    Foreign(Site, i32),
+    /// A manager force-applies an image again and again, so often.
+    Fight(Site, Duration, u8),
+    /// An operator crashes.
+    Crash(Slot),
+    /// An operator is asked to end.
+    Stop(Slot),
+    /// An operator is to look at every Workload again.
+    LookAgain(Slot),
+    /// From its next start on, an operator's clock is off by so many seconds.
+    Skew(Slot, i64),
+    /// What becomes of a write of an operator's, after so many others.
+    Fate(u8, Fate),
+    /// So many requests of operators get this status code in the place of a response.
+    Refuse(u8, u16),
+    /// What watches of this resource tell is late, by so much.
+    Lag(&'static str, Duration),
+    /// Nothing from or to an operator gets through, for so long. It arrives then.
+    Partition(Slot, Duration),
+    /// The server restarts, with its history or without.
+    Restart(bool),
+    /// All watches end.
+    CutWatches,
+    /// Nobody does anything.
+    Nothing,
+}
+
+impl Site {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self(0), Self(1), Self(2)];
+
+    /// The namespace.
+    pub fn namespace(self) -> &'static str {
+        if self.0 == 2 { "lab" } else { "shop" }
+    }
+
+    /// The Workload's name.
+    pub fn name(self) -> &'static str {
+        if self.0 == 1 { "api" } else { "web" }
+    }
+
+    pub(super) fn of(namespace: &str, name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|site| (site.namespace(), site.name()) == (namespace, name))
+    }
+}
+
+impl Spec {
+    /// As in a Workload.
+    pub(super) fn to_json(self) -> Value {
+        let mut spec = user::spec(&self.wish);
+        spec["template"] = json!({"spec": {"containers": [{"name": "app", "image": image(self.image)}]}});
+        spec["mode"] = self.mode.into();
+        if self.suspended {
+            spec["suspend"] = true.into();
+        }
+        if self.adopts {
+            spec["adoption"] = "Adopt".into();
+        }
+        if self.service {
+            spec["service"] = json!({"ports": [{"name": "http", "port": 80}]});
+        }
+        if self.budget {
+            spec["disruptionBudget"] = json!({"minAvailable": 1});
+        }
+        spec
+    }
+}
+
+/// An image, by its number.
+pub(super) fn image(number: u8) -> String {
+    format!("app:{number}")
+}
+
+impl Event {
+    /// The names of all events, in the order of the table.
+    pub const NAMES: [&str; 24] = [
+        "apply a Workload",
+        "delete a Workload",
+        "scale a Deployment",
+        "scale a Workload",
+        "somebody else's autoscaler scales",
+        "somebody else's HorizontalPodAutoscaler",
+        "load",
+        "rogue",
+        "rogue that takes and lets go",
+        "edit a child",
+        "delete a child",
+        "somebody's Deployment",
+        "fight",
+        "crash",
+        "stop",
+        "look again",
+        "clock skew",
+        "fate of a write",
+        "refused requests",
+        "late watches",
+        "partition",
+        "restart of the server",
+        "cut watches",
+        "nothing",
+    ];
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        let position = match self {
+            Self::Apply(..) => 0,
+            Self::Delete(_) => 1,
+            Self::Scale(..) => 2,
+            Self::ScaleWorkload(..) => 3,
+            Self::TheirScale(..) => 4,
+            Self::TheirAutoscaler(..) => 5,
+            Self::Load(..) => 6,
+            Self::Rogue(..) => 7,
+            Self::Visit(..) => 8,
+            Self::Edit(..) => 9,
+            Self::Remove(..) => 10,
+            Self::Foreign(..) => 11,
+            Self::Fight(..) => 12,
+            Self::Crash(_) => 13,
+            Self::Stop(_) => 14,
+            Self::LookAgain(_) => 15,
+            Self::Skew(..) => 16,
+            Self::Fate(..) => 17,
+            Self::Refuse(..) => 18,
+            Self::Lag(..) => 19,
+            Self::Partition(..) => 20,
+            Self::Restart(_) => 21,
+            Self::CutWatches => 22,
+            Self::Nothing => 23,
+        };
+        Self::NAMES[position]
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace(), self.name())
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wish, suspended, mode, adopts, image, service, budget } = self;
+        write!(f, "{wish}, {mode}, image {image}")?;
+        let said = [
+            (suspended, "suspended"),
+            (adopts, "adopts"),
+            (service, "with a Service"),
+            (budget, "with a budget"),
+        ];
+        said.into_iter().filter(|(is_said, _)| **is_said).try_for_each(|(_, text)| write!(f, ", {text}"))
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apply(site, spec) => write!(f, "apply Workload {site}: {spec}"),
+            Self::Delete(site) => write!(f, "delete Workload {site}"),
+            Self::Scale(site, number) => write!(f, "kubectl scale deployment {site} to {number}"),
+            Self::ScaleWorkload(site, number) => write!(f, "kubectl scale workload {site} to {number}"),
+            Self::TheirScale(site, number) => {
+                write!(f, "somebody else's autoscaler scales {site} to {number}")
+            }
+            Self::TheirAutoscaler(site, Some(limits)) => {
+                write!(f, "somebody else's HorizontalPodAutoscaler for {site}, from {limits}")
+            }
+            Self::TheirAutoscaler(site, None) => {
+                write!(f, "somebody else's HorizontalPodAutoscaler for {site} is deleted")
+            }
+            Self::Load(site, pods) => write!(f, "load of {site} for {pods} pods"),
+            Self::Rogue(site, Some(number)) => write!(f, "a rogue force-applies {number} to {site}"),
+            Self::Rogue(site, None) => write!(f, "the rogue lets go of {site}"),
+            Self::Visit(site, number) => {
+                write!(f, "a rogue force-applies {number} to {site} and lets go")
+            }
+            Self::Edit(site, child, true) => write!(f, "somebody force-applies to the {child} {site}"),
+            Self::Edit(site, child, false) => write!(f, "somebody edits the {child} {site}"),
+            Self::Remove(site, child) => write!(f, "somebody deletes the {child} {site}"),
+            Self::Foreign(site, number) => write!(f, "somebody makes a Deployment {site} with {number}"),
+            Self::Fight(site, pause, times) => {
+                write!(f, "a fight about {site}, {times} times, every {pause:?}")
+            }
+            Self::Crash(Slot(slot)) => write!(f, "operator {slot} crashes"),
+            Self::Stop(Slot(slot)) => write!(f, "operator {slot} is asked to stop"),
+            Self::LookAgain(Slot(slot)) => write!(f, "operator {slot} looks at all again"),
+            Self::Skew(Slot(slot), seconds) => write!(f, "operator {slot}: clock off by {seconds} s"),
+            Self::Fate(after, fate) => write!(f, "after {after} more writes: {fate:?}"),
+            Self::Refuse(times, code) => write!(f, "{times} requests get a {code}"),
+            Self::Lag(what, time) => write!(f, "watches of {what} are late by {time:?}"),
+            Self::Partition(Slot(slot), time) => write!(f, "operator {slot} is cut off for {time:?}"),
+            Self::Restart(true) => f.write_str("the server restarts"),
+            Self::Restart(false) => f.write_str("the server restarts without its history"),
+            Self::CutWatches => f.write_str("all watches end"),
+            Self::Nothing => f.write_str("nothing"),
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operators = if self.elected { "two operators" } else { "one operator" };
+        let pods = if self.has_pods { "pods" } else { "no pods" };
+        writeln!(f, "seed {}, {operators}, {pods}, quiet for {:?} at the end", self.seed, self.quiet)?;
+        for (number, Step { event, pause }) in self.steps.iter().enumerate() {
+            writeln!(f, "{number:>4}  {event}; then {pause:?}")?;
+        }
+        Ok(())
+    }
+}

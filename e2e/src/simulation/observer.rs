@@ -1,0 +1,92 @@
+//! Sees every stored version of Workloads, Deployments and HorizontalPodAutoscalers, whoever wrote it.
+
+use futures::{FutureExt as _, StreamExt as _, stream::BoxStream};
+use kube::{Client, core::WatchEvent};
+use serde_json::Value;
+
+use super::{event::Site, people};
+
+/// What is observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Observed {
+    Workload,
+    Deployment,
+    Autoscaler,
+}
+
+/// A stored version of an object, or its deletion.
+#[derive(Clone, Debug)]
+pub(super) struct Version {
+    pub(super) revision: u64,
+    pub(super) what: Observed,
+    pub(super) object: Value,
+    pub(super) gone: bool,
+}
+
+/// Watches, as an administrator whose connection is never cut but by a restart of the server.
+pub(super) struct Observer {
+    admin: Client,
+    watches: Vec<(Observed, BoxStream<'static, kube::Result<WatchEvent<Value>>>)>,
+}
+
+const PATHS: [(Observed, &str); 3] = [
+    (Observed::Workload, "/apis/baton.rs/v1alpha1/workloads"),
+    (Observed::Deployment, "/apis/apps/v1/deployments"),
+    (Observed::Autoscaler, "/apis/autoscaling/v2/horizontalpodautoscalers"),
+];
+
+impl Observer {
+    /// Sees all from now on.
+    pub(super) async fn start(admin: Client) -> kube::Result<Self> {
+        let mut observer = Self { admin, watches: Vec::new() };
+        observer.begin().await?;
+        Ok(observer)
+    }
+
+    /// Watches anew from now on; what was stored before has to be [seen](Self::seen) already.
+    pub(super) async fn begin(&mut self) -> kube::Result<()> {
+        self.watches.clear();
+        for (what, path) in PATHS {
+            let list: Value = self.admin.request(people::get(format!("{path}?limit=1"))).await?;
+            let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+            let path = format!("{path}?watch=true&resourceVersion={version}&timeoutSeconds=10000000");
+            let events = self.admin.request_events::<Value>(people::get(path)).await?;
+            self.watches.push((what, events.boxed()));
+        }
+        Ok(())
+    }
+
+    /// What was stored since it was asked last, in the order of the versions.
+    pub(super) fn seen(&mut self) -> Vec<Version> {
+        let mut versions = Vec::new();
+        for (what, events) in &mut self.watches {
+            while let Some(Some(Ok(event))) = events.next().now_or_never() {
+                let (object, gone) = match event {
+                    WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, false),
+                    WatchEvent::Deleted(object) => (object, true),
+                    WatchEvent::Bookmark(_) | WatchEvent::Error(_) => continue,
+                };
+                versions.push(Version { revision: revision(&object), what: *what, object, gone });
+            }
+        }
+        versions.sort_by_key(|version| version.revision);
+        versions
+    }
+}
+
+impl Version {
+    /// The Workload that it is, or is about.
+    pub(super) fn site(&self) -> Option<Site> {
+        let name = match self.what {
+            Observed::Autoscaler => self.object.pointer("/spec/scaleTargetRef/name")?,
+            _ => self.object.pointer("/metadata/name")?,
+        };
+        Site::of(self.object.pointer("/metadata/namespace")?.as_str()?, name.as_str()?)
+    }
+}
+
+/// The version of an object; 0 if it has none.
+pub(super) fn revision(object: &Value) -> u64 {
+    let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+    version.and_then(|version| version.parse().ok()).unwrap_or_default()
+}

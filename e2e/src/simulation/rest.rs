@@ -1,0 +1,199 @@
+//! What has to be so once nobody disturbs any more: everything is as the specs say, and nobody writes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use baton_apply::{Change, LiveObject};
+use baton_controller::decide::{
+    child::ChildKind,
+    plan::{Then, plan},
+    replicas::{Autoscaler, ScaleTarget, Wanted, Whose},
+    snapshot::{Snapshot, wanted_replicas},
+};
+use baton_controller::report::{self, Done, Pass};
+use baton_crd::{Mode, Workload};
+use baton_testbed::{AuditEntry, Error, Metrics, lock};
+use kube::{Client, ResourceExt as _};
+use serde_json::Value;
+
+use super::{
+    event::Site,
+    judge::Violation,
+    people,
+    world::{USER, World},
+};
+
+/// What is at odds, in the words of a promise.
+fn violation(what: &str, how: String) -> Violation {
+    Violation { what: what.to_owned(), how }
+}
+
+/// What isn't as it should be.
+pub(super) async fn unrest(world: &World) -> Result<Option<Violation>, Error> {
+    for site in Site::ALL {
+        if let Some(found) = of_site(world, site).await? {
+            return Ok(Some(found));
+        }
+    }
+    of_metrics(world).await
+}
+
+async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> {
+    let Some(seen) = seen(&world.admin, site).await? else { return orphans(world, site).await };
+    let status = seen.workload.status.clone().unwrap_or_default();
+    let generation = seen.workload.metadata.generation;
+    if status.observed_generation != generation {
+        let how = format!("{site}: the status is about {:?} of {generation:?}", status.observed_generation);
+        return Ok(Some(violation("the status is about the newest spec", how)));
+    }
+    if seen.workload.spec.mode != Mode::Enforce {
+        return Ok(None);
+    }
+    let planned = plan(&seen, &[].into()).map_err(Error::parse("a plan"))?;
+    for step in &planned.steps {
+        let request = step.request(&seen.workload).map_err(Error::parse("a step"))?;
+        let left = format!("{site}: {} the {}", step.describe(), step.child());
+        let Change::Apply { body, manager, force } = &request.change else {
+            return Ok(Some(violation("nothing is left to do", left)));
+        };
+        let live = seen.child(step.child());
+        let path = format!("{}/{}", people::path(site, &request.target.resource.plural), site.name());
+        let tried: Result<Value, _> = world.admin.request(people::tried(&path, manager, *force, body)).await;
+        let is_done = match (&tried, live) {
+            (Ok(tried), Some(live)) => {
+                let is_same = |member: &str| tried.pointer(member) == live.as_json().pointer(member);
+                ["/spec", "/metadata/managedFields", "/metadata/labels"].into_iter().all(is_same)
+            }
+            _ => false,
+        };
+        if !is_done {
+            let live = live.map(|live| live.as_json().to_string());
+            let how = format!("{left}\n  live:  {live:?}\n  tried: {tried:?}\n  body: {body}");
+            return Ok(Some(violation("nothing is left to do", how)));
+        }
+    }
+    if planned.then != Then::Rest {
+        return Ok(Some(violation("nothing is left to do", format!("{site}: another plan"))));
+    }
+    if let Some(how) = number(&seen) {
+        return Ok(Some(violation("the number is whose it should be", format!("{site}: {how}"))));
+    }
+    let done = Done::Enforced { results: BTreeMap::new(), contested: Vec::new() };
+    let pass = Pass { seen, refused: planned.refused, takes: Vec::new(), settled: true, done };
+    let expected = report::status(&pass, &status, world.now());
+    let [expected, reported] =
+        [expected, status].map(|status| serde_json::to_value(status).unwrap_or_default());
+    if expected != reported {
+        let how = format!("{site}:\n  should be {expected}\n  and is    {reported}");
+        return Ok(Some(violation("the status is true", how)));
+    }
+    Ok(None)
+}
+
+/// What is wrong with the number or its holders.
+fn number(seen: &Snapshot) -> Option<String> {
+    let foreign = seen.foreign(ChildKind::Deployment).is_some();
+    let Some(replicas) = seen.replicas() else {
+        return (!foreign).then(|| "there is no Deployment".to_owned());
+    };
+    let (holders, others) = (&replicas.holders, !seen.others_autoscalers().is_empty());
+    let alone = holders.baton && !holders.temporary && holders.scale.is_empty();
+    let own = seen.own(ChildKind::Autoscaler).is_some();
+    let (is_right, should) = match wanted_replicas(&seen.workload) {
+        // Somebody else's autoscaler may scale it: then it stays with that one.
+        Wanted::Number(number) if others => {
+            (!holders.baton || replicas.count == number, "held by Baton with the spec's number, or by others")
+        }
+        Wanted::Number(number) => {
+            (alone && replicas.count == number && !own, "the spec's, held by Baton alone")
+        }
+        Wanted::Suspended => (alone && replicas.count == 0 && !own, "0, held by Baton alone"),
+        Wanted::HandsOff | Wanted::Autoscaler { whose: Whose::External, .. } => {
+            (!holders.baton && !own, "held by others")
+        }
+        Wanted::Autoscaler { whose: Whose::Own { .. }, .. } => {
+            let is_there = own || others || seen.foreign(ChildKind::Autoscaler).is_some();
+            (!holders.baton && is_there, "held by others, and scaled by an autoscaler")
+        }
+    };
+    (!is_right).then(|| {
+        let autoscalers = seen.autoscaler_names().join(", ");
+        format!(
+            "{} held by {}, scaled by [{autoscalers}]; it should be {should}",
+            replicas.count,
+            holders.describe()
+        )
+    })
+}
+
+/// What is left of a Workload that is gone.
+async fn orphans(world: &World, site: Site) -> Result<Option<Violation>, Error> {
+    for child in ChildKind::ALL {
+        let Some(live) = object(&world.admin, site, &child.api_resource().plural).await else { continue };
+        let live = LiveObject::from_json(live).map_err(Error::parse("a child"))?;
+        if live.owner_references().iter().any(|owner| owner.kind == "Workload") {
+            let how = format!("{site}: there still is the {child}, and no Workload");
+            return Ok(Some(violation("what is gone leaves nothing behind", how)));
+        }
+    }
+    Ok(None)
+}
+
+/// What the metrics tell of Workloads.
+async fn of_metrics(world: &World) -> Result<Option<Violation>, Error> {
+    let mut workloads = 0;
+    for site in Site::ALL {
+        workloads += u32::from(object(&world.admin, site, "workloads").await.is_some());
+    }
+    for operator in world.operators() {
+        let text = operator.view.metrics().map_err(Error::parse("metrics"))?;
+        let metrics = Metrics::parse(&text).map_err(Error::parse("metrics"))?;
+        let counted = metrics.value("baton_handover_phase", &[]);
+        let contested = metrics.value("baton_contested_children", &[]);
+        if counted > f64::from(workloads) || contested > 0.0 {
+            let how =
+                format!("{workloads} Workloads, {counted} counted by phase, {contested} contested children");
+            return Ok(Some(violation("memory of what is gone is gone", how)));
+        }
+    }
+    Ok(None)
+}
+
+async fn object(admin: &Client, site: Site, resource: &str) -> Option<Value> {
+    let path = format!("{}/{}", people::path(site, resource), site.name());
+    admin.request(people::get(path)).await.ok()
+}
+
+/// What the server has of a Workload and its children.
+pub(super) async fn seen(admin: &Client, site: Site) -> Result<Option<Snapshot>, Error> {
+    let Some(workload) = object(admin, site, "workloads").await else { return Ok(None) };
+    let workload: Workload = serde_json::from_value(workload).map_err(Error::parse("a Workload"))?;
+    let mut children = BTreeMap::new();
+    for child in ChildKind::ALL {
+        if let Some(live) = object(admin, site, &child.api_resource().plural).await {
+            children.insert(child, LiveObject::from_json(live).map_err(Error::parse("a child"))?);
+        }
+    }
+    let all = people::get(people::path(site, "horizontalpodautoscalers"));
+    let all: Value = admin.request(all).await.map_err(Error::api("list autoscalers"))?;
+    let target = ScaleTarget::of(&workload);
+    let all = all["items"].as_array().into_iter().flatten();
+    let all = all.filter_map(|one| LiveObject::from_json(one.clone()).ok());
+    let scaling = all.filter_map(|one| Autoscaler::of(&one)).filter(|(scaled, _)| *scaled == target);
+    let autoscalers = scaling.map(|(_, autoscaler)| autoscaler).collect();
+    Ok(Some(Snapshot::new(Arc::new(workload), children, autoscalers)))
+}
+
+/// What operators wrote since a mark in the trace, where they should have left everything as it is.
+pub(super) fn writes(world: &World, mark: usize, resyncs: bool) -> Option<Violation> {
+    let trace = lock(&world.trace);
+    let requests = trace.lines()[mark..].iter().filter(|line| line.starts_with('{'));
+    let requests = requests.filter(|line| line.contains(USER));
+    let requests = requests.filter_map(|line| serde_json::from_str::<AuditEntry>(line).ok());
+    let changes = |request: &AuditEntry| {
+        request.is_write() && !request.is_dry_run() && request.resource.as_deref() != Some("leases")
+    };
+    let mut stored = requests.filter(changes).filter(|request| !resyncs || request.subresource.is_some());
+    let first = stored.next()?;
+    let how = format!("{first}, and {} more: {:?}", stored.count(), first.request_object);
+    Some(violation("nobody writes at rest", how))
+}
