@@ -181,7 +181,13 @@ mod tests {
         let arena = Arena::new();
         let text = r#"{"apiVersion":"v1","data":{"a":"b"},"kind":"ConfigMap","metadata":{"name":"x"}}"#;
         let object = Value::from_text(&arena, text).unwrap();
-        let kept = Record { text: "{\"metadata\":{}}".into(), version: 0, order: Order::Set, version_at: 13 };
+        let kept = Record {
+            text: "{\"metadata\":{}}".into(),
+            version: 0,
+            order: Order::Set,
+            version_at: 13,
+            json: OnceLock::new(),
+        };
         let draft = Draft { object, owners: Owners::Kept(&kept), order: Order::Set };
         let first = Record::write(&draft, 9);
         assert_eq!(first.text(), r#"{"metadata":{"resourceVersion":"9","name":"x"},"data":{"a":"b"}}"#);

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             print!("{}", series.table());
             for failure in &series.failures {
                 let what = failure.outcome.violation.as_ref().map(|violation| violation.what.as_str());
-                println!("seed {} breaks: {}", failure.seed, what.unwrap_or_default());
+                println!("seed {} breaks: {}", failure.plan.seed, what.unwrap_or_default());
             }
             if series.failures.is_empty() == fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }

@@ -194,13 +194,13 @@ pub(crate) struct Instead {
 }
 
 /// Whether a request is the apply of the temporary manager.
-fn hands_over(request: &Request) -> bool {
+pub(crate) fn hands_over(request: &Request) -> bool {
     matches!(&request.change, Change::Apply { manager, body, .. }
         if manager == HANDOVER_MANAGER && body["spec"].get("replicas").is_some())
 }
 
 /// What is applied as Baton, where it is a Deployment.
-fn applied_deployment(request: &Request) -> Option<&Value> {
+pub(crate) fn applied_deployment(request: &Request) -> Option<&Value> {
     let is_deployment = ChildKind::of(&request.target) == Some(ChildKind::Deployment);
     match &request.change {
         Change::Apply { manager, body, .. } if manager == FIELD_MANAGER && is_deployment => Some(body),

@@ -40,7 +40,7 @@ pub use cluster::{Cluster, Part, Scaler, Spec};
 pub use configurations::{Configuration, Extent, Start, configurations};
 pub use explore::{Exploration, Progress, explore};
 pub use fault::Fault;
-pub(crate) use fault::{Instead, guarded_by};
+pub(crate) use fault::{Instead, applied_deployment, guarded_by, hands_over};
 pub use model::Handover;
 pub use occurrences::{Occurrence, Occurrences};
 pub use operator::{HeldBack, PassId, Sent};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use baton_controller::decide::child::ChildKind;
 use fastrand::Rng;
 
-use super::event::{Event, Plan, Site, Slot, Spec, Step};
+use super::event::{Aim, Event, Plan, Site, Slot, Spec, Step};
 use crate::{
     handover_model::Fate,
     soak::seen::{Limits, Scaling, Wish},
@@ -35,6 +35,10 @@ pub fn plan(seed: u64) -> Plan {
     let mut chooser = Chooser { random, sites, elected, specs: [None; 3], burst: None };
     let mut steps: Vec<Step> = (0..sites).map(|site| chooser.first(Site(site))).collect();
     steps.extend((0..count).map(|_| chooser.step()));
+    if chooser.chance(30) {
+        steps.extend(chooser.late_write());
+        steps.extend((0..count / 4).map(|_| chooser.step()));
+    }
     Plan { seed, elected, has_pods, quiet, steps }
 }
 
@@ -69,11 +73,38 @@ impl Chooser {
         Step { event: self.sudden(site), pause }
     }
 
+    /// A write that arrives late: what causes it, and what else happens until then.
+    fn late_write(&mut self) -> [Step; 3] {
+        let site = Site(self.random.u8(..self.sites));
+        let (aim, cause) = if self.chance(50) {
+            let wish = Wish { replicas: None, scaling: Scaling::Own(self.limits()) };
+            let before = self.specs[usize::from(site.0)];
+            let spec = before.unwrap_or_else(|| self.spec());
+            let spec = Spec { wish, suspended: false, mode: "Enforce", ..spec };
+            self.specs[usize::from(site.0)] = Some(spec);
+            (Aim::HandOver, Event::Apply(site, spec))
+        } else {
+            (Aim::Creation, Event::Remove(site, ChildKind::Deployment))
+        };
+        let meanwhile = match self.random.u8(..4) {
+            0 => Event::Visit(site, self.number()),
+            1 => Event::TheirScale(site, self.number()),
+            2 => Event::Load(site, self.random.u32(1..=7)),
+            _ => Event::Remove(site, ChildKind::Deployment),
+        };
+        let late = Event::Fate(aim, self.choose(&[Fate::Late, Fate::CrashLate]));
+        [
+            Step { event: late, pause: Duration::ZERO },
+            Step { event: cause, pause: self.milliseconds(500, 20_000) },
+            Step { event: meanwhile, pause: self.pause() },
+        ]
+    }
+
     /// What takes effect when several things happen at once.
     fn sudden(&mut self, site: Site) -> Event {
         match self.random.u8(..10) {
             0 | 1 => self.apply(site),
-            2..=4 => Event::Fate(self.random.u8(..3), self.choose(&FATES)),
+            2..=4 => self.fate(),
             5 => Event::Remove(site, ChildKind::Deployment),
             6 => Event::Visit(site, self.number()),
             7 => Event::TheirScale(site, self.number()),
@@ -127,19 +158,23 @@ impl Chooser {
 
     fn apply(&mut self, site: Site) -> Event {
         let spec = match self.specs[usize::from(site.0)] {
-            None => Spec {
-                wish: self.wish(),
-                suspended: self.chance(5),
-                mode: if self.chance(95) { "Enforce" } else { self.choose(&["Preview", "Paused"]) },
-                adopts: self.chance(40),
-                image: 1,
-                service: self.chance(30),
-                budget: self.chance(30),
-            },
+            None => self.spec(),
             Some(before) => self.changed(before),
         };
         self.specs[usize::from(site.0)] = Some(spec);
         Event::Apply(site, spec)
+    }
+
+    fn spec(&mut self) -> Spec {
+        Spec {
+            wish: self.wish(),
+            suspended: self.chance(5),
+            mode: if self.chance(95) { "Enforce" } else { self.choose(&["Preview", "Paused"]) },
+            adopts: self.chance(40),
+            image: 1,
+            service: self.chance(30),
+            budget: self.chance(30),
+        }
     }
 
     fn changed(&mut self, spec: Spec) -> Spec {
@@ -153,6 +188,15 @@ impl Chooser {
             _ if spec.mode == "Enforce" => Spec { mode: self.choose(&["Preview", "Paused"]), ..spec },
             _ => Spec { mode: "Enforce", ..spec },
         }
+    }
+
+    fn fate(&mut self) -> Event {
+        let aim = match self.random.u8(..8) {
+            0 | 1 => Aim::HandOver,
+            2 => Aim::Creation,
+            _ => Aim::After(self.random.u8(..4)),
+        };
+        Event::Fate(aim, self.choose(&FATES))
     }
 
     fn event(&mut self) -> Event {
@@ -186,12 +230,11 @@ impl Chooser {
             72 | 73 => Event::Stop(slot),
             74 => Event::LookAgain(slot),
             75 => Event::Skew(slot, self.choose(&[-40, -3, 3, 40, 4000])),
-            76..=86 => Event::Fate(self.random.u8(..5), self.choose(&FATES)),
+            76..=86 => self.fate(),
             87..=89 => Event::Refuse(self.random.u8(1..=6), self.choose(&[429, 500, 503, 504])),
             90..=94 => Event::Lag(self.choose(&WATCHED), self.milliseconds(20, 20_000)),
             95 | 96 => Event::Partition(slot, self.milliseconds(50, 40_000)),
-            97 => Event::Restart(self.chance(50)),
-            98 => Event::CutWatches,
+            97 | 98 => Event::Restart(self.chance(70)),
             _ => Event::Nothing,
         }
     }

@@ -68,6 +68,17 @@ pub struct Spec {
     pub budget: bool,
 }
 
+/// Which write something becomes of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// The one after so many others.
+    After(u8),
+    /// The next apply of the temporary manager.
+    HandOver,
+    /// The next apply that creates a Deployment.
+    Creation,
+}
+
 /// Something that happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -105,8 +116,8 @@ pub enum Event {
     LookAgain(Slot),
     /// From its next start on, an operator's clock is off by so many seconds.
     Skew(Slot, i64),
-    /// What becomes of a write of an operator's, after so many others.
-    Fate(u8, Fate),
+    /// What becomes of a write of an operator's.
+    Fate(Aim, Fate),
     /// So many requests of operators get this status code in the place of a response.
     Refuse(u8, u16),
     /// What watches of this resource tell is late, by so much.
@@ -115,8 +126,6 @@ pub enum Event {
     Partition(Slot, Duration),
     /// The server restarts, with its history or without.
     Restart(bool),
-    /// All watches end.
-    CutWatches,
     /// Nobody does anything.
     Nothing,
 }
@@ -169,7 +178,7 @@ pub(super) fn image(number: u8) -> String {
 
 impl Event {
     /// The names of all events, in the order of the table.
-    pub const NAMES: [&str; 24] = [
+    pub const NAMES: [&str; 23] = [
         "apply a Workload",
         "delete a Workload",
         "scale a Deployment",
@@ -192,7 +201,6 @@ impl Event {
         "late watches",
         "partition",
         "restart of the server",
-        "cut watches",
         "nothing",
     ];
 
@@ -221,8 +229,7 @@ impl Event {
             Self::Lag(..) => 19,
             Self::Partition(..) => 20,
             Self::Restart(_) => 21,
-            Self::CutWatches => 22,
-            Self::Nothing => 23,
+            Self::Nothing => 22,
         };
         Self::NAMES[position]
     }
@@ -245,6 +252,16 @@ impl fmt::Display for Spec {
             (budget, "with a budget"),
         ];
         said.into_iter().filter(|(is_said, _)| **is_said).try_for_each(|(_, text)| write!(f, ", {text}"))
+    }
+}
+
+impl fmt::Display for Aim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::After(count) => write!(f, "after {count} more writes"),
+            Self::HandOver => f.write_str("the next apply of the temporary manager"),
+            Self::Creation => f.write_str("the next creation of a Deployment"),
+        }
     }
 }
 
@@ -281,13 +298,12 @@ impl fmt::Display for Event {
             Self::Stop(Slot(slot)) => write!(f, "operator {slot} is asked to stop"),
             Self::LookAgain(Slot(slot)) => write!(f, "operator {slot} looks at all again"),
             Self::Skew(Slot(slot), seconds) => write!(f, "operator {slot}: clock off by {seconds} s"),
-            Self::Fate(after, fate) => write!(f, "after {after} more writes: {fate:?}"),
+            Self::Fate(aim, fate) => write!(f, "{aim}: {fate:?}"),
             Self::Refuse(times, code) => write!(f, "{times} requests get a {code}"),
             Self::Lag(what, time) => write!(f, "watches of {what} are late by {time:?}"),
             Self::Partition(Slot(slot), time) => write!(f, "operator {slot} is cut off for {time:?}"),
             Self::Restart(true) => f.write_str("the server restarts"),
             Self::Restart(false) => f.write_str("the server restarts without its history"),
-            Self::CutWatches => f.write_str("all watches end"),
             Self::Nothing => f.write_str("nothing"),
         }
     }

@@ -3,10 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use baton_apply::{Change, LiveObject, Request, Revision, Target};
-use baton_controller::{
-    FIELD_MANAGER,
-    decide::{child::ChildKind, snapshot::Snapshot},
-};
+use baton_controller::decide::{child::ChildKind, snapshot::Snapshot};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request as HttpRequest, StatusCode, header::CONTENT_TYPE};
 use serde_json::{Value, json};
@@ -16,7 +13,7 @@ use super::{
     network::{Process, WatchEvent},
     people,
 };
-use crate::handover_model::{Fault, Instead, guarded_by, is_on_its_way};
+use crate::handover_model::{Fault, Instead, applied_deployment, guarded_by, is_on_its_way};
 
 const APPLY: &str = "application/apply-patch+yaml";
 
@@ -201,12 +198,9 @@ pub(super) fn mistaken(
 
 /// Whether a request is Baton's apply of a Deployment with its number.
 pub(super) fn takes_number(request: &HttpRequest<Bytes>) -> bool {
-    let is_batons = |request: &Request| {
-        matches!(&request.change, Change::Apply { manager, body, .. }
-            if manager == FIELD_MANAGER && body.pointer("/spec/replicas").is_some())
-    };
-    read(request)
-        .is_some_and(|request| is_batons(&request) && request.target.resource.plural == "deployments")
+    let request = read(request);
+    let body = request.as_ref().and_then(applied_deployment);
+    body.is_some_and(|body| body.pointer("/spec/replicas").is_some())
 }
 
 /// The version that a request requires.

@@ -29,6 +29,8 @@ pub(super) struct Author {
     /// The version that it was planned from.
     pub(super) planned_from: Option<u64>,
     pub(super) creates: bool,
+    /// Whether it is the temporary manager's, which acts only where Baton isn't to hold the number.
+    pub(super) hands_over: bool,
     /// Whether its sender has given it up.
     pub(super) is_late: bool,
 }
@@ -182,7 +184,11 @@ impl Story {
     fn candidates(&self, author: &Author) -> Vec<(Wanted, Option<i32>)> {
         let known = self.workload.iter().rev().find(|version| version.revision <= author.since);
         let (uid, observed) = known.map_or(("", 0), |known| (&known.uid, known.observed));
-        let is_candidate = |version: &&WorkloadVersion| version.uid != uid || version.generation >= observed;
+        let is_batons = |wanted| matches!(wanted, Wanted::Number(_) | Wanted::Suspended);
+        let is_candidate = |version: &&WorkloadVersion| {
+            (version.uid != uid || version.generation >= observed)
+                && !(author.hands_over && is_batons(version.wanted))
+        };
         let mut candidates = Vec::new();
         for version in self.workload.iter().filter(is_candidate) {
             let candidate = (version.wanted, version.told);

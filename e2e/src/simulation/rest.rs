@@ -15,12 +15,8 @@ use baton_testbed::{AuditEntry, Error, Metrics, lock};
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
-use super::{
-    event::Site,
-    judge::Violation,
-    people,
-    world::{USER, World},
-};
+use super::{event::Site, judge::Violation, people, world::World};
+use crate::installed::USER;
 
 /// What is at odds, in the words of a promise.
 fn violation(what: &str, how: String) -> Violation {

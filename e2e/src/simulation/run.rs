@@ -8,8 +8,9 @@ use tokio::runtime::Builder;
 use super::{
     event::{Event, Plan, Site},
     judge::Violation,
-    rest,
-    world::{self, Tally, World},
+    origin, rest,
+    tally::Tally,
+    world::World,
 };
 use crate::handover_model::Fault;
 
@@ -45,7 +46,7 @@ pub struct Outcome {
 /// # Panics
 /// When there is no runtime to be had.
 pub fn run(plan: &Plan, fault: Option<Fault>) -> Result<Outcome, Error> {
-    world::install();
+    origin::install();
     fastrand::seed(plan.seed);
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime has no needs").block_on(async {

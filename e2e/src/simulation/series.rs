@@ -2,17 +2,25 @@
 
 use std::{
     fmt::Write as _,
+    num::NonZero,
+    panic::resume_unwind,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
-use baton_testbed::Error;
+use baton_testbed::{Error, lock};
+use clap::ValueEnum as _;
 
 use super::{
     choice,
     event::{Event, Plan},
     run::{Outcome, run},
     shrink::shrink,
-    world::Tally,
+    tally::Tally,
 };
 use crate::handover_model::Fault;
 
@@ -39,8 +47,8 @@ pub struct Effort {
 /// A run that broke a promise.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Its seed.
-    pub seed: u64,
+    /// What was wrong with the operator.
+    pub fault: Option<Fault>,
     /// The smallest plan that breaks the same promise.
     pub plan: Plan,
     /// What came of that.
@@ -62,51 +70,75 @@ pub struct Series {
     pub failures: Vec<Failure>,
 }
 
-/// Plays runs. `say` gets a line now and then, and what is to be told of a failure.
+/// Plays runs, as many at once as there are processors. `say` gets a line now and then, and what is to be told of a failure.
 ///
 /// # Errors
 /// When something fails that isn't under test.
-pub fn series(effort: Effort, mut say: impl FnMut(&str)) -> Result<Series, Error> {
-    let (began, mut said) = (Instant::now(), Instant::now());
-    let mut series = Series::default();
-    let is_time = || effort.time.is_none_or(|time| began.elapsed() < time);
-    while series.runs < effort.runs && is_time() && series.failures.len() < effort.failures {
-        let seed = effort.seed + series.runs;
-        let plan = choice::plan(seed);
-        let outcome = run(&plan, effort.fault)?;
-        series.runs += 1;
-        series.tally.add(&outcome.tally);
-        series.digest = series.digest.rotate_left(5) ^ outcome.digest;
-        if outcome.violation.is_some() {
-            let (plan, outcome) = if effort.shrinks {
-                shrink(plan, outcome, |plan| run(plan, effort.fault).ok())
-            } else {
-                (plan, outcome)
-            };
-            let failure = Failure { seed, plan, outcome };
-            say(&failure.tell());
-            series.failures.push(failure);
+pub fn series(effort: Effort, say: impl FnMut(&str) + Send) -> Result<Series, Error> {
+    let began = Instant::now();
+    let seeds = AtomicU64::new(effort.seed);
+    let done = Mutex::new((Series::default(), say, began));
+    let play = || -> Result<(), Error> {
+        loop {
+            let is_enough = lock(&done).0.failures.len() >= effort.failures;
+            let is_over = effort.time.is_some_and(|time| began.elapsed() >= time);
+            let seed = seeds.fetch_add(1, Ordering::Relaxed);
+            if is_enough || is_over || seed - effort.seed >= effort.runs {
+                return Ok(());
+            }
+            let plan = choice::plan(seed);
+            let outcome = run(&plan, effort.fault)?;
+            let (tally, digest) = (outcome.tally.clone(), outcome.digest);
+            let failure = outcome.violation.is_some().then(|| Failure::of(plan, outcome, effort));
+            let (series, say, said) = &mut *lock(&done);
+            series.runs += 1;
+            series.tally.add(&tally);
+            series.digest ^= digest;
+            series.took = began.elapsed();
+            if let Some(failure) = failure {
+                say(&failure.tell());
+                series.failures.push(failure);
+            }
+            if said.elapsed() > PROGRESS {
+                say(&series.progress());
+                *said = Instant::now();
+            }
         }
-        series.took = began.elapsed();
-        if said.elapsed() > PROGRESS {
-            say(&series.progress());
-            said = Instant::now();
-        }
-    }
+    };
+    thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })?;
+    let (mut series, ..) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    series.failures.sort_by_key(|failure| failure.plan.seed);
     Ok(series)
 }
 
 impl Failure {
+    fn of(plan: Plan, outcome: Outcome, effort: Effort) -> Self {
+        let (plan, outcome) = if effort.shrinks {
+            shrink(plan, outcome, |plan| run(plan, effort.fault).ok())
+        } else {
+            (plan, outcome)
+        };
+        Self { fault: effort.fault, plan, outcome }
+    }
+
     /// All that is to be said of it.
     pub fn tell(&self) -> String {
-        let Self { seed, plan, outcome } = self;
+        let Self { fault, plan, outcome } = self;
+        let fault =
+            fault.and_then(|fault| Some(format!(" --fault {}", fault.to_possible_value()?.get_name())));
+        let fault = fault.unwrap_or_default();
+        let seed = plan.seed;
         let (what, how) = match &outcome.violation {
             Some(violation) => (violation.what.as_str(), violation.how.as_str()),
             None => ("nothing", ""),
         };
         format!(
             "seed {seed} breaks: {what}\n{how}\n\nthe smallest plan that breaks it:\n{plan}\n{}\nagain: cargo simulate \
-             --seed {seed} --runs 1\n",
+             --seed {seed} --runs 1{fault}\n",
             outcome.story
         )
     }

@@ -2,33 +2,26 @@
 //! lost and come late.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use baton_apiserver::{Actor, ApiServer, Load};
-use baton_testbed::{Error, lock, workspace};
-use bytes::Bytes;
-use http::{
-    HeaderValue, Request, Response, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE},
-};
+use baton_testbed::{Error, lock};
+use http::Request;
 use jiff::{SignedDuration, Timestamp};
-use kube::{Client, client::Body};
-use serde_json::{Value, json};
-use tokio::{
-    runtime::Builder,
-    time::{Instant, sleep, sleep_until},
-};
+use kube::Client;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
-    event::{Event, Plan, Site, Slot},
-    faulty::{self, About, Faulty},
+    event::{Aim, Event, Plan, Site, Slot},
+    faulty::Faulty,
     judge::{Author, Judge, Violation},
-    network::{Answer, AnswerBody, Item, Network, NoResponse, Process, Reply, Sent, Ticket, What, is_write},
-    observer::{self, Observer},
-    people, rest,
+    network::{Network, Process, Ticket, What},
+    observer::Observer,
+    origin::{INSTALLED, START},
+    people,
+    tally::Tally,
     trace::Trace,
 };
 use crate::{
@@ -38,11 +31,6 @@ use crate::{
     soak::choice::PER_POD,
 };
 
-/// The operator's user, as the manifests have it.
-pub(super) const USER: &str = "system:serviceaccount:baton-system:baton";
-const CREDENTIALS: &str = "Bearer system:serviceaccount:baton-system:baton";
-/// When a run begins, by the server's clock.
-const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 /// A fifth of the renewals that there usually are.
 const ELECTION: [&str; 4] =
     ["--lease-namespace=baton-system", "--lease-duration=75s", "--renew-deadline=50s", "--retry-period=10s"];
@@ -54,8 +42,6 @@ const TICK: Duration = Duration::from_millis(1);
 const GLANCE: Duration = Duration::from_secs(5);
 /// So long after its end a process is started again.
 const RESTART: Duration = Duration::from_secs(2);
-/// How long it is until a write arrives that its sender has given up.
-const LATE: [u64; 4] = [5, 300, 4000, 31_000];
 /// No run has that much to say.
 const MOST: u64 = 300_000;
 
@@ -63,58 +49,24 @@ const MOST: u64 = 300_000;
 pub(super) struct World {
     server: ApiServer,
     pub(super) admin: Client,
-    began: Instant,
-    network: Network,
+    pub(super) began: Instant,
+    pub(super) network: Network,
     observer: Observer,
     pub(super) judge: Judge,
-    random: fastrand::Rng,
+    pub(super) random: fastrand::Rng,
     elected: bool,
     slots: Vec<Place>,
     /// Of each process, in the order of their starts.
     logs: Vec<Log>,
     lags: Vec<(&'static str, Instant)>,
-    fates: BTreeMap<u64, Fate>,
-    refuses: (u8, u16),
+    pub(super) fates: Vec<(Aim, Fate)>,
+    /// So many requests get this status code.
+    pub(super) refuses: (u8, u16),
     fights: Vec<Fight>,
     pub(super) trace: Arc<Mutex<Trace>>,
     pub(super) violation: Option<Violation>,
-    faulty: Option<Faulty>,
+    pub(super) faulty: Option<Faulty>,
     pub(super) tally: Tally,
-}
-
-/// What is counted of a run.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    /// Requests of operators that reached the server.
-    pub requests: u64,
-    /// Those that could change something.
-    pub writes: u64,
-    /// Processes of operators.
-    pub starts: u32,
-    /// Stored versions that were judged.
-    pub versions: u64,
-    /// Numbers that Baton changed.
-    pub changes: u64,
-    /// How often each event happened.
-    pub events: BTreeMap<&'static str, u64>,
-    /// How much time passed in the cluster.
-    pub simulated: Duration,
-}
-
-impl Tally {
-    /// Adds that of another run.
-    pub(super) fn add(&mut self, other: &Self) {
-        let Self { requests, writes, starts, versions, changes, events, simulated } = other;
-        self.requests += requests;
-        self.writes += writes;
-        self.starts += starts;
-        self.versions += versions;
-        self.changes += changes;
-        self.simulated += *simulated;
-        for (name, times) in events {
-            *self.events.entry(name).or_default() += times;
-        }
-    }
 }
 
 /// Where an operator runs.
@@ -168,7 +120,7 @@ impl World {
             slots: slots.map(place).collect(),
             logs: Vec::new(),
             lags: Vec::new(),
-            fates: BTreeMap::new(),
+            fates: Vec::new(),
             refuses: (0, 0),
             fights: Vec::new(),
             trace,
@@ -222,9 +174,7 @@ impl World {
                     .into_iter()
                     .for_each(|place| place.skew = SignedDuration::from_secs(seconds));
             }
-            Event::Fate(after, fate) => {
-                self.fates.insert(self.tally.writes + 1 + u64::from(after), fate);
-            }
+            Event::Fate(aim, fate) => self.fates.push((aim, fate)),
             Event::Refuse(times, code) => self.refuses = (times, code),
             Event::Lag(what, time) => self.lags.push((what, now + time)),
             Event::Partition(slot, time) => {
@@ -233,11 +183,6 @@ impl World {
             Event::Restart(keeps_history) => {
                 self.observe(None);
                 self.server.restart(keeps_history);
-                self.observer.begin().await.map_err(Error::api("watch again"))?;
-            }
-            Event::CutWatches => {
-                self.observe(None);
-                self.server.restart(true);
                 self.observer.begin().await.map_err(Error::api("watch again"))?;
             }
             _ => {}
@@ -354,7 +299,7 @@ impl World {
         Ok(())
     }
 
-    fn kill(&mut self, slot: Slot, keeps_requests: bool) {
+    pub(super) fn kill(&mut self, slot: Slot, keeps_requests: bool) {
         let network = self.network.clone();
         if let Some(place) = self.place(slot)
             && let Some((process, operator)) = place.running.take()
@@ -394,7 +339,7 @@ impl World {
     }
 
     /// Judges what was stored since it was done last. What has the version of `author` is theirs.
-    fn observe(&mut self, author: Option<(u64, &Author)>) {
+    pub(super) fn observe(&mut self, author: Option<(u64, &Author)>) {
         for version in self.observer.seen() {
             let author =
                 author.filter(|(revision, _)| *revision == version.revision).map(|(_, author)| author);
@@ -405,264 +350,8 @@ impl World {
             }
         }
     }
-
-    /// Lets something arrive.
-    async fn deliver(&mut self, ticket: &Ticket, item: Item) {
-        match item.what {
-            What::Request(sent) => self.arrives(ticket, *sent).await,
-            What::Response(answer, reply) => {
-                lock(&self.trace).note(self.began.elapsed(), &format!("{ticket}: {}", answer.head.status));
-                // Whoever asked may be gone.
-                let _ = reply.send(Ok(*answer));
-            }
-            What::Event(event) => {
-                lock(&self.trace).note(self.began.elapsed(), &ticket.to_string());
-                let data = match &mut self.faulty {
-                    None => Some(event.data.clone()),
-                    Some(faulty) => faulty.shows_event(ticket.process, &event),
-                };
-                event.give(data);
-            }
-        }
-    }
-
-    async fn arrives(&mut self, ticket: &Ticket, mut sent: Sent) {
-        let path = sent.request.uri().path();
-        let counts = is_write(&sent.request) && !path.contains("/events") && !path.contains("/leases");
-        self.tally.requests += 1;
-        let mut fate = Fate::Responded;
-        if counts {
-            self.tally.writes += 1;
-            fate = self.fates.remove(&self.tally.writes).unwrap_or(Fate::Responded);
-        }
-        lock(&self.trace).note(self.began.elapsed(), &format!("{ticket}: {fate:?}"));
-        if sent.reply.is_some() && self.refuses.0 > 0 && !path.contains("/leases") {
-            self.refuses.0 -= 1;
-            let answer = refusal(self.refuses.1);
-            self.respond(ticket, answer, sent.reply);
-            return;
-        }
-        match fate {
-            Fate::Responded => {}
-            Fate::Lost => return lose(sent.reply),
-            Fate::CrashBefore => return self.kill(ticket.process.slot, false),
-            Fate::ResponseLost => {
-                let reply = sent.reply.take();
-                drop(self.serve(ticket.process, sent, reply.is_none()).await);
-                return lose(reply);
-            }
-            Fate::CrashAfter => {
-                let is_late = sent.reply.is_none();
-                drop(self.serve(ticket.process, sent, is_late).await);
-                return self.kill(ticket.process.slot, false);
-            }
-            Fate::Late | Fate::CrashLate => {
-                let at = Instant::now() + Duration::from_millis(LATE[self.random.usize(..LATE.len())]);
-                lose(sent.reply.take());
-                let label = format!("late {}", ticket.label);
-                self.network.put_later(ticket.process, label, What::Request(Box::new(sent)), Some(at));
-                if fate == Fate::CrashLate {
-                    self.kill(ticket.process.slot, true);
-                }
-                return;
-            }
-        }
-        let reply = sent.reply.take().filter(|reply| !reply.is_closed());
-        let is_late = reply.is_none();
-        if let Some(answer) = self.serve(ticket.process, sent, is_late).await {
-            self.respond(ticket, answer, reply);
-        }
-    }
-
-    fn respond(&self, ticket: &Ticket, answer: Answer, reply: Option<Reply>) {
-        if let Some(reply) = reply {
-            let label = format!("response to {}", ticket.label);
-            self.network.put(ticket.process, label, What::Response(Box::new(answer), reply));
-        }
-    }
-
-    /// What comes of a request that has arrived.
-    async fn serve(&mut self, process: Process, sent: Sent, is_late: bool) -> Option<Answer> {
-        let Sent { request, since, .. } = sent;
-        let author = is_write(&request).then(|| author(&request, since, is_late));
-        self.observe(None);
-        if self.faulty.is_none() {
-            return self.carry_out(request, author.as_ref()).await;
-        }
-        let path = request.uri().path().to_owned();
-        let mut answer = None;
-        match self.mistakes(process, request).await {
-            Mistaken::Told(told) => answer = Some(told),
-            Mistaken::Sends(requests, afterwards) => {
-                for request in requests {
-                    answer = self.carry_out(request, author.as_ref()).await;
-                }
-                if let Some(request) = afterwards {
-                    self.carry_out(request, None).await;
-                }
-            }
-        }
-        if let (Some(faulty), Some(answer)) = (&mut self.faulty, &mut answer)
-            && let AnswerBody::Whole(body) = &mut answer.body
-        {
-            *body = faulty.shows_response(process, &path, body);
-        }
-        answer
-    }
-
-    /// What an operator with a fault in it sends, or is told, in the place of a request.
-    async fn mistakes(&mut self, process: Process, request: Request<Bytes>) -> Mistaken {
-        let Some(faulty) = &mut self.faulty else { return Mistaken::Sends(vec![request], None) };
-        let about = About::of(&request);
-        let seen = match &about {
-            Some(about) if is_write(&request) => rest::seen(&self.admin, about.site).await.ok().flatten(),
-            _ => None,
-        };
-        if let Some((status, body)) = faulty.response(process, &request, seen.as_ref()) {
-            return Mistaken::Told(told(status, &body));
-        }
-        let (fault, Some(seen)) = (faulty.fault, seen) else { return Mistaken::Sends(vec![request], None) };
-        if fault == Fault::SkipsOwnership
-            && let Some(unchanged) = self.changes_no_value(&request).await
-        {
-            return Mistaken::Told(told(StatusCode::OK, &unchanged));
-        }
-        let requests = faulty::mistaken(fault, &request, &seen).unwrap_or_else(|| vec![request]);
-        let takes = requests.iter().any(faulty::takes_number);
-        let postponed = match (&mut self.faulty, about) {
-            (Some(faulty), Some(about)) if takes => faulty.postponed.remove(&about.site),
-            _ => None,
-        };
-        Mistaken::Sends(requests, postponed)
-    }
-
-    /// The live object, where an apply would change none of its values.
-    async fn changes_no_value(&self, request: &Request<Bytes>) -> Option<Value> {
-        let query = request.uri().query().filter(|query| query.contains("force="))?;
-        let path = request.uri().path();
-        let mut dry = request.clone();
-        *dry.uri_mut() = format!("{path}?{query}&dryRun=All").parse().ok()?;
-        let tried: Value = self.admin.request(dry.map(|body| body.to_vec())).await.ok()?;
-        let live: Value = self.admin.request(people::get(path)).await.ok()?;
-        let values = |object: &Value| {
-            let mut values = object.clone();
-            values["metadata"]["managedFields"] = Value::Null;
-            values["metadata"]["resourceVersion"] = Value::Null;
-            values
-        };
-        (values(&tried) == values(&live)).then_some(live)
-    }
-
-    /// What the server makes of a request.
-    async fn carry_out(&mut self, mut request: Request<Bytes>, author: Option<&Author>) -> Option<Answer> {
-        request.headers_mut().insert(AUTHORIZATION, HeaderValue::from_static(CREDENTIALS));
-        let query = request.uri().query().unwrap_or_default();
-        let watched = query
-            .contains("watch=")
-            .then(|| request.uri().path().rsplit('/').next().unwrap_or_default().to_owned());
-        let response: Response<Body> = self.admin.send(request.map(Body::from)).await.ok()?;
-        let (head, body) = response.into_parts();
-        let body = match watched {
-            Some(resource) if head.status.is_success() => AnswerBody::Watch(resource, body),
-            _ => AnswerBody::Whole(body.collect_bytes().await.ok()?),
-        };
-        if let (Some(author), AnswerBody::Whole(body), true) = (author, &body, head.status.is_success()) {
-            let stored: Value = serde_json::from_slice(body).unwrap_or_default();
-            self.observe(Some((observer::revision(&stored), author)));
-        }
-        Some(Answer { head, body })
-    }
-}
-
-/// What becomes of a request of an operator with a fault in it.
-enum Mistaken {
-    /// The operator is told this, and nothing is sent.
-    Told(Answer),
-    /// These are sent, of which the operator gets the last response; and one more.
-    Sends(Vec<Request<Bytes>>, Option<Request<Bytes>>),
-}
-
-/// A connection ends without a response.
-fn lose(reply: Option<Reply>) {
-    if let Some(reply) = reply {
-        // Whoever asked may be gone.
-        let _ = reply.send(Err(NoResponse));
-    }
-}
-
-/// A response without the server.
-fn told(status: StatusCode, body: &Value) -> Answer {
-    let mut head = Response::new(()).into_parts().0;
-    head.status = status;
-    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Answer { head, body: AnswerBody::Whole(body.to_string().into()) }
-}
-
-fn refusal(code: u16) -> Answer {
-    let reason = if code == 429 { "TooManyRequests" } else { "InternalError" };
-    let status = json!({
-        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "code": code, "reason": reason, "message": "refused by the simulation",
-    });
-    told(StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), &status)
-}
-
-/// What a write says of what it was planned from.
-fn author(request: &Request<Bytes>, since: u64, is_late: bool) -> Author {
-    let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-    let tested = body.as_array().into_iter().flatten();
-    let tested = tested.filter(|operation| operation["path"] == "/metadata/resourceVersion");
-    let guards = tested.map(|operation| &operation["value"]).chain(body.pointer("/metadata/resourceVersion"));
-    let planned_from = guards.filter_map(Value::as_str).find_map(|version| version.parse().ok());
-    let creates = body.is_object() && body.pointer("/metadata/uid").is_none();
-    Author { since, planned_from, creates, is_late }
 }
 
 fn time_since(began: Instant) -> Timestamp {
     START.saturating_add(began.elapsed()).unwrap_or(Timestamp::MAX)
-}
-
-/// What each cluster begins with: a server on which Baton is installed. Made once, and always in the same way.
-static INSTALLED: LazyLock<ApiServer> =
-    LazyLock::new(|| installed().expect("the manifests can be installed"));
-
-fn installed() -> Result<ApiServer, Error> {
-    fastrand::seed(0);
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime has no needs").block_on(async {
-        let server = ApiServer::builder().actor(Actor::AccessControl).clock(|| START);
-        let manifests = manifests()?.join("\n---\n");
-        let server = server.load(&manifests).and_then(baton_apiserver::Builder::start);
-        // Roles are made of others.
-        sleep(TICK).await;
-        server.map_err(Error::parse("how a server with Baton starts"))
-    })
-}
-
-/// Makes sure that what each cluster begins with is there.
-pub(super) fn install() {
-    LazyLock::force(&INSTALLED);
-}
-
-/// What is installed, as YAML.
-fn manifests() -> Result<Vec<String>, Error> {
-    const NAMESPACES: &str = "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: lab}}
-";
-    let files = [
-        "cluster/namespace.yaml",
-        "crd/workloads.baton.rs.yaml",
-        "rbac/clusterrole.yaml",
-        "rbac/clusterrolebinding.yaml",
-        "deploy/serviceaccount.yaml",
-        "deploy/role.yaml",
-        "deploy/rolebinding.yaml",
-    ];
-    let read = |file: &str| {
-        let path = workspace().join("manifests").join(file);
-        std::fs::read_to_string(&path).map_err(Error::file("read", &path))
-    };
-    let texts: Result<Vec<String>, Error> = files.into_iter().map(read).collect();
-    Ok([NAMESPACES.to_owned()].into_iter().chain(texts?).collect())
 }
