@@ -35,7 +35,7 @@ pub fn plan(seed: u64) -> Plan {
     let mut chooser = Chooser { random, sites, elected, specs: [None; 3], burst: None };
     let mut steps: Vec<Step> = (0..sites).map(|site| chooser.first(Site(site))).collect();
     steps.extend((0..count).map(|_| chooser.step()));
-    if chooser.chance(30) {
+    if chooser.chance(40) {
         steps.extend(chooser.late_write());
         steps.extend((0..count / 4).map(|_| chooser.step()));
     }
@@ -73,31 +73,29 @@ impl Chooser {
         Step { event: self.sudden(site), pause }
     }
 
-    /// A write that arrives late: what causes it, and what else happens until then.
-    fn late_write(&mut self) -> [Step; 3] {
+    /// A write on the way to an autoscaler that arrives late: what causes it, and what else happens until then.
+    fn late_write(&mut self) -> [Step; 4] {
         let site = Site(self.random.u8(..self.sites));
-        let (aim, cause) = if self.chance(50) {
-            let wish = Wish { replicas: None, scaling: Scaling::Own(self.limits()) };
-            let before = self.specs[usize::from(site.0)];
-            let spec = before.unwrap_or_else(|| self.spec());
-            let spec = Spec { wish, suspended: false, mode: "Enforce", ..spec };
-            self.specs[usize::from(site.0)] = Some(spec);
-            (Aim::HandOver, Event::Apply(site, spec))
-        } else {
-            (Aim::Creation, Event::Remove(site, ChildKind::Deployment))
-        };
+        let wish = Wish { replicas: None, scaling: Scaling::Own(self.limits()) };
+        let spec = self.specs[usize::from(site.0)].unwrap_or_else(|| self.spec());
+        let spec = Spec { wish, suspended: false, mode: "Enforce", ..spec };
+        self.specs[usize::from(site.0)] = Some(spec);
+        let scaled = Step { event: Event::Apply(site, spec), pause: self.pause() };
+        let fate = self.choose(&[Fate::Late, Fate::CrashLate]);
+        let is_late = |aim| Step { event: Event::Fate(aim, fate), pause: Duration::ZERO };
+        let removed = Event::Remove(site, ChildKind::Deployment);
         let meanwhile = match self.random.u8(..4) {
-            0 => Event::Visit(site, self.number()),
-            1 => Event::TheirScale(site, self.number()),
-            2 => Event::Load(site, self.random.u32(1..=7)),
-            _ => Event::Remove(site, ChildKind::Deployment),
+            0 | 1 => Event::Visit(site, self.number()),
+            2 => Event::TheirScale(site, self.number()),
+            _ => Event::Load(site, self.random.u32(1..=7)),
         };
-        let late = Event::Fate(aim, self.choose(&[Fate::Late, Fate::CrashLate]));
-        [
-            Step { event: late, pause: Duration::ZERO },
-            Step { event: cause, pause: self.milliseconds(500, 20_000) },
-            Step { event: meanwhile, pause: self.pause() },
-        ]
+        let meanwhile = Step { event: meanwhile, pause: self.pause() };
+        let pause = self.milliseconds(500, 20_000);
+        if self.chance(50) {
+            [is_late(Aim::HandOver), scaled, Step { event: Event::Nothing, pause }, meanwhile]
+        } else {
+            [scaled, is_late(Aim::Creation), Step { event: removed, pause }, meanwhile]
+        }
     }
 
     /// What takes effect when several things happen at once.

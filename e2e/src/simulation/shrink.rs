@@ -47,11 +47,11 @@ pub fn shrink(
             size /= 2;
         }
         for at in 0..smallest.0.steps.len() {
-            for step in simpler(&smallest.0.steps[at]) {
+            while simpler(&smallest.0.steps[at]).into_iter().any(|step| {
                 let mut smaller = smallest.0.clone();
                 smaller.steps[at] = step;
-                attempt(&mut smallest, smaller);
-            }
+                attempt(&mut smallest, smaller)
+            }) {}
         }
         for smaller in
             [Plan { elected: false, ..smallest.0.clone() }, Plan { has_pods: false, ..smallest.0.clone() }]
