@@ -14,6 +14,7 @@ mod pods;
 mod quotas;
 pub(crate) mod rbac;
 mod settings;
+mod settled;
 mod view;
 
 use std::{

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::{
     Controller, Pass, Readiness,
     object::{int, is_active, is_deleted, is_ready, items, text, time, uid},
+    settled::uids,
 };
 
 #[derive(Default)]
@@ -25,15 +26,13 @@ impl Controller for Kubelet {
 
     fn act(&mut self, pass: &mut Pass<'_>) {
         let pods = pass.list("", "pods");
-        let known: Vec<_> = pods.iter().map(|pod| uid(pod).to_owned()).collect();
-        let before = std::mem::take(&mut self.since);
-        self.since = known
-            .into_iter()
-            .map(|uid| {
-                let at = before.get(&uid).copied().unwrap_or(pass.now);
-                (uid, at)
-            })
-            .collect();
+        let known = uids(&pods);
+        self.since.retain(|uid, _| known.contains(uid.as_str()));
+        for uid in known {
+            if !self.since.contains_key(uid) {
+                self.since.insert(uid.to_owned(), pass.now);
+            }
+        }
         for pod in &pods {
             if is_deleted(pod) {
                 end(pass, pod);
@@ -55,16 +54,16 @@ fn end(pass: &mut Pass<'_>, pod: &Value) {
 
 impl Kubelet {
     fn run(&mut self, pass: &mut Pass<'_>, pod: &Value) {
+        let has_started = text(pod, "/status/phase") == "Running";
+        if has_started && is_ready(pod) {
+            return;
+        }
         let since = self.since.get(uid(pod)).copied().unwrap_or(pass.now);
         let due = match pass.settings.readiness(pod.pointer("/metadata/labels")) {
             Readiness::AtOnce => Some(since),
             Readiness::After(late) => since.checked_add(late),
             Readiness::Never => None,
         };
-        let has_started = text(pod, "/status/phase") == "Running";
-        if has_started && is_ready(pod) {
-            return;
-        }
         let becomes_ready = due.is_some_and(|due| due <= pass.now);
         if !has_started || becomes_ready {
             let status = self.status(pass, pod, becomes_ready);

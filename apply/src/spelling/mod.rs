@@ -21,6 +21,7 @@ pub(crate) use self::zeros::unstored;
 /// - Quantities become canonical: `"1"` for `"1000m"` and for `1.0`.
 /// - A zero value goes where the server can't tell it from absence and either fills in its default or keeps it in a value that is merged as
 ///   a whole. `hostNetwork: false` stays: who applies it owns it.
+/// - A field that is an old name of another has that one's value, which the server copies to it.
 /// - The server's defaults are added to what is merged as a whole: without them the value would never be live.
 ///
 /// The types are those of the API server that the type's fields come from. Of a type that they lack every object and every spelling
@@ -72,6 +73,7 @@ impl<'t> Speller<'t> {
                     self.value(value, of, below).map(|value| (name, value))
                 };
                 let mut members: Map<String, Value> = members.into_iter().filter_map(member).collect();
+                copy(place.name, &mut members);
                 if in_atomic {
                     zeros::fill_in(place.name, &mut members);
                 }
@@ -114,6 +116,19 @@ impl<'t> Speller<'t> {
             Type::Text => Some("".into()),
             Type::Quantity => Some("0".into()),
             _ => None,
+        }
+    }
+}
+
+/// Old names of fields: the type, the old name, and the field that the server copies to it where both are set.
+/// `Convert_core_PodSpec_To_v1_PodSpec` in pkg/apis/core/v1/conversion.go.
+const OLD_NAMES: &[(&str, &str, &str)] =
+    &[("io.k8s.api.core.v1.PodSpec", "serviceAccount", "serviceAccountName")];
+
+fn copy(of: &str, members: &mut Map<String, Value>) {
+    for (_, old, new) in OLD_NAMES.iter().filter(|(named, ..)| *named == of) {
+        if let Some(value) = members.get(*new).filter(|_| members.contains_key(*old)).cloned() {
+            members.insert((*old).to_owned(), value);
         }
     }
 }

@@ -12,7 +12,10 @@ use std::collections::HashMap;
 
 use tokio::time::Instant;
 
-use super::{Controller, Pass, object::uid};
+use super::{
+    Controller, Pass,
+    settled::{Controlled, Settled, uids},
+};
 
 #[derive(Default)]
 pub(super) struct Deployments {
@@ -20,16 +23,24 @@ pub(super) struct Deployments {
     ready_since: HashMap<String, Instant>,
     /// When a Deployment was last seen to make progress, by its UID.
     progressed: HashMap<String, Instant>,
+    rollouts: Settled,
+    sets: Settled,
 }
 
 impl Controller for Deployments {
     fn act(&mut self, pass: &mut Pass<'_>) {
         let deployments = pass.list("apps", "deployments");
-        self.progressed.retain(|known, _| deployments.iter().any(|deployment| uid(deployment) == known));
+        let known = uids(&deployments);
+        self.progressed.retain(|uid, _| known.contains(uid.as_str()));
+        self.rollouts.keep(&known);
+        let sets = Controlled::of(pass.list("apps", "replicasets"));
         for deployment in &deployments {
-            if rollout::sync(pass, &mut self.progressed, deployment).is_err() {
-                pass.retry();
-            }
+            let own = sets.candidates(deployment);
+            self.rollouts.see_to(pass, deployment, &own, |pass| {
+                if rollout::sync(pass, &mut self.progressed, deployment, own.clone()).is_err() {
+                    pass.retry();
+                }
+            });
         }
         self.sync_replica_sets(pass);
     }

@@ -1,8 +1,9 @@
 //! ReplicaSets: as many pods as they want, and their status.
 
-use std::{cmp::Reverse, time::Duration};
+use std::{cmp::Reverse, collections::HashMap, time::Duration};
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::{Deployments, claim::claim, numbers::replicas};
 use crate::actors::{
@@ -12,6 +13,7 @@ use crate::actors::{
         int, is_active, is_controlled_by, is_deleted, is_ready, items, name, namespace, reference_to,
         selects, text, time, uid,
     },
+    settled::{Controlled, uids},
     view::Object,
 };
 
@@ -22,85 +24,92 @@ const BURST: usize = 500;
 impl Deployments {
     pub(super) fn sync_replica_sets(&mut self, pass: &mut Pass<'_>) {
         let pods = pass.list("", "pods");
-        let ready = || pods.iter().filter(|pod| is_ready(pod));
-        self.ready_since.retain(|known, _| ready().any(|pod| uid(pod) == known));
-        for pod in ready() {
-            self.ready_since.entry(uid(pod).to_owned()).or_insert(pass.now);
+        let ready: Vec<_> = pods.iter().filter(|pod| is_ready(pod)).cloned().collect();
+        let known = uids(&ready);
+        self.ready_since.retain(|uid, _| known.contains(uid.as_str()));
+        for uid in known {
+            if !self.ready_since.contains_key(uid) {
+                self.ready_since.insert(uid.to_owned(), pass.now);
+            }
         }
-        for set in pass.list("apps", "replicasets") {
-            self.sync_replica_set(pass, &set, &pods);
+        let sets = pass.list("apps", "replicasets");
+        let pods = Controlled::of(pods);
+        self.sets.keep(&uids(&sets));
+        for set in &sets {
+            let own = pods.candidates(set);
+            self.sets.see_to(pass, set, &own, |pass| sync(pass, &self.ready_since, set, &own));
         }
     }
+}
 
-    fn sync_replica_set(&mut self, pass: &mut Pass<'_>, set: &Object, pods: &[Object]) {
-        let is_leaving = |pod: &&Object| is_deleted(pod) && is_controlled_by(pod, set);
-        let leaving = pods.iter().filter(is_leaving).count();
-        let active = claim(pass, set, pods.iter().filter(|pod| is_active(pod)).cloned().collect());
-        let failure = if is_deleted(set) { Ok(()) } else { manage(pass, set, &active) };
-        if failure.is_err() {
+fn sync(pass: &mut Pass<'_>, ready_since: &HashMap<String, Instant>, set: &Object, pods: &[Object]) {
+    let is_leaving = |pod: &&Object| is_deleted(pod) && is_controlled_by(pod, set);
+    let leaving = pods.iter().filter(is_leaving).count();
+    let active = claim(pass, set, pods.iter().filter(|pod| is_active(pod)).cloned().collect());
+    let failure = if is_deleted(set) { Ok(()) } else { manage(pass, set, &active) };
+    if failure.is_err() {
+        pass.retry();
+    }
+    let status = status(pass, ready_since, set, &active, leaving, failure.err().as_ref());
+    if set["status"] != status {
+        let mut updated = (**set).clone();
+        updated["status"] = status;
+        if pass.update(&updated, "status").is_err() {
             pass.retry();
         }
-        let status = self.status(pass, set, &active, leaving, failure.err().as_ref());
-        if set["status"] != status {
-            let mut updated = (**set).clone();
-            updated["status"] = status;
-            if pass.update(&updated, "status").is_err() {
-                pass.retry();
-            }
-        }
     }
+}
 
-    fn status(
-        &self,
-        pass: &mut Pass<'_>,
-        set: &Value,
-        active: &[Object],
-        leaving: usize,
-        failure: Option<&Refused>,
-    ) -> Value {
-        let labels = json!({"matchLabels": set.pointer("/spec/template/metadata/labels")});
-        let wait = Duration::from_secs(int(set, "/spec/minReadySeconds").unsigned_abs());
-        let (mut labelled, mut ready, mut available) = (0, 0, 0);
-        for pod in active {
-            labelled += i64::from(selects(Some(&labels), pod.pointer("/metadata/labels")));
-            let Some(since) = self.ready_since.get(uid(pod)).filter(|_| is_ready(pod)) else { continue };
-            ready += 1;
-            match since.checked_add(wait) {
-                Some(at) if at <= pass.now => available += 1,
-                Some(at) => pass.wake_at(at),
-                None => {}
-            }
+fn status(
+    pass: &mut Pass<'_>,
+    ready_since: &HashMap<String, Instant>,
+    set: &Value,
+    active: &[Object],
+    leaving: usize,
+    failure: Option<&Refused>,
+) -> Value {
+    let labels = json!({"matchLabels": set.pointer("/spec/template/metadata/labels")});
+    let wait = Duration::from_secs(int(set, "/spec/minReadySeconds").unsigned_abs());
+    let (mut labelled, mut ready, mut available) = (0, 0, 0);
+    for pod in active {
+        labelled += i64::from(selects(Some(&labels), pod.pointer("/metadata/labels")));
+        let Some(since) = ready_since.get(uid(pod)).filter(|_| is_ready(pod)) else { continue };
+        ready += 1;
+        match since.checked_add(wait) {
+            Some(at) if at <= pass.now => available += 1,
+            Some(at) => pass.wake_at(at),
+            None => {}
         }
-        let counts = [
-            ("fullyLabeledReplicas", labelled),
-            ("readyReplicas", ready),
-            ("availableReplicas", available),
-            ("observedGeneration", int(set, "/metadata/generation")),
-        ];
-        let counts = counts.into_iter().filter(|(_, count)| *count != 0);
-        let mut status: Map<String, Value> =
-            counts.map(|(name, count)| (name.to_owned(), count.into())).collect();
-        status.insert("replicas".to_owned(), active.len().into());
-        status.insert("terminatingReplicas".to_owned(), leaving.into());
-        let mut conditions = items(set, "/status/conditions").to_vec();
-        let is_noted = conditions.iter().any(|condition| condition["type"] == FAILURE);
-        match failure {
-            Some(refused) if !is_noted => {
-                let too_few = i64::try_from(active.len()).unwrap_or(i64::MAX) < replicas(set);
-                conditions.push(json!({
-                    "type": FAILURE, "status": "True", "lastTransitionTime": time(pass.server.now()),
-                    "reason": if too_few { "FailedCreate" } else { "FailedDelete" },
-                    "message": refused.message,
-                }));
-            }
-            None => conditions.retain(|condition| condition["type"] != FAILURE),
-            Some(_) => {}
-        }
-        if !conditions.is_empty() {
-            status.insert("conditions".to_owned(), conditions.into());
-        }
-        Value::Object(status)
     }
+    let counts = [
+        ("fullyLabeledReplicas", labelled),
+        ("readyReplicas", ready),
+        ("availableReplicas", available),
+        ("observedGeneration", int(set, "/metadata/generation")),
+    ];
+    let counts = counts.into_iter().filter(|(_, count)| *count != 0);
+    let mut status: Map<String, Value> =
+        counts.map(|(name, count)| (name.to_owned(), count.into())).collect();
+    status.insert("replicas".to_owned(), active.len().into());
+    status.insert("terminatingReplicas".to_owned(), leaving.into());
+    let mut conditions = items(set, "/status/conditions").to_vec();
+    let is_noted = conditions.iter().any(|condition| condition["type"] == FAILURE);
+    match failure {
+        Some(refused) if !is_noted => {
+            let too_few = i64::try_from(active.len()).unwrap_or(i64::MAX) < replicas(set);
+            conditions.push(json!({
+                "type": FAILURE, "status": "True", "lastTransitionTime": time(pass.server.now()),
+                "reason": if too_few { "FailedCreate" } else { "FailedDelete" },
+                "message": refused.message,
+            }));
+        }
+        None => conditions.retain(|condition| condition["type"] != FAILURE),
+        Some(_) => {}
+    }
+    if !conditions.is_empty() {
+        status.insert("conditions".to_owned(), conditions.into());
+    }
+    Value::Object(status)
 }
 
 /// Makes pods that are missing, and deletes those that are too many.

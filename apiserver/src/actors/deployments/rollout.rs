@@ -35,12 +35,12 @@ pub(super) fn sync(
     pass: &mut Pass<'_>,
     progressed: &mut HashMap<String, Instant>,
     deployment: &Object,
+    candidates: Vec<Object>,
 ) -> Result<(), Refused> {
     let mut rollout = Rollout { pass, progressed, deployment: (**deployment).clone() };
     if rollout.deployment.pointer("/spec/selector") == Some(&json!({})) {
         return rollout.only_observe();
     }
-    let candidates = rollout.pass.list("apps", "replicasets");
     let own = claim(rollout.pass, deployment, candidates);
     let mut sets = Sets::of(deployment, own.into_iter().map(|set| (*set).clone()).collect());
     if is_deleted(deployment) {

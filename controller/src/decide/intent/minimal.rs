@@ -126,6 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn an_old_name_of_a_field_has_the_value_of_the_new_one() {
+        let template =
+            |old: &str, new: &str| json!({"spec": {"serviceAccount": old, "serviceAccountName": new}});
+        assert_eq!(minimal_template(template("default", "builder")), template("builder", "builder"));
+        assert_eq!(minimal_template(template("default", "")), json!({"spec": {"serviceAccount": "default"}}));
+    }
+
+    #[test]
     fn what_only_a_newer_release_knows_stays() {
         let template = json!({"spec": {"newer": {"a": {}, "b": "", "c": 0}, "containers": [{"name": "app", "newer": "1000m"}]}});
         assert_eq!(minimal_template(template.clone()), template);

@@ -1,0 +1,97 @@
+//! What a controller has seen to, so that it looks again only where there is something new.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{
+    Pass,
+    object::{controller, namespace, selects, text, uid},
+    view::Object,
+};
+
+/// Objects that a controller has seen to, by their UID.
+#[derive(Default)]
+pub(super) struct Settled(HashMap<String, Known>);
+
+struct Known {
+    /// The object, and what belongs to it.
+    of: Vec<Object>,
+    /// When it asked to be seen to again.
+    until: Option<Instant>,
+}
+
+impl Settled {
+    /// Forgets what is gone.
+    pub(super) fn keep(&mut self, uids: &HashSet<&str>) {
+        self.0.retain(|known, _| uids.contains(known.as_str()));
+    }
+
+    /// Sees to an object, unless it and what belongs to it are as they were the last time, and it isn't time yet.
+    pub(super) fn see_to(
+        &mut self,
+        pass: &mut Pass<'_>,
+        object: &Object,
+        own: &[Object],
+        act: impl FnOnce(&mut Pass<'_>),
+    ) {
+        let of: Vec<Object> = [object].into_iter().chain(own).cloned().collect();
+        let uid = uid(object);
+        let is_settled = |known: &&Known| {
+            known.until.is_none_or(|until| until > pass.now)
+                && known.of.len() == of.len()
+                && known.of.iter().zip(&of).all(|(known, now)| Arc::ptr_eq(known, now))
+        };
+        let until = if let Some(known) = self.0.get(uid).filter(is_settled) {
+            known.until
+        } else {
+            let wake = pass.looks.wake.take();
+            act(pass);
+            let until = std::mem::replace(&mut pass.looks.wake, wake);
+            self.0.insert(uid.to_owned(), Known { of, until });
+            until
+        };
+        if let Some(until) = until {
+            pass.wake_at(until);
+        }
+    }
+}
+
+/// The UIDs of objects.
+pub(super) fn uids(objects: &[Object]) -> HashSet<&str> {
+    objects.iter().map(|object| uid(object)).collect()
+}
+
+/// Objects by who controls them.
+#[derive(Default)]
+pub(super) struct Controlled {
+    by: HashMap<String, Vec<Object>>,
+    by_nobody: Vec<Object>,
+}
+
+impl Controlled {
+    pub(super) fn of(objects: impl IntoIterator<Item = Object>) -> Self {
+        let mut controlled = Self::default();
+        for object in objects {
+            match controller(&object).map(|owner| text(owner, "/uid").to_owned()) {
+                Some(uid) => controlled.by.entry(uid).or_default().push(object),
+                None => controlled.by_nobody.push(object),
+            }
+        }
+        controlled
+    }
+
+    /// What an owner controls, and what its selector picks of the rest.
+    pub(super) fn candidates(&self, owner: &Value) -> Vec<Object> {
+        let selector = owner.pointer("/spec/selector");
+        let is_picked = |object: &&Object| {
+            namespace(object) == namespace(owner) && selects(selector, object.pointer("/metadata/labels"))
+        };
+        let own = self.by.get(uid(owner)).into_iter().flatten();
+        own.chain(self.by_nobody.iter().filter(is_picked)).cloned().collect()
+    }
+}
