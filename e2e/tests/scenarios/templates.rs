@@ -10,7 +10,7 @@ scenarios! {
 
 async fn edited_templates_make_the_children_that_they_make_by_hand(cluster: Cluster) {
     let cases = match cluster {
-        Cluster::InProcess(_) => 600,
+        Cluster::InProcess(_) => 200,
         Cluster::Real(_) => 50,
     };
     let mut stage = Local::start(&cluster).await.unwrap();
