@@ -42,7 +42,9 @@ pub struct Holder {
     position: usize,
 }
 
-/// Who owns a field, in the order of `managedFields`. An entry that can't be read owns nothing.
+/// Who owns a field, in the order of `managedFields`. An entry that can't be read owns nothing, and of two with the same identity
+/// the first doesn't: the server reads them into a map, so that the last one is all that the next write finds. A write of a
+/// `scale` subresource leaves such entries behind.
 ///
 /// ```
 /// use baton_apply::{LiveObject, ownership::holders};
@@ -60,7 +62,11 @@ pub struct Holder {
 /// ```
 pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
     let arena = Arena::new();
+    let entries = live.managed_fields();
     let holder = |(position, entry): (usize, &Value)| {
+        if entries.iter().skip(position + 1).any(|later| identity(later) == identity(entry)) {
+            return None;
+        }
         let fields = FieldSet::from_fields_v1(&arena, entry.get("fieldsV1")?).ok()?;
         fields.contains(&path).then(|| Holder {
             manager: text(entry, "manager").unwrap_or_default().to_owned(),
@@ -72,7 +78,14 @@ pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
             position,
         })
     };
-    live.managed_fields().iter().enumerate().filter_map(holder).collect()
+    entries.iter().enumerate().filter_map(holder).collect()
+}
+
+/// By what the server keys an entry: `BuildManagerIdentifier` in k8s.io/apimachinery's managedfields.
+fn identity(entry: &Value) -> [Option<&str>; 4] {
+    let operation = text(entry, "operation");
+    let api_version = text(entry, "apiVersion").filter(|_| operation != Some("Apply"));
+    [text(entry, "manager"), operation, api_version, text(entry, "subresource")]
 }
 
 /// Hands a field over: applies its live value alone, as a temporary manager.

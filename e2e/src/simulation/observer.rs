@@ -1,5 +1,7 @@
 //! Sees every stored version of Workloads, Deployments and HorizontalPodAutoscalers, whoever wrote it.
 
+use std::collections::BTreeMap;
+
 use futures::{FutureExt as _, StreamExt as _, stream::BoxStream};
 use kube::{Client, core::WatchEvent};
 use serde_json::Value;
@@ -27,6 +29,10 @@ pub(super) struct Version {
 pub(super) struct Observer {
     admin: Client,
     watches: Vec<(Observed, BoxStream<'static, kube::Result<WatchEvent<Value>>>)>,
+    /// What there is, by its UID.
+    live: BTreeMap<String, Version>,
+    /// What was stored while nobody watched.
+    missed: Vec<Version>,
 }
 
 const PATHS: [(Observed, &str); 3] = [
@@ -38,27 +44,38 @@ const PATHS: [(Observed, &str); 3] = [
 impl Observer {
     /// Sees all from now on.
     pub(super) async fn start(admin: Client) -> kube::Result<Self> {
-        let mut observer = Self { admin, watches: Vec::new() };
+        let mut observer = Self { admin, watches: Vec::new(), live: BTreeMap::new(), missed: Vec::new() };
         observer.begin().await?;
         Ok(observer)
     }
 
-    /// Watches anew from now on; what was stored before has to be [seen](Self::seen) already.
+    /// Watches anew from now on. Of what is stored until then the latest is [seen](Self::seen) next.
     pub(super) async fn begin(&mut self) -> kube::Result<()> {
         self.watches.clear();
+        let mut before = std::mem::take(&mut self.live);
         for (what, path) in PATHS {
-            let list: Value = self.admin.request(people::get(format!("{path}?limit=1"))).await?;
+            let list: Value = self.admin.request(people::get(path)).await?;
+            for object in list["items"].as_array().into_iter().flatten() {
+                let version =
+                    Version { revision: revision(object), what, object: object.clone(), gone: false };
+                let known = before.remove(uid(object));
+                if known.is_none_or(|known| known.revision < version.revision) {
+                    self.missed.push(version.clone());
+                }
+                self.live.insert(uid(object).to_owned(), version);
+            }
             let version = list["metadata"]["resourceVersion"].as_str().unwrap_or_default();
             let path = format!("{path}?watch=true&resourceVersion={version}&timeoutSeconds=10000000");
             let events = self.admin.request_events::<Value>(people::get(path)).await?;
             self.watches.push((what, events.boxed()));
         }
+        self.missed.extend(before.into_values().map(|version| Version { gone: true, ..version }));
         Ok(())
     }
 
     /// What was stored since it was asked last, in the order of the versions.
     pub(super) fn seen(&mut self) -> Vec<Version> {
-        let mut versions = Vec::new();
+        let mut versions = std::mem::take(&mut self.missed);
         for (what, events) in &mut self.watches {
             while let Some(Some(Ok(event))) = events.next().now_or_never() {
                 let (object, gone) = match event {
@@ -66,7 +83,13 @@ impl Observer {
                     WatchEvent::Deleted(object) => (object, true),
                     WatchEvent::Bookmark(_) | WatchEvent::Error(_) => continue,
                 };
-                versions.push(Version { revision: revision(&object), what: *what, object, gone });
+                let version = Version { revision: revision(&object), what: *what, object, gone };
+                if gone {
+                    self.live.remove(uid(&version.object));
+                } else {
+                    self.live.insert(uid(&version.object).to_owned(), version.clone());
+                }
+                versions.push(version);
             }
         }
         versions.sort_by_key(|version| version.revision);
@@ -83,6 +106,10 @@ impl Version {
         };
         Site::of(self.object.pointer("/metadata/namespace")?.as_str()?, name.as_str()?)
     }
+}
+
+fn uid(object: &Value) -> &str {
+    object.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The version of an object; 0 if it has none.

@@ -10,7 +10,8 @@ use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     ResourceExt,
-    api::{ListParams, Patch, PatchParams},
+    api::{ListParams, Patch, PatchParams, PostParams},
+    core::DynamicObject,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +23,7 @@ scenarios! {
     what_helm_made_is_refused_by_name_and_adopted_with_helm_retired,
     what_another_controller_keeps_is_refused_until_that_one_is_retired,
     a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption,
+    a_share_in_the_number_that_the_server_will_forget_is_none,
 }
 scenarios! {
     only real, because "kubectl migrates what it has applied":
@@ -324,4 +326,29 @@ async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_th
     }
     assert_eq!(watch.history().await.unwrap().values(), [4]);
     assert_eq!(scene.pods().await, pods);
+}
+
+/// Scaling to the number that there is splits the entry of whoever made the Deployment into two of the same identity. The
+/// server reads only the last, so that the next write loses the share in the number.
+async fn a_share_in_the_number_that_the_server_will_forget_is_none(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "forgotten").await;
+    let params = PostParams { field_manager: Some("kubectl-create".to_owned()), ..PostParams::default() };
+    let made: DynamicObject = serde_json::from_value(manifests().swap_remove(0)).unwrap();
+    scene.children(ChildKind::Deployment).create(&params, &made).await.unwrap();
+    scene.apply(&json!({"adoption": "Adopt", "replicas": 4})).await;
+    scene.condition("Ready", "True").await;
+    scene.apply(&json!({"adoption": "Adopt", "mode": "Paused"})).await;
+    scene.condition("Applied", "Unknown").await;
+    scene.at_rest().await;
+    let watch = scene.watch().await.unwrap();
+    scene.scale_as("somebody", 4).await;
+    let deployment = scene.child(ChildKind::Deployment).await.unwrap();
+    let entries = entries_of(&deployment, "kubectl-create");
+    assert!(entries.len() > 1, "{entries:?}");
+    scene.apply(&json!({"adoption": "Adopt"})).await;
+    scene.condition("Ready", "True").await;
+    scene.at_rest().await;
+    let history = watch.history().await.unwrap();
+    assert_eq!(history.values(), [4]);
+    assert!(!history.last().unwrap().holders.is_empty(), "somebody holds it");
 }

@@ -100,6 +100,17 @@ mod tests {
     }
 
     #[test]
+    fn of_two_entries_of_a_manager_the_last_counts_as_the_server_reads_them() {
+        let paused = json!({"f:spec": {"f:paused": {}}});
+        let holders = holders_in(&json!([
+            entry("baton", "Apply", None, &replicas()),
+            entry("kubectl-create", "Update", None, &replicas()),
+            entry("kubectl-create", "Update", None, &paused),
+        ]));
+        assert!(holders.baton && !holders.shared(), "{}", holders.describe());
+    }
+
+    #[test]
     fn an_update_under_batons_name_is_another_manager() {
         let holders = holders_in(&json!([entry("baton", "Update", None, &replicas())]));
         assert_eq!(holders, ReplicaHolders { others: vec!["baton".into()], ..Default::default() });
