@@ -23,7 +23,7 @@ fn every_promise_is_kept() {
 
 #[test]
 fn a_run_is_replayed_exactly() {
-    for seed in SEED..SEED + 4 {
+    for seed in [1, 2, 3, 4] {
         let plan = choice::plan(seed);
         let digest = || run(&plan, None).unwrap().digest;
         assert_eq!(digest(), digest(), "{plan}");

@@ -217,7 +217,7 @@ async fn update_as(scene: &Scene, manager: &str, change: impl Fn(&mut Value)) {
     for mut manifest in manifests() {
         change(&mut manifest);
         let kind = ChildKind::ALL.into_iter().find(|kind| kind.name() == manifest["kind"]).unwrap();
-        let params = kube::api::PostParams { field_manager: Some(manager.to_owned()), dry_run: false };
+        let params = PostParams { field_manager: Some(manager.to_owned()), dry_run: false };
         scene.children(kind).create(&params, &serde_json::from_value(manifest).unwrap()).await.unwrap();
     }
 }

@@ -22,9 +22,7 @@ scenarios! {
     switched_off_without_a_number_what_the_load_asked_for_last_stays,
     from_batons_autoscaler_to_somebody_elses_and_back_the_number_stays_with_the_load,
     an_autoscaler_does_nothing_at_zero_until_somebody_scales_up,
-}
-scenarios! {
-    only real, because "autoscalers notice each other": two_autoscalers_of_one_deployment_stop_each_other_and_the_number_stays,
+    two_autoscalers_of_one_deployment_stop_each_other_and_the_number_stays,
 }
 
 /// What a pod requests and should use, in millicores. Loads are multiples of it: the autoscaler does nothing about a tenth
