@@ -11,6 +11,7 @@
 //!
 //! This crate knows everything of this workspace, and nothing of it knows this crate.
 
+mod access;
 mod any_object;
 pub mod apiserver_diff;
 pub mod change;
@@ -34,6 +35,7 @@ pub mod templates;
 
 use baton_crd::{Workload, condition};
 
+pub use access::may;
 pub use change::Change;
 pub use image::image;
 pub use operator::{End, Operator, OperatorOptions, apply, apply_manifests, install_manifests};

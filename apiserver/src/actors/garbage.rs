@@ -17,44 +17,38 @@ const FOREGROUND: &str = "foregroundDeletion";
 pub(super) struct GarbageCollector;
 
 /// The objects by who owns them.
-struct Graph {
-    objects: Vec<Object>,
-    /// Where in `objects` an object is, by its UID.
-    places: HashMap<String, usize>,
-    /// Where the dependents of an owner are, by its UID.
-    dependents: HashMap<String, Vec<usize>>,
+struct Graph<'g> {
+    /// By UID.
+    objects: HashMap<&'g str, &'g Object>,
+    /// By the UID of an owner.
+    dependents: HashMap<&'g str, Vec<&'g Object>>,
 }
 
-impl Graph {
-    fn of(pass: &mut Pass<'_>) -> Self {
-        let registry = pass.server.registry();
-        let deletable = registry.preferred().filter(|resource| resource.allows("delete"));
-        let objects: Vec<_> = deletable.flat_map(|resource| pass.all(resource)).collect();
-        let mut places = HashMap::new();
-        let mut dependents: HashMap<String, Vec<usize>> = HashMap::new();
-        for (place, object) in objects.iter().enumerate() {
-            places.insert(uid(object).to_owned(), place);
+impl<'g> Graph<'g> {
+    fn of(all: &'g [Object]) -> Self {
+        let mut objects = HashMap::with_capacity(all.len());
+        let mut dependents: HashMap<_, Vec<_>> = HashMap::new();
+        for object in all {
+            objects.insert(uid(object), object);
             for owner in owners(object) {
-                dependents.entry(text(owner, "/uid").to_owned()).or_default().push(place);
+                dependents.entry(text(owner, "/uid")).or_default().push(object);
             }
         }
-        Self { objects, places, dependents }
+        Self { objects, dependents }
     }
 
-    fn object(&self, uid: &str) -> Option<&Object> {
-        self.objects.get(*self.places.get(uid)?)
-    }
-
-    fn dependents(&self, owner: &Value) -> impl Iterator<Item = &Object> {
-        let places = self.dependents.get(uid(owner)).into_iter().flatten();
-        places.filter_map(|place| self.objects.get(*place))
+    fn dependents(&self, owner: &Value) -> impl Iterator<Item = &'g Object> {
+        self.dependents.get(uid(owner)).into_iter().flatten().copied()
     }
 }
 
 impl Controller for GarbageCollector {
     fn act(&mut self, pass: &mut Pass<'_>) {
-        let graph = Graph::of(pass);
-        for object in &graph.objects {
+        let registry = pass.server.registry();
+        let deletable = registry.preferred().filter(|resource| resource.allows("delete"));
+        let all: Vec<_> = deletable.flat_map(|resource| pass.all(resource)).collect();
+        let graph = Graph::of(&all);
+        for object in &all {
             if is_deleted(object) && has_finalizer(object, ORPHAN) {
                 orphan(pass, &graph, object);
             } else if is_deleted(object) && has_finalizer(object, FOREGROUND) {
@@ -71,7 +65,7 @@ impl Controller for GarbageCollector {
 }
 
 /// Takes the references to an owner out of its dependents, and then lets the owner go.
-fn orphan(pass: &mut Pass<'_>, graph: &Graph, owner: &Object) {
+fn orphan(pass: &mut Pass<'_>, graph: &Graph<'_>, owner: &Object) {
     let mut is_done = true;
     for dependent in graph.dependents(owner) {
         is_done &= keep_owners(pass, dependent, |reference| text(reference, "/uid") != uid(owner));
@@ -115,7 +109,7 @@ enum State {
     Unknown,
 }
 
-fn state_of(pass: &Pass<'_>, graph: &Graph, object: &Value, reference: &Value) -> State {
+fn state_of(pass: &Pass<'_>, graph: &Graph<'_>, object: &Value, reference: &Value) -> State {
     let registry = pass.server.registry();
     let Some(resource) = resource_of(&registry, reference) else { return State::Unknown };
     if resource.namespaced && namespace(object).is_empty() {
@@ -127,7 +121,7 @@ fn state_of(pass: &Pass<'_>, graph: &Graph, object: &Value, reference: &Value) -
             && name(owner) == text(reference, "/name")
             && namespace(owner) == owner_namespace
     };
-    match graph.object(text(reference, "/uid")).filter(is_meant) {
+    match graph.objects.get(text(reference, "/uid")).copied().filter(is_meant) {
         None => State::Gone,
         Some(owner) if is_deleted(owner) && has_finalizer(owner, FOREGROUND) => State::Waiting,
         Some(_) => State::Solid,
@@ -135,7 +129,7 @@ fn state_of(pass: &Pass<'_>, graph: &Graph, object: &Value, reference: &Value) -
 }
 
 /// Deletes an object that has lost its owners.
-fn collect(pass: &mut Pass<'_>, graph: &Graph, object: &Value) {
+fn collect(pass: &mut Pass<'_>, graph: &Graph<'_>, object: &Value) {
     let states: Vec<_> =
         owners(object).iter().map(|owner| (owner, state_of(pass, graph, object, owner))).collect();
     let has = |state: State| states.iter().any(|(_, own)| *own == state);

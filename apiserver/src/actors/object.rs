@@ -27,20 +27,28 @@ pub(super) fn items<'v>(object: &'v Value, pointer: &str) -> &'v [Value] {
     at(object, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
+fn metadata<'v>(object: &'v Value, field: &str) -> Option<&'v Value> {
+    object.get("metadata")?.get(field)
+}
+
+fn identity<'v>(object: &'v Value, field: &str) -> &'v str {
+    metadata(object, field).and_then(Value::as_str).unwrap_or_default()
+}
+
 pub(super) fn name(object: &Value) -> &str {
-    text(object, "/metadata/name")
+    identity(object, "name")
 }
 
 pub(crate) fn namespace(object: &Value) -> &str {
-    text(object, "/metadata/namespace")
+    identity(object, "namespace")
 }
 
 pub(super) fn uid(object: &Value) -> &str {
-    text(object, "/metadata/uid")
+    identity(object, "uid")
 }
 
 pub(super) fn is_deleted(object: &Value) -> bool {
-    at(object, "/metadata/deletionTimestamp").is_some()
+    metadata(object, "deletionTimestamp").is_some()
 }
 
 pub(super) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
@@ -48,7 +56,7 @@ pub(super) fn has_finalizer(object: &Value, finalizer: &str) -> bool {
 }
 
 pub(super) fn owners(object: &Value) -> &[Value] {
-    items(object, "/metadata/ownerReferences")
+    metadata(object, "ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The reference to the owner that controls an object.

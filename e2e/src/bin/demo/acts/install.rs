@@ -1,9 +1,9 @@
 //! Baton is installed, and gets a Workload.
 
-use baton_e2e::{Operator, OperatorOptions};
+use baton_e2e::{Operator, OperatorOptions, may};
 use baton_testbed::Cluster;
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
-use kube::{Api, Client, api::PostParams};
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
+use kube::Client;
 
 use super::node;
 use crate::{
@@ -45,10 +45,16 @@ pub(crate) async fn play(cluster: Cluster, claims: &mut Claims) -> anyhow::Resul
 
 /// Claims that Baton may do what it has to, and not everything.
 pub(super) async fn permissions(client: &Client, user: &str, claims: &mut Claims) -> anyhow::Result<()> {
+    let what = |verb: &str, group: &str, resource: &str| ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        ..ResourceAttributes::default()
+    };
     let claim = format!("{user} may patch Deployments");
-    claims.equal(&claim, &may(client, user, "patch", "apps", "deployments").await?, &true)?;
+    claims.equal(&claim, &may(client, user, what("patch", "apps", "deployments")).await?, &true)?;
     let claim = format!("{user} may not read Secrets");
-    Ok(claims.equal(&claim, &may(client, user, "get", "", "secrets").await?, &false)?)
+    Ok(claims.equal(&claim, &may(client, user, what("get", "", "secrets")).await?, &false)?)
 }
 
 /// The second half of the act: somebody asks for something.
@@ -64,24 +70,4 @@ pub(crate) async fn apply_workload(stage: &Stage, claims: &mut Claims) -> anyhow
         node::serves(stage, node, claims).await?;
     }
     stage.show_workload().await
-}
-
-/// Whether RBAC lets a ServiceAccount do this anywhere.
-async fn may(client: &Client, user: &str, verb: &str, group: &str, resource: &str) -> anyhow::Result<bool> {
-    let asked = ResourceAttributes {
-        verb: Some(verb.to_owned()),
-        group: Some(group.to_owned()),
-        resource: Some(resource.to_owned()),
-        ..ResourceAttributes::default()
-    };
-    let spec = SubjectAccessReviewSpec {
-        user: Some(user.to_owned()),
-        groups: Some(vec!["system:serviceaccounts".to_owned(), "system:authenticated".to_owned()]),
-        resource_attributes: Some(asked),
-        ..SubjectAccessReviewSpec::default()
-    };
-    let question = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
-    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let answer = reviews.create(&PostParams::default(), &question).await?;
-    Ok(answer.status.is_some_and(|status| status.allowed))
 }

@@ -1,0 +1,24 @@
+//! What the API server lets somebody do.
+
+use baton_testbed::Error;
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::{Api, Client, api::PostParams};
+
+/// Whether a user, by whatever roles, may do this.
+pub async fn may(client: &Client, user: &str, what: ResourceAttributes) -> Result<bool, Error> {
+    let mut groups = vec!["system:authenticated".to_owned()];
+    if user.starts_with("system:serviceaccount:") {
+        groups.push("system:serviceaccounts".to_owned());
+    }
+    let spec = SubjectAccessReviewSpec {
+        user: Some(user.to_owned()),
+        groups: Some(groups),
+        resource_attributes: Some(what),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let question = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let answer = reviews.create(&PostParams::default(), &question).await;
+    let answer = answer.map_err(Error::api(format!("ask what {user} may do")))?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
