@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::{
     Controller, Pass, Readiness,
     object::{int, is_active, is_deleted, is_ready, items, text, time, uid},
-    settled::uids,
+    settled::note,
 };
 
 #[derive(Default)]
@@ -26,13 +26,7 @@ impl Controller for Kubelet {
 
     fn act(&mut self, pass: &mut Pass<'_>) {
         let pods = pass.list("", "pods");
-        let known = uids(&pods);
-        self.since.retain(|uid, _| known.contains(uid.as_str()));
-        for uid in known {
-            if !self.since.contains_key(uid) {
-                self.since.insert(uid.to_owned(), pass.now);
-            }
-        }
+        note(&mut self.since, &pods, pass.now);
         for pod in &pods {
             if is_deleted(pod) {
                 end(pass, pod);

@@ -66,6 +66,17 @@ pub(super) fn uids(objects: &[Object]) -> HashSet<&str> {
     objects.iter().map(|object| uid(object)).collect()
 }
 
+/// Since when each of these objects is known, by UID; what is gone is forgotten.
+pub(super) fn note(since: &mut HashMap<String, Instant>, objects: &[Object], now: Instant) {
+    let known = uids(objects);
+    since.retain(|uid, _| known.contains(uid.as_str()));
+    for uid in known {
+        if !since.contains_key(uid) {
+            since.insert(uid.to_owned(), now);
+        }
+    }
+}
+
 /// Objects by who controls them.
 #[derive(Default)]
 pub(super) struct Controlled {

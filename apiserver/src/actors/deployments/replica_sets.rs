@@ -13,7 +13,7 @@ use crate::actors::{
         int, is_active, is_controlled_by, is_deleted, is_ready, items, name, namespace, reference_to,
         selects, text, time, uid,
     },
-    settled::{Controlled, uids},
+    settled::{Controlled, note, uids},
     view::Object,
 };
 
@@ -25,13 +25,7 @@ impl Deployments {
     pub(super) fn sync_replica_sets(&mut self, pass: &mut Pass<'_>) {
         let pods = pass.list("", "pods");
         let ready: Vec<_> = pods.iter().filter(|pod| is_ready(pod)).cloned().collect();
-        let known = uids(&ready);
-        self.ready_since.retain(|uid, _| known.contains(uid.as_str()));
-        for uid in known {
-            if !self.ready_since.contains_key(uid) {
-                self.ready_since.insert(uid.to_owned(), pass.now);
-            }
-        }
+        note(&mut self.ready_since, &ready, pass.now);
         let sets = pass.list("apps", "replicasets");
         let pods = Controlled::of(pods);
         self.sets.keep(&uids(&sets));
