@@ -24,6 +24,7 @@ mod logs;
 mod operator;
 pub mod permissions;
 mod place;
+mod processors;
 pub mod resync_bench;
 pub mod scenario;
 pub mod servers;

@@ -2,18 +2,42 @@
 //! [`scenarios!`](crate::scenarios) makes a test of it for each server: `in_process::NAME`, under paused time, and
 //! `real::NAME`, which is ignored unless it is asked for.
 
+use std::ops::RangeInclusive;
+
 use baton_testbed::Cluster;
 use tokio::runtime::Builder;
 
-/// Runs a scenario on a new server inside this process. Its time is paused: it goes on as soon as nobody has anything to do.
+use crate::processors;
+
+/// Runs a scenario on a new server inside this process, under paused time.
 ///
 /// # Panics
 /// When the scenario does.
 pub fn in_process(scenario: impl AsyncFnOnce(Cluster)) {
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime has no needs").block_on(async {
+    paused(async {
         scenario(Cluster::in_process().expect("a server inside the process starts")).await;
     });
+}
+
+/// As [`in_process`], once for each seed, as many at once as there are processors.
+///
+/// # Panics
+/// When the scenario does.
+pub fn in_process_by_seeds(seeds: RangeInclusive<u64>, scenario: impl AsyncFn(Cluster, u64) + Sync) {
+    let play = |seed| {
+        in_process(async |cluster| scenario(cluster, seed).await);
+        Ok(())
+    };
+    processors::on_all(seeds, play).expect("no piece fails");
+}
+
+/// Waits for a future under paused time: it goes on as soon as nobody has anything to do.
+///
+/// # Panics
+/// When the future does.
+pub fn paused<T>(future: impl Future<Output = T>) -> T {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime has no needs").block_on(future)
 }
 
 /// Runs a scenario on the real control plane that all tests of this process share.

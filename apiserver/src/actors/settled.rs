@@ -31,6 +31,11 @@ impl Settled {
         self.0.retain(|known, _| uids.contains(known.as_str()));
     }
 
+    /// Has an object seen to again, whatever it is like.
+    pub(super) fn forget(&mut self, object: &Object) {
+        self.0.remove(uid(object));
+    }
+
     /// Sees to an object, unless it and what belongs to it are as they were the last time, and it isn't time yet.
     pub(super) fn see_to(
         &mut self,

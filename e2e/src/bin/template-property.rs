@@ -5,8 +5,8 @@
 
 use std::{num::NonZeroUsize, process::ExitCode};
 
-use baton_e2e::template_property::{Effort, Local, run};
-use baton_testbed::{Cluster, ControlPlane};
+use baton_e2e::template_property::{Effort, Findings, Local, run, run_in_process};
+use baton_testbed::{ControlPlane, Error};
 use clap::Parser;
 use tokio::runtime::Builder;
 
@@ -20,7 +20,7 @@ struct Cli {
     /// How many Workloads there are side by side.
     #[arg(long, default_value = "25")]
     workloads: NonZeroUsize,
-    /// Tells every template and edit; by chance if absent.
+    /// Tells every template and edit; by chance if absent. In this process, every 250 cases have the next one.
     #[arg(long)]
     seed: Option<u64>,
     /// On a real control plane, in the place of the API server inside this process.
@@ -36,26 +36,23 @@ struct Cli {
 
 fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
-    if cli.real {
-        return Builder::new_multi_thread().enable_all().build()?.block_on(async {
-            eprintln!("starting a control plane");
-            let cluster = ControlPlane::start().await?;
-            play(&cli, &cluster.into()).await
-        });
-    }
-    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build()?;
-    runtime.block_on(async { play(&cli, &Cluster::in_process()?).await })
-}
-
-async fn play(cli: &Cli, cluster: &Cluster) -> anyhow::Result<ExitCode> {
     let seed = cli.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
-    eprintln!("seed {seed}");
     let effort = Effort { cases: cli.cases.get(), workloads: cli.workloads.get(), seed, shrink: cli.shrink };
-    let mut stage = Local::start(cluster).await?;
-    let findings = run(&mut stage, effort, |line| eprintln!("{line}")).await?;
+    eprintln!("seed {seed}");
+    let findings = if cli.real {
+        Builder::new_multi_thread().enable_all().build()?.block_on(on_real(effort))?
+    } else {
+        run_in_process(effort, |line| eprintln!("{line}"))?
+    };
     if cli.refusals {
         findings.refusals.iter().for_each(|(message, count)| println!("{count:5} {message}"));
     }
     print!("\n{findings}");
     Ok(if findings.sorts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn on_real(effort: Effort) -> Result<Findings, Error> {
+    eprintln!("starting a control plane");
+    let mut stage = Local::start(&ControlPlane::start().await?.into()).await?;
+    run(&mut stage, effort, |line| eprintln!("{line}")).await
 }

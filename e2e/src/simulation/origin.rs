@@ -5,7 +5,9 @@ use std::{fs, sync::LazyLock, time::Duration};
 use baton_apiserver::{Actor, ApiServer};
 use baton_testbed::{Error, workspace};
 use jiff::Timestamp;
-use tokio::{runtime::Builder, time::sleep};
+use tokio::time::sleep;
+
+use crate::servers;
 
 /// When a run begins, by the server's clock.
 pub(super) const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
@@ -16,8 +18,7 @@ pub(super) static INSTALLED: LazyLock<ApiServer> =
 
 fn installed() -> Result<ApiServer, Error> {
     fastrand::seed(0);
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime has no needs").block_on(async {
+    servers::paused(async {
         let server = ApiServer::builder().actor(Actor::AccessControl).clock(|| START);
         let manifests = manifests()?.join("\n---\n");
         let server = server.load(&manifests).and_then(baton_apiserver::Builder::start);

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use baton_testbed::{Error, lock};
-use tokio::runtime::Builder;
 
 use super::{
     event::{Event, Plan, Site},
@@ -12,7 +11,7 @@ use super::{
     tally::Tally,
     world::World,
 };
-use crate::handover_model::Fault;
+use crate::{handover_model::Fault, servers};
 
 /// By then everything that was left alone after a failure has been tried again.
 const BACKED_OFF: Duration = Duration::from_mins(6);
@@ -48,8 +47,7 @@ pub struct Outcome {
 pub fn run(plan: &Plan, fault: Option<Fault>) -> Result<Outcome, Error> {
     origin::install();
     fastrand::seed(plan.seed);
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime has no needs").block_on(async {
+    servers::paused(async {
         let mut world = World::new(plan, fault).await?;
         let found = play(&mut world, plan).await?;
         // An operator with a fault in it isn't sent what it predicts.

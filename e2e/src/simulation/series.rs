@@ -2,13 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    num::NonZero,
-    panic::resume_unwind,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -22,7 +16,7 @@ use super::{
     shrink::shrink,
     tally::Tally,
 };
-use crate::handover_model::Fault;
+use crate::{handover_model::Fault, processors};
 
 /// How often something is said.
 const PROGRESS: Duration = Duration::from_secs(30);
@@ -76,39 +70,31 @@ pub struct Series {
 /// When something fails that isn't under test.
 pub fn series(effort: Effort, say: impl FnMut(&str) + Send) -> Result<Series, Error> {
     let began = Instant::now();
-    let seeds = AtomicU64::new(effort.seed);
     let done = Mutex::new((Series::default(), say, began));
-    let play = || -> Result<(), Error> {
-        loop {
-            let is_enough = lock(&done).0.failures.len() >= effort.failures;
-            let is_over = effort.time.is_some_and(|time| began.elapsed() >= time);
-            let seed = seeds.fetch_add(1, Ordering::Relaxed);
-            if is_enough || is_over || seed - effort.seed >= effort.runs {
-                return Ok(());
-            }
-            let plan = choice::plan(seed);
-            let outcome = run(&plan, effort.fault)?;
-            let (tally, digest) = (outcome.tally.clone(), outcome.digest);
-            let failure = outcome.violation.is_some().then(|| Failure::of(plan, outcome, effort));
-            let (series, say, said) = &mut *lock(&done);
-            series.runs += 1;
-            series.tally.add(&tally);
-            series.digest ^= digest;
-            series.took = began.elapsed();
-            if let Some(failure) = failure {
-                say(&failure.tell());
-                series.failures.push(failure);
-            }
-            if said.elapsed() > PROGRESS {
-                say(&series.progress());
-                *said = Instant::now();
-            }
-        }
+    let goes_on = |_: &u64| {
+        let is_over = effort.time.is_some_and(|time| began.elapsed() >= time);
+        !is_over && lock(&done).0.failures.len() < effort.failures
     };
-    thread::scope(|scope| {
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(play)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    let seeds = (effort.seed..effort.seed.saturating_add(effort.runs)).take_while(goes_on);
+    processors::on_all(seeds, |seed| {
+        let plan = choice::plan(seed);
+        let outcome = run(&plan, effort.fault)?;
+        let (tally, digest) = (outcome.tally.clone(), outcome.digest);
+        let failure = outcome.violation.is_some().then(|| Failure::of(plan, outcome, effort));
+        let (series, say, said) = &mut *lock(&done);
+        series.runs += 1;
+        series.tally.add(&tally);
+        series.digest ^= digest;
+        series.took = began.elapsed();
+        if let Some(failure) = failure {
+            say(&failure.tell());
+            series.failures.push(failure);
+        }
+        if said.elapsed() > PROGRESS {
+            say(&series.progress());
+            *said = Instant::now();
+        }
+        Ok(())
     })?;
     let (mut series, ..) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     series.failures.sort_by_key(|failure| failure.plan.seed);

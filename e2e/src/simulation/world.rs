@@ -42,8 +42,8 @@ const TICK: Duration = Duration::from_millis(1);
 const GLANCE: Duration = Duration::from_secs(5);
 /// So long after its end a process is started again.
 const RESTART: Duration = Duration::from_secs(2);
-/// No run has that much to say.
-const MOST: u64 = 300_000;
+/// Ten times what the operators of a run ask for on average.
+const MOST: u64 = 3_000;
 
 /// The cluster.
 pub(super) struct World {

@@ -1,6 +1,10 @@
 //! What was found, sorted, and printed for people.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fmt,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -57,6 +61,27 @@ impl Findings {
         for cause in refusals.into_iter().flatten() {
             *self.refusals.entry(cause).or_default() += 1;
         }
+    }
+
+    /// Adds what came of another run.
+    pub(super) fn add(&mut self, other: Self) {
+        self.cases += other.cases;
+        self.skipped += other.skipped;
+        for (cause, count) in other.refusals {
+            *self.refusals.entry(cause).or_default() += count;
+        }
+        for (sort, finding) in other.sorts {
+            match self.sorts.entry(sort) {
+                Entry::Vacant(entry) => drop(entry.insert(finding)),
+                Entry::Occupied(entry) => entry.into_mut().count += finding.count,
+            }
+        }
+    }
+
+    /// How far it has come, of so many cases.
+    pub(super) fn progress(&self, took: Duration, cases: usize) -> String {
+        let (done, sorts) = (self.cases, self.sorts.len());
+        format!("{:4} s: {done} of {cases} cases, {sorts} sorts of failures", took.as_secs())
     }
 
     pub(super) fn found(&mut self, sort: &str, example: Example) {

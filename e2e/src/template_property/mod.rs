@@ -10,12 +10,14 @@
 //! 5. Where the edit was previewed, the plan named the fields that then changed, and no others.
 //!
 //! [`templates`](crate::templates) makes the edits, and an API server says which of them count: what it refuses of a Deployment
-//! made by hand is no case. [`reference`](mod@reference) is what is made by hand, [`difference`] what tells two objects apart, [`planned`] what makes a
-//! plan wrong, [`round`] plays one step of all Workloads, [`run`](mod@run) many of them, `shrink` makes what failed
-//! small, and [`findings`](mod@findings) sorts and prints it. All that they know of the place where Baton runs is a [`Stage`].
+//! made by hand is no case. [`reference`](mod@reference) is what is made by hand, [`difference`] what tells two objects apart,
+//! [`planned`] what makes a plan wrong, [`round`] plays one step of all Workloads, [`run`](mod@run) many of them, `in_process` many
+//! runs side by side, `shrink` makes what failed small, and [`findings`](mod@findings) sorts and prints it. All that they know of
+//! the place where Baton runs is a [`Stage`].
 
 pub mod difference;
 pub mod findings;
+mod in_process;
 pub mod local;
 pub mod planned;
 pub mod reference;
@@ -26,6 +28,7 @@ pub mod stage;
 
 pub use self::{
     findings::Findings,
+    in_process::run_in_process,
     local::Local,
     run::{Effort, run},
     stage::{Mismatch, News, Sent, Stage},

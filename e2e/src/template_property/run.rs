@@ -97,12 +97,7 @@ pub async fn run<S: Stage>(stage: &mut S, effort: Effort, say: impl Fn(&str)) ->
             }
         }
         clear(stage, &failed).await?;
-        let (cases, sorts) = (findings.cases, findings.sorts.len());
-        say(&format!(
-            "{:4} s: {cases} of {} cases, {sorts} sorts of failures",
-            began.elapsed().as_secs(),
-            effort.cases
-        ));
+        say(&findings.progress(began.elapsed(), effort.cases));
     }
     let names: Vec<String> = chains.into_iter().map(|chain| chain.name).collect();
     clear(stage, &names).await?;

@@ -1,34 +1,42 @@
 //! A soak of the handover, as `cargo handover-soak` does a longer one.
 
-use baton_e2e::scenarios;
+use baton_e2e::servers;
 use baton_e2e::soak::{
     run::{Effort, run},
     table,
 };
 use baton_testbed::{Cluster, MetricsApi};
 
-scenarios! {
-    no_replica_is_dropped_while_autoscaling_is_switched_again_and_again,
+async fn soak(cluster: Cluster, effort: Effort) {
+    let metrics = MetricsApi::of(&cluster).await;
+    let outcome = run(&cluster, &metrics, effort, |_| {}).await.unwrap();
+    let table = table::text(effort, &outcome);
+    if let Some(story) = &outcome.story {
+        panic!("{story}\n{table}\n{:#?}", outcome.judgement.violations);
+    }
+    let tally = outcome.judgement.tally;
+    assert!(tally.completed > 0 && tally.taken_back > 0, "autoscalers and Baton had their turns:\n{table}");
+    assert_eq!(tally.lowest_margin, Some(0), "\n{table}");
 }
 
-async fn no_replica_is_dropped_while_autoscaling_is_switched_again_and_again(cluster: Cluster) {
-    let metrics = MetricsApi::of(&cluster).await;
-    let (seeds, switches) = match cluster {
-        Cluster::InProcess(_) => (1..=5, 100),
-        Cluster::Real(_) => (1..=1, 20),
-    };
-    for seed in seeds {
-        let effort = Effort { switches, workloads: 4, seed };
-        let outcome = run(&cluster, &metrics, effort, |_| {}).await.unwrap();
-        let table = table::text(effort, &outcome);
-        if let Some(story) = &outcome.story {
-            panic!("{story}\n{table}\n{:#?}", outcome.judgement.violations);
-        }
-        let tally = outcome.judgement.tally;
-        assert!(
-            tally.completed > 0 && tally.taken_back > 0,
-            "autoscalers and Baton had their turns:\n{table}"
-        );
-        assert_eq!(tally.lowest_margin, Some(0), "\n{table}");
+// Not by `scenarios!`, since one server inside the process would have to do with one processor.
+mod in_process {
+    use super::*;
+
+    #[test]
+    fn no_replica_is_dropped_while_autoscaling_is_switched_again_and_again() {
+        servers::in_process_by_seeds(1..=20, async |cluster, seed| {
+            soak(cluster, Effort { switches: 100, workloads: 4, seed }).await;
+        });
+    }
+}
+
+mod real {
+    use super::*;
+
+    #[test]
+    #[ignore = "on a real control plane"]
+    fn no_replica_is_dropped_while_autoscaling_is_switched_again_and_again() {
+        servers::real(async |cluster| soak(cluster, Effort { switches: 20, workloads: 4, seed: 1 }).await);
     }
 }

@@ -50,10 +50,13 @@ impl Look<'_, '_> {
         }
         let space = namespace(self.autoscaler);
         let is_own = |pod: &Object| {
+            if namespace(pod) != space {
+                return false;
+            }
             let arena = baton_merge::Arena::new();
             let labels = pod.pointer("/metadata/labels").map(ToString::to_string).unwrap_or_default();
             let labels = baton_merge::value::Value::from_text(&arena, arena.copy_text(&labels)).ok();
-            namespace(pod) == space && selector.matches(labels.and_then(|labels| labels.as_map()))
+            selector.matches(labels.and_then(|labels| labels.as_map()))
         };
         self.pass.list("", "pods").into_iter().filter(is_own).collect()
     }

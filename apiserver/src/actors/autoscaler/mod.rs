@@ -15,7 +15,9 @@ use self::{
 use super::{
     Controller, Pass,
     client::{path_of, resource_of},
-    object::{int, items, namespace, text, time, uid},
+    object::{int, items, name, namespace, text, time, uid},
+    settings::Load,
+    settled::{Settled, uids},
     view::Object,
 };
 
@@ -24,12 +26,14 @@ const PERIOD: Duration = Duration::from_secs(15);
 
 #[derive(Default)]
 pub(super) struct Autoscaler {
+    settled: Settled,
     /// What is known of an autoscaler from earlier, by its UID.
     known: HashMap<String, Known>,
 }
 
 struct Known {
     memory: Memory,
+    load: Option<Load>,
     /// When it is looked at again, whatever happens.
     next: Instant,
     /// What the last look was at.
@@ -40,19 +44,38 @@ struct Known {
 impl Controller for Autoscaler {
     fn act(&mut self, pass: &mut Pass<'_>) {
         let all = pass.list_version("autoscaling", "v2", "horizontalpodautoscalers");
+        self.settled.keep(&uids(&all));
         self.known.retain(|known, _| all.iter().any(|autoscaler| uid(autoscaler) == known));
         for autoscaler in &all {
+            let load = Look { pass, autoscaler }.load();
             let known = self.known.entry(uid(autoscaler).to_owned()).or_insert_with(|| Known {
                 memory: Memory::default(),
+                load,
                 next: pass.now,
                 seen: Value::Null,
                 has_rescaled: false,
             });
-            Look { pass, autoscaler }.run(known);
-            let next = known.next;
-            pass.wake_at(next);
+            if std::mem::replace(&mut known.load, load) != load {
+                self.settled.forget(autoscaler);
+            }
+            let scaled = scaled(pass, autoscaler);
+            self.settled.see_to(pass, autoscaler, &scaled, |pass| {
+                Look { pass, autoscaler }.run(known);
+                pass.wake_at(known.next);
+            });
         }
     }
+}
+
+/// What an autoscaler goes by besides itself: its target, and the pods that may be the target's.
+fn scaled(pass: &mut Pass<'_>, autoscaler: &Object) -> Vec<Object> {
+    let reference = &autoscaler["spec"]["scaleTargetRef"];
+    let registry = pass.server.registry();
+    let targets = resource_of(&registry, reference).map(|resource| pass.all(resource)).unwrap_or_default();
+    let is_target = |object: &Object| name(object) == text(reference, "/name");
+    let pods = pass.list("", "pods");
+    let all = targets.into_iter().filter(is_target).chain(pods);
+    all.filter(|object| namespace(object) == namespace(autoscaler)).collect()
 }
 
 /// One look at one autoscaler.

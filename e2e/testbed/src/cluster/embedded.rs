@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::{AuditLog, Error, lock};
 
-/// A server with all its actors, and with an audit log in memory. Its clock goes by tokio's.
+/// A server with its actors, and with an audit log in memory. Its clock goes by tokio's.
 pub struct Embedded {
     number: usize,
     server: ApiServer,
@@ -29,11 +29,15 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    pub(super) fn start(number: usize, start: Timestamp) -> Result<Self, Error> {
+    pub(super) fn start(
+        number: usize,
+        start: Timestamp,
+        actors: impl IntoIterator<Item = Actor>,
+    ) -> Result<Self, Error> {
         let (clock, log) = (Clock { start, began: Instant::now() }, Arc::<Mutex<Vec<u8>>>::default());
         let lines = log.clone();
         let server = ApiServer::builder()
-            .actors(Actor::all())
+            .actors(actors)
             .clock(move || clock.now())
             .audit(move |line| {
                 let mut lines = lock(&lines);

@@ -8,6 +8,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use baton_apiserver::Actor;
 use jiff::Timestamp;
 use kube::Client;
 
@@ -47,7 +48,7 @@ impl Cluster {
     /// # Errors
     /// When it can't be started, which would be a fault of its crate.
     pub fn in_process() -> Result<Self, Error> {
-        Self::in_process_at(START)
+        Self::with(START, Actor::all())
     }
 
     /// As [`in_process`](Self::in_process), at another time of day.
@@ -55,8 +56,21 @@ impl Cluster {
     /// # Errors
     /// As [`in_process`](Self::in_process).
     pub fn in_process_at(start: Timestamp) -> Result<Self, Error> {
+        Self::with(start, Actor::all())
+    }
+
+    /// As [`in_process`](Self::in_process), with nobody in the place of one of the controllers.
+    ///
+    /// # Errors
+    /// As [`in_process`](Self::in_process).
+    pub fn in_process_without(actor: Actor) -> Result<Self, Error> {
+        Self::with(START, Actor::all().filter(|other| *other != actor))
+    }
+
+    fn with(start: Timestamp, actors: impl IntoIterator<Item = Actor>) -> Result<Self, Error> {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
-        Embedded::start(COUNT.fetch_add(1, Ordering::Relaxed), start).map(Arc::new).map(Self::InProcess)
+        let server = Embedded::start(COUNT.fetch_add(1, Ordering::Relaxed), start, actors)?;
+        Ok(Self::InProcess(Arc::new(server)))
     }
 
     /// A cluster that nobody else uses, for what changes the whole of it.
