@@ -1,11 +1,24 @@
 //! A soak of the handover, as `cargo handover-soak` does a longer one.
 
-use baton_e2e::servers;
 use baton_e2e::soak::{
     run::{Effort, run},
     table,
 };
+use baton_e2e::{scenarios, servers};
 use baton_testbed::{Cluster, MetricsApi};
+
+scenarios! {
+    no_replica_is_dropped_while_autoscaling_is_switched_again_and_again,
+}
+
+async fn no_replica_is_dropped_while_autoscaling_is_switched_again_and_again(cluster: Cluster) {
+    match cluster {
+        Cluster::InProcess(_) => servers::in_process_by_seeds(1..=20, async |cluster, seed| {
+            soak(cluster, Effort { switches: 100, workloads: 4, seed }).await;
+        }),
+        Cluster::Real(_) => soak(cluster, Effort { switches: 20, workloads: 4, seed: 1 }).await,
+    }
+}
 
 async fn soak(cluster: Cluster, effort: Effort) {
     let metrics = MetricsApi::of(&cluster).await;
@@ -17,26 +30,4 @@ async fn soak(cluster: Cluster, effort: Effort) {
     let tally = outcome.judgement.tally;
     assert!(tally.completed > 0 && tally.taken_back > 0, "autoscalers and Baton had their turns:\n{table}");
     assert_eq!(tally.lowest_margin, Some(0), "\n{table}");
-}
-
-// Not by `scenarios!`, since one server inside the process would have to do with one processor.
-mod in_process {
-    use super::*;
-
-    #[test]
-    fn no_replica_is_dropped_while_autoscaling_is_switched_again_and_again() {
-        servers::in_process_by_seeds(1..=20, async |cluster, seed| {
-            soak(cluster, Effort { switches: 100, workloads: 4, seed }).await;
-        });
-    }
-}
-
-mod real {
-    use super::*;
-
-    #[test]
-    #[ignore = "on a real control plane"]
-    fn no_replica_is_dropped_while_autoscaling_is_switched_again_and_again() {
-        servers::real(async |cluster| soak(cluster, Effort { switches: 20, workloads: 4, seed: 1 }).await);
-    }
 }
