@@ -15,6 +15,7 @@ use crate::{
     options::{Query, has_valid_escapes},
     read,
     registry::{Registry, Resource},
+    services::Allocated,
     status::Failure,
     store::{Key, Store},
     write,
@@ -34,6 +35,8 @@ pub(crate) struct Server {
     clock: Clock,
     audit: Option<Audit>,
     allocation: Mutex<()>,
+    /// What Services have.
+    pub(crate) services: Mutex<Allocated>,
     definitions: Mutex<()>,
 }
 
@@ -70,6 +73,7 @@ impl Server {
             clock,
             audit,
             allocation: Mutex::new(()),
+            services: Mutex::default(),
             definitions: Mutex::new(()),
         }
     }

@@ -1,7 +1,10 @@
 //! What the server hands out to Services: addresses in the cluster and ports of the nodes. After
 //! `pkg/registry/core/service/storage/alloc.go`.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::PoisonError,
+};
 
 use baton_merge::{Arena, value::Value};
 
@@ -10,7 +13,7 @@ use crate::{
     kinds,
     server::{Place, Server},
     status::Failure,
-    store::{Key, Range},
+    store::{ChangeKind, Key, Range, Record, Store},
 };
 
 /// The first two bytes of all addresses.
@@ -20,35 +23,93 @@ const API_SERVER: &str = "10.96.0.1";
 const PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 const ATTEMPTS: usize = 1000;
 
-/// What other Services have.
+/// What all Services have. The changes in the store keep it current, since each write of a Service asks for it.
 #[derive(Default)]
-struct Taken {
+pub(crate) struct Allocated {
+    /// The version up to which changes were taken.
+    seen: u64,
+    services: HashMap<Key, Own>,
+    addresses: HashMap<String, Key>,
+    ports: HashMap<i64, Key>,
+}
+
+/// What one Service has.
+#[derive(Default)]
+struct Own {
+    addresses: Vec<String>,
+    ports: Vec<i64>,
+}
+
+impl Own {
+    fn of(record: &Record) -> Self {
+        let arena = Arena::new();
+        let object = Value::from_text(&arena, record.text()).ok();
+        let Some(spec) = object.and_then(|object| object.get("spec")) else { return Self::default() };
+        let list = |name: &str| spec.get(name).and_then(|list| list.as_list()).unwrap_or_default();
+        let addresses = list("clusterIPs").iter().filter_map(|address| address.as_str().map(str::to_owned));
+        let ports = list("ports").iter().map(|port| port.get("nodePort"));
+        let ports = ports.chain([spec.get("healthCheckNodePort")]).filter_map(number);
+        Self { addresses: addresses.collect(), ports: ports.collect() }
+    }
+}
+
+impl Allocated {
+    fn catch_up(&mut self, store: &Store, storage: &str) {
+        match store.changes_after(storage, self.seen) {
+            Ok((changes, version)) => {
+                for change in changes {
+                    let record = (change.kind != ChangeKind::Deleted).then_some(&*change.record);
+                    self.set(change.key, record);
+                }
+                self.seen = version;
+            }
+            Err(_) => {
+                *self = Self::default();
+                if let Ok(all) = store.list(storage, &Range::default()) {
+                    all.objects.into_iter().for_each(|(key, record)| self.set(key, Some(&record)));
+                    self.seen = all.version;
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, key: Key, record: Option<&Record>) {
+        let before = self.services.remove(&key).unwrap_or_default();
+        before.addresses.iter().for_each(|address| drop(self.addresses.remove(address)));
+        before.ports.iter().for_each(|port| drop(self.ports.remove(port)));
+        if let Some(own) = record.map(Own::of) {
+            self.addresses.extend(own.addresses.iter().map(|address| (address.clone(), key.clone())));
+            self.ports.extend(own.ports.iter().map(|port| (*port, key.clone())));
+            self.services.insert(key, own);
+        }
+    }
+}
+
+/// What a Service can't have: what others have, and what it was just given.
+struct Taken<'t> {
+    others: &'t Allocated,
+    own: Key,
     addresses: HashSet<String>,
     ports: HashSet<i64>,
     /// In a dry run nothing is chosen, but made up as the server does: the ports of this Service up to now.
     dry_run: Option<Vec<i64>>,
 }
 
-impl Taken {
-    fn by_others(server: &Server, storage: &str, own: &Key) -> Self {
-        let mut taken = Self::default();
-        taken.addresses.insert(API_SERVER.to_owned());
-        let listed = server.store.list(storage, &Range::default());
-        for (_, record) in listed.iter().flat_map(|snapshot| &snapshot.objects).filter(|(key, _)| key != own)
-        {
-            let arena = Arena::new();
-            let Ok(object) = Value::from_text(&arena, record.text()) else { continue };
-            let Some(spec) = object.get("spec") else { continue };
-            let addresses = spec.get("clusterIPs").and_then(|list| list.as_list()).unwrap_or_default();
-            taken
-                .addresses
-                .extend(addresses.iter().filter_map(|address| address.as_str().map(str::to_owned)));
-            let ports = spec.get("ports").and_then(|list| list.as_list()).unwrap_or_default();
-            let ports =
-                ports.iter().map(|port| port.get("nodePort")).chain([spec.get("healthCheckNodePort")]);
-            taken.ports.extend(ports.filter_map(number));
-        }
-        taken
+impl<'t> Taken<'t> {
+    fn by_others(others: &'t Allocated, own: Key, dry_run: bool) -> Self {
+        let addresses = HashSet::from([API_SERVER.to_owned()]);
+        Self { others, own, addresses, ports: HashSet::new(), dry_run: dry_run.then(Vec::new) }
+    }
+
+    /// Takes an address. Whether it was free.
+    fn take_address(&mut self, address: &str) -> bool {
+        let is_free = self.others.addresses.get(address).is_none_or(|key| *key == self.own);
+        is_free && self.addresses.insert(address.to_owned())
+    }
+
+    /// Takes a port. Whether it was free.
+    fn take_port(&mut self, port: i64) -> bool {
+        self.others.ports.get(&port).is_none_or(|key| *key == self.own) && self.ports.insert(port)
     }
 
     fn address(&mut self) -> Option<String> {
@@ -57,7 +118,7 @@ impl Taken {
         }
         let random =
             || format!("{}.{}.{}.{}", NETWORK[0], NETWORK[1], fastrand::u8(..), fastrand::u8(1..255));
-        (0..ATTEMPTS).map(|_| random()).find(|address| self.addresses.insert(address.clone()))
+        (0..ATTEMPTS).map(|_| random()).find(|address| self.take_address(address))
     }
 
     fn port(&mut self) -> Option<i64> {
@@ -66,7 +127,7 @@ impl Taken {
             own.push(made_up);
             return Some(made_up);
         }
-        (0..ATTEMPTS).map(|_| fastrand::i64(PORTS)).find(|port| self.ports.insert(*port))
+        (0..ATTEMPTS).map(|_| fastrand::i64(PORTS)).find(|port| self.take_port(*port))
     }
 }
 
@@ -96,8 +157,9 @@ pub(crate) fn allocated<'a>(
     if !errors.is_empty() {
         return Err(refused(&errors));
     }
-    let mut taken = Taken::by_others(server, &place.resource.storage, &place.key());
-    taken.dry_run = dry_run.then(Vec::new);
+    let mut allocated = server.services.lock().unwrap_or_else(PoisonError::into_inner);
+    allocated.catch_up(&server.store, &place.resource.storage);
+    let mut taken = Taken::by_others(&allocated, place.key(), dry_run);
     let full = || Failure::internal("no more addresses or ports can be allocated");
     let mut service =
         with_address(arena, service, &mut taken).map_err(|error| refused(&[error]))?.ok_or_else(full)?;
@@ -117,7 +179,7 @@ pub(crate) fn allocated<'a>(
 fn with_address<'a>(
     arena: &'a Arena,
     service: Value<'a>,
-    taken: &mut Taken,
+    taken: &mut Taken<'_>,
 ) -> Result<Option<Value<'a>>, FieldError> {
     let wanted = service.at(&["spec", "clusterIP"]).and_then(|value| value.as_str()).unwrap_or_default();
     let has_own = service.at(&["metadata", "resourceVersion"]).is_some();
@@ -137,7 +199,7 @@ fn with_address<'a>(
                 );
                 return Err(FieldError::invalid(&path, Value::List(&shown), &detail));
             }
-            if !taken.addresses.insert(other.to_owned()) && taken.dry_run.is_none() {
+            if !taken.take_address(other) && taken.dry_run.is_none() {
                 let detail = format!("failed to allocate IP {other}: provided IP is already allocated");
                 return Err(FieldError::invalid(&path, Value::List(&shown), &detail));
             }
@@ -170,7 +232,7 @@ fn with_address<'a>(
 fn with_ports<'a>(
     arena: &'a Arena,
     service: Value<'a>,
-    taken: &mut Taken,
+    taken: &mut Taken<'_>,
 ) -> Result<Option<Value<'a>>, FieldError> {
     let of_load_balancer = service.at(&["spec", "type"]) == Some(Value::String("LoadBalancer"));
     let allocates = service.at(&["spec", "allocateLoadBalancerNodePorts"]) != Some(Value::Bool(false));
@@ -193,7 +255,7 @@ fn with_ports<'a>(
             let is_shared = made.iter().any(|other| {
                 number(other.get("nodePort")) == Some(own) && other.get("port") == port.get("port")
             });
-            if !taken.ports.insert(own) && !is_shared && !has_own {
+            if !taken.take_port(own) && !is_shared && !has_own {
                 return Err(FieldError::invalid(
                     &path,
                     Value::Int(own),
@@ -215,4 +277,41 @@ fn with_ports<'a>(
         });
     }
     Ok(Some(service.with(arena, &["spec", "ports"], Some(Value::List(arena.list(made))))))
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Service;
+    use kube::{
+        Api,
+        api::{DeleteParams, PostParams},
+    };
+    use serde_json::json;
+
+    use crate::ApiServer;
+
+    #[tokio::test]
+    async fn an_address_and_a_port_are_given_again_once_their_service_is_gone() {
+        let server = ApiServer::builder().start().unwrap();
+        let services: Api<Service> = Api::default_namespaced(server.client());
+        let create = async |name: &str, address: &str, port: i64| {
+            let ports = json!([{"port": 80, "nodePort": port}]);
+            let spec = json!({"type": "NodePort", "clusterIP": address, "ports": ports});
+            let service = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+            let created = services.create(&PostParams::default(), &service).await;
+            created.map(drop).map_err(|error| error.to_string())
+        };
+        create("first", "10.96.7.7", 30700).await.unwrap();
+        for keeps_history in [true, false] {
+            server.restart(keeps_history);
+            for (address, port, what) in
+                [("10.96.7.7", 30701, "provided IP"), ("10.96.7.8", 30700, "provided port")]
+            {
+                let refused = create("second", address, port).await.unwrap_err();
+                assert!(refused.contains(&format!("{what} is already allocated")), "{refused}");
+            }
+        }
+        services.delete("first", &DeleteParams::default()).await.unwrap();
+        create("second", "10.96.7.7", 30700).await.unwrap();
+    }
 }

@@ -34,8 +34,7 @@ pub struct Options<'a> {
     pub manager: &'a str,
     /// Whether it takes what others own. A controller sets this: it has nobody to ask.
     pub force: bool,
-    /// Whether it counts only for the object that was read, even where it can't be forecast, and after however many tries. An
-    /// object that wasn't read can't be required to be absent.
+    /// Whether it counts only for the object that was read, even where it can't be forecast, and after however many tries.
     pub guarded: bool,
     /// Whether it is sent even if it certainly changes nothing. Now and then, so that a wrong forecast is found out.
     pub always_send: bool,
@@ -93,8 +92,8 @@ impl Applier {
     }
 
     /// Applies an intent: all that the manager wants to own, with what says which object it is. `live` is the object as it was
-    /// read last, with its `managedFields`; `None` only if a read has just found nothing. An object that is there after all
-    /// is overwritten, without a guard, and the outcome has no effects and no verdict.
+    /// read last, with its `managedFields`; `None` if none was seen. Where there is one after all, nothing is written, and the
+    /// outcome is [`Stale`](Outcome::Stale).
     ///
     /// What would change nothing isn't sent. An object that was read is changed only if it is still the one that was read.
     pub async fn apply(
@@ -267,7 +266,7 @@ fn request(
 ) -> Request {
     let text = |member: &str| intent["metadata"][member].as_str().map(str::to_owned);
     let target = Target::new(resource.clone(), text("namespace"), text("name").unwrap_or_default());
-    let guard = live.map(LiveObject::revision).map_or(Guard::Create, |revision| {
+    let guard = live.map(LiveObject::revision).map_or(Guard::Absent, |revision| {
         if options.guarded { Guard::Unchanged(revision) } else { Guard::SameObject(revision.uid) }
     });
     Request::apply(target, intent, options.manager.to_owned(), options.force, &guard)

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use baton_merge::{
-    Arena,
+    Arena, Release,
     fieldpath::{FieldSet, Path, PathElement::Field},
     predict::{Apply, PredictError, Prediction, Taken},
-    server::{Certainty, Live, ManagerId, Resource, Spelling, Write},
+    server::{Certainty, Live, ManagerId, Resource, Spelling, Stored, Write},
     typed::{Duplicates, Typed},
-    value::Value,
+    value::{Value, ValueError},
 };
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -16,7 +16,9 @@ use serde_json::Value as Json;
 use crate::{
     Change, FieldPath, LiveObject, NoSchema, Request, Schemas,
     find::find,
-    object::managed_fields,
+    leftovers::{Changing, First},
+    object::entries,
+    scratch::with_arena,
     shown::shown,
     spelling::{has_only_zeros_more, unstored},
 };
@@ -40,7 +42,7 @@ pub enum Forecast {
 #[derive(Clone, Debug)]
 pub struct PredictedObject {
     /// The whole object.
-    pub object: Json,
+    pub object: LiveObject,
     /// Whether anything is stored: if not, the object keeps its resourceVersion.
     pub changed: bool,
     /// How far this can be relied on.
@@ -58,7 +60,7 @@ impl PredictedObject {
     /// # Errors
     /// When the prediction isn't an object with metadata.
     pub fn returned(self, before: Option<&LiveObject>) -> Result<LiveObject, serde_json::Error> {
-        let mut object = self.object;
+        let mut object = self.object.as_json().clone();
         let before = before.map(LiveObject::revision);
         let version = before.as_ref().map_or("0", |before| before.resource_version.as_str());
         if self.changed {
@@ -106,6 +108,11 @@ impl Take {
 }
 
 impl Effects {
+    /// Whether no value changes, and nobody gives a field up.
+    pub(crate) fn leave_all_as_it_is(&self) -> bool {
+        self.sets.is_empty() && self.removes.is_empty() && self.releases.is_empty()
+    }
+
     /// Adds those of a later write.
     pub fn add(&mut self, later: Self) {
         fn join<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
@@ -157,58 +164,78 @@ impl Schemas {
         live: Option<&LiveObject>,
         now: Timestamp,
     ) -> Result<Forecast, ForecastError> {
+        self.forecast_with_first(request, live, now).map(|(forecast, _)| forecast)
+    }
+
+    /// The same, with the write that has to come before, if one has to.
+    pub(crate) fn forecast_with_first(
+        &self,
+        request: &Request,
+        live: Option<&LiveObject>,
+        now: Timestamp,
+    ) -> Result<(Forecast, Option<First>), ForecastError> {
         let subresource = request.target.subresource.unwrap_or_default();
         match &request.change {
             Change::Apply { body, manager, force } => {
                 let apply = Apply { manager, force: *force, subresource, now, release: self.release() };
-                self.forecast_apply(request, live, body, apply)
+                with_arena(|arena| self.forecast_apply(arena, request, live, body, apply))
             }
             Change::Patch { operations, manager } => {
                 let write = Write { manager, subresource, now, release: self.release() };
-                self.forecast_patch(request, live, operations, write)
+                self.forecast_patch(request, live, operations, write).map(|forecast| (forecast, None))
             }
-            Change::Delete(_) => Ok(Forecast::Deleted),
+            Change::Delete(_) => Ok((Forecast::Deleted, None)),
         }
     }
 
     fn forecast_apply(
         &self,
+        arena: &Arena,
         request: &Request,
         live: Option<&LiveObject>,
         body: &Json,
         apply: Apply<'_>,
-    ) -> Result<Forecast, ForecastError> {
+    ) -> Result<(Forecast, Option<First>), ForecastError> {
+        let alone = |forecast| Ok((forecast, None));
         let resource = self.resource(&request.target.resource)?;
-        let before = live.map(LiveObject::as_json);
-        if before.is_some_and(|before| resource.is_noop(before, body, apply)) {
-            return Ok(Forecast::NoOp);
+        let before = live.map(|live| readable("live object", live.value(arena))).transpose()?;
+        let intent = readable("intent", Value::from_json(arena, body))?;
+        if before.is_some_and(|before| resource.is_noop(before, intent, apply)) {
+            return alone(Forecast::NoOp);
         }
-        let arena = Arena::new();
-        let prediction = match resource.predict(&arena, before, body, apply) {
+        let prediction = match resource.predict_values(arena, before, intent, apply) {
             Ok(prediction) => prediction,
-            Err(PredictError::Refused(message)) => return Ok(Forecast::Refused(message)),
+            Err(PredictError::Refused(message)) => return alone(Forecast::Refused(message)),
             Err(error) => return Err(ForecastError::Object(error)),
         };
         if !prediction.conflicts.is_empty() {
-            return Ok(Forecast::Conflicts(prediction.conflicts.to_string()));
+            return alone(Forecast::Conflicts(prediction.conflicts.to_string()));
         }
         if live.is_some() && !prediction.changed && prediction.certainty == Certainty::Exact {
-            return Ok(Forecast::NoOp);
+            return alone(Forecast::NoOp);
         }
-        let object = prediction.stored.to_json();
         let is_known = !matches!(prediction.certainty, Certainty::Unknown(_));
         // What is in an atomic list or map isn't owned by itself, which would prove nothing.
         let only_adds = prediction.comparison.modified.is_empty() && prediction.comparison.removed.is_empty();
-        if before.is_some_and(|before| is_known && only_adds && is_live_but_for_zeros(&object, before)) {
-            return Ok(Forecast::NoOp);
+        let object = predicted(&prediction.stored)?;
+        if is_known && only_adds && live.is_some_and(|live| is_live_but_for_zeros(&object, live)) {
+            return alone(Forecast::NoOp);
         }
-        Ok(Forecast::Stored(Box::new(PredictedObject {
-            object,
-            changed: prediction.changed,
-            certainty: prediction.certainty,
-            effects: effects(resource, &arena, &prediction, live, apply),
-            at: apply.now,
-        })))
+        let effects = effects(resource, arena, &prediction, before.unwrap_or(Value::Null), apply);
+        let first = live.zip(before).filter(|_| !effects.leave_all_as_it_is()).and_then(|(live, before)| {
+            let changing = Changing {
+                resource,
+                release: apply.release,
+                live,
+                before,
+                after: &prediction.stored,
+                intent,
+            };
+            changing.first(arena, request)
+        });
+        let (changed, certainty) = (prediction.changed, prediction.certainty);
+        let stored = PredictedObject { object, changed, certainty, effects, at: apply.now };
+        Ok((Forecast::Stored(Box::new(stored)), first))
     }
 
     fn forecast_patch(
@@ -223,15 +250,12 @@ impl Schemas {
         json_patch::patch(&mut patched, operations)
             .map_err(|source| ForecastError::Patch(Arc::new(source)))?;
         let arena = Arena::new();
-        let read = |what, json| {
-            Value::from_json(&arena, json)
-                .map_err(|source| ForecastError::Object(PredictError::Value { what, source }))
-        };
-        let before = live.map(|live| read("live object", live.as_json())).transpose()?;
+        let before = live.map(|live| readable("live object", live.value(&arena))).transpose()?;
         let before = before.map(|object| Live { object, spelling: Spelling::UNKNOWN });
-        match resource.update(&arena, before, read("patched object", &patched)?, write) {
+        let patched = readable("patched object", Value::from_json(&arena, &patched))?;
+        match resource.update(&arena, before, patched, write) {
             Ok(stored) => Ok(Forecast::Stored(Box::new(PredictedObject {
-                object: stored.to_json(),
+                object: predicted(&stored)?,
                 changed: stored.changed,
                 certainty: stored.certainty,
                 effects: Effects::default(),
@@ -242,37 +266,43 @@ impl Schemas {
     }
 }
 
+fn readable<T>(what: &'static str, read: Result<T, ValueError>) -> Result<T, ForecastError> {
+    read.map_err(|source| ForecastError::Object(PredictError::Value { what, source }))
+}
+
+fn predicted(stored: &Stored<'_>) -> Result<LiveObject, ForecastError> {
+    let object = serde_json::to_string(stored).and_then(LiveObject::from_text);
+    readable("predicted object", object.map_err(|error| ValueError::NotJson(error.to_string())))
+}
+
 /// Whether a predicted object differs from the live one only in zero values that its owners owned before without their being
 /// there. The server doesn't store those: `readOnly: false` in an apply is absent from the object, and owned. Such an
 /// apply says again what was said before. Times aside, since what isn't stored changes none.
-fn is_live_but_for_zeros(predicted: &Json, live: &Json) -> bool {
-    let owners = |object: &Json| -> Vec<Json> {
-        let mut entries = managed_fields(object).to_vec();
-        entries.iter_mut().filter_map(Json::as_object_mut).for_each(|entry| drop(entry.remove("time")));
-        entries
-    };
-    let (after, before) = (owners(predicted), owners(live));
+fn is_live_but_for_zeros(predicted: &LiveObject, live: &LiveObject) -> bool {
+    fn owners<'a>(arena: &'a Arena, object: &'a LiveObject) -> Vec<Value<'a>> {
+        let object = object.value(arena).unwrap_or(Value::Null);
+        entries(object).iter().map(|entry| entry.with(arena, &["time"], None)).collect()
+    }
+    let arena = Arena::new();
+    let (after, before) = (owners(&arena, predicted), owners(&arena, live));
     let owners_stay = after.len() == before.len() && after.iter().all(|entry| before.contains(entry));
-    owners_stay && has_only_zeros_more(predicted, live)
+    owners_stay && has_only_zeros_more(predicted.as_json(), live.as_json())
 }
 
 fn effects<'a>(
     resource: Resource<'a>,
     arena: &'a Arena,
     prediction: &Prediction<'a>,
-    live: Option<&'a LiveObject>,
+    before: Value<'a>,
     Apply { manager: writer, release, .. }: Apply<'_>,
 ) -> Effects {
     let (comparison, after) = (prediction.comparison, prediction.stored.object);
-    let before = live.and_then(|live| Value::from_json(arena, live.as_json()).ok()).unwrap_or(Value::Null);
     let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
-    let (schema, type_id) = (resource.schema(), resource.type_id());
-    let typed = Typed::for_release(release, arena, schema, type_id, after, Duplicates::Allowed);
-    let unstored = typed.map(|after| unstored(arena, &after)).unwrap_or_default();
-    let is_dropped = |path: &Path<'_>| unstored.contains(path) && find(*path, before).is_none();
+    let sets = sets.paths(arena);
+    let is_dropped = unstored_zeros(resource, arena, &sets, before, after, release);
     // What is applied as null goes.
     let is_null = |path: &Path<'_>| find(*path, after).is_some_and(|value| value.is_null());
-    let (nulls, sets): (Vec<_>, Vec<_>) = sets.paths(arena).into_iter().partition(is_null);
+    let (nulls, sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(is_null);
     let removed = comparison.removed.union(arena, FieldSet::of_paths(arena, nulls));
     let gone = |path: Path<'a>| {
         let elements = path.elements();
@@ -299,10 +329,40 @@ fn effects<'a>(
         }
     }
     Effects {
-        sets: owned(sets.into_iter().filter(|path| !is_identity(*path) && !is_dropped(path))),
+        sets: owned(sets.into_iter().filter(|path| !is_identity(*path) && !is_dropped.contains(path))),
         removes: owned(topmost(removed.paths(arena).into_iter().map(gone).collect())),
         takes,
         releases: owned(kept.paths(arena)),
+    }
+}
+
+/// Of these paths, those that get a zero which the server doesn't store.
+fn unstored_zeros<'a>(
+    resource: Resource<'a>,
+    arena: &'a Arena,
+    paths: &[Path<'a>],
+    before: Value<'a>,
+    after: Value<'a>,
+    release: Release,
+) -> FieldSet<'a> {
+    let is_zero = |path: &&Path<'a>| find(**path, after).is_some_and(|value| is_zero(value));
+    let zeros = paths.iter().filter(is_zero).filter(|path| find(**path, before).is_none());
+    let zeros = FieldSet::of_paths(arena, zeros.copied());
+    if zeros.is_empty() {
+        return zeros;
+    }
+    let (schema, type_id) = (resource.schema(), resource.type_id());
+    let typed = Typed::for_release(release, arena, schema, type_id, after, Duplicates::Allowed);
+    typed.map(|after| zeros.intersection(arena, unstored(arena, &after))).unwrap_or_default()
+}
+
+fn is_zero(value: Value<'_>) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Int(value) => value == 0,
+        Value::Float(value) => value == 0.0,
+        Value::String(text) => text.is_empty(),
+        Value::Null | Value::List(_) | Value::Map(_) => false,
     }
 }
 
@@ -336,7 +396,7 @@ fn topmost<'a>(paths: Vec<Path<'a>>) -> Vec<Path<'a>> {
 fn is_identity(path: Path<'_>) -> bool {
     matches!(
         path.elements(),
-        [Field("apiVersion" | "kind")] | [Field("metadata"), Field("name" | "namespace")]
+        [Field("apiVersion" | "kind")] | [Field("metadata"), Field("name" | "namespace" | "resourceVersion")]
     )
 }
 

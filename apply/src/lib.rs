@@ -13,6 +13,7 @@ pub mod ownership;
 mod path;
 mod request;
 mod schemas;
+mod scratch;
 mod shown;
 pub mod spelling;
 mod verdict;

@@ -2,16 +2,21 @@
 //!
 //! It is kept to the last field, since predictions are made from it.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
-use baton_merge::{Arena, fieldpath::FieldSet};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use baton_merge::{Arena, fieldpath::FieldSet, value as merge};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::{Resource, ResourceExt, core::ApiResource};
 use serde::{
     Deserialize, Deserializer,
-    de::{Error as _, IntoDeserializer, value::MapDeserializer},
+    de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::FieldPath;
 
@@ -22,9 +27,59 @@ pub struct LiveObject(Arc<Object>);
 #[derive(Clone, Debug)]
 struct Object {
     /// The object as returned.
-    json: Value,
+    text: Box<str>,
+    /// The same as a tree, once that was asked for.
+    json: OnceLock<Value>,
     /// Its metadata as kube wants to see it, without `managedFields`.
     metadata: ObjectMeta,
+}
+
+/// An object, of which no more is read.
+#[derive(Deserialize)]
+struct OnlyHead {
+    metadata: Head,
+}
+
+/// Metadata but for `managedFields`, which are read where they are needed and would be held twice.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    annotations: Option<BTreeMap<String, String>>,
+    creation_timestamp: Option<Time>,
+    deletion_grace_period_seconds: Option<i64>,
+    deletion_timestamp: Option<Time>,
+    finalizers: Option<Vec<String>>,
+    generate_name: Option<String>,
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+    name: Option<String>,
+    namespace: Option<String>,
+    owner_references: Option<Vec<OwnerReference>>,
+    resource_version: Option<String>,
+    self_link: Option<String>,
+    uid: Option<String>,
+}
+
+impl From<Head> for ObjectMeta {
+    fn from(head: Head) -> Self {
+        Self {
+            annotations: head.annotations,
+            creation_timestamp: head.creation_timestamp,
+            deletion_grace_period_seconds: head.deletion_grace_period_seconds,
+            deletion_timestamp: head.deletion_timestamp,
+            finalizers: head.finalizers,
+            generate_name: head.generate_name,
+            generation: head.generation,
+            labels: head.labels,
+            managed_fields: None,
+            name: head.name,
+            namespace: head.namespace,
+            owner_references: head.owner_references,
+            resource_version: head.resource_version,
+            self_link: head.self_link,
+            uid: head.uid,
+        }
+    }
 }
 
 /// The identity of a live object at one moment: what a write is guarded by.
@@ -49,24 +104,61 @@ impl LiveObject {
     /// # Errors
     /// When its metadata isn't that of an object.
     pub fn from_json(json: Value) -> Result<Self, serde_json::Error> {
-        let metadata = metadata_of(&json)?;
-        Ok(Self(Arc::new(Object { json, metadata })))
+        let OnlyHead { metadata } = OnlyHead::deserialize(&json)?;
+        let text = json.to_string().into();
+        Ok(Self(Arc::new(Object { text, json: json.into(), metadata: metadata.into() })))
     }
 
-    /// The object as returned.
+    /// An object from its JSON text. All but its metadata is read only when it is asked for.
+    ///
+    /// # Errors
+    /// When it isn't the text of an object with metadata.
+    pub fn from_text(text: impl Into<Box<str>>) -> Result<Self, serde_json::Error> {
+        let text = text.into();
+        let OnlyHead { metadata } = serde_json::from_str(&text)?;
+        Ok(Self(Arc::new(Object { text, json: OnceLock::new(), metadata: metadata.into() })))
+    }
+
+    /// The object's JSON text.
+    pub fn as_text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// As much of the object as a type asks for. Unlike [`as_json`](Self::as_json), it builds no tree of the rest.
+    ///
+    /// # Errors
+    /// When the object isn't as the type has it.
+    pub fn read<'o, T: Deserialize<'o>>(&'o self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0.text)
+    }
+
+    /// The object as a value of the merge core.
+    pub(crate) fn value<'a>(&'a self, arena: &'a Arena) -> Result<merge::Value<'a>, merge::ValueError> {
+        merge::Value::from_text(arena, &self.0.text)
+    }
+
+    /// The object as a tree.
     pub fn as_json(&self) -> &Value {
-        &self.0.json
+        // The text was found to be JSON. What is nested too deep for a value is in no kind of the API.
+        self.0.json.get_or_init(|| serde_json::from_str(&self.0.text).unwrap_or_default())
     }
 
     /// Fills in what kind of object it is, where that was left out: items of a list of a built-in kind come without.
     pub fn fill_in_kind(&mut self, resource: &ApiResource) {
-        if self.0.json.get("kind").is_some() {
+        #[derive(Deserialize)]
+        struct Kind {
+            kind: Option<IgnoredAny>,
+        }
+        // Where it isn't left out, it mostly comes first.
+        let comes_first = |text: &str| text.starts_with(r#"{"kind":"#);
+        if comes_first(self.as_text()) || self.read().is_ok_and(|Kind { kind }| kind.is_some()) {
             return;
         }
-        if let Value::Object(json) = &mut Arc::make_mut(&mut self.0).json {
-            json.insert("apiVersion".to_owned(), resource.api_version.as_str().into());
-            json.insert("kind".to_owned(), resource.kind.as_str().into());
-        }
+        let head = json!({"kind": resource.kind, "apiVersion": resource.api_version}).to_string();
+        let object = Arc::make_mut(&mut self.0);
+        // The metadata follows, at least.
+        object.text = format!("{},{}", head.trim_end_matches('}'), &object.text[1..]).into();
+        object.json = OnceLock::new();
     }
 
     /// Its uid and resourceVersion.
@@ -100,7 +192,8 @@ impl LiveObject {
 
     /// Its `managedFields`, as returned.
     pub fn managed_fields(&self) -> &[Value] {
-        managed_fields(&self.0.json)
+        let entries = self.get(&["metadata", "managedFields"]);
+        entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The fields that a manager owns, by whatever operation. Of a map or a list these are only the ones in it.
@@ -130,19 +223,46 @@ impl LiveObject {
 
     /// The value at a path of plain fields, such as `["spec", "replicas"]`.
     pub fn get(&self, fields: &[&str]) -> Option<&Value> {
-        fields.iter().try_fold(&self.0.json, |value, field| value.get(field))
+        fields.iter().try_fold(self.as_json(), |value, field| value.get(field))
     }
 
     /// The number at a path of plain fields.
     pub fn number(&self, fields: &[&str]) -> Option<i32> {
-        self.get(fields)?.as_i64().and_then(|number| i32::try_from(number).ok())
+        let text = fields.iter().try_fold(self.as_text(), |text, field| {
+            let member = serde_json::Deserializer::from_str(text).deserialize_map(MemberNamed(field)).ok()?;
+            member.map(RawValue::get)
+        });
+        serde_json::from_str(text?).ok()
     }
 }
 
-/// Read like any object, so that a watch can deliver it and a cache can hold it.
+/// Read from JSON like any object, so that a watch can deliver it and a cache can hold it.
 impl<'de> Deserialize<'de> for LiveObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::from_json(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+        Self::from_text(Box::<RawValue>::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// Reads a member of an object, as it is in the text.
+struct MemberNamed<'n>(&'n str);
+
+impl<'de> Visitor<'de> for MemberNamed<'_> {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(name) = members.next_key::<Cow<'_, str>>()? {
+            if name == self.0 {
+                found = Some(members.next_value()?);
+            } else {
+                members.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -179,21 +299,10 @@ impl Resource for LiveObject {
     }
 }
 
-/// The metadata but for `managedFields`, which are read where they are needed and would be held twice.
-fn metadata_of(json: &Value) -> Result<ObjectMeta, serde_json::Error> {
-    let Some(metadata) = json.get("metadata").and_then(Value::as_object) else {
-        return Err(serde_json::Error::custom("an object without metadata"));
-    };
-    let members = metadata.iter().filter(|(name, _)| *name != "managedFields");
-    ObjectMeta::deserialize(MapDeserializer::new(
-        members.map(|(name, value)| (name.as_str(), value.into_deserializer())),
-    ))
-}
-
 /// The `managedFields` of an object; empty where it has none.
-pub(crate) fn managed_fields(object: &Value) -> &[Value] {
-    let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
-    entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+pub(crate) fn entries(object: merge::Value<'_>) -> &[merge::Value<'_>] {
+    let entries = object.at(&["metadata", "managedFields"]);
+    entries.and_then(|entries| entries.as_list()).unwrap_or_default()
 }
 
 /// A text in an entry of `managedFields`.

@@ -87,13 +87,20 @@ pub enum Change {
 /// What an apply requires of the live object. The server checks it, and refuses a write that doesn't meet it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// Nothing: the object wasn't there when last read. Server-side apply can't require that an object is absent.
-    Create,
+    /// Nothing: whatever is there, or isn't.
+    Nothing,
+    /// There is no object of this name, not even one that is being deleted. The apply creates it or is refused.
+    Absent,
     /// It is still the same object, by its uid; the apply never brings a deleted one back.
     SameObject(String),
     /// It is still the same object, and nobody has written to it since.
     Unchanged(Revision),
 }
+
+/// A `resourceVersion` that no object has: etcd counts its first write as 2. An apply that names a version is refused where there is
+/// an object with another one, and creates where there is none: `Store.Update` in k8s.io/apiserver's registry compares the two
+/// only where there is something to compare with.
+const NO_OBJECTS_VERSION: &str = "1";
 
 impl Request {
     /// A server-side apply of an intent.
@@ -107,7 +114,8 @@ impl Request {
         let mut body = intent;
         // In the applied object's metadata the server checks it, and nobody comes to own it.
         match guard {
-            Guard::Create => {}
+            Guard::Nothing => {}
+            Guard::Absent => body["metadata"]["resourceVersion"] = NO_OBJECTS_VERSION.into(),
             Guard::SameObject(uid) => body["metadata"]["uid"] = uid.as_str().into(),
             Guard::Unchanged(Revision { uid, resource_version }) => {
                 body["metadata"]["uid"] = uid.as_str().into();
@@ -117,7 +125,8 @@ impl Request {
         Self { target, change: Change::Apply { body, manager: manager.into(), force } }
     }
 
-    /// Requires of an apply that nobody has written to the object since it was read. An apply that creates stays as it is.
+    /// Requires of an apply that nobody has written to the object since it was read. One that takes any object, or creates it,
+    /// stays as it is.
     pub(crate) fn require_unchanged(&mut self, live: &LiveObject) {
         if let Change::Apply { body, .. } = &mut self.change
             && body["metadata"].get("uid").is_some()
@@ -143,7 +152,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_apply_of_an_object_that_was_read_can_require_that_it_is_unchanged_and_a_creation_cannot() {
+    fn an_apply_of_an_object_that_was_read_can_require_that_it_is_unchanged_and_a_creation_that_there_is_none()
+     {
         let metadata = json!({"name": "web", "uid": "u", "resourceVersion": "42"});
         let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
         let apply = |guard: &Guard| {
@@ -153,6 +163,11 @@ mod tests {
             request
         };
         assert!(apply(&Guard::SameObject("u".into())).requires_unchanged());
-        assert!(!apply(&Guard::Create).requires_unchanged());
+        assert!(!apply(&Guard::Nothing).requires_unchanged());
+        let Change::Apply { body, .. } = apply(&Guard::Absent).change else { panic!("it is an apply") };
+        assert_eq!(
+            body["metadata"]["resourceVersion"], "1",
+            "what was read afterwards is not what it may overwrite"
+        );
     }
 }

@@ -10,18 +10,14 @@ use baton_merge::{
     Arena, Release,
     fieldpath::{FieldSet, Path},
     server::{Certainty, Resource},
-    typed::{Duplicates, Typed},
-    value::Value,
+    typed::{Duplicates, Invalid, Typed},
+    value::{Map, Value},
 };
 use jiff::Timestamp;
-use serde_json::Value as Json;
 
 use crate::{
-    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas,
-    find::find,
-    object::{managed_fields, text},
-    shown::shown,
-    spelling::is_filled_in,
+    ApiError, Effect, Forecast, LiveObject, PredictedObject, Request, Schemas, find::find, object::entries,
+    scratch::with_arena, shown::shown, spelling::is_filled_in,
 };
 
 /// What came of a comparison.
@@ -89,10 +85,12 @@ impl Schemas {
             Forecast::Deleted => return None,
         };
         let resource = self.resource(&request.target.resource).ok()?;
-        let comparison = Comparison { resource, release: self.release(), arena: &Arena::new() };
         let was_changed =
             base.filter(|_| effect == Effect::Stored).map(|base| base.revision() != response.revision());
-        comparison.verdict(&predicted, base, response, was_changed)
+        with_arena(|arena| {
+            let comparison = Comparison { resource, release: self.release(), arena };
+            comparison.verdict(&predicted, base, response, was_changed)
+        })
     }
 }
 
@@ -113,7 +111,7 @@ const ACCEPTED: &str = "accepted";
 
 /// An object as it was predicted.
 struct Predicted<'p> {
-    object: &'p Json,
+    object: &'p LiveObject,
     changed: bool,
     certainty: Certainty,
     /// When it was predicted for; entries that change get about this time.
@@ -122,7 +120,7 @@ struct Predicted<'p> {
 
 impl<'p> Predicted<'p> {
     fn unchanged(base: &'p LiveObject) -> Self {
-        Self { object: base.as_json(), changed: false, certainty: Certainty::Exact, at: None }
+        Self { object: base, changed: false, certainty: Certainty::Exact, at: None }
     }
 
     fn stored(stored: &'p PredictedObject) -> Self {
@@ -145,19 +143,26 @@ impl<'a> Comparison<'a> {
         response: &'a LiveObject,
         was_changed: Option<bool>,
     ) -> Option<Verdict> {
-        let owners = [managed_fields(predicted.object), managed_fields(response.as_json())];
-        if base.is_none() && (owners[1].len() > owners[0].len() || is_older_than_its_owners(response)) {
+        let read = |object: &'a LiveObject| object.value(self.arena);
+        let (ours, theirs) = match (read(predicted.object), read(response)) {
+            (Ok(ours), Ok(theirs)) => (ours, theirs),
+            (Err(invalid), _) | (_, Err(invalid)) => {
+                return Some(Verdict::Mismatch(vec![unreadable(&invalid)]));
+            }
+        };
+        let owners = [entries(ours), entries(theirs)];
+        if base.is_none() && (owners[1].len() > owners[0].len() || is_older_than_its_owners(theirs)) {
             // Somebody else had made the object: this wasn't a creation.
             return None;
         }
         let mut differences = self.owners(owners, predicted.at);
         let (mut filled_in, exact) = (false, predicted.certainty == Certainty::Exact);
-        match self.objects(predicted.object, response.as_json(), exact) {
+        match self.objects(ours, theirs, exact) {
             Ok((others, filled)) => {
                 differences.extend(others);
                 filled_in = filled;
             }
-            Err(invalid) => differences.push(Difference::new("the object", "one of this schema", invalid)),
+            Err(invalid) => differences.push(unreadable(&invalid)),
         }
         match was_changed.filter(|was_changed| *was_changed != predicted.changed) {
             // A value that was spelled in another way was the same after all.
@@ -180,8 +185,8 @@ impl<'a> Comparison<'a> {
 
     /// Where the `managedFields` differ. The clocks of the two sides do, so the time of an entry that changes isn't compared,
     /// nor the order that it decides.
-    fn owners(&self, [predicted, response]: [&'a [Json]; 2], at: Option<Timestamp>) -> Vec<Difference> {
-        let set = |entry: &'a Json| self.fields_of(entry);
+    fn owners(&self, [predicted, response]: [&'a [Value<'a>]; 2], at: Option<Timestamp>) -> Vec<Difference> {
+        let set = |entry: &Value<'a>| self.fields_of(*entry);
         let mut differences = Vec::new();
         for entry in predicted {
             let place = || format!("managedFields of {}", name(entry));
@@ -189,12 +194,13 @@ impl<'a> Comparison<'a> {
                 differences.push(Difference::new(place(), self.listed(set(entry)), NOTHING));
                 continue;
             };
-            let (ours, theirs) = (set(entry), set(other));
-            let (only_ours, only_theirs) =
-                (ours.difference(self.arena, theirs), theirs.difference(self.arena, ours));
-            if !only_ours.is_empty() || !only_theirs.is_empty() {
-                let [ours, theirs] = [only_ours, only_theirs].map(|only| self.listed(only));
-                differences.push(Difference::new(place(), ours, theirs));
+            if entry.get("fieldsV1") != other.get("fieldsV1") {
+                let (ours, theirs) = (set(entry), set(other));
+                let only = [ours.difference(self.arena, theirs), theirs.difference(self.arena, ours)];
+                if only.iter().any(|only| !only.is_empty()) {
+                    let [ours, theirs] = only.map(|only| self.listed(only));
+                    differences.push(Difference::new(place(), ours, theirs));
+                }
             }
             let (time, new) = (time_of(entry), at.map(|at| at.to_string()));
             let is_new = new.is_some_and(|new| new.get(..TO_THE_SECOND) == time.get(..TO_THE_SECOND));
@@ -202,7 +208,7 @@ impl<'a> Comparison<'a> {
                 differences.push(Difference::new(format!("time of {}", name(entry)), time, time_of(other)));
             }
         }
-        let is_predicted = |other: &&Json| predicted.iter().any(|entry| name(entry) == name(other));
+        let is_predicted = |other: &&Value<'a>| predicted.iter().any(|entry| name(entry) == name(other));
         for other in response.iter().filter(|other| !is_predicted(other)) {
             let place = format!("managedFields of {}", name(other));
             differences.push(Difference::new(place, NOTHING, self.listed(set(other))));
@@ -213,18 +219,21 @@ impl<'a> Comparison<'a> {
     /// Where the objects differ beyond what the server may do, and whether it did any of that.
     fn objects(
         &self,
-        predicted: &'a Json,
-        response: &Json,
+        predicted: Value<'a>,
+        response: Value<'a>,
         exact: bool,
-    ) -> Result<(Vec<Difference>, bool), String> {
-        let owned = managed_fields(predicted).iter().map(|entry| self.fields_of(entry));
-        let owned = owned.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
-        let [ours, theirs] = [self.value(predicted)?, self.value(response)?];
+    ) -> Result<(Vec<Difference>, bool), Invalid> {
+        let [ours, theirs] = [predicted, response].map(|object| self.without_servers_metadata(object));
+        if ours == theirs {
+            return Ok((Vec::new(), false));
+        }
         let [old, new] = [self.typed(ours)?, self.typed(theirs)?];
-        let comparison = old.compare(&new).map_err(|invalid| invalid.to_string())?;
+        let comparison = old.compare(&new)?;
         if comparison.is_same() {
             return Ok((Vec::new(), false));
         }
+        let owned = entries(predicted).iter().map(|entry| self.fields_of(*entry));
+        let owned = owned.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields));
         let is_tolerated = |path: Path<'a>| {
             let values =
                 || Some((find(path, ours)?.to_json(), find(path, theirs).map(|value| value.to_json())));
@@ -245,25 +254,22 @@ impl<'a> Comparison<'a> {
     }
 
     /// What an entry of `managedFields` owns; nothing where that can't be read.
-    fn fields_of(&self, entry: &'a Json) -> FieldSet<'a> {
+    fn fields_of(&self, entry: Value<'a>) -> FieldSet<'a> {
         let fields = entry.get("fieldsV1");
-        fields.and_then(|fields| FieldSet::from_fields_v1(self.arena, fields).ok()).unwrap_or_default()
+        fields.and_then(|fields| FieldSet::from_value(self.arena, fields).ok()).unwrap_or_default()
     }
 
     /// An object without what only a server writes.
-    fn value(&self, object: &Json) -> Result<Value<'a>, String> {
-        let mut object = object.clone();
-        if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
-            metadata.retain(|name, _| !SERVERS_METADATA.contains(&name.as_str()));
-        }
-        Value::from_text(self.arena, self.arena.copy_text(&object.to_string()))
-            .map_err(|error| error.to_string())
+    fn without_servers_metadata(&self, object: Value<'a>) -> Value<'a> {
+        let Some(Value::Map(metadata)) = object.get("metadata") else { return object };
+        let said = metadata.members().iter().filter(|(name, _)| !SERVERS_METADATA.contains(name));
+        let metadata = Value::Map(Map::new(self.arena, said.copied()));
+        object.with(self.arena, &["metadata"], Some(metadata))
     }
 
-    fn typed(&self, object: Value<'a>) -> Result<Typed<'a>, String> {
+    fn typed(&self, object: Value<'a>) -> Result<Typed<'a>, Invalid> {
         let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
         Typed::for_release(self.release, self.arena, schema, type_id, object, Duplicates::Allowed)
-            .map_err(|invalid| invalid.to_string())
     }
 
     fn listed(&self, set: FieldSet<'a>) -> String {
@@ -280,18 +286,26 @@ impl<'a> Comparison<'a> {
 /// The length of a time without fractions of a second and without its zone.
 const TO_THE_SECOND: usize = "2026-01-02T03:04:05".len();
 
+fn unreadable(error: &impl fmt::Display) -> Difference {
+    Difference::new("the object", "one of this schema", error.to_string())
+}
+
 /// Who an entry belongs to, such as `baton Apply apps/v1`.
-fn name(entry: &Json) -> String {
+fn name(entry: &Value<'_>) -> String {
     let members = ["manager", "operation", "apiVersion", "subresource"];
-    members.map(|member| text(entry, member).unwrap_or_default()).join(" ").trim_end().to_owned()
+    members.map(|member| text(*entry, member)).join(" ").trim_end().to_owned()
 }
 
 /// Whether an object was made before somebody last wrote what they own of it. In a creation, the server notes the writer first.
-fn is_older_than_its_owners(object: &LiveObject) -> bool {
-    let made = object.get(&["metadata", "creationTimestamp"]).and_then(Json::as_str);
-    made.is_some_and(|made| object.managed_fields().iter().any(|entry| time_of(entry) > made))
+fn is_older_than_its_owners(object: Value<'_>) -> bool {
+    let made = object.at(&["metadata", "creationTimestamp"]).and_then(|made| made.as_str());
+    made.is_some_and(|made| entries(object).iter().any(|entry| time_of(entry) > made))
 }
 
-fn time_of(entry: &Json) -> &str {
-    text(entry, "time").unwrap_or_default()
+fn time_of<'a>(entry: &Value<'a>) -> &'a str {
+    text(*entry, "time")
+}
+
+fn text<'a>(entry: Value<'a>, member: &str) -> &'a str {
+    entry.get(member).and_then(|value| value.as_str()).unwrap_or_default()
 }

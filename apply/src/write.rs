@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::{
     ApiError, Change, Effects, FieldPath, Forecast, ForecastError, LiveObject, Request, Schemas, Verdict,
+    leftovers::First,
 };
 
 /// Whether a request counts.
@@ -120,28 +121,42 @@ impl Schemas {
         tries: Tries,
         now: Timestamp,
     ) -> PreparedWrite {
-        let write = self.prepare_itself(request, live, tries, now);
-        let forecast = write.forecast.as_ref().ok();
-        match forecast.and_then(|forecast| self.clear_the_way(&write.request, live, forecast)) {
+        let (write, first) = self.prepare_with_first(request, live, tries, now);
+        match first {
             None => write,
-            Some((first, clears)) => PreparedWrite { clears, ..self.prepare_itself(first, live, tries, now) },
+            Some(First { request, clears }) => {
+                PreparedWrite { clears, ..self.prepare_itself(request, live, tries, now) }
+            }
         }
     }
 
     /// The same, whatever may be in the way.
     pub(crate) fn prepare_itself(
         &self,
-        mut request: Request,
+        request: Request,
         live: Option<&LiveObject>,
         tries: Tries,
         now: Timestamp,
     ) -> PreparedWrite {
-        let forecast = self.forecast(&request, live, now);
+        self.prepare_with_first(request, live, tries, now).0
+    }
+
+    fn prepare_with_first(
+        &self,
+        mut request: Request,
+        live: Option<&LiveObject>,
+        tries: Tries,
+        now: Timestamp,
+    ) -> (PreparedWrite, Option<First>) {
+        let (forecast, first) = match self.forecast_with_first(&request, live, now) {
+            Ok((forecast, first)) => (Ok(forecast), first),
+            Err(error) => (Err(error), None),
+        };
         if let Some(live) = live.filter(|_| forecast.is_ok() && tries.are_guarded()) {
             request.require_unchanged(live);
         }
         let is_comparable = live.is_none() || request.requires_unchanged();
-        PreparedWrite { request, forecast, clears: Vec::new(), is_comparable }
+        (PreparedWrite { request, forecast, clears: Vec::new(), is_comparable }, first)
     }
 
     /// Says how a write ended, from the server's response: the object afterwards, or none where it is gone.

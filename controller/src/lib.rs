@@ -21,6 +21,7 @@ pub mod act;
 pub mod causes;
 pub mod clock;
 pub mod decide;
+mod hash;
 mod lock;
 pub mod metrics;
 pub mod observe;

@@ -62,13 +62,18 @@ pub struct WorkloadStatus {
 }
 
 impl WorkloadStatus {
-    /// What can be read of a status that another version, or somebody else, may have written. The rest is left out: the next
+    /// What can be read of the JSON text of a status that another version, or somebody else, may have written. The rest is left out: the next
     /// status replaces it.
-    pub fn readable(status: Value) -> Self {
+    pub fn readable(status: &str) -> Self {
+        if let Ok(status) = serde_json::from_str(status) {
+            return status;
+        }
         let is_readable = |name: &str, value: &Value| {
             serde_json::from_value::<Self>(Map::from_iter([(name.to_owned(), value.clone())]).into()).is_ok()
         };
-        let Value::Object(mut members) = status else { return Self::default() };
+        let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(status) else {
+            return Self::default();
+        };
         for (name, value) in &mut members {
             if let Some(items) = value.as_array_mut() {
                 items.retain(|item| is_readable(name, &Value::from(vec![item.clone()])));

@@ -25,7 +25,7 @@ mod operator;
 pub mod permissions;
 mod place;
 mod processors;
-pub mod resync_bench;
+pub mod scale_bench;
 pub mod scenario;
 pub mod servers;
 pub mod simulation;

@@ -28,7 +28,9 @@ fn every_promise_is_kept_in_every_order_of_events() {
         }
         occurrences.add(&found.occurrences);
     }
-    let silent = |occurrence: &Occurrence| occurrences.of(*occurrence) == 0;
+    // What is guarded meets its guard first; only with a fault it comes as far as to other owners.
+    let silent =
+        |occurrence: &Occurrence| *occurrence != Occurrence::Conflict && occurrences.of(*occurrence) == 0;
     let never: Vec<Occurrence> = Occurrence::all().iter().copied().filter(silent).collect();
     assert_eq!(never, [], "what never happens isn't tried");
 }
@@ -53,7 +55,7 @@ fn every_fault_breaks_the_promise_that_it_should() {
         (Fault::Unguarded, there_and_back, Promise::OnlyFromWhatWasRead),
         (Fault::GuardTooLate, there_and_back, Promise::OnlyFromWhatWasRead),
         (Fault::SkipsOwnership, there_and_back, Promise::Rest),
-        (Fault::ForceCreation, "deleted", Promise::NotWhileOthersHold),
+        (Fault::UnguardedCreation, "deleted", Promise::NotWhileOthersHold),
         (Fault::ForgetsOnSuspend, "suspended and resumed", Promise::ComesBack),
     ];
     for (fault, name, promise) in faults {

@@ -36,7 +36,7 @@ const FOUND_WITHIN: u64 = 60;
 fn found_by(fault: Fault) -> u64 {
     match fault {
         Fault::ReleaseFirst => 133,
-        Fault::ForceTemporary | Fault::BlindToOthers | Fault::ForceCreation => 118,
+        Fault::ForceTemporary | Fault::BlindToOthers | Fault::UnguardedCreation => 118,
         Fault::UnguardedTemporary | Fault::ForceUnguardedTemporary => 123,
         Fault::TrustCache | Fault::MatchByName | Fault::SpecAtOnce | Fault::SkipsOwnership => 119,
         Fault::AutoscalerFirst | Fault::TakeBackFirst => 136,

@@ -41,9 +41,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     show(&arena, Value::from_json(&arena, &live)?, &forced);
 
     // Costs much less than a prediction. Where it is false, predict, or just apply.
-    let is_noop = |live| shops.is_noop(live, &intent, Apply { force: true, ..apply });
-    println!("\nChanges nothing, so that it can be skipped? Now: {}.", is_noop(&live));
-    println!("Once it is applied: {}.", is_noop(&forced.stored.to_json()));
+    let (live, once_applied) = (Value::from_json(&arena, &live)?, forced.stored.to_json());
+    let intent = Value::from_json(&arena, &intent)?;
+    let is_noop = |live| shops.is_noop(live, intent, Apply { force: true, ..apply });
+    println!("\nChanges nothing, so that it can be skipped? Now: {}.", is_noop(live));
+    println!("Once it is applied: {}.", is_noop(Value::from_json(&arena, &once_applied)?));
     Ok(())
 }
 

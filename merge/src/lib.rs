@@ -424,7 +424,9 @@
 //! Its `true` is certain, for a live object as the server returned it; its `false` only means: predict, or just apply.
 //!
 //! ```
-//! # use baton_merge::{Release, predict::Apply, schema::kinds::GroupVersionKind, server::Resources};
+//! # use baton_merge::{
+//! #     Arena, Release, predict::Apply, schema::kinds::GroupVersionKind, server::Resources, value::Value,
+//! # };
 //! # use serde_json::json;
 //! # let resources = Resources::from_crd(&json!({
 //! #     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -457,11 +459,13 @@
 //!     manager: "alice", force: true, subresource: "",
 //!     now: "2026-01-02T03:04:05Z".parse()?, release: Release::LATEST,
 //! };
-//! assert!(shops.is_noop(&live, &intent, apply));
+//! let arena = Arena::new();
+//! let live = Value::from_json(&arena, &live)?;
+//! assert!(shops.is_noop(live, Value::from_json(&arena, &intent)?, apply));
 //!
 //! // Letting go of a field changes something, though all that is left in the intent is live already.
 //! intent["spec"] = json!({"image": "shop:1"});
-//! assert!(!shops.is_noop(&live, &intent, apply));
+//! assert!(!shops.is_noop(live, Value::from_json(&arena, &intent)?, apply));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

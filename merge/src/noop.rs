@@ -7,37 +7,35 @@
 //! "Yes" is certain for an object as a server returned it. "No" only means that the prediction has to tell: this walk
 //! gives up on what is rare (nulls, entries of other versions, a map that isn't sorted).
 
-use serde_json::{Map as JsonMap, Value as Json};
-
 use crate::{
     fieldpath::PathElement,
     predict::Apply,
     schema::{Key, KeyDefault, List, Map, Schema, TypeId},
     server::{HIDDEN_WHEN_EMPTY, Resets, Resource},
-    value::{escape_json, write_plain_json_string},
+    value::{self, Value, escape_json, write_plain_json_string},
 };
 
-type Object = JsonMap<String, Json>;
+type Object<'a> = value::Map<'a>;
 
 impl Resource<'_> {
     /// Whether an apply certainly changes nothing, for much less than what [`predict`](Self::predict) costs. `false` means that it changes something, or that only the prediction can tell.
     ///
     /// The live object has to be as the server returned it. A server that stored it before its schema changed is
     /// provided for.
-    pub fn is_noop(&self, live: &Json, intent: &Json, apply: Apply<'_>) -> bool {
+    pub fn is_noop(&self, live: Value<'_>, intent: Value<'_>, apply: Apply<'_>) -> bool {
         check(*self, live, intent, apply).is_some()
     }
 }
 
-fn check(resource: Resource<'_>, live: &Json, intent: &Json, apply: Apply<'_>) -> Option<()> {
-    let kind_of = |object: &Json| {
-        let text = |name| object.get(name).and_then(Json::as_str);
+fn check(resource: Resource<'_>, live: Value<'_>, intent: Value<'_>, apply: Apply<'_>) -> Option<()> {
+    let kind_of = |object: Value<'_>| {
+        let text = |name| object.get(name).and_then(|value| value.as_str());
         text("apiVersion") == Some(resource.api_version()) && text("kind") == Some(resource.kind())
     };
     let of_scale = apply.subresource == "scale";
     let resets = resource.resets(apply.subresource).filter(|_| !of_scale)?;
     // Who writes what a write resets owns nothing by it, which is left to the prediction.
-    let says = |path: &[&str]| path.iter().try_fold(intent, |value, name| value.get(name)).is_some();
+    let says = |path: &[&str]| intent.at(path).is_some();
     let resets_nothing = match resets {
         Resets::Fields(fields) => !fields.iter().any(|path| says(path)),
         Resets::AllBut(_) => false,
@@ -50,20 +48,20 @@ fn check(resource: Resource<'_>, live: &Json, intent: &Json, apply: Apply<'_>) -
 
     let walk =
         Walk { schema: resource.schema(), keys_may_be_omitted: apply.release.rules().keys_may_be_omitted };
-    let entries = live.get("metadata")?.get("managedFields")?.as_array()?;
+    let entries = live.get("metadata")?.get("managedFields")?.as_list()?;
     require(!resource.is_custom() || shows_all_metadata(live, entries))?;
     let own = walk.own_entry(resource, entries, apply)?;
     let root = walk.schema.atom(resource.type_id())?.map.as_ref()?;
-    walk.object(root, intent.as_object()?, live.as_object()?, own)
+    walk.object(root, intent.as_map()?, live.as_map()?, own)
 }
 
 /// Whether no part of metadata is owned that isn't there: it may be stored empty, and then the next write drops it.
-fn shows_all_metadata(live: &Json, entries: &[Json]) -> bool {
+fn shows_all_metadata(live: Value<'_>, entries: &[Value<'_>]) -> bool {
     HIDDEN_WHEN_EMPTY.iter().all(|path| {
         let Some(PathElement::Field(name)) = path.elements().last() else { return true };
         let is_shown = live.get("metadata").is_some_and(|metadata| metadata.get(name).is_some());
         let owned =
-            |entry: &Json| entry.get("fieldsV1")?.get("f:metadata")?.get(format!("f:{name}")).map(drop);
+            |entry: &Value<'_>| entry.get("fieldsV1")?.get("f:metadata")?.get(&format!("f:{name}")).map(drop);
         is_shown || entries.iter().all(|entry| owned(entry).is_none())
     })
 }
@@ -83,9 +81,9 @@ impl Walk<'_> {
     fn own_entry<'e>(
         self,
         resource: Resource<'_>,
-        entries: &'e [Json],
+        entries: &'e [Value<'e>],
         apply: Apply<'_>,
-    ) -> Option<&'e Object> {
+    ) -> Option<Object<'e>> {
         let mut own = None;
         let mut seen: Vec<Entry<'_>> = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -101,7 +99,7 @@ impl Walk<'_> {
                 own = Some(entry.fields);
             } else {
                 // An owner of nothing would go, and what the server doesn't write it would write anew.
-                require(!entry.fields.is_empty() && !entry.fields.contains_key("."))?;
+                require(!entry.fields.is_empty() && !entry.fields.contains("."))?;
                 self.stays(resource.type_id(), entry.fields, false)?;
             }
             seen.push(entry);
@@ -110,7 +108,7 @@ impl Walk<'_> {
     }
 
     /// Whether a set is read under this schema as it was written: nobody owns something below what is atomic.
-    fn stays(self, type_id: TypeId, fields: &Object, is_leaf: bool) -> Option<()> {
+    fn stays(self, type_id: TypeId, fields: Object<'_>, is_leaf: bool) -> Option<()> {
         let atom = self.schema.atom(type_id)?;
         match (&atom.map, atom.scalar, &atom.list) {
             (Some(map), _, _) if map.is_untyped => Some(()),
@@ -134,53 +132,60 @@ impl Walk<'_> {
         }
     }
 
-    fn stays_below(self, type_id: TypeId, below: &Json) -> Option<()> {
-        let below = below.as_object()?;
-        require(below.len() != 1 || !below.contains_key("."))?;
+    fn stays_below(self, type_id: TypeId, below: Value<'_>) -> Option<()> {
+        let below = below.as_map()?;
+        require(below.len() != 1 || !below.contains("."))?;
         self.stays(type_id, below, below.is_empty())
     }
 
     /// The object itself: what says which one it is isn't owned.
-    fn object(self, map: &Map, intent: &Object, live: &Object, owned: &Object) -> Option<()> {
+    fn object(self, map: &Map, intent: Object<'_>, live: Object<'_>, owned: Object<'_>) -> Option<()> {
         let mut owned = Owned::new(owned, false)?;
-        for (name, intent) in intent {
+        for (name, intent) in intent.members() {
             let live = live.get(name)?;
-            match name.as_str() {
+            match *name {
                 "apiVersion" | "kind" => {}
                 "metadata" => {
                     let metadata = self.schema.atom(map.named_field("metadata")?)?.map.as_ref()?;
-                    self.metadata(metadata, intent.as_object()?, live.as_object()?, &mut owned)?;
+                    self.metadata(metadata, intent.as_map()?, live.as_map()?, &mut owned)?;
                 }
-                _ => self.member(map, name, intent, live, &mut owned)?,
+                _ => self.member(map, name, *intent, live, &mut owned)?,
             }
         }
         owned.exhausted()
     }
 
-    fn metadata(self, map: &Map, intent: &Object, live: &Object, owned: &mut Owned<'_>) -> Option<()> {
+    fn metadata(self, map: &Map, intent: Object<'_>, live: Object<'_>, owned: &mut Owned<'_>) -> Option<()> {
         // An empty one would be owned itself, were that not stripped.
         require(!intent.is_empty())?;
-        let is_owned = intent.keys().any(|name| !is_stripped(name));
+        let is_owned = intent.members().iter().any(|(name, _)| !is_stripped(name));
         let mut owned = if is_owned { Owned::new(owned.take("metadata")?, false)? } else { Owned::none() };
-        for (name, intent) in intent {
+        for (name, intent) in intent.members() {
             let live = live.get(name)?;
             if is_stripped(name) {
-                require(intent == live)?;
+                require(intent.is_identical(&live))?;
             } else {
-                self.member(map, name, intent, live, &mut owned)?;
+                self.member(map, name, *intent, live, &mut owned)?;
             }
         }
         owned.exhausted()
     }
 
-    fn member(self, map: &Map, name: &str, intent: &Json, live: &Json, owned: &mut Owned<'_>) -> Option<()> {
+    fn member(
+        self,
+        map: &Map,
+        name: &str,
+        intent: Value<'_>,
+        live: Value<'_>,
+        owned: &mut Owned<'_>,
+    ) -> Option<()> {
         let named = map.named_field(name);
-        let is_empty = intent.as_object().is_some_and(JsonMap::is_empty);
+        let is_empty = intent.as_map().is_some_and(|map| map.is_empty());
         let owns_itself = named.is_none() || is_empty;
         // A field whose list is empty isn't owned at all.
-        if !owns_itself && intent.as_array().is_some_and(Vec::is_empty) {
+        if !owns_itself && intent.as_list().is_some_and(<[_]>::is_empty) {
             let list = self.schema.atom(named?)?.list.as_ref()?;
-            return require(!list.is_atomic() && live.is_array());
+            return require(!list.is_atomic() && live.as_list().is_some());
         }
         self.value(named.unwrap_or(map.element), intent, live, owned.take(name)?, owns_itself)
     }
@@ -189,38 +194,39 @@ impl Walk<'_> {
     fn value(
         self,
         type_id: TypeId,
-        intent: &Json,
-        live: &Json,
-        owned: &Object,
+        intent: Value<'_>,
+        live: Value<'_>,
+        owned: Object<'_>,
         owns_itself: bool,
     ) -> Option<()> {
         let atom = self.schema.atom(type_id)?;
         match (intent, live) {
-            (Json::Object(intent), Json::Object(live)) => {
+            (Value::Map(intent), Value::Map(below)) => {
                 let map = atom.map.as_ref()?;
                 if map.is_atomic {
-                    return require(intent == live && owned.is_empty());
+                    return require(Value::Map(intent).is_identical(&live) && owned.is_empty());
                 }
                 // Pruning may take a map that was applied empty away with all that came into it.
-                require(!intent.is_empty() || !live.values().any(holds_nothing_somewhere))?;
+                let holds_nothing = || below.members().iter().any(|(_, value)| value.any(&holds_nothing));
+                require(!intent.is_empty() || !holds_nothing())?;
                 let mut owned = Owned::new(owned, owns_itself)?;
-                for (name, intent) in intent {
-                    self.member(map, name, intent, live.get(name)?, &mut owned)?;
+                for (name, intent) in intent.members() {
+                    self.member(map, name, *intent, below.get(name)?, &mut owned)?;
                 }
                 owned.exhausted()
             }
-            (Json::Array(intent), Json::Array(live)) => {
+            (Value::List(intent), Value::List(items)) => {
                 let list = atom.list.as_ref()?;
                 if list.is_atomic() {
-                    return require(intent == live && owned.is_empty());
+                    return require(Value::List(intent).is_identical(&live) && owned.is_empty());
                 }
                 require(list.is_associative())?;
-                self.items(list, intent, live, owned, owns_itself)
+                self.items(list, intent, items, owned, owns_itself)
             }
-            (Json::Null | Json::Object(_) | Json::Array(_), _) => None,
+            (Value::Null | Value::Map(_) | Value::List(_), _) => None,
             (intent, live) => {
                 atom.scalar?;
-                require(intent == live && owned.is_empty())
+                require(intent.is_identical(&live) && owned.is_empty())
             }
         }
     }
@@ -229,12 +235,12 @@ impl Walk<'_> {
     fn items(
         self,
         list: &List,
-        intent: &[Json],
-        live: &[Json],
-        owned: &Object,
+        intent: &[Value<'_>],
+        live: &[Value<'_>],
+        owned: Object<'_>,
         owns_itself: bool,
     ) -> Option<()> {
-        let marks = usize::from(owned.contains_key("."));
+        let marks = usize::from(owned.contains("."));
         require(marks == usize::from(owns_itself && !intent.is_empty()))?;
         require(owned.len() == intent.len() + marks)?;
         let element = self.schema.atom(list.element)?.map.as_ref();
@@ -245,34 +251,37 @@ impl Walk<'_> {
             let live = rest.find(|live| Self::same_name(list, intent, live))?;
             name.clear();
             self.write_name(list, intent, &mut name)?;
-            let owned = owned.get(&name)?.as_object()?;
+            let owned = owned.get(&name)?.as_map()?;
             // Pruning is odd with items of which nothing but the item itself is owned.
             require(list.keys.is_empty() || !owned.is_empty() || is_atomic)?;
-            self.value(list.element, intent, live, owned, true)?;
+            self.value(list.element, *intent, *live, owned, true)?;
         }
         self.are_unique(list, live)
     }
 
-    fn same_name(list: &List, intent: &Json, live: &Json) -> bool {
+    fn same_name(list: &List, intent: &Value<'_>, live: &Value<'_>) -> bool {
         if list.keys.is_empty() {
-            return intent == live;
+            return intent.is_identical(live);
         }
-        list.keys.iter().all(|key| Self::key(key, intent) == Self::key(key, live))
+        list.keys.iter().all(|key| match (Self::key(key, intent), Self::key(key, live)) {
+            (Some(intent), Some(live)) => intent.is_identical(&live),
+            (intent, live) => intent.is_none() && live.is_none(),
+        })
     }
 
     /// The value of an item's key, where it has one or there is a default.
-    fn key<'v>(key: &'v Key, item: &'v Json) -> Option<&'v Json> {
-        item.get(&key.name).or(match &key.default {
-            KeyDefault::Value(default) => Some(default),
+    fn key<'v>(key: &'v Key, item: &Value<'v>) -> Option<Value<'v>> {
+        item.get(&key.name).or_else(|| match &key.default {
+            KeyDefault::Value(default) => Value::of_scalar(default),
             _ => None,
         })
     }
 
     /// Writes the item's name as it stands in field sets.
-    fn write_name(self, list: &List, item: &Json, out: &mut String) -> Option<()> {
+    fn write_name(self, list: &List, item: &Value<'_>, out: &mut String) -> Option<()> {
         if list.keys.is_empty() {
             out.push_str("v:");
-            return write_scalar(item, out);
+            return write_scalar(*item, out);
         }
         out.push_str("k:{");
         for key in &list.sorted_keys {
@@ -293,7 +302,7 @@ impl Walk<'_> {
     }
 
     /// Whether no two live items have one name. Duplicates are legal there, and are merged in a way of their own.
-    fn are_unique(self, list: &List, live: &[Json]) -> Option<()> {
+    fn are_unique(self, list: &List, live: &[Value<'_>]) -> Option<()> {
         const FEW: usize = 16;
         if live.len() <= FEW {
             let mut rest = live;
@@ -315,32 +324,31 @@ impl Walk<'_> {
     }
 }
 
-/// Whether it is empty, or something in it is.
-fn holds_nothing_somewhere(value: &Json) -> bool {
+fn holds_nothing(value: &Value<'_>) -> bool {
     match value {
-        Json::Null => true,
-        Json::Array(items) => items.is_empty() || items.iter().any(holds_nothing_somewhere),
-        Json::Object(members) => members.is_empty() || members.values().any(holds_nothing_somewhere),
+        Value::Null => true,
+        Value::List(items) => items.is_empty(),
+        Value::Map(members) => members.is_empty(),
         _ => false,
     }
 }
 
 /// Writes a scalar as it stands in the name of an item, where that is plain.
-fn write_scalar(value: &Json, out: &mut String) -> Option<()> {
+fn write_scalar(value: Value<'_>, out: &mut String) -> Option<()> {
     match value {
-        Json::String(text) => {
+        Value::String(text) => {
             // What is escaped for HTML is left to the prediction.
             require(!text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']))?;
             out.push('"');
             escape_json(out, text);
             out.push('"');
         }
-        Json::Number(number) => {
+        Value::Int(number) => {
             // A set that is read again holds floats, of which a large one stands for several integers.
-            require(number.as_i64()?.unsigned_abs() < 1 << f64::MANTISSA_DIGITS)?;
+            require(number.unsigned_abs() < 1 << f64::MANTISSA_DIGITS)?;
             out.push_str(&number.to_string());
         }
-        Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Bool(value) => out.push_str(if value { "true" } else { "false" }),
         _ => return None,
     }
     Some(())
@@ -362,8 +370,8 @@ fn is_stripped(name: &str) -> bool {
 }
 
 /// The members of a level, but for the mark of the level itself.
-fn members(fields: &Object) -> impl Iterator<Item = (&str, &Json)> {
-    fields.iter().filter(|(name, _)| *name != ".").map(|(name, below)| (name.as_str(), below))
+fn members(fields: Object<'_>) -> impl Iterator<Item = value::Member<'_>> {
+    fields.members().iter().copied().filter(|(name, _)| *name != ".")
 }
 
 /// An entry of `managedFields`, as it stands in an object.
@@ -373,22 +381,22 @@ struct Entry<'e> {
     api_version: &'e str,
     subresource: &'e str,
     time: &'e str,
-    fields: &'e Object,
+    fields: Object<'e>,
 }
 
 impl<'e> Entry<'e> {
     /// Reads an entry that has all it must have, nothing empty and nothing else.
-    fn read(entry: &'e Json) -> Option<Self> {
+    fn read(entry: &Value<'e>) -> Option<Self> {
         const TIME: usize = "2026-01-02T03:04:05Z".len();
         let (mut manager, mut operation, mut api_version, mut subresource, mut time) = ("", "", "", "", "");
         let (mut fields, mut fields_type) = (None, "");
-        for (name, value) in entry.as_object()? {
-            if name == "fieldsV1" {
-                fields = value.as_object();
+        for (name, value) in entry.as_map()?.members() {
+            if *name == "fieldsV1" {
+                fields = value.as_map();
                 continue;
             }
             let text = value.as_str().filter(|text| !text.is_empty())?;
-            match name.as_str() {
+            match *name {
                 "manager" => manager = text,
                 "operation" => operation = text,
                 "apiVersion" => api_version = text,
@@ -426,13 +434,13 @@ fn is_element(name: &str) -> bool {
 
 /// What is owned of a map, member by member in order.
 struct Owned<'a> {
-    members: Option<serde_json::map::Iter<'a>>,
+    members: Option<std::slice::Iter<'a, value::Member<'a>>>,
 }
 
 impl<'a> Owned<'a> {
     /// The members of a level, which is marked as owned itself or not.
-    fn new(fields: &'a Object, is_marked: bool) -> Option<Self> {
-        let mut members = fields.iter();
+    fn new(fields: Object<'a>, is_marked: bool) -> Option<Self> {
+        let mut members = fields.members().iter();
         // A level with nothing below it is marked by being there.
         if is_marked && !fields.is_empty() {
             require(members.next()?.0 == ".")?;
@@ -445,10 +453,10 @@ impl<'a> Owned<'a> {
     }
 
     /// What is owned below the next member, which has to be this one.
-    fn take(&mut self, name: &str) -> Option<&'a Object> {
+    fn take(&mut self, name: &str) -> Option<Object<'a>> {
         let (own, below) = self.members.as_mut()?.next()?;
         require(own.strip_prefix("f:") == Some(name))?;
-        below.as_object()
+        below.as_map()
     }
 
     fn exhausted(self) -> Option<()> {

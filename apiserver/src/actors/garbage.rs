@@ -110,6 +110,22 @@ enum State {
 }
 
 fn state_of(pass: &Pass<'_>, graph: &Graph<'_>, object: &Value, reference: &Value) -> State {
+    let is_meant = |owner: &&Object| {
+        let space = namespace(owner);
+        ["apiVersion", "kind"].iter().all(|field| owner[field] == reference[field])
+            && name(owner) == text(reference, "/name")
+            && (space.is_empty() || space == namespace(object))
+    };
+    // Nearly every owner is found by this alone, without a search for its kind.
+    match graph.objects.get(text(reference, "/uid")).copied().filter(is_meant) {
+        Some(owner) if is_deleted(owner) && has_finalizer(owner, FOREGROUND) => State::Waiting,
+        Some(_) => State::Solid,
+        None => state_of_absent(pass, graph, object, reference),
+    }
+}
+
+/// As [`state_of`], of an owner that isn't there as the reference says, or in another version of its kind.
+fn state_of_absent(pass: &Pass<'_>, graph: &Graph<'_>, object: &Value, reference: &Value) -> State {
     let registry = pass.server.registry();
     let Some(resource) = resource_of(&registry, reference) else { return State::Unknown };
     if resource.namespaced && namespace(object).is_empty() {

@@ -40,10 +40,10 @@
 mod rules;
 
 use baton_merge::{
-    Arena,
+    Arena, Release,
     fieldpath::{FieldSet, Path, PathElement},
     schema::TypeId,
-    server::Resource,
+    server::{Entry, Resource, Stored},
     typed::{Duplicates, Struct, Typed},
     value::Value,
 };
@@ -52,69 +52,82 @@ use serde_json::{Map, Value as Json};
 
 use self::rules::{EMPTY_STRUCTS, RULES, Rule, ServerDefault};
 use crate::{
-    Change, FieldPath, Forecast, LiveObject, Request, Schemas,
+    Change, FieldPath, LiveObject, Request,
     find::{find, find_mut},
-    object::{managed_fields, text},
+    object::entries,
     ownership::reown,
 };
 
 /// How many writes come before an apply at most: fields are claimed, structs emptied, and fields given up.
 pub(crate) const MOST_BEFORE: usize = 3;
 
-impl Schemas {
-    /// The request that has to come before an apply, and the fields for whose sake; `None` where the apply does it alone.
-    pub(crate) fn clear_the_way(
-        &self,
-        request: &Request,
-        live: Option<&LiveObject>,
-        forecast: &Forecast,
-    ) -> Option<(Request, Vec<FieldPath>)> {
-        let (Some(live), Change::Apply { body, manager, .. }, Forecast::Stored(stored)) =
-            (live, &request.change, forecast)
-        else {
-            return None;
-        };
+/// A request that has to come before an apply, and the fields for whose sake.
+#[derive(Clone, Debug)]
+pub(crate) struct First {
+    pub(crate) request: Request,
+    pub(crate) clears: Vec<FieldPath>,
+}
+
+/// An apply that makes something else of the live object.
+pub(crate) struct Changing<'a> {
+    pub(crate) resource: Resource<'a>,
+    pub(crate) release: Release,
+    pub(crate) live: &'a LiveObject,
+    /// The live object as a value.
+    pub(crate) before: Value<'a>,
+    /// What it becomes.
+    pub(crate) after: &'a Stored<'a>,
+    pub(crate) intent: Value<'a>,
+}
+
+impl<'a> Changing<'a> {
+    /// What has to come first; `None` where the apply does it alone.
+    pub(crate) fn first(&self, arena: &'a Arena, request: &Request) -> Option<First> {
         let kind = &request.target.resource;
-        let can_change = request.target.subresource.is_none() && !is_core(kind, "Pod");
-        let resource = self.resource(kind).ok().filter(|resource| can_change && !resource.is_custom())?;
-        let arena = Arena::new();
-        let (schema, type_id) = (resource.schema(), resource.type_id());
-        let typed = |object| {
-            let value = Value::from_json(&arena, object).ok()?;
-            Typed::for_release(self.release(), &arena, schema, type_id, value, Duplicates::Allowed).ok()
-        };
-        let (before, after) = (typed(live.as_json())?, typed(&stored.object)?);
-        let search = Search { resource, arena: &arena, before, after };
-        let mut leftovers = search.leftovers(&stored.object);
-        if is_core(kind, "Secret") {
-            leftovers.extend(search.copies_of_string_data(live.as_json(), &stored.object, manager));
+        let Change::Apply { manager, .. } = &request.change else { return None };
+        if request.target.subresource.is_some() || is_core(kind, "Pod") || self.resource.is_custom() {
+            return None;
         }
-        let named = |paths: Vec<Path<'_>>| paths.into_iter().map(FieldPath::from).collect();
+        let (schema, type_id) = (self.resource.schema(), self.resource.type_id());
+        let typed = |object| {
+            Typed::for_release(self.release, arena, schema, type_id, object, Duplicates::Allowed).ok()
+        };
+        let (before, after) = (typed(self.before)?, typed(self.after.object)?);
+        let search =
+            Search { resource: self.resource, arena, before, after, owners: &self.after.managed_fields };
+        let mut leftovers = search.leftovers();
+        if is_core(kind, "Secret") {
+            leftovers.extend(search.copies_of_string_data(manager));
+        }
+        let target = &request.target;
+        let reown = |change: &dyn Fn(FieldSet<'a>) -> FieldSet<'a>| {
+            reown(arena, target, self.live, manager.clone(), change)
+        };
+        let first = |request, paths: Vec<Path<'_>>| {
+            Some(First { request, clears: paths.into_iter().map(FieldPath::from).collect() })
+        };
         if !leftovers.is_empty() {
             let claimed = search.live_fields_at(&leftovers)?;
-            let first =
-                reown(&arena, &request.target, live, manager.clone(), |owned| owned.union(&arena, claimed))?;
-            return Some((first, named(leftovers)));
+            return first(reown(&|owned| owned.union(arena, claimed))?, leftovers);
         }
-        let emptied = search.emptied(&typed(body)?.structs());
+        let emptied = search.emptied(&typed(self.intent)?.structs());
         let paths: Vec<Path<'_>> = emptied.iter().map(|emptied| emptied.path).collect();
-        let first = if emptied.is_empty() {
+        if emptied.is_empty() {
             return None;
-        } else if emptied.iter().all(|emptied| emptied.is_reset) {
-            let structs = FieldSet::of_paths(&arena, paths.iter().copied());
-            reown(&arena, &request.target, live, manager.clone(), |owned| {
-                owned.recursive_difference(&arena, structs).union(&arena, structs)
-            })?
-        } else {
-            let mut request = request.clone();
-            if let Change::Apply { body, .. } = &mut request.change {
-                for Emptied { path, reset, .. } in emptied {
-                    *find_mut(path, body)? = reset;
-                }
+        }
+        if emptied.iter().all(|emptied| emptied.is_reset) {
+            let structs = FieldSet::of_paths(arena, paths.iter().copied());
+            let owned =
+                |owned: FieldSet<'a>| owned.recursive_difference(arena, structs).union(arena, structs);
+            return first(reown(&owned)?, paths);
+        }
+        let mut request = request.clone();
+        if let Change::Apply { body, .. } = &mut request.change {
+            for Emptied { path, reset, .. } in emptied {
+                *find_mut(path, body)? = reset;
             }
-            request
-        };
-        Some((first, named(paths)))
+        }
+        first(request, paths)
     }
 }
 
@@ -152,11 +165,13 @@ struct Search<'a> {
     before: Typed<'a>,
     /// As it is predicted to become.
     after: Typed<'a>,
+    /// Who owns what of it then.
+    owners: &'a [Entry<'a>],
 }
 
 impl<'a> Search<'a> {
     /// The paths of left-over defaults in the predicted object.
-    fn leftovers(&self, predicted: &'a Json) -> Vec<Path<'a>> {
+    fn leftovers(&self) -> Vec<Path<'a>> {
         let rules: Vec<(TypeId, &Rule)> = RULES
             .iter()
             .filter_map(|rule| Some((self.resource.schema().type_named(rule.of)?, rule)))
@@ -164,7 +179,7 @@ impl<'a> Search<'a> {
         if rules.is_empty() {
             return Vec::new();
         }
-        let owned = self.united(managed_fields(predicted));
+        let owned = self.owned_by(|_| true);
         let mut leftovers = Vec::new();
         for found in self.after.structs() {
             for (_, rule) in rules.iter().filter(|(type_id, _)| *type_id == found.type_id) {
@@ -204,7 +219,8 @@ impl<'a> Search<'a> {
     }
 
     /// What the server copied from a Secret's `stringData`, which it never stores, and the manager doesn't apply any more.
-    fn copies_of_string_data(&self, live: &'a Json, predicted: &'a Json, manager: &str) -> Vec<Path<'a>> {
+    fn copies_of_string_data(&self, manager: &str) -> Vec<Path<'a>> {
+        let (live, predicted) = (self.before.value(), self.after.value());
         let stays = |path: &Path<'a>| {
             let [top, key] = path.elements() else { return false };
             let name = |element: &PathElement<'a>| match element {
@@ -214,12 +230,14 @@ impl<'a> Search<'a> {
             predicted.get(name(top)).and_then(|data| data.get(name(key))).is_some()
         };
         let string_data = PathElement::Field("stringData");
-        let applied = |object: &'a Json| {
-            let own = managed_fields(object).iter().filter(|entry| text(entry, "manager") == Some(manager));
-            self.united(own).below(&string_data).paths(self.arena)
-        };
-        let (kept, owned) = (applied(predicted), self.united(managed_fields(predicted)));
-        applied(live)
+        let below = |owned: FieldSet<'a>| owned.below(&string_data).paths(self.arena);
+        let own = entries(live)
+            .iter()
+            .filter(|entry| entry.get("manager").and_then(|name| name.as_str()) == Some(manager));
+        let own = own.filter_map(|entry| FieldSet::from_value(self.arena, entry.get("fieldsV1")?).ok());
+        let applied = below(own.fold(FieldSet::default(), |all, fields| all.union(self.arena, fields)));
+        let (kept, owned) = (below(self.owned_by(|owner| owner == manager)), self.owned_by(|_| true));
+        applied
             .into_iter()
             .filter(|key| !kept.contains(key))
             .map(|key| {
@@ -230,12 +248,10 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// What these entries of `managedFields` own.
-    fn united(&self, entries: impl IntoIterator<Item = &'a Json>) -> FieldSet<'a> {
-        entries
-            .into_iter()
-            .filter_map(|entry| FieldSet::from_fields_v1(self.arena, entry.get("fieldsV1")?).ok())
-            .fold(FieldSet::default(), |all, fields| all.union(self.arena, fields))
+    /// What these managers own of the predicted object.
+    fn owned_by(&self, is_one: impl Fn(&str) -> bool) -> FieldSet<'a> {
+        let owners = self.owners.iter().filter(|entry| is_one(entry.id().manager));
+        owners.fold(FieldSet::default(), |all, owner| all.union(self.arena, owner.fields))
     }
 
     /// All that the live object has at these paths, as an applier would own it.
@@ -254,6 +270,9 @@ fn is_owned(owned: FieldSet<'_>, path: Path<'_>) -> bool {
 impl Rule {
     /// Whether the value of the field is the default of what the struct was, and not of what it will be.
     fn is_left_over(&self, before: Value<'_>, after: &Struct<'_>) -> bool {
+        if after.value.get(self.field).is_none() || before == after.value {
+            return false;
+        }
         let (before, after) = (before.to_json(), after.value.to_json());
         let value = after.get(self.field);
         value.is_some()

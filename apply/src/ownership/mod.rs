@@ -20,14 +20,16 @@ use baton_merge::{
     Arena,
     fieldpath::{FieldSet, Path, PathElement},
     server::Operation,
+    value as merge,
 };
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
 
 pub use migrate::{LAST_APPLIED, Migration, is_client_side_apply};
 pub use release::Release;
 pub(crate) use reown::reown;
 
-use crate::{Guard, LiveObject, Request, Target, object::text};
+use crate::{Guard, LiveObject, Request, Target};
 
 /// An entry of an object's `managedFields` that owns a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,30 +64,70 @@ pub struct Holder {
 /// ```
 pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
     let arena = Arena::new();
-    let entries = live.managed_fields();
-    let holder = |(position, entry): (usize, &Value)| {
+    let entries = live.read().ok().and_then(|Owned { metadata }| metadata.managed_fields).unwrap_or_default();
+    let holder = |(position, entry): (usize, &Entry<'_>)| {
         if entries.iter().skip(position + 1).any(|later| identity(later) == identity(entry)) {
             return None;
         }
-        let fields = FieldSet::from_fields_v1(&arena, entry.get("fieldsV1")?).ok()?;
+        let fields = entry.fields.filter(|fields| may_name(fields.get(), path))?;
+        let fields = FieldSet::from_fields_v1_text(&arena, fields.get()).ok()?;
         fields.contains(&path).then(|| Holder {
-            manager: text(entry, "manager").unwrap_or_default().to_owned(),
-            operation: match text(entry, "operation") {
-                Some("Apply") => Operation::Apply,
-                _ => Operation::Update,
-            },
-            subresource: text(entry, "subresource").filter(|name| !name.is_empty()).map(str::to_owned),
+            manager: entry.manager.as_deref().unwrap_or_default().to_owned(),
+            operation: if entry.is_apply() { Operation::Apply } else { Operation::Update },
+            subresource: entry.subresource.as_deref().filter(|name| !name.is_empty()).map(str::to_owned),
             position,
         })
     };
     entries.iter().enumerate().filter_map(holder).collect()
 }
 
+/// Who owns what of an object, without the rest of it.
+#[derive(Deserialize)]
+struct Owned<'o> {
+    #[serde(borrow)]
+    metadata: OwnedMetadata<'o>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OwnedMetadata<'o> {
+    #[serde(borrow)]
+    managed_fields: Option<Vec<Entry<'o>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry<'o> {
+    #[serde(borrow)]
+    manager: Option<Cow<'o, str>>,
+    #[serde(borrow)]
+    operation: Option<Cow<'o, str>>,
+    #[serde(borrow)]
+    api_version: Option<Cow<'o, str>>,
+    #[serde(borrow)]
+    subresource: Option<Cow<'o, str>>,
+    #[serde(borrow, rename = "fieldsV1")]
+    fields: Option<&'o RawValue>,
+}
+
+impl Entry<'_> {
+    fn is_apply(&self) -> bool {
+        self.operation.as_deref() == Some("Apply")
+    }
+}
+
 /// By what the server keys an entry: `BuildManagerIdentifier` in k8s.io/apimachinery's managedfields.
-fn identity(entry: &Value) -> [Option<&str>; 4] {
-    let operation = text(entry, "operation");
-    let api_version = text(entry, "apiVersion").filter(|_| operation != Some("Apply"));
-    [text(entry, "manager"), operation, api_version, text(entry, "subresource")]
+fn identity<'e>(entry: &'e Entry<'_>) -> [Option<&'e str>; 4] {
+    let api_version = entry.api_version.as_deref().filter(|_| !entry.is_apply());
+    [entry.manager.as_deref(), entry.operation.as_deref(), api_version, entry.subresource.as_deref()]
+}
+
+/// Whether the text of a field set has the last field of a path in it. Most don't, and needn't be read to know it.
+fn may_name(fields: &str, path: Path<'_>) -> bool {
+    match path.elements().last() {
+        Some(PathElement::Field(name)) => fields.contains(name) || fields.contains('\\'),
+        _ => true,
+    }
 }
 
 /// Hands a field over: applies its live value alone, as a temporary manager.
@@ -100,8 +142,9 @@ pub fn hand_over(
     path: Path<'_>,
     temporary: impl Into<Cow<'static, str>>,
 ) -> Option<Request> {
+    let arena = Arena::new();
     let mut intent = nothing_of(&target);
-    let (mut found, mut sent) = (live.as_json(), &mut intent);
+    let (mut found, mut sent) = (live.value(&arena).ok()?, &mut intent);
     for element in path.elements() {
         match element {
             PathElement::Field(name) => {
@@ -109,24 +152,24 @@ pub fn hand_over(
                 sent = &mut sent[*name];
             }
             PathElement::Key(keys) => {
-                let keys: Map<String, Value> =
-                    keys.iter().map(|(name, value)| ((*name).to_owned(), value.to_json())).collect();
-                let is_it = |item: &&Value| keys.iter().all(|(name, value)| item.get(name) == Some(value));
-                found = found.as_array()?.iter().find(is_it)?;
-                *sent = json!([keys]);
+                let is_it = |item: &&merge::Value<'_>| {
+                    keys.iter().all(|(name, value)| item.get(name).is_some_and(|found| found == *value))
+                };
+                found = *found.as_list()?.iter().find(is_it)?;
+                let keys = keys.iter().map(|(name, value)| ((*name).to_owned(), value.to_json()));
+                *sent = json!([keys.collect::<Map<_, _>>()]);
                 sent = &mut sent[0];
             }
             PathElement::Value(value) => {
-                let value = value.to_json();
-                found = found.as_array()?.iter().find(|item| **item == value)?;
-                *sent = json!([value]);
+                found = *found.as_list()?.iter().find(|item| *item == value)?;
+                *sent = json!([value.to_json()]);
                 sent = &mut sent[0];
             }
             PathElement::Index(_) | PathElement::Nameless => return None,
         }
     }
     if let Some(PathElement::Field(_)) = path.elements().last() {
-        sent.clone_from(found);
+        *sent = found.to_json();
     }
     Some(Request::apply(target, intent, temporary, false, &Guard::Unchanged(live.revision())))
 }

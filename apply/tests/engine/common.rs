@@ -80,7 +80,7 @@ pub fn target(object: &Value) -> Target {
 }
 
 pub fn apply(body: &Value, manager: &'static str, force: bool) -> Request {
-    Request::apply(target(body), body.clone(), manager, force, &Guard::Create)
+    Request::apply(target(body), body.clone(), manager, force, &Guard::Nothing)
 }
 
 /// As a controller applies.

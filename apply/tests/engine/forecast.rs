@@ -286,8 +286,8 @@ fn a_patch_of_managed_fields_takes_a_name_out_and_leaves_the_object() {
         panic!("it would be stored")
     };
     assert!(stored.changed);
-    assert_eq!(stored.object["spec"], live.as_json()["spec"]);
-    let managers: Vec<&Value> = stored.object["metadata"]["managedFields"]
+    assert_eq!(stored.object.as_json()["spec"], live.as_json()["spec"]);
+    let managers: Vec<&Value> = stored.object.as_json()["metadata"]["managedFields"]
         .as_array()
         .unwrap()
         .iter()

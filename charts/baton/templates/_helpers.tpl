@@ -1,6 +1,15 @@
+{{/* What a shard's objects end in, so that they stand beside those of other releases. */}}
+{{- define "baton.suffix" -}}
+{{- with .Values.shard }}-{{ . }}{{ end -}}
+{{- end }}
+
+{{- define "baton.name" -}}
+baton{{ include "baton.suffix" . }}
+{{- end }}
+
 {{/* The labels of every object. The selectors have the first one only, which never changes. */}}
 {{- define "baton.labels" -}}
-app.kubernetes.io/name: baton
+app.kubernetes.io/name: {{ include "baton.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -18,10 +27,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
-{{/* An object as it lies in files/, with this release's labels. Called with the context and the object's text. */}}
+{{/* An object as it lies in files/, with this release's labels and its shard's name. Called with the context and the object's text. */}}
 {{- define "baton.labelled" -}}
 {{- $object := index . 1 | fromYaml -}}
 {{- $labels := include "baton.labels" (index . 0) | fromYaml -}}
+{{- $_ := set $object.metadata "name" (printf "%s%s" $object.metadata.name (include "baton.suffix" (index . 0))) -}}
 {{- $_ := set $object.metadata "labels" (merge $labels ($object.metadata.labels | default dict)) -}}
 {{- toYaml $object -}}
 {{- end }}

@@ -1,8 +1,14 @@
 //! What all passes of the loop share: the way to the API server, the caches, and what is remembered for the sake of pace.
 
-use std::{sync::Mutex, time::Duration};
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use baton_apply::{ApiError, Applier, LiveObject, SchemaCache, bounded};
+use baton_apply::{ApiError, Applier, Effect, LiveObject, Request, SchemaCache, bounded};
 use baton_crd::Workload;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
@@ -14,7 +20,7 @@ use tracing::warn;
 
 use super::{
     observer::CountingObserver,
-    pace::{Pace, WorkloadPace},
+    pace::{Key, Pace, WorkloadPace},
 };
 use crate::{
     causes::with_causes,
@@ -36,15 +42,19 @@ pub(crate) struct Context {
     pub(crate) definition: Definition,
     pub(crate) metrics: Metrics,
     client: Client,
-    recorder: Recorder,
+    reporter: Reporter,
     /// How long a request may take.
     limit: Duration,
     pace: Mutex<Pace>,
+    /// Counts how often every Workload was to be looked at again.
+    rounds: AtomicU64,
 }
 
+/// How long a change of a child is waited for that somebody else is about to make, or has made already.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+
 impl Context {
-    /// Gives each request this long, and signs Events with the name of its pod if it has one. Each Workload is applied for real
-    /// about every `resync`.
+    /// Gives each request this long, and signs Events with the name of its pod if it has one.
     pub(crate) fn new(
         client: Client,
         schemas: Option<SchemaCache>,
@@ -52,7 +62,7 @@ impl Context {
         metrics: Metrics,
         clock: Clock,
         limit: Duration,
-        resync: Duration,
+        pace: Pace,
     ) -> Self {
         let instance = std::env::var("HOSTNAME").ok();
         let reporter = Reporter { controller: "baton.rs/baton".to_owned(), instance };
@@ -63,11 +73,22 @@ impl Context {
             stores,
             definition,
             metrics,
-            recorder: Recorder::new(client.clone(), reporter),
+            reporter,
             client,
             limit,
-            pace: Mutex::new(Pace::new(resync)),
+            pace: Mutex::new(pace),
+            rounds: AtomicU64::default(),
         }
+    }
+
+    /// Every Workload is to be looked at again, whatever is known of it.
+    pub(crate) fn look_again(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often every Workload was to be looked at again.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
     }
 
     /// Waits until there is something to see and something to predict with.
@@ -82,9 +103,8 @@ impl Context {
         workload: &impl ResourceExt,
         with: impl FnOnce(&mut WorkloadPace) -> T,
     ) -> T {
-        let key = (workload.namespace().unwrap_or_default(), workload.name_any());
         let uid = workload.uid().unwrap_or_default();
-        with(lock(&self.pace).of(key, &uid, now()))
+        with(lock(&self.pace).of(key(workload), &uid, now()))
     }
 
     /// A Workload is gone.
@@ -92,10 +112,33 @@ impl Context {
         lock(&self.pace).forget(&(namespace.to_owned(), name.to_owned()));
     }
 
+    /// How long the first write of a pass has to wait that can wait.
+    pub(crate) fn write_may_wait(&self, workload: &Workload) -> Option<Duration> {
+        lock(&self.pace).write_may_wait(key(workload), &workload.uid().unwrap_or_default(), now())
+    }
+
+    /// Waits for the moment of the next write.
+    pub(crate) async fn write_comes(&self) {
+        let wait = lock(&self.pace).rate.take(now());
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Sends a write when its moment comes.
+    pub(crate) async fn send(&self, request: &Request) -> Result<Option<LiveObject>, ApiError> {
+        self.write_comes().await;
+        self.applier.send(request, Effect::Stored).await
+    }
+
     /// An Event that is lost is lost; the status says the same.
     pub(crate) async fn publish(&self, workload: &Workload, event: &Event) {
         let reference = workload.object_ref(&());
-        if let Err(error) = bounded(self.limit, self.recorder.publish(event, &reference)).await {
+        // One that is kept would look through all Events of the last minutes each time, to count those that come again. Ours tell
+        // of changes, and rarely do.
+        self.write_comes().await;
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        if let Err(error) = bounded(self.limit, recorder.publish(event, &reference)).await {
             warn!(workload = workload.name_any(), error = with_causes(&error), "can't write an Event");
         }
     }
@@ -107,6 +150,23 @@ impl Context {
         child: ChildKind,
     ) -> Result<Option<LiveObject>, ApiError> {
         self.applier.read(&child.target(workload)).await
+    }
+
+    /// A version of a child after the one that was seen: from its watch, once its controllers have looked at it too; from the API
+    /// server, where the watch shows none soon.
+    pub(crate) async fn newer_child(
+        &self,
+        workload: &Workload,
+        child: ChildKind,
+        than: Option<&LiveObject>,
+    ) -> Result<Option<LiveObject>, ApiError> {
+        if let Some(than) = than {
+            let newer = self.stores.newer_child(workload, child, than, LONGEST_WAIT);
+            if let Some(newer) = newer.await {
+                return Ok(Some(newer));
+            }
+        }
+        self.read_child(workload, child).await
     }
 
     /// Reads from the API server which Workload it is now; absent where it is gone.
@@ -127,4 +187,8 @@ impl Context {
         let scaling = all.iter().filter_map(Autoscaler::of).filter(|(scaled, _)| *scaled == target);
         Ok(scaling.map(|(_, autoscaler)| autoscaler).collect())
     }
+}
+
+fn key(workload: &impl ResourceExt) -> Key {
+    (workload.namespace().unwrap_or_default(), workload.name_any())
 }

@@ -1,49 +1,83 @@
 //! The mode `Enforce`: a [`Course`] with the API server.
 
-use std::time::Instant;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use baton_apply::{ApiError, Effect, LiveObject, Outcome, Schemas};
 use kube::ResourceExt;
 use tracing::{debug, info, warn};
 
-use super::{context::Context, pace::WorkloadPace};
+use super::{
+    context::Context,
+    pace::{LiveIntents, WorkloadPace},
+};
 use crate::{
     causes::with_causes,
     clock::now,
     decide::{
         child::ChildKind,
-        course::{ChildResult, Course, Ended, Next, Read},
+        course::{ChildResult, Course, Ended, LiveIntent, Next, Read},
         intent::IntentError,
         plan::plan,
         snapshot::Snapshot,
     },
     metrics::ApplyOutcome,
+    observe::Digests,
     report::{Done, Pass},
 };
 
+/// How an enforcement ended.
+pub(super) enum Enforced {
+    /// The pass went as far as it could.
+    Passed(Box<Pass>),
+    /// Nothing is written yet, since others come first: its turn is in this time.
+    PutOff(Duration),
+}
+
 /// Brings the children to what the spec says, as far as one pass that `begun` then can. `always_send` applies also what would
-/// change nothing.
+/// change nothing. `around` tells afterwards what the pass has seen in the end.
 pub(super) async fn enforce(
     seen: Snapshot,
+    around: &mut Digests,
     begun: Instant,
     always_send: bool,
     context: &Context,
-) -> Result<Pass, IntentError> {
+) -> Result<Enforced, IntentError> {
     let workload = seen.workload.clone();
     let generation = workload.metadata.generation.unwrap_or_default();
     let (failed, held_back) = context.record(&*workload, |record| record.held_back(generation, begun));
-    let mut course = Course::new(seen, held_back, always_send);
+    let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, context) };
+    let mut course = Course::new(seen, held_back, always_send).knowing(known);
+    let mut has_written = false;
     loop {
         let schemas = context.applier.schemas();
         match course.next(&schemas, context.clock.timestamp()) {
-            Next::Read(read) => read_past_caches(&mut course, read, context).await,
+            Next::Read(read) => {
+                read_past_caches(&mut course, read, context).await;
+                match read {
+                    Read::Workload => {}
+                    Read::Child(child) | Read::Newer(child) => see(child, &course, around, context),
+                    Read::Autoscalers => around.put_autoscalers(&course.seen().autoscalers),
+                }
+            }
             Next::Plan => {
                 let plan = plan(course.seen(), course.held_back())?;
                 course.planned(plan);
             }
-            Next::Send(write) => {
-                let response = context.applier.send(&write.request, Effect::Stored).await;
-                respond(&mut course, &schemas, response, context);
+            Next::Send { write, can_wait } => {
+                if can_wait
+                    && !has_written
+                    && let Some(wait) = context.write_may_wait(&workload)
+                {
+                    return Ok(Enforced::PutOff(wait));
+                }
+                has_written = true;
+                let response = context.send(&write.request).await;
+                if let Some(child) = respond(&mut course, &schemas, response, context) {
+                    see(child, &course, around, context);
+                }
             }
             Next::Done => break,
         }
@@ -53,7 +87,10 @@ pub(super) async fn enforce(
         context.metrics.applied(*child, ApplyOutcome::Skipped);
     }
     let now = now();
+    let live = finished.live.iter().map(|(child, live)| (*child, around.child(*child), live.intent));
+    let live = LiveIntents::new(context.rounds(), live);
     let contested = context.record(&*workload, |record| {
+        record.live = live;
         record.passed(&finished.results, &finished.refused, generation, now);
         record.contention.contested(now)
     });
@@ -61,13 +98,30 @@ pub(super) async fn enforce(
     for child in failed {
         results.entry(child).or_insert(ChildResult::HeldBack);
     }
-    Ok(Pass {
+    let pass = Pass {
         seen: finished.seen,
         refused: finished.refused,
         takes: finished.takes,
         settled: finished.settled,
         done: Done::Enforced { results, contested },
-    })
+    };
+    Ok(Enforced::Passed(pass.into()))
+}
+
+/// The intents of which an earlier pass has found that they would change nothing of the children as they are.
+fn known_to_be_live(seen: &Snapshot, around: &Digests, context: &Context) -> BTreeMap<ChildKind, LiveIntent> {
+    let known = context.record(&*seen.workload, |record| record.live.clone());
+    let of = |child| {
+        let intent = known.of(context.rounds(), child, around.child(child))?;
+        Some((child, LiveIntent { intent, revision: seen.child(child)?.revision() }))
+    };
+    ChildKind::ALL.into_iter().filter_map(of).collect()
+}
+
+/// Notes a child as the pass has just come to know it.
+fn see(child: ChildKind, course: &Course, around: &mut Digests, context: &Context) {
+    let seen = course.seen();
+    context.stores.take_child(&seen.workload, child, seen.child(child), around);
 }
 
 async fn read_past_caches(course: &mut Course, read: Read, context: &Context) {
@@ -75,6 +129,11 @@ async fn read_past_caches(course: &mut Course, read: Read, context: &Context) {
     let outcome = match read {
         Read::Child(child) => {
             context.read_child(&workload, child).await.map(|live| course.read_child(child, live))
+        }
+        Read::Newer(child) => {
+            let than = course.seen().child(child).cloned();
+            let newer = context.newer_child(&workload, child, than.as_ref()).await;
+            newer.map(|live| course.read_child(child, live))
         }
         Read::Workload => {
             context.read_workload(&workload).await.map(|now| course.read_workload(now.as_ref()))
@@ -89,13 +148,14 @@ async fn read_past_caches(course: &mut Course, read: Read, context: &Context) {
     }
 }
 
+/// Takes in a response; returns the child that it shows.
 fn respond(
     course: &mut Course,
     schemas: &Schemas,
     response: Result<Option<LiveObject>, ApiError>,
     context: &Context,
-) {
-    let Some(ended) = course.responded(schemas, response) else { return };
+) -> Option<ChildKind> {
+    let ended = course.responded(schemas, response)?;
     let Ended { step, write, outcome, takes, corrections, result } = ended;
     let (child, what, workload) = (step.child(), step.describe(), course.seen().workload.clone());
     let (name, namespace) = (workload.name_any(), workload.namespace());
@@ -121,6 +181,7 @@ fn respond(
     if context.record(&*workload, corrected) {
         course.hold_back(child);
     }
+    matches!(outcome, Outcome::Stored { .. } | Outcome::Deleted(_)).then_some(child)
 }
 
 fn warn_of(course: &Course, child: ChildKind, what: &str, error: &ApiError) {

@@ -63,6 +63,7 @@ async fn try_out(seen: &Snapshot, rehearsed: Rehearsed, context: &Context) -> Op
         return Some(Tried { rehearsed, dry_run: DryRun::NotRun, message: None });
     };
     let live = ChildKind::of(&write.request.target).and_then(|child| seen.child(child));
+    context.write_comes().await;
     let outcome = context.applier.perform(write, live, Effect::DryRun).await;
     let (dry_run, message) = verdict(write, &outcome)?;
     Some(Tried { rehearsed, dry_run, message })

@@ -1,12 +1,8 @@
 //! One pass of the loop for one Workload: observe → decide → act → report.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use baton_apply::{ApiError, Effect, Guard, Request, Revision, Target};
+use baton_apply::{ApiError, Guard, Request, Revision, Target};
 use baton_crd::{Mode, Workload, WorkloadStatus};
 use kube::{Resource, ResourceExt, runtime::controller::Action};
 use serde_json::json;
@@ -14,16 +10,17 @@ use tracing::warn;
 
 use super::{
     context::Context,
-    enforce::enforce,
-    pace::{PassEnd, WorkloadPace},
+    enforce::{Enforced, enforce},
+    pace::{News, PassEnd, Rest, Seen, WorkloadPace},
     preview::preview,
 };
 use crate::{
     FIELD_MANAGER,
     clock::now,
     decide::intent::IntentError,
+    hash::digest_of,
     metrics::ReconcileOutcome,
-    observe::WatchedWorkload,
+    observe::{Inputs, Taken, WatchedWorkload},
     report::{self, Pass, Unreadable},
 };
 
@@ -48,8 +45,8 @@ pub(crate) fn on_error(watched: Arc<WatchedWorkload>, _: &ReconcileError, contex
 
 /// How a pass ended.
 pub(crate) struct Passed {
-    /// For people who count.
-    pub(crate) outcome: ReconcileOutcome,
+    /// For people who count; absent where there was nothing to do.
+    pub(crate) outcome: Option<ReconcileOutcome>,
     /// When to look again.
     pub(crate) next: Action,
 }
@@ -58,33 +55,52 @@ pub(crate) async fn reconcile(
     watched: Arc<WatchedWorkload>,
     context: &Context,
 ) -> Result<Passed, ReconcileError> {
+    // It may have changed while it waited for its turn.
+    let watched = context.stores.workload(&*watched).unwrap_or(watched);
     if watched.meta().deletion_timestamp.is_some() {
-        return Ok(Passed { outcome: ReconcileOutcome::Settled, next: Action::await_change() });
+        return Ok(Passed { outcome: None, next: Action::await_change() });
     }
+    let inputs = context.stores.inputs_of(&watched);
+    let seen = all_of(&inputs, watched.spec(), context);
+    if let Some(next) = context.record(&*watched, |record| record.is_at_rest(seen, now())) {
+        return Ok(Passed { outcome: None, next: next.map_or_else(Action::await_change, Action::requeue) });
+    }
+    let last = context.record(&*watched, WorkloadPace::begins);
     let read = watched.read();
     if let Ok(workload) = &read
         && let generation = workload.metadata.generation.unwrap_or_default()
-        && context.record(workload, |record| record.changed_by_itself(generation, fingerprint(workload)))
+        && context.record(workload, |record| record.changed_by_itself(generation, watched.spec()))
     {
         context.definition.doubt_certainly();
     }
     let problem = match (context.definition.verified().await, read) {
-        (Ok(()), Ok(workload)) => return reconcile_workload(Arc::new(workload), context).await,
+        (Ok(()), Ok(workload)) => {
+            let workload = Arc::new(workload);
+            return reconcile_workload(workload, &watched, inputs.workload, last, context).await;
+        }
         (Ok(()), Err(error)) => Unreadable::Undecodable(error.to_string()),
         (Err(older), _) => Unreadable::OldDefinition(older),
     };
     report_unreadable(&watched, &problem, context).await?;
-    Ok(Passed { outcome: ReconcileOutcome::Failed, next: Action::await_change() })
+    Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })
 }
 
-/// A number that tells a spec from any other.
-fn fingerprint(workload: &Workload) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    serde_json::to_vec(&workload.spec).unwrap_or_default().hash(&mut hasher);
-    hasher.finish()
+/// What tells what a pass sees from anything else.
+fn all_of(inputs: &Inputs, spec: u64, context: &Context) -> Seen {
+    Seen {
+        all: digest_of(inputs),
+        decisive: digest_of((inputs.but_status(), spec, context.rounds())),
+        urgent: digest_of((spec, context.rounds())),
+    }
 }
 
-async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Result<Passed, ReconcileError> {
+async fn reconcile_workload(
+    workload: Arc<Workload>,
+    watched: &WatchedWorkload,
+    workload_digest: u64,
+    last: Option<Rest>,
+    context: &Context,
+) -> Result<Passed, ReconcileError> {
     let generation = workload.metadata.generation.unwrap_or_default();
     let mode = workload.spec.mode;
     let begun = now();
@@ -94,9 +110,22 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
         }
         record.resync.due() <= begun
     });
-    let seen = context.stores.snapshot_of(workload.clone());
+    let (seen, around) = context.stores.snapshot_of(workload.clone());
+    let mut inputs = Inputs { workload: workload_digest, around };
+    let known = all_of(&inputs, watched.spec(), context);
     let mut pass = match mode {
-        Mode::Enforce => enforce(seen, begun, always_send, context).await?,
+        Mode::Enforce if !always_send && last.is_some_and(|last| last.is_well(known)) => {
+            Pass::of_nothing(seen)
+        }
+        Mode::Enforce => match enforce(seen, &mut inputs.around, begun, always_send, context).await? {
+            Enforced::Passed(pass) => *pass,
+            Enforced::PutOff(wait) => {
+                return Ok(Passed {
+                    outcome: Some(ReconcileOutcome::Unsettled),
+                    next: Action::requeue(wait),
+                });
+            }
+        },
         Mode::Preview | Mode::Paused => preview(seen, context).await?,
     };
     let unreported = context.record(&*workload, |record| {
@@ -106,18 +135,38 @@ async fn reconcile_workload(workload: Arc<Workload>, context: &Context) -> Resul
         std::mem::take(&mut record.unreported)
     });
     pass.takes.splice(0..0, unreported);
-    let report_again = report(&pass, context).await?;
-    context.record(&*workload, WorkloadPace::pass_ended);
+    let mut spec = watched.spec();
+    let report_again = report(&pass, &mut inputs, &mut spec, context).await?;
     let end = PassEnd { mode, generation, settled: pass.settled, report_again };
-    let next = context.record(&*workload, |record| record.next_pass(&end, begun, now()));
+    if spec != watched.spec() {
+        // The response to the status shows another one than this pass was about, and the watch won't tell again.
+        return Ok(Passed {
+            outcome: Some(ReconcileOutcome::Unsettled),
+            next: Action::requeue(Duration::ZERO),
+        });
+    }
+    let seen = all_of(&inputs, spec, context);
+    let next = context.record(&*workload, |record| {
+        record.pass_ended();
+        let next = record.next_pass(&end, begun, now());
+        if pass.settled {
+            record.rests(seen, pass.is_well(), next, now());
+        }
+        next
+    });
     Ok(Passed {
-        outcome: if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled },
+        outcome: Some(if pass.settled { ReconcileOutcome::Settled } else { ReconcileOutcome::Unsettled }),
         next: next.map_or_else(Action::await_change, Action::requeue),
     })
 }
 
 /// Writes the status and the Events. Returns when to do it again, where the status is to wait.
-async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, ReconcileError> {
+async fn report(
+    pass: &Pass,
+    inputs: &mut Inputs,
+    spec: &mut u64,
+    context: &Context,
+) -> Result<Option<Duration>, ReconcileError> {
     let workload = &pass.seen.workload;
     let previous = workload.status.clone().unwrap_or_default();
     let time = context.clock.timestamp();
@@ -125,22 +174,32 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
     for event in report::events_of_writes(pass) {
         context.publish(workload, &event).await;
     }
+    let contested = pass.contested().iter().map(|contested| contested.pause).max();
     if status == previous {
+        context.record(&**workload, WorkloadPace::status_is_current);
         return Ok(None);
     }
-    let pause = pass.contested().iter().map(|contested| contested.pause).max();
-    let wait =
-        context.record(&**workload, |record| record.status_may_wait(pause, !pass.takes.is_empty(), now()));
-    if wait.is_some() && previous.observed_generation == status.observed_generation {
-        return Ok(wait);
+    let is_of_new_spec = previous.observed_generation != status.observed_generation;
+    let news = News {
+        haste: report::haste(pass, &previous, &status),
+        contested,
+        matters: !pass.takes.is_empty() || (contested.is_some() && is_of_new_spec),
+    };
+    if let Some(wait) = context.record(&**workload, |record| record.status_may_wait(&news, now())) {
+        return Ok(Some(wait));
     }
-    if let Err(error) = apply_status(workload, &status, context).await {
-        if error.is_not_found() {
-            return Ok(None);
+    match apply_status(workload, &status, context).await {
+        Ok(taken) => {
+            if let Some(Taken { digest, spec: now }) = taken {
+                (inputs.workload, *spec) = (digest, now);
+            }
         }
-        context.record(&**workload, |record| record.unreported.clone_from(&pass.takes));
-        // The Workload has changed: its newer state has its own turn, at the latest after a pause.
-        return if error.is_stale() { Ok(Some(LATEST_TURN)) } else { Err(ReconcileError::Status(error)) };
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => {
+            context.record(&**workload, |record| record.unreported.clone_from(&pass.takes));
+            // The Workload has changed: its newer state has its own turn, at the latest after a pause.
+            return if error.is_stale() { Ok(Some(LATEST_TURN)) } else { Err(ReconcileError::Status(error)) };
+        }
     }
     for event in report::events_of_status(pass, &previous, &status, time) {
         context.publish(workload, &event).await;
@@ -149,11 +208,12 @@ async fn report(pass: &Pass, context: &Context) -> Result<Option<Duration>, Reco
 }
 
 /// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.
+/// Returns what tells the Workload with this status from any other.
 async fn apply_status(
     workload: &Workload,
     status: &WorkloadStatus,
     context: &Context,
-) -> Result<(), ApiError> {
+) -> Result<Option<Taken>, ApiError> {
     let guard = Guard::Unchanged(Revision {
         uid: workload.uid().unwrap_or_default(),
         resource_version: workload.resource_version().unwrap_or_default(),
@@ -166,7 +226,8 @@ async fn apply_status(
     });
     let target = Target::of(workload, &()).subresource("status");
     let request = Request::apply(target, intent, FIELD_MANAGER, true, &guard);
-    context.applier.send(&request, Effect::Stored).await.map(drop)
+    let response = context.send(&request).await?;
+    Ok(response.map(|live| context.stores.take_workload(&live)))
 }
 
 /// A Workload that can't be read as its author wrote it: its children stay as they are, and that is reported.
@@ -186,7 +247,7 @@ async fn report_unreadable(
     let (name, namespace) = (workload.name_any(), workload.namespace());
     warn!(name, namespace, "the Workload can't be read; its children stay as they are: {problem}");
     match apply_status(&workload, &status, context).await {
-        Ok(()) => context.publish(&workload, &report::unreadable_event(problem)).await,
+        Ok(_) => context.publish(&workload, &report::unreadable_event(problem)).await,
         // A newer state has its own turn.
         Err(error) if error.is_stale() || error.is_not_found() => {}
         Err(error) => return Err(ReconcileError::Status(error)),

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-use baton_apply::Target;
+use baton_apply::{LiveObject, Target};
 use baton_crd::Workload;
 use k8s_openapi::api::{
-    apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler, core::v1::Service,
+    apps::v1::{Deployment, DeploymentStatus},
+    autoscaling::v2::HorizontalPodAutoscaler,
+    core::v1::Service,
     policy::v1::PodDisruptionBudget,
 };
-use kube::{ResourceExt, core::ApiResource};
+use kube::{Resource as _, ResourceExt, core::ApiResource};
+use serde::Deserialize;
 
 /// A kind of child. Every child has its Workload's name and namespace, so the kind tells one from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +51,22 @@ impl ChildKind {
         Target::new(self.api_resource(), workload.namespace(), workload.name_any())
     }
 
+    /// Whether the controllers of a child have observed it as it is, and begun what it asks for: only then it stands still.
+    pub fn is_observed(self) -> impl Fn(&LiveObject) -> bool {
+        move |live| {
+            let number = |part, field| live.number(&[part, field]);
+            let has_pods =
+                || number("status", "updatedReplicas") > Some(0) || number("spec", "replicas") == Some(0);
+            self != Self::Deployment || (!self.status_is_outdated(live) && has_pods())
+        }
+    }
+
+    /// Whether the status of a child is about an earlier generation of it.
+    pub fn status_is_outdated(self, live: &LiveObject) -> bool {
+        let observed = || live.number(&["status", "observedGeneration"]).map_or(0, i64::from);
+        self == Self::Deployment && live.meta().generation.is_some_and(|generation| observed() < generation)
+    }
+
     /// The kind's name as the API spells it.
     pub fn name(self) -> &'static str {
         match self {
@@ -67,6 +86,15 @@ impl ChildKind {
             Self::DisruptionBudget => "policy/v1",
         }
     }
+}
+
+/// The status of a live Deployment; an empty one where it has none.
+pub fn deployment_status(live: &LiveObject) -> DeploymentStatus {
+    #[derive(Deserialize)]
+    struct Reported {
+        status: Option<DeploymentStatus>,
+    }
+    live.read().ok().and_then(|Reported { status }| status).unwrap_or_default()
 }
 
 impl fmt::Display for ChildKind {

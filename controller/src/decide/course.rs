@@ -10,19 +10,21 @@ use std::{
 };
 
 use baton_apply::{
-    ApiError, Effect, Effects, FieldPath, Guard, LiveObject, Outcome, PreparedWrite, Schemas, Take, Tries,
-    contention::Correction,
+    ApiError, Effect, Effects, FieldPath, LiveObject, Outcome, PreparedWrite, Revision, Schemas, Take, Tries,
+    Verdict, contention::Correction,
 };
+use baton_crd::ChildState;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{
     child::ChildKind,
+    intent::Intent,
     plan::{Plan, Refusal, Step, Then},
     replicas::{Autoscaler, REPLICAS},
-    snapshot::{Snapshot, wants},
+    snapshot::{Snapshot, shard_of, wants},
 };
-use crate::{HANDOVER_MANAGER, causes::with_causes};
+use crate::{HANDOVER_MANAGER, causes::with_causes, hash::digest_of};
 
 /// The longest way through the handover takes five plans (migrate, adopt, hand over, let go, rest; or delete the autoscaler,
 /// take back, release twice, set). Beyond that somebody else is writing at the same time; the next pass goes on.
@@ -39,7 +41,13 @@ pub enum Next<'c> {
     /// Plan from [what was seen](Course::seen), and pass the plan to [`Course::planned`].
     Plan,
     /// Send this, and pass the response to [`Course::responded`].
-    Send(&'c PreparedWrite),
+    Send {
+        /// What to send.
+        write: &'c PreparedWrite,
+        /// Whether others may come first: it makes nothing that is missing, ends nothing, and isn't a part of a move of the replica
+        /// count.
+        can_wait: bool,
+    },
     /// Nothing more.
     Done,
 }
@@ -51,6 +59,9 @@ pub enum Read {
     Workload,
     /// A child: passed to [`Course::read_child`].
     Child(ChildKind),
+    /// A child that has changed since it was seen: passed to [`Course::read_child`] too. Any version after the one that was seen
+    /// will do, such as one that a watch delivers.
+    Newer(ChildKind),
     /// The HorizontalPodAutoscalers that scale the Deployment: passed to [`Course::read_autoscalers`].
     Autoscalers,
 }
@@ -59,14 +70,15 @@ impl Read {
     /// The child that can't be written without it.
     pub fn child(self) -> ChildKind {
         match self {
-            Self::Child(child) => child,
+            Self::Child(child) | Self::Newer(child) => child,
             Self::Workload | Self::Autoscalers => ChildKind::Deployment,
         }
     }
 }
 
 /// What a move of `spec.replicas` rests on, and an autoscaler that is to be created. Caches lag behind, each on its own, so
-/// all of it is read anew before the first move of a pass; what follows is planned from the server's responses, and guarded.
+/// all of it is read anew before the first move of a pass; what follows is planned from the server's responses, and guarded. A
+/// Deployment that the pass itself has made has no number yet that anything older could be about.
 const GROUNDS: [Read; 4] = [
     Read::Workload,
     Read::Child(ChildKind::Deployment),
@@ -93,8 +105,12 @@ pub struct Course {
     plans: usize,
     /// How often the live object of a child wasn't what was seen.
     tries: BTreeMap<ChildKind, Tries>,
-    /// Whether the Workload's spec isn't the one that is planned from any more.
+    /// The intents that would change nothing.
+    live: BTreeMap<ChildKind, LiveIntent>,
+    /// Whether the Workload isn't the one that is planned from any more: its spec is another, or its shard is.
     is_outdated: bool,
+    /// Whether the Workload was read from the server after the last object of another shard was: only then that one is written.
+    is_still_ours: bool,
     /// What was done; nothing is decided by it.
     record: PassRecord,
 }
@@ -162,8 +178,25 @@ pub struct Finished {
     pub takes: Vec<(ChildKind, Take)>,
     /// The children whose apply wasn't sent because it would have changed nothing; each as often as that was so.
     pub skipped: Vec<ChildKind>,
+    /// The intents that would change nothing.
+    pub live: BTreeMap<ChildKind, LiveIntent>,
     /// Whether the last plan had nothing left to do.
     pub settled: bool,
+}
+
+/// An intent that would change nothing of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveIntent {
+    /// What tells the intent from any other, in this process.
+    pub intent: u64,
+    /// The object as it is.
+    pub revision: Revision,
+}
+
+impl LiveIntent {
+    fn new(intent: &Intent, live: &LiveObject) -> Self {
+        Self { intent: digest_of(intent.as_value()), revision: live.revision() }
+    }
 }
 
 impl Course {
@@ -181,9 +214,17 @@ impl Course {
             then: Then::PlanAgain,
             plans: 0,
             tries: BTreeMap::new(),
+            live: BTreeMap::new(),
             is_outdated: false,
+            is_still_ours: false,
             record: PassRecord::default(),
         }
+    }
+
+    /// The same, knowing of these intents that they would change nothing.
+    #[must_use]
+    pub fn knowing(self, live: BTreeMap<ChildKind, LiveIntent>) -> Self {
+        Self { live, ..self }
     }
 
     /// What was seen up to now, with the server's responses in it.
@@ -196,7 +237,7 @@ impl Course {
         (
             (&self.seen, self.always_send, &self.held_back, self.step_under_way()),
             (&self.to_read, &self.fresh, &self.to_write, self.then),
-            (self.plans, &self.tries, self.is_outdated),
+            (self.plans, &self.tries, &self.live, self.is_outdated, self.is_still_ours),
         )
     }
 
@@ -219,12 +260,15 @@ impl Course {
     pub fn next(&mut self, schemas: &Schemas, now: Timestamp) -> Next<'_> {
         while let Some(step) = self.to_write.pop_front() {
             if let Some(write) = self.prepare(&step, schemas, now) {
+                let can_wait =
+                    self.then == Then::Rest && !step.creates() && !matches!(step, Step::Delete { .. });
                 let (_, write) = self.under_way.insert((step, write));
-                return Next::Send(write);
+                return Next::Send { write, can_wait };
             }
         }
         if let Some(read) = self.to_read.pop_first() {
             self.fresh.insert(read);
+            self.is_still_ours |= read == Read::Workload;
             return Next::Read(read);
         }
         if self.is_outdated || self.is_settled() || self.plans == MOST_PLANS {
@@ -237,6 +281,9 @@ impl Course {
     /// The request of a step, with its guard; none where it needn't be sent, or can't be written.
     fn prepare(&mut self, step: &Step, schemas: &Schemas, now: Timestamp) -> Option<PreparedWrite> {
         let child = step.child();
+        if self.is_live(step) {
+            return self.skip(child);
+        }
         let request = match step.request(&self.seen.workload) {
             Ok(request) => request,
             Err(error) => {
@@ -247,23 +294,42 @@ impl Course {
         let tries = self.tries.get(&child).copied().unwrap_or_default();
         let write = schemas.prepare(request, self.seen.child(child), tries, now);
         if write.is_noop() && !self.always_send {
-            self.record.skipped.push(child);
-            self.record.results.entry(child).or_insert(ChildResult::Applied);
-            return None;
+            if let (Step::Apply { intent, .. }, Some(live)) = (step, self.seen.child(child)) {
+                self.live.insert(child, LiveIntent::new(intent, live));
+            }
+            return self.skip(child);
         }
         Some(write)
     }
 
+    /// Leaves out a write that would change nothing.
+    fn skip(&mut self, child: ChildKind) -> Option<PreparedWrite> {
+        self.record.skipped.push(child);
+        self.record.results.entry(child).or_insert(ChildResult::Applied);
+        None
+    }
+
+    /// Whether it is known of an apply that it would change nothing.
+    fn is_live(&self, step: &Step) -> bool {
+        let Step::Apply { child, intent, .. } = step else { return false };
+        let live = self.seen.child(*child).map(|live| LiveIntent::new(intent, live));
+        live.is_some() && live.as_ref() == self.live.get(child)
+    }
+
     /// A plan was made of what was seen. If it moves the replica count, or creates an autoscaler, it is dropped until all that
-    /// this rests on was read from the server.
+    /// this rests on was read from the server. So it is until the Workload was read, if it writes an object of another shard: that is
+    /// this shard's to write only while the Workload is.
     pub fn planned(&mut self, plan: Plan) {
         let Plan { steps, refused, then } = plan;
         let moves = then == Then::PlanAgain && steps.iter().any(moves_replicas);
         if moves || steps.iter().any(lets_scale) {
             self.to_read = GROUNDS.into_iter().filter(|read| !self.fresh.contains(read)).collect();
-            if !self.to_read.is_empty() {
-                return;
-            }
+        }
+        if !self.is_still_ours && steps.iter().any(|step| self.seen.is_of_other_shard(step.child())) {
+            self.to_read.insert(Read::Workload);
+        }
+        if !self.to_read.is_empty() {
+            return;
         }
         self.plans += 1;
         self.held_back.extend(refused.iter().map(|refusal| refusal.child));
@@ -273,18 +339,31 @@ impl Course {
     }
 
     /// The metadata of the Workload as it is; absent where it is gone. If its spec isn't the one that was planned from, the pass
-    /// is over: the newer spec has its own.
+    /// is over: the newer spec has its own. If it is in another shard, the pass is over too.
     pub fn read_workload(&mut self, now: Option<&ObjectMeta>) {
-        let spec_of = |metadata: &ObjectMeta| {
+        let planned_from = |metadata: &ObjectMeta| {
             let ObjectMeta { uid, generation, deletion_timestamp, .. } = metadata;
-            (uid.clone(), *generation, deletion_timestamp.is_some())
+            let shard = shard_of(metadata).map(str::to_owned);
+            (uid.clone(), *generation, deletion_timestamp.is_some(), shard)
         };
-        self.is_outdated = now.map(spec_of) != Some(spec_of(&self.seen.workload.metadata));
+        self.is_outdated = now.map(planned_from) != Some(planned_from(&self.seen.workload.metadata));
     }
 
     /// A child as it is; absent where there is none.
     pub fn read_child(&mut self, child: ChildKind, live: Option<LiveObject>) {
-        self.seen.put(child, live);
+        let version = |seen: &Snapshot| seen.child(child).map(LiveObject::revision);
+        let before = version(&self.seen);
+        self.put(child, live);
+        if !self.seen.is_of_other_shard(child) || version(&self.seen) == before {
+            return;
+        }
+        self.is_still_ours = false;
+        if self.seen.own(child).is_some() {
+            // The Workload has moved. What else it has bears the other shard's label too, and no cache shows it.
+            let out_of_sight = ChildKind::ALL.into_iter().filter(|kind| self.seen.child(*kind).is_none());
+            let unread = out_of_sight.map(Read::Child).filter(|read| !self.fresh.contains(read));
+            self.to_read.extend(unread);
+        }
     }
 
     /// The HorizontalPodAutoscalers that scale the Deployment.
@@ -297,6 +376,10 @@ impl Course {
         self.failed(read.child(), failure(error));
         if GROUNDS.contains(&read) {
             self.held_back.extend([ChildKind::Deployment, ChildKind::Autoscaler]);
+        }
+        if read == Read::Workload {
+            let others = ChildKind::ALL.into_iter().filter(|kind| self.seen.is_of_other_shard(*kind));
+            self.held_back.extend(others);
         }
     }
 
@@ -318,7 +401,7 @@ impl Course {
         let (mut effects, mut result) = (Effects::default(), None);
         match &outcome {
             Outcome::Skipped => {}
-            Outcome::Stored { object, effects: stored, .. } => {
+            Outcome::Stored { object, effects: stored, verdict } => {
                 effects = stored.clone();
                 effects.takes.retain(|take| take.manager != HANDOVER_MANAGER);
                 let is_borne_out =
@@ -328,13 +411,25 @@ impl Course {
                 if write.comes_before() {
                     // The way is clear for what was to be applied.
                     self.then = Then::PlanAgain;
+                } else if let (Step::Apply { intent, .. }, Some(Verdict::Match | Verdict::ModuloDefaulting)) =
+                    (&step, verdict)
+                {
+                    self.live.insert(child, LiveIntent::new(intent, object));
+                }
+                if step.creates() && child == ChildKind::Deployment {
+                    self.fresh.extend(GROUNDS);
                 }
             }
             Outcome::Deleted(left) => result = Some(self.done(&step, left.clone())),
-            Outcome::Stale { .. } => {
+            Outcome::Stale { expected, .. } => {
                 self.tries.entry(child).or_default().stale();
-                self.to_read.insert(Read::Child(child));
+                let is_older = before.is_some() && !expected;
+                self.to_read.insert(if is_older { Read::Newer(child) } else { Read::Child(child) });
                 self.then = Then::PlanAgain;
+                if step.creates() {
+                    // What is there in its place may decide what the others look like.
+                    self.to_write.clear();
+                }
             }
             Outcome::Rejected { error, .. } | Outcome::Failed(error) => {
                 result = Some(self.failed(child, failure(error)));
@@ -351,10 +446,10 @@ impl Course {
         let child = step.child();
         let was_foreign = self.seen.foreign(child).is_some();
         let is_gone = live.is_none();
-        self.seen.put(child, live);
+        self.put(child, live);
         let PassRecord { results, retired, .. } = &mut self.record;
         let result = match (step, results.get(&child)) {
-            (Step::Apply { guard: Guard::Create, .. }, _) => ChildResult::Created,
+            (step, _) if step.creates() => ChildResult::Created,
             (Step::Migrate { migration, .. }, _) if was_foreign => {
                 retired.insert(child, migration.retired.clone());
                 ChildResult::Applied
@@ -370,6 +465,11 @@ impl Course {
         result
     }
 
+    fn put(&mut self, child: ChildKind, live: Option<LiveObject>) {
+        self.live.remove(&child);
+        self.seen.put(child, live);
+    }
+
     /// Leaves a child alone from now on.
     fn failed(&mut self, child: ChildKind, result: ChildResult) -> ChildResult {
         self.held_back.insert(child);
@@ -378,14 +478,17 @@ impl Course {
     }
 
     fn is_settled(&self) -> bool {
-        self.then == Then::Rest && self.to_write.is_empty() && self.to_read.is_empty()
+        self.then == Then::Rest
+            && self.to_write.is_empty()
+            && self.to_read.is_empty()
+            && self.under_way.is_none()
     }
 
     /// What the pass has done.
     pub fn finish(self) -> Finished {
         let settled = self.is_settled();
         let PassRecord { results, refused, takes, skipped, .. } = self.record;
-        Finished { seen: self.seen, results, refused, takes, skipped, settled }
+        Finished { seen: self.seen, results, refused, takes, skipped, live: self.live, settled }
     }
 }
 
@@ -402,7 +505,7 @@ fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
     let taken = effects.takes.iter().cloned().map(Correction::from);
     let set: Vec<FieldPath> = match step {
         // An object that goes again and again is one thing, not the many fields in it.
-        Step::Apply { guard: Guard::Create, .. } => vec![FieldPath::spelled(WHOLE_OBJECT)],
+        step if step.creates() => vec![FieldPath::spelled(WHOLE_OBJECT)],
         _ => {
             // The replica count has its own way back, of which setting it is the last step.
             let replicas = FieldPath::from(REPLICAS);
@@ -416,24 +519,30 @@ fn corrections(step: &Step, effects: &Effects) -> Vec<Correction> {
 
 /// Whether a step writes to a Deployment that is there: in a plan that goes on, that moves the replica count.
 fn moves_replicas(step: &Step) -> bool {
-    step.child() == ChildKind::Deployment && !matches!(step, Step::Apply { guard: Guard::Create, .. })
+    step.child() == ChildKind::Deployment && !step.creates()
 }
 
 /// Whether a step creates the autoscaler. That the replica count was handed over may be old news from a cache: the write to the
 /// Deployment that would find it out isn't sent where it is predicted to change nothing.
 fn lets_scale(step: &Step) -> bool {
-    matches!(step, Step::Apply { child: ChildKind::Autoscaler, guard: Guard::Create, .. })
+    step.child() == ChildKind::Autoscaler && step.creates()
 }
 
 /// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label: what is
-/// about to be created may be there as an object of somebody else's, which is never overwritten; and what the status still tells
-/// of, though the spec no longer asks for it, may have lost its label before it could be deleted.
+/// wanted may be there as an object of somebody else's, as the status says if it was so before; and what the status still tells of,
+/// though the spec no longer asks for it, may have lost its label before it could be deleted. What else isn't shown is created, which
+/// the server refuses where there is an object after all.
 pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
-    let told = seen.workload.status.iter().flat_map(|status| &status.children);
-    let told: BTreeSet<&str> = told.map(|child| child.kind.as_str()).collect();
+    let told = |kind: ChildKind| {
+        let children = seen.workload.status.iter().flat_map(|status| &status.children);
+        children.into_iter().find(|child| child.kind == kind.name()).map(|child| child.state)
+    };
     // What isn't wanted is asked for even where it isn't to be touched now: what isn't found is forgotten.
-    let is_meant = |kind: &ChildKind| {
-        if wants(&seen.workload, *kind) { !held_back.contains(kind) } else { told.contains(kind.name()) }
+    let is_meant = |kind: &ChildKind| match told(*kind) {
+        state if wants(&seen.workload, *kind) => {
+            state == Some(ChildState::Refused) && !held_back.contains(kind)
+        }
+        state => state.is_some(),
     };
     ChildKind::ALL.into_iter().filter(|kind| seen.child(*kind).is_none() && is_meant(kind)).collect()
 }

@@ -9,7 +9,7 @@ use baton_apply::{
     Change, FieldPath, Guard, LiveObject, Request, Revision, Take,
     ownership::{self, Migration, Release},
 };
-use baton_crd::{HandoverPhase, Workload};
+use baton_crd::{Adoption, HandoverPhase, Workload};
 
 use super::{
     adoption::{self, AdoptionStep},
@@ -44,7 +44,7 @@ pub enum Then {
 /// One request to the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// An apply of a child's complete intent as `baton`: forced, unless it creates the child.
+    /// A forced apply of a child's complete intent as `baton`.
     Apply {
         /// The child.
         child: ChildKind,
@@ -84,6 +84,11 @@ impl Step {
         }
     }
 
+    /// Whether it makes its child.
+    pub fn creates(&self) -> bool {
+        matches!(self, Self::Apply { guard: Guard::Absent, .. })
+    }
+
     /// The request that does it.
     ///
     /// # Errors
@@ -92,9 +97,7 @@ impl Step {
         let target = self.child().target(workload);
         match self {
             Self::Apply { intent, guard, .. } => {
-                // Server-side apply knows no "must not exist". What was made since is met by a conflict then.
-                let force = *guard != Guard::Create;
-                Ok(Request::apply(target, intent.as_value().clone(), FIELD_MANAGER, force, guard))
+                Ok(Request::apply(target, intent.as_value().clone(), FIELD_MANAGER, true, guard))
             }
             Self::HandOver(request) | Self::ReleaseTemporary(request) => Ok((**request).clone()),
             Self::ReleaseScale(release) => release.request(target, FIELD_MANAGER),
@@ -140,7 +143,7 @@ impl Step {
     /// What the step does, for a log line.
     pub fn describe(&self) -> &'static str {
         match self {
-            Self::Apply { guard: Guard::Create, .. } => "create",
+            Self::Apply { .. } if self.creates() => "create",
             Self::Apply { .. } => "apply",
             Self::HandOver(_) => "hand replicas over to the temporary manager",
             Self::ReleaseTemporary(_) => "release the temporary manager",
@@ -191,18 +194,28 @@ pub fn plan(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> Result<Plan, In
     if !adoptions.is_empty() {
         return Ok(Plan { steps: adoptions, refused, then: Then::PlanAgain });
     }
+    let selector = selector(seen);
     let is_untouched = untouched.contains(&ChildKind::Deployment);
-    let deployment = match if is_untouched { Movement::Nothing } else { move_replicas(seen)? } {
-        Movement::Transition(step) => {
+    let movement = if is_untouched { Movement::Nothing } else { move_replicas(seen, &selector)? };
+    let (deployment, then) = match movement {
+        Movement::Transition(step) if !step.creates() => {
             return Ok(Plan { steps: vec![step], refused, then: Then::PlanAgain });
         }
-        Movement::Rest(step) => Some(step),
-        Movement::Nothing => None,
+        Movement::Transition(step) => (Some(step), Then::PlanAgain),
+        Movement::Rest(step) => (Some(step), Then::Rest),
+        Movement::Nothing => (None, Then::Rest),
     };
     let mut steps = deletions;
-    steps.extend(deployment);
-    steps.extend(others(seen, &untouched)?);
-    Ok(Plan { steps, refused, then: Then::Rest })
+    let others = others(seen, &selector, &untouched)?;
+    if then == Then::PlanAgain && seen.workload.spec.adoption == Adoption::Refuse {
+        // A new Deployment is written by its controllers at once, so the moves of its number follow without a delay.
+        steps.extend(others);
+        steps.extend(deployment);
+    } else {
+        steps.extend(deployment);
+        steps.extend(others);
+    }
+    Ok(Plan { steps, refused, then })
 }
 
 /// The children that the spec no longer wants.
@@ -272,8 +285,11 @@ fn selector(seen: &Snapshot) -> Selector {
 }
 
 /// The children other than the Deployment.
-fn others(seen: &Snapshot, untouched: &BTreeSet<ChildKind>) -> Result<Vec<Step>, IntentError> {
-    let selector = selector(seen);
+fn others(
+    seen: &Snapshot,
+    selector: &Selector,
+    untouched: &BTreeSet<ChildKind>,
+) -> Result<Vec<Step>, IntentError> {
     let mut steps = Vec::new();
     for child in [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget] {
         // An autoscaler that came before the handover would write a number that Baton still holds.
@@ -287,8 +303,9 @@ fn others(seen: &Snapshot, untouched: &BTreeSet<ChildKind>) -> Result<Vec<Step>,
         {
             continue;
         }
-        if let Some(intent) = intent::child(&seen.workload, child, &selector)? {
-            let guard = live.map_or(Guard::Create, |live| Guard::SameObject(live.revision().uid));
+        if let Some(intent) = intent::child(&seen.workload, child, selector)? {
+            // Whoever looks after the Workload by then may have written it: another replica of Baton, or another shard.
+            let guard = live.map_or(Guard::Absent, |live| Guard::Unchanged(live.revision()));
             steps.push(Step::Apply { child, intent, guard });
         }
     }
@@ -309,7 +326,7 @@ enum Movement {
     Nothing,
 }
 
-fn move_replicas(seen: &Snapshot) -> Result<Movement, IntentError> {
+fn move_replicas(seen: &Snapshot, selector: &Selector) -> Result<Movement, IntentError> {
     let workload = &seen.workload;
     if seen.foreign(ChildKind::Deployment).is_some() {
         return Ok(Movement::Nothing);
@@ -318,16 +335,15 @@ fn move_replicas(seen: &Snapshot) -> Result<Movement, IntentError> {
     if live.is_some_and(LiveObject::is_terminating) {
         return Ok(Movement::Nothing);
     }
-    let selector = selector(seen);
     let apply = |replicas, guard| -> Result<Step, IntentError> {
-        let intent = intent::deployment(workload, replicas, &selector)?;
+        let intent = intent::deployment(workload, replicas, selector)?;
         let intent = intent.with_replicas_to_resume(seen.replicas_to_resume());
         Ok(Step::Apply { child: ChildKind::Deployment, intent, guard })
     };
     let next = seen.decision().next;
     let Some(live) = live else {
         let Move::Create(number) = next else { return Ok(Movement::Nothing) };
-        let create = apply(number, Guard::Create)?;
+        let create = apply(number, Guard::Absent)?;
         return Ok(match wanted_replicas(workload) {
             Wanted::Autoscaler { .. } => Movement::Transition(create),
             Wanted::Number(_) | Wanted::HandsOff | Wanted::Suspended => Movement::Rest(create),

@@ -56,7 +56,7 @@ pub fn rehearse(seen: &Snapshot, schemas: &Schemas, now: Timestamp) -> Result<Re
     let mut course = Course::new(seen.clone(), BTreeSet::new(), true);
     loop {
         let write = match course.next(schemas, now) {
-            Next::Send(write) => write.clone(),
+            Next::Send { write, .. } => write.clone(),
             Next::Plan => {
                 course.planned(plan(course.seen(), course.held_back())?);
                 continue;

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use baton_apply::LiveObject;
 use baton_crd::{Adoption, Workload, labels};
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource as _, ResourceExt};
 
 use super::{
     child::ChildKind,
@@ -56,6 +57,14 @@ impl Snapshot {
     /// The live object of this kind if it bears the child's name but isn't this Workload's.
     pub fn foreign(&self, kind: ChildKind) -> Option<&LiveObject> {
         self.child(kind).filter(|live| !live.is_controlled_by(&self.uid()))
+    }
+
+    /// Whether there is an object in a child's place that this Workload's shard hasn't written, or not as the last: it isn't the
+    /// Workload's, or bears the label of another shard.
+    pub fn is_of_other_shard(&self, kind: ChildKind) -> bool {
+        self.child(kind).is_some_and(|live| {
+            !live.is_controlled_by(&self.uid()) || shard_of(live.meta()) != shard_of(&self.workload.metadata)
+        })
     }
 
     /// The replica count of the Workload's Deployment and its owners.
@@ -135,6 +144,11 @@ impl Snapshot {
         };
         decide(wanted_replicas(&self.workload), &seen)
     }
+}
+
+/// The shard that an object's label names; none where it has no such label.
+pub fn shard_of(metadata: &ObjectMeta) -> Option<&str> {
+    metadata.labels.as_ref()?.get(labels::SHARD).map(String::as_str)
 }
 
 /// Who this Workload wants to decide the number of replicas.

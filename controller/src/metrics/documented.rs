@@ -119,6 +119,17 @@ fn each_metric_says_what_it_tells() {
 }
 
 #[test]
+fn with_a_shard_every_series_bears_its_name_and_without_one_none_does() {
+    let shards = |metrics: &Metrics| {
+        let text = metrics.text([]).unwrap();
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        samples.map(|line| line.contains("shard=\"second\"")).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(shards(&Metrics::of_shard(Some("second"))), BTreeSet::from([true]));
+    assert_eq!(shards(&Metrics::new()), BTreeSet::from([false]));
+}
+
+#[test]
 fn what_happened_is_written_as_open_metrics() {
     let metrics = Metrics::new();
     metrics.reconciled(ReconcileOutcome::Settled, Duration::from_millis(20));

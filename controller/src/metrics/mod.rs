@@ -19,7 +19,6 @@ use std::{
     time::Duration,
 };
 
-use baton_crd::WorkloadStatus;
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
@@ -34,6 +33,7 @@ use self::{
     layer::CountedService,
     managers::ManagerLabels,
     request::{RequestKind, Verb},
+    workloads::Told,
 };
 use crate::{decide::child::ChildKind, lock::lock};
 
@@ -48,6 +48,7 @@ pub struct Metrics(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     registry: Registry,
+    shard: Option<String>,
     counts: Counts,
     managers: Mutex<ManagerLabels>,
 }
@@ -69,10 +70,18 @@ struct Counts {
 }
 
 impl Metrics {
-    /// All at zero.
+    /// All at zero, of an operator without a shard.
     pub fn new() -> Self {
+        Self::of_shard(None)
+    }
+
+    /// All at zero. With a shard, each series has its name as the label `shard`.
+    pub fn of_shard(shard: Option<&str>) -> Self {
         let counts = Counts::new();
-        Self(Arc::new(Shared { registry: counts.registry(), counts, managers: Mutex::default() }))
+        let mut registry = registry_of(shard);
+        counts.register(&mut registry);
+        let shard = shard.map(str::to_owned);
+        Self(Arc::new(Shared { registry, shard, counts, managers: Mutex::default() }))
     }
 
     /// Whether this process is the one that works.
@@ -135,13 +144,12 @@ impl Metrics {
     ///
     /// # Errors
     /// When a metric can't be written as text, which would be a fault of this module.
-    pub(crate) fn text(
-        &self,
-        statuses: impl IntoIterator<Item = WorkloadStatus>,
-    ) -> Result<String, fmt::Error> {
+    pub(crate) fn text<'w>(&self, told: impl IntoIterator<Item = Told<'w>>) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &self.0.registry)?;
-        encode_registry(&mut text, &workloads::metrics_of(statuses))?;
+        let mut registry = registry_of(self.0.shard.as_deref());
+        workloads::register(&mut registry, told);
+        encode_registry(&mut text, &registry)?;
         encode_eof(&mut text)?;
         Ok(text)
     }
@@ -151,6 +159,12 @@ impl Default for Metrics {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// An empty registry, whose series all bear the shard's name.
+fn registry_of(shard: Option<&str>) -> Registry {
+    let label = |shard: &str| ("shard".into(), shard.to_owned().into());
+    Registry::with_labels(shard.map(label).into_iter())
 }
 
 impl Counts {
@@ -192,9 +206,8 @@ impl Counts {
 
     /// Gives each its name and its help. The library adds the unit, `_total` or `_info` to the name and a full stop to
     /// the help.
-    fn registry(&self) -> Registry {
+    fn register(&self, registry: &mut Registry) {
         let counts = self.clone();
-        let mut registry = Registry::default();
         registry.register(
             "baton_build",
             "Which Baton this is",
@@ -242,6 +255,5 @@ impl Counts {
             "Requests that the API server refused because a permission is missing",
             counts.permission_denials,
         );
-        registry
     }
 }

@@ -1,11 +1,24 @@
-//! What is known of the cluster: caches that watches feed, and an index of autoscalers.
+//! What the cluster shows: caches that watches feed, and which Workloads a change concerns.
 
-pub mod autoscalers;
 mod definition;
+mod digest;
+mod families;
 mod packed;
-mod watched;
+mod progress;
 mod watches;
+mod workloads;
 
-pub(crate) use definition::{Definition, Judgement};
-pub(crate) use watched::WatchedWorkload;
-pub(crate) use watches::{Scope, Stores, Streams, scoped, watch};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+pub(crate) use self::{
+    definition::{Definition, Judgement},
+    families::Digests,
+    watches::{Inputs, Scope, Stores, Streams, watch, workloads_in},
+    workloads::{Taken, WatchedWorkload},
+};
+
+/// A `resourceVersion` as a number: of two versions of an object the greater is the newer one. 0 where it is none, of which nothing
+/// is known.
+fn version_of(metadata: &ObjectMeta) -> u64 {
+    metadata.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default()
+}

@@ -1,100 +1,86 @@
-//! A live object as the caches keep it: as JSON text.
+//! An object as the caches keep it: as compressed JSON text.
 //!
-//! As a tree of values it would take some ten times as much memory, most of it for `managedFields`, which are maps in maps with
-//! one entry each. It is read again when its turn comes, which is cheap beside what is then done with it. Metadata is at hand at
-//! any time, but for `managedFields`.
+//! As a tree of values it would take some hundred times as much memory, most of it for `managedFields`, which are maps in maps with
+//! one entry each. It is read again when its turn comes. What it has in common with others of its kind, which is nearly all, is
+//! kept once, in a [`Dictionary`].
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::OnceLock;
 
-use baton_apply::LiveObject;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Resource, core::ApiResource};
-use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use super::digest::Digest;
+use lz4_flex::block::{compress_with_dict, decompress_with_dict};
+
+/// How much of a text an LZ4 block can refer to.
+const WINDOW: usize = 64 << 10;
 
 /// An object in a cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Packed(Arc<PackedObject>);
+pub(super) struct Packed {
+    /// Its `resourceVersion`, by which an older version is told from a newer one; 0 where that is no number.
+    pub(super) version: u64,
+    /// What tells whether it [means something else](super::digest) than before.
+    pub(super) digest: Digest,
+    length: u32,
+    block: Box<[u8]>,
+}
 
-#[derive(Clone, Debug)]
-struct PackedObject {
-    metadata: ObjectMeta,
-    text: Box<str>,
+/// What the objects of a kind have in common: the first one that was seen.
+#[derive(Debug, Default)]
+pub(super) struct Dictionary(OnceLock<Box<[u8]>>);
+
+impl Dictionary {
+    pub(super) fn pack(&self, text: &str, version: u64, digest: Digest) -> Packed {
+        let bytes = text.as_bytes();
+        let common = self.0.get_or_init(|| bytes[bytes.len().saturating_sub(WINDOW)..].into());
+        Packed {
+            version,
+            digest,
+            length: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+            block: compress_with_dict(bytes, common).into_boxed_slice(),
+        }
+    }
+
+    /// The text that was packed with this.
+    pub(super) fn unpack(&self, packed: &Packed) -> String {
+        let common = self.0.get().map(AsRef::as_ref).unwrap_or_default();
+        let text = decompress_with_dict(&packed.block, packed.length as usize, common);
+        let text = text.ok().and_then(|text| String::from_utf8(text).ok());
+        text.expect("the block was made of a text with this dictionary")
+    }
 }
 
 impl Packed {
-    pub(crate) fn new(live: &LiveObject) -> Self {
-        let (metadata, text) = (live.meta().clone(), live.as_json().to_string().into_boxed_str());
-        Self(Arc::new(PackedObject { metadata, text }))
-    }
-
-    /// As much of the object as `T` asks for; the rest is passed over.
-    ///
-    /// # Errors
-    /// When it isn't what `T` can hold.
-    pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.0.text)
-    }
-
-    /// The object as the API server returned it.
-    pub(crate) fn unpack(&self) -> LiveObject {
-        self.read().and_then(LiveObject::from_json).expect("the text was written from such an object")
-    }
-}
-
-impl<'de> Deserialize<'de> for Packed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        LiveObject::deserialize(deserializer).map(|live| Self::new(&live))
-    }
-}
-
-impl Resource for Packed {
-    type DynamicType = ApiResource;
-    type Scope = <LiveObject as Resource>::Scope;
-
-    fn kind(resource: &ApiResource) -> Cow<'_, str> {
-        LiveObject::kind(resource)
-    }
-
-    fn group(resource: &ApiResource) -> Cow<'_, str> {
-        LiveObject::group(resource)
-    }
-
-    fn version(resource: &ApiResource) -> Cow<'_, str> {
-        LiveObject::version(resource)
-    }
-
-    fn plural(resource: &ApiResource) -> Cow<'_, str> {
-        LiveObject::plural(resource)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.0.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut Arc::make_mut(&mut self.0).metadata
+    /// Whether this version is to take its place, rather than being older or the same. What a list has may be another object of the
+    /// same version: the API server shows it as the definition is that it has now.
+    pub(super) fn is_older_than(&self, version: u64, is_listed: bool) -> bool {
+        version == 0 || version > self.version || (is_listed && version == self.version)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
-    fn an_object_comes_out_as_it_went_in() {
-        let object = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {
-                "name": "web", "namespace": "shop", "labels": {"a": "b"},
-                "managedFields": [{"manager": "baton", "fieldsV1": {"f:spec": {"f:replicas": {}}}}],
-            },
-            "spec": {"replicas": 3, "share": 0.1, "large": 9_007_199_254_740_993_i64, "text": "\u{1f3ad} \"\n\u{0}"},
-        });
-        let packed: Packed = serde_json::from_value(object.clone()).unwrap();
-        assert_eq!(packed.meta().name.as_deref(), Some("web"));
-        assert_eq!(packed.meta().managed_fields, None, "that stays in the text");
-        assert_eq!(packed.unpack().as_json(), &object);
+    fn an_object_comes_out_as_it_went_in_whatever_was_seen_first() {
+        let object = |name: &str| {
+            format!(r#"{{"name": "{name}", "list": [1, 2.5, 9007199254740993], "text": "🎭 \"\n\u0000"}}"#)
+        };
+        let dictionary = Dictionary::default();
+        let long = "x".repeat(2 * WINDOW);
+        let texts = [object("web"), object("a-much-longer-name"), String::new(), long, object("last")];
+        let packed: Vec<Packed> =
+            texts.iter().map(|text| dictionary.pack(text, 1, Digest::default())).collect();
+        let unpacked: Vec<String> = packed.iter().map(|packed| dictionary.unpack(packed)).collect();
+        assert_eq!(unpacked, texts);
+    }
+
+    #[test]
+    fn what_objects_have_in_common_takes_no_room() {
+        let dictionary = Dictionary::default();
+        let object = |name: u32| {
+            format!(r#"{{"name": "{name}", "spec": "{}"}}"#, "abcdefghijklmnopqrstuvwxyz".repeat(40))
+        };
+        dictionary.pack(&object(1), 1, Digest::default());
+        assert!(dictionary.pack(&object(2), 1, Digest::default()).block.len() < 50);
     }
 }

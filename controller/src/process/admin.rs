@@ -40,7 +40,7 @@ impl View {
     /// When a metric can't be written as text, which would be a fault of this crate.
     pub fn metrics(&self) -> Result<String, fmt::Error> {
         let workloads = self.workloads.state();
-        self.metrics.text(workloads.iter().filter_map(|workload| workload.status()))
+        self.metrics.text(workloads.iter().map(|workload| (workload.phase, &*workload.contested)))
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::{observe::Stores, process::readiness::Gate};
 
     fn view(workloads: Store<WatchedWorkload>) -> State<View> {
-        State(View { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads })
+        State(View { readiness: Readiness::new(Stores::of_shard(None)), metrics: Metrics::new(), workloads })
     }
 
     #[tokio::test]
@@ -111,7 +111,7 @@ mod tests {
         let ownership =
             json!({"holder": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
         let workload = json!({"metadata": {"name": "web"}, "status": {"replicaOwnership": ownership}});
-        let workload: WatchedWorkload = serde_json::from_value(workload).unwrap();
+        let workload: WatchedWorkload = serde_json::from_str(&workload.to_string()).unwrap();
         cache.apply_watcher_event(&watcher::Event::Apply(workload.clone()));
         let (_, text) = metrics(view.clone()).await.unwrap();
         assert!(text.contains(&format!("{fixed} 1\n")), "{text}");

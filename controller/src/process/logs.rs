@@ -2,7 +2,10 @@
 
 use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer as _, filter::ParseError, fmt::MakeWriter, layer::SubscriberExt as _,
+    Layer as _,
+    filter::{ParseError, Targets},
+    fmt::MakeWriter,
+    layer::SubscriberExt as _,
     registry::LookupSpan,
 };
 
@@ -20,7 +23,7 @@ pub fn log_to<W>(
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::builder().parse(&args.log)?;
+    let filter: Targets = args.log.parse()?;
     let logs = tracing_subscriber::fmt::layer().with_ansi(ansi).with_writer(writer);
     let logs = match args.log_format {
         LogFormat::Text => logs.boxed(),

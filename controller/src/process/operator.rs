@@ -34,9 +34,13 @@ use super::{
     signals::{Shutdown, Signals},
 };
 use crate::{
-    act::{Context, ReconcileError, on_error, reconcile},
+    act::{
+        Context, ReconcileError, on_error,
+        pace::{Pace, WriteRate},
+        reconcile,
+    },
     causes::with_causes,
-    clock::Clock,
+    clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
     observe::{Definition, Scope, Stores, Streams, WatchedWorkload, watch},
@@ -63,7 +67,7 @@ impl Operator {
     /// When the settings don't fit together, or no client can be made.
     pub fn new(cluster: Cluster, args: RunArgs, clock: Clock) -> Result<Self, RunError> {
         let timing = args.election.timing()?;
-        let metrics = Metrics::new();
+        let metrics = Metrics::of_shard(args.scope.shard());
         let leadership = args.lease.leader_elect.then(|| Leadership::new(timing, clock));
         let client = cluster.fenced(&metrics, leadership.clone())?;
         let definition = Definition::new(client.clone(), args.request_timeout.0);
@@ -112,7 +116,7 @@ impl Operator {
         tasks.spawn(verified.with_current_subscriber());
         info!(version = env!("CARGO_PKG_VERSION"), %scope, concurrency = args.concurrency, "starting");
 
-        let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
+        let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
         let has_secure_metrics = args.secure_metrics_addr.is_some();
         let check = SelfCheck::new(
             client.clone(),
@@ -144,11 +148,14 @@ impl Operator {
         if leads {
             metrics.leads(true);
             let seen = (stores, definition);
-            let context = Context::new(client, schemas, seen, metrics, clock, limit, args.resync.0);
-            let controller = controller(touched, workloads, once_and_again(sighups, again), args.concurrency);
+            let pace = Pace::new(args.resync.0, WriteRate::new(args.write_rate, now()));
+            let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
+            let looks = context.clone();
+            let again = once_and_again(sighups, again).inspect(move |()| looks.look_again());
+            let controller = controller(touched, workloads, again, args.concurrency);
             let controller = controller.graceful_shutdown_on(shutdown.clone().begun());
             tokio::select! {
-                () = passes(controller, Arc::new(context)) => {}
+                () = passes(controller, context) => {}
                 // Passes are still writing: the lease isn't given up, it runs out.
                 () = shutdown.overdue() => election = None,
                 lost = lost(&mut election) => return Err(lost.into()),
@@ -286,8 +293,10 @@ async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Resu
     context.ready().await;
     let begun = Instant::now();
     let result = reconcile(workload, &context).await;
-    let outcome = result.as_ref().map_or(ReconcileOutcome::Failed, |passed| passed.outcome);
-    context.metrics.reconciled(outcome, begun.elapsed());
+    let outcome = result.as_ref().map_or(Some(ReconcileOutcome::Failed), |passed| passed.outcome);
+    if let Some(outcome) = outcome {
+        context.metrics.reconciled(outcome, begun.elapsed());
+    }
     result.map(|passed| passed.next)
 }
 

@@ -60,7 +60,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "deployments",
         name: None,
         verbs: &["get", "list", "watch", "create", "patch"],
-        why: "A Deployment is read from a cache, and from the server itself before it is created, after a conflict and before \
+        why: "A Deployment is read from a cache, and from the server itself where its creation is refused, after a conflict and before \
               its number changes hands; it is written by server-side apply, for which the server also asks for create. It goes \
               only together with its Workload, by garbage collection.",
     },
@@ -93,8 +93,8 @@ pub const PERMISSIONS: &[Permission] = &[
         group: "events.k8s.io",
         resource: "events",
         name: None,
-        verbs: &["create", "patch"],
-        why: "An Event is created once; when it happens again, its series is patched.",
+        verbs: &["create"],
+        why: "Events tell of changes.",
     },
     Permission {
         scope: PermissionScope::Lease,

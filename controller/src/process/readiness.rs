@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn it_is_ready_when_no_gate_is_closed_and_says_why_it_is_not() {
-        let readiness = Readiness::new(Stores::empty());
+        let readiness = Readiness::new(Stores::of_shard(None));
         assert_eq!(readiness.reasons(), Vec::<String>::new());
         readiness.close(Gate::SelfCheck, "there is no CRD");
         readiness.close(Gate::Schemas, "looking at the schemas");

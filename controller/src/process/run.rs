@@ -99,7 +99,7 @@ async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<
 /// When there is no cluster to ask.
 pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = Cluster::infer().await?.client()?;
-    let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, &client));
+    let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
     let limit = args.request_timeout.0;
     let definition = Definition::new(client.clone(), limit);
     let (scope, has_secure_metrics) = (Scope::from(&args.scope), args.secure_metrics_addr.is_some());

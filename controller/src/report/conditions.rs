@@ -1,14 +1,19 @@
 //! The conditions of a Workload.
 
-use baton_apply::{LiveObject, contention::Contested};
+use baton_apply::contention::Contested;
 use baton_crd::{ChildState, ChildStatus, HandoverPhase, Mode, ReplicaOwnership, condition};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-
+use k8s_openapi::{
+    api::apps::v1::DeploymentStatus,
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+};
 use kube::Resource;
 
 use super::{Pass, Unreadable, planned::summary};
-use crate::decide::{child::ChildKind, replicas::Replicas};
+use crate::decide::{
+    child::{ChildKind, deployment_status},
+    snapshot::Snapshot,
+};
 
 /// What a condition says, before it is known since when.
 struct ConditionDraft {
@@ -39,7 +44,7 @@ pub(super) fn conditions(
     let generation = pass.seen.workload.metadata.generation;
     let deployment = pass.seen.own(ChildKind::Deployment);
     let applied = applied(pass, children);
-    let rollout = Rollout::of(deployment);
+    let rollout = Rollout::of(&pass.seen);
     let is_applied = |child: &ChildStatus| matches!(child.state, ChildState::Applied | ChildState::Deleting);
     let all_applied = deployment.is_some() && children.iter().all(is_applied);
 
@@ -169,36 +174,37 @@ enum Rollout {
 }
 
 impl Rollout {
-    fn of(deployment: Option<&LiveObject>) -> Self {
-        let Some(live) = deployment else { return Self::Missing };
-        let generation = live.meta().generation.unwrap_or_default();
-        let status = |field| live.number(&["status", field]).unwrap_or_default();
-        if i64::from(status("observedGeneration")) < generation {
+    fn of(seen: &Snapshot) -> Self {
+        let Some(live) = seen.own(ChildKind::Deployment) else { return Self::Missing };
+        let status = deployment_status(live);
+        if status.observed_generation < live.meta().generation {
             return Self::Unseen;
         }
-        if let Some(stuck) = deployment_condition(live, "Progressing", "False") {
+        let condition = |type_, is| message_of(&status, type_, is);
+        if let Some(stuck) = condition("Progressing", "False") {
             return Self::Stuck(stuck);
         }
-        let wanted = Replicas::of(live).count;
-        let (updated, available) = (status("updatedReplicas"), status("availableReplicas"));
-        let enough = deployment_condition(live, "Available", "True").is_some();
-        if let Some(failure) = deployment_condition(live, "ReplicaFailure", "True").filter(|_| !enough) {
+        let wanted = seen.replicas().map_or(1, |replicas| replicas.count);
+        let [replicas, updated, available] =
+            [status.replicas, status.updated_replicas, status.available_replicas]
+                .map(Option::unwrap_or_default);
+        let enough = condition("Available", "True").is_some();
+        if let Some(failure) = condition("ReplicaFailure", "True").filter(|_| !enough) {
             return Self::Short(failure);
         }
-        if updated == wanted && status("replicas") == updated && available == updated {
+        if updated == wanted && replicas == updated && available == updated {
             Self::Complete { available, enough }
         } else {
-            Self::Underway { updated, wanted, available, enough: enough && status("replicas") == updated }
+            Self::Underway { updated, wanted, available, enough: enough && replicas == updated }
         }
     }
 }
 
 /// The message of the Deployment's condition, if it has this status.
-fn deployment_condition(live: &LiveObject, type_: &str, status: &str) -> Option<String> {
-    let conditions = live.get(&["status", "conditions"])?.as_array()?;
-    let condition =
-        conditions.iter().find(|condition| condition["type"] == type_ && condition["status"] == status)?;
-    Some(condition["message"].as_str().unwrap_or_default().to_owned())
+fn message_of(deployment: &DeploymentStatus, type_: &str, status: &str) -> Option<String> {
+    let mut conditions = deployment.conditions.iter().flatten();
+    let condition = conditions.find(|condition| condition.type_ == type_ && condition.status == status)?;
+    Some(condition.message.clone().unwrap_or_default())
 }
 
 fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {

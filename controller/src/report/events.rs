@@ -51,9 +51,10 @@ fn described(take: &Take) -> String {
 pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
     let Done::Enforced { results, .. } = &pass.done else { return Vec::new() };
     let name = pass.seen.workload.name_any();
+    let is_created = |(_, result): &(&ChildKind, &ChildResult)| matches!(result, ChildResult::Created);
+    let created: Vec<ChildKind> = results.iter().filter(is_created).map(|(child, _)| *child).collect();
     let event_of = |(child, result): (&ChildKind, &ChildResult)| {
         let event = match result {
-            ChildResult::Created => normal("Created", "Apply", format!("created {child} {name}")),
             ChildResult::Adopted { retired } => {
                 let from = match retired.as_slice() {
                     [] => String::new(),
@@ -69,7 +70,19 @@ pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
         };
         Some(about(pass, *child, event))
     };
-    results.iter().filter_map(event_of).collect()
+    created_event(pass, &created).into_iter().chain(results.iter().filter_map(event_of)).collect()
+}
+
+/// One for all that was made.
+fn created_event(pass: &Pass, created: &[ChildKind]) -> Option<Event> {
+    let kinds: Vec<&str> = created.iter().map(|child| child.name()).collect();
+    let note = format!("created {} {}", kinds.join(", "), pass.seen.workload.name_any());
+    let event = normal("Created", "Apply", note);
+    match created {
+        [] => None,
+        [child] => Some(about(pass, *child, event)),
+        _ => Some(event),
+    }
 }
 
 /// The Events about what has changed between two statuses, and about what was taken.
@@ -142,6 +155,8 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
     let normal = |reason, note| normal(reason, "HandOver", note);
     let warning = |reason, note| warning(reason, "HandOver", note);
     Some(match after.phase {
+        // That a new Workload's number is on its way is no change.
+        HandoverPhase::HandoverPending if before.is_none() => return None,
         HandoverPhase::HandoverPending => {
             normal("HandoverPending", format!("{holder} holds {value} replicas until the autoscaler writes"))
         }

@@ -10,7 +10,7 @@ mod unreadable;
 use std::collections::BTreeMap;
 
 use baton_apply::{Take, contention::Contested};
-use baton_crd::DryRun;
+use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
 
 pub use events::{events_of_status, events_of_writes, unreadable_event};
 pub use status::{status, unreadable};
@@ -49,6 +49,37 @@ pub enum Done {
     Previewed(BTreeMap<ChildKind, Tried>),
 }
 
+/// How soon a status is to be written that differs from the one that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Haste {
+    /// Somebody may be waiting for it, to do something about it.
+    AtOnce,
+    /// With what else happens within a moment.
+    Gathers,
+    /// With what is certainly about to happen.
+    Awaits,
+}
+
+/// How soon the status after a pass is to be written.
+pub fn haste(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Haste {
+    let workload = &pass.seen.workload;
+    let is_trouble =
+        |state| !matches!(state, ChildState::Applied | ChildState::Pending | ChildState::Deleting);
+    let troubles = |status: &WorkloadStatus| -> Vec<(String, ChildState, Option<String>)> {
+        let troubled = status.children.iter().filter(|child| is_trouble(child.state));
+        troubled.map(|child| (child.kind.clone(), child.state, child.message.clone())).collect()
+    };
+    if workload.spec.mode != Mode::Enforce || troubles(previous) != troubles(status) {
+        return Haste::AtOnce;
+    }
+    // The Deployment's controller is about to tell what has become of it.
+    let is_observed = ChildKind::Deployment.is_observed();
+    match pass.seen.own(ChildKind::Deployment) {
+        Some(live) if !is_observed(live) => Haste::Awaits,
+        _ => Haste::Gathers,
+    }
+}
+
 /// A rehearsed child with what the API server said about it.
 #[derive(Clone, Debug)]
 pub struct Tried {
@@ -61,6 +92,28 @@ pub struct Tried {
 }
 
 impl Pass {
+    /// A pass that finds all children as they should be.
+    pub fn of_nothing(seen: Snapshot) -> Self {
+        let done = Done::Enforced { results: BTreeMap::new(), contested: Vec::new() };
+        Self { seen, refused: Vec::new(), takes: Vec::new(), settled: true, done }
+    }
+
+    /// Whether it has found all children as they should be, or made them so.
+    pub fn is_well(&self) -> bool {
+        let is_well = |result: &ChildResult| {
+            !matches!(result, ChildResult::Rejected(_) | ChildResult::Failed(_) | ChildResult::HeldBack)
+        };
+        match &self.done {
+            Done::Enforced { results, contested } => {
+                self.settled
+                    && self.refused.is_empty()
+                    && contested.is_empty()
+                    && results.values().all(is_well)
+            }
+            Done::Previewed(_) => false,
+        }
+    }
+
     fn result(&self, child: ChildKind) -> Option<&ChildResult> {
         match &self.done {
             Done::Enforced { results, .. } => results.get(&child),

@@ -5,7 +5,9 @@ use baton_crd::{
     ChildState, ChildStatus, HandoverPhase, Mode, PlannedAction, ReplicaOwnership, WorkloadStatus,
 };
 use jiff::Timestamp;
+use k8s_openapi::api::{apps::v1::DeploymentStatus, core::v1::ServiceSpec};
 use kube::ResourceExt;
+use serde::Deserialize;
 
 use super::{
     Pass, Tried, Unreadable,
@@ -14,7 +16,7 @@ use super::{
     takeovers::takeovers,
 };
 use crate::decide::{
-    child::ChildKind,
+    child::{ChildKind, deployment_status},
     course::ChildResult,
     intent::Selector,
     replicas::{Decision, ReplicaHolders, Replicas},
@@ -25,14 +27,17 @@ use crate::decide::{
 pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> WorkloadStatus {
     let workload = &pass.seen.workload;
     let deployment = pass.seen.own(ChildKind::Deployment);
-    let number = |field| deployment.map(|live| live.number(&["status", field]).unwrap_or_default());
+    let reported = deployment.map(deployment_status);
+    let number = |of: fn(&DeploymentStatus) -> Option<i32>| {
+        reported.as_ref().map(|status| of(status).unwrap_or_default())
+    };
     let children = children(pass, previous);
     let ownership = ownership(pass, previous, now);
     WorkloadStatus {
         observed_generation: workload.metadata.generation,
         conditions: conditions(pass, &children, ownership.as_ref(), &previous.conditions, now),
-        replicas: number("replicas"),
-        ready_replicas: number("readyReplicas"),
+        replicas: number(|status| status.replicas),
+        ready_replicas: number(|status| status.ready_replicas),
         selector: Selector::of(workload, deployment).to_text(),
         replica_ownership: ownership,
         children,
@@ -135,9 +140,13 @@ const STAYS_HEADLESS: &str = "the Service is headless, which the API server neve
 
 /// Whether the Service has no address though the spec doesn't say so. The server keeps that without an error.
 fn stays_headless(pass: &Pass) -> bool {
+    #[derive(Deserialize)]
+    struct Live {
+        spec: Option<ServiceSpec>,
+    }
     let wanted = pass.seen.workload.spec.service.as_ref().is_some_and(|wanted| wanted.headless == Some(true));
-    let live = pass.seen.own(ChildKind::Service).and_then(|live| live.get(&["spec", "clusterIP"]));
-    !wanted && live.is_some_and(|address| address == "None")
+    let live = pass.seen.own(ChildKind::Service).filter(|_| !wanted).and_then(|live| live.read().ok());
+    live.and_then(|Live { spec }| spec?.cluster_ip).is_some_and(|address| address == "None")
 }
 
 const KEPT_FROM_WRITING: &str = "spec.mode keeps Baton from writing it";

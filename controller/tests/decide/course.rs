@@ -12,10 +12,10 @@ use baton_controller::decide::{
     child::ChildKind,
     course::{ChildResult, Course, Ended, Next, Read},
     plan::{Step, plan},
-    snapshot::Snapshot,
+    snapshot::{Snapshot, shard_of},
 };
-use baton_crd::Workload;
-use kube::core::Status;
+use baton_crd::{Workload, labels};
+use kube::{Resource as _, core::Status};
 use serde_json::json;
 
 /// A pass of a Workload that asks for an autoscaler, while the cache shows the Deployment as these managers hold it.
@@ -48,15 +48,18 @@ fn first_step(
         match (course.next(schemas(), earlier()), on_the_server) {
             (Next::Read(Read::Workload), _) => course.read_workload(Some(&workload.metadata)),
             (Next::Read(Read::Autoscalers), _) => course.read_autoscalers(Vec::new()),
-            (Next::Read(Read::Child(ChildKind::Deployment)), Ok(live)) => {
+            (
+                Next::Read(Read::Child(ChildKind::Deployment) | Read::Newer(ChildKind::Deployment)),
+                Ok(live),
+            ) => {
                 course.read_child(ChildKind::Deployment, live.cloned());
             }
-            (Next::Read(read @ Read::Child(ChildKind::Deployment)), Err(error)) => {
+            (Next::Read(read @ (Read::Child(ChildKind::Deployment) | Read::Newer(_))), Err(error)) => {
                 course.unreadable(read, error);
             }
-            (Next::Read(Read::Child(child)), _) => course.read_child(child, None),
+            (Next::Read(Read::Child(child) | Read::Newer(child)), _) => course.read_child(child, None),
             (Next::Plan, _) => course.planned(plan(course.seen(), course.held_back()).unwrap()),
-            (Next::Send(_), _) => return course.step_under_way().cloned(),
+            (Next::Send { .. }, _) => return course.step_under_way().cloned(),
             (Next::Done, _) => return None,
         }
     }
@@ -149,7 +152,7 @@ fn a_stale_write_is_followed_by_a_read_and_another_plan() {
     let mut course = Course::new(contested(), BTreeSet::new(), false);
     let Ended { outcome, result, .. } = ended(&mut course, Err(refusal(409)));
     assert!(matches!(outcome, Outcome::Stale { .. }) && result.is_none());
-    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Child(ChildKind::Service))));
+    assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Newer(ChildKind::Service))));
     assert!(matches!(course.next(schemas(), earlier()), Next::Plan));
 }
 
@@ -170,12 +173,13 @@ fn a_rejected_child_and_one_without_a_response_are_left_alone_from_then_on() {
 }
 
 #[test]
-fn what_somebody_made_while_baton_looked_is_met_by_a_conflict_and_not_overwritten() {
+fn what_is_there_though_no_cache_shows_it_is_met_by_a_conflict_and_not_overwritten() {
     let workload = workload(&json!({"replicas": 3}));
     let mut course = Course::new(seen(&workload, []), BTreeSet::new(), false);
     let created = first_step(&workload, &mut course, Ok(None)).unwrap();
     let request = created.request(&workload).unwrap();
-    assert!(matches!(request.change, Change::Apply { force: false, .. }), "{request:?}");
+    let Change::Apply { body, .. } = &request.change else { panic!("{request:?} is no apply") };
+    assert_eq!(body["metadata"]["resourceVersion"], "1", "no object has that");
 
     let ended = course.responded(schemas(), Err(refusal(409))).unwrap();
     assert!(matches!(ended.outcome, Outcome::Stale { .. }), "{ended:?}");
@@ -202,4 +206,167 @@ fn a_child_that_is_not_wanted_any_more_is_deleted_though_it_has_lost_the_label_t
     course.read_child(budget, Some(live(child(budget).1)));
     let step = first_step(&workload, &mut course, Ok(None));
     assert!(matches!(step, Some(Step::Delete { child, .. }) if child == budget), "{step:?}");
+}
+
+const KINDS: [ChildKind; 2] = [ChildKind::Deployment, ChildKind::Service];
+
+/// A Workload with a Service, in this shard.
+fn of_shard(shard: &str) -> Workload {
+    let mut workload = workload(&json!({"replicas": 3, "service": {"ports": [{"port": 80}]}}));
+    workload.metadata.labels = Some([(labels::SHARD.to_owned(), shard.to_owned())].into());
+    workload
+}
+
+/// The shards of the Deployment and of the Service.
+fn shards(server: &Snapshot) -> [Option<&str>; 2] {
+    KINDS.map(|kind| server.child(kind).and_then(|live| shard_of(live.meta())))
+}
+
+/// The API server, with what a shard has made of a Workload.
+fn made_by(shard: &str) -> Snapshot {
+    enforced(seen(&of_shard(shard), [])).0.seen
+}
+
+/// Runs a pass on this server. `shard` says which one the Workload is in each time that it is read; none where it can't be read.
+/// `meanwhile` is what happens before the first write to something that is there. Returns the reads and writes.
+fn run(
+    course: &mut Course,
+    server: &mut Snapshot,
+    mut shard: impl FnMut() -> Option<&'static str>,
+    meanwhile: impl FnOnce(&mut Snapshot),
+) -> Vec<String> {
+    let (mut log, mut meanwhile) = (Vec::new(), Some(meanwhile));
+    loop {
+        let request = match course.next(schemas(), earlier()) {
+            Next::Read(Read::Workload) => {
+                let shard = shard();
+                log.push(format!("the Workload is in {}", shard.unwrap_or("an unknown shard")));
+                match shard {
+                    Some(shard) => course.read_workload(Some(&of_shard(shard).metadata)),
+                    None => course.unreadable(Read::Workload, &unanswered()),
+                }
+                continue;
+            }
+            Next::Read(Read::Autoscalers) => {
+                course.read_autoscalers(Vec::new());
+                continue;
+            }
+            Next::Read(Read::Child(child) | Read::Newer(child)) => {
+                log.push(format!("read {child}"));
+                course.read_child(child, server.child(child).cloned());
+                continue;
+            }
+            Next::Plan => {
+                course.planned(plan(course.seen(), course.held_back()).unwrap());
+                continue;
+            }
+            Next::Send { write, .. } => write.request.clone(),
+            Next::Done => return log,
+        };
+        let step = course.step_under_way().unwrap().clone();
+        let child = step.child();
+        if !step.creates()
+            && let Some(meanwhile) = meanwhile.take()
+        {
+            meanwhile(server);
+        }
+        let live = server.child(child);
+        let is_stale = live.map(LiveObject::revision) != course.seen().child(child).map(LiveObject::revision);
+        log.push(format!("{} {child}{}", step.describe(), if is_stale { ": refused" } else { "" }));
+        if is_stale {
+            course.responded(schemas(), Err(refusal(409)));
+            continue;
+        }
+        let is_deletion = matches!(request.change, Change::Delete(_));
+        let after = (!is_deletion).then(|| response(&request, live, earlier()));
+        server.put(child, after.clone());
+        course.responded(schemas(), Ok(after));
+    }
+}
+
+/// A pass for this Workload, of which the caches show nothing.
+fn blind(workload: &Workload) -> Course {
+    Course::new(seen(workload, []), BTreeSet::new(), false)
+}
+
+#[test]
+fn a_workload_that_has_moved_is_taken_over_once_the_server_says_that_it_has() {
+    let mut server = made_by("a");
+    let log = run(&mut blind(&of_shard("b")), &mut server, || Some("b"), |_| {});
+    let expected = [
+        "create Deployment: refused",
+        "read Deployment",
+        "read Service",
+        "read HorizontalPodAutoscaler",
+        "read PodDisruptionBudget",
+        "the Workload is in b",
+        "apply Deployment",
+        "apply Service",
+    ];
+    assert_eq!(log, expected);
+    assert_eq!(shards(&server), [Some("b"); 2]);
+    assert_eq!(server.child(ChildKind::Deployment).unwrap().number(&["spec", "replicas"]), Some(3));
+}
+
+#[test]
+fn a_shard_that_has_not_heard_yet_that_a_workload_has_moved_writes_nothing_of_it_any_more() {
+    let mut server = made_by("b");
+    let mut course = blind(&of_shard("a"));
+    let log = run(&mut course, &mut server, || Some("b"), |_| {});
+    assert_eq!(log.last().unwrap(), "the Workload is in b");
+    assert_eq!(shards(&server), [Some("b"); 2]);
+    assert!(!course.finish().settled);
+}
+
+#[test]
+fn after_another_shards_write_it_is_asked_again_whose_the_workload_is() {
+    // It moves to b, which reads that, and back to a, which writes.
+    let mut server = made_by("a");
+    let mut reads = 0;
+    let shard = || {
+        reads += 1;
+        Some(if reads == 1 { "b" } else { "a" })
+    };
+    let a_writes = |server: &mut Snapshot| {
+        let edited = apply(&object(ChildKind::Deployment, &json!({"minReadySeconds": 5})), "a", true);
+        let written = response(&edited, server.child(ChildKind::Deployment), earlier());
+        server.put(ChildKind::Deployment, Some(written));
+    };
+    let log = run(&mut blind(&of_shard("b")), &mut server, shard, a_writes);
+    let deployment: Vec<_> =
+        log.iter().filter(|line| line.contains(" Deployment") || line.contains(" in ")).collect();
+    let expected = [
+        "create Deployment: refused",
+        "read Deployment",
+        "the Workload is in b",
+        "apply Deployment: refused",
+        "read Deployment",
+        "the Workload is in a",
+    ];
+    assert_eq!(deployment, expected);
+    assert_eq!(shards(&server)[0], Some("a"));
+}
+
+#[test]
+fn what_another_shard_has_made_is_left_alone_while_the_workload_cannot_be_read() {
+    let mut server = made_by("a");
+    let mut course = blind(&of_shard("b"));
+    run(&mut course, &mut server, || None, |_| {});
+    assert_eq!(shards(&server), [Some("a"); 2]);
+    assert_eq!(
+        course.finish().results[&ChildKind::Deployment],
+        ChildResult::Failed(unanswered().to_string())
+    );
+}
+
+#[test]
+fn what_another_shard_has_made_and_the_spec_no_longer_asks_for_is_deleted_by_the_shard_that_has_the_workload()
+{
+    for (shard, left) in [("b", [Some("b"), None]), ("a", [Some("a"); 2])] {
+        let mut server = made_by("a");
+        let mut workload = of_shard("b");
+        workload.spec.service = None;
+        run(&mut blind(&workload), &mut server, || Some(shard), |_| {});
+        assert_eq!(shards(&server), left, "the Workload is in {shard}");
+    }
 }

@@ -114,6 +114,23 @@ fn every_child_carries_the_labels_and_annotations_that_are_said_of_it_and_batons
 }
 
 #[test]
+fn every_child_bears_its_workloads_shard_and_its_pods_do_not() {
+    let own = json!({"labels": {"baton.rs/shard": "made-up"}});
+    let spec =
+        json!({"deployment": own, "service": {"ports": [{"port": 80}]}, "autoscaling": {"maxReplicas": 3}});
+    let mut workload = workload(&spec);
+    for (shard, expected) in [(None, Value::Null), (Some("second"), json!("second"))] {
+        workload.metadata.labels =
+            shard.map(|shard| [("baton.rs/shard".to_owned(), shard.to_owned())].into());
+        for kind in [ChildKind::Deployment, ChildKind::Service, ChildKind::Autoscaler] {
+            let child = child(&workload, kind).unwrap().into_value();
+            assert_eq!(child["metadata"]["labels"]["baton.rs/shard"], expected, "{kind}");
+            assert!(!child["spec"].to_string().contains("shard"), "{kind}: a move would restart its pods");
+        }
+    }
+}
+
+#[test]
 fn a_service_selects_the_pods_and_carries_its_own_labels_and_annotations() {
     let service = of(
         &json!({"service": {

@@ -97,6 +97,22 @@ fn the_way_back_deletes_the_autoscaler_takes_the_live_number_and_releases_the_ot
 }
 
 #[test]
+fn what_is_there_is_written_only_as_it_was_seen() {
+    let workload = workload(&json!({
+        "replicas": 3,
+        "autoscaling": {"maxReplicas": 5},
+        "service": {"ports": [{"port": 80}]},
+        "disruptionBudget": {"maxUnavailable": 1},
+    }));
+    let others = [ChildKind::Service, ChildKind::Autoscaler, ChildKind::DisruptionBudget].map(child);
+    let plan = plan_of(&seen(&workload, [deployment_held_by("s", 4)].into_iter().chain(others)));
+    assert_eq!(plan.steps.len(), ChildKind::ALL.len());
+    for step in plan.steps {
+        assert!(matches!(step, Step::Apply { guard: Guard::Unchanged(_), .. }), "{step:?}");
+    }
+}
+
+#[test]
 fn a_child_of_somebody_else_is_left_alone_and_the_others_go_on() {
     let workload = workload(&json!({"service": {"ports": [{"port": 80}]}}));
     let mut seen = seen(&workload, [deployment_held_by("b", 1), child(ChildKind::Service)]);

@@ -3,7 +3,6 @@
 //! It knows how to read the file and to follow a reference, and nothing of what the schemas mean.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -22,13 +21,11 @@ pub struct Document {
 }
 
 impl Document {
-    /// The document that this crate ships and the Workload's schema is made of.
-    pub fn shipped() -> &'static Self {
-        static DOCUMENT: LazyLock<Document> = LazyLock::new(|| {
-            serde_json::from_str(include_str!("../../openapi/builtin.json"))
-                .expect("crd/openapi/builtin.json is a document of schemas")
-        });
-        &DOCUMENT
+    /// The document that this crate ships and the Workload's schema is made of. It is read each time: what is made of it is
+    /// kept, and takes a tenth of its megabytes.
+    pub fn shipped() -> Self {
+        serde_json::from_str(include_str!("../../openapi/builtin.json"))
+            .expect("crd/openapi/builtin.json is a document of schemas")
     }
 
     /// The name of the schema that a schema refers to, if it does. In `OpenAPI` v3 a reference that has siblings, such

@@ -13,13 +13,16 @@ use baton_testbed::workspace;
 use clap::Parser;
 
 /// The files below `manifests/` whose copies are in the chart.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 14] = [
     "crd/workloads.baton.rs.yaml",
     "crd/clusterrole-view.yaml",
     "crd/clusterrole-edit.yaml",
     "policies/authors.yaml",
     "policies/replicas.yaml",
+    "cluster/prioritylevel.yaml",
     "rbac/clusterrole.yaml",
+    "flowcontrol/flowschema.yaml",
+    "flowcontrol/flowschema-leader-election.yaml",
     "deploy/role.yaml",
     "components/monitoring/prometheusrule.yaml",
     "components/monitoring/dashboard.json",

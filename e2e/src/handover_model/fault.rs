@@ -50,8 +50,8 @@ pub enum Fault {
     GuardTooLate,
     /// Leaves out what changes no value, though it changes who owns one.
     SkipsOwnership,
-    /// Forces what it applies to create the Deployment.
-    ForceCreation,
+    /// Doesn't require of what it creates that there is none.
+    UnguardedCreation,
     /// Takes the number to zero without a note of what it was.
     ForgetsOnSuspend,
 }
@@ -161,11 +161,12 @@ impl Fault {
         let unguarded = match self {
             Self::UnguardedTemporary | Self::ForceUnguardedTemporary => temporary,
             Self::UnguardedClaim => applied_deployment(&request).is_some(),
+            Self::UnguardedCreation => creates(&request),
             Self::TrustCache | Self::Unguarded => true,
             _ => false,
         };
         if let Change::Apply { force, body, .. } = &mut request.change {
-            *force |= temporary && forces || self == Self::ForceCreation;
+            *force |= temporary && forces;
             if let Some(metadata) = body["metadata"].as_object_mut()
                 && self == Self::ForgetsOnSuspend
             {
@@ -208,6 +209,11 @@ pub(crate) fn applied_deployment(request: &Request) -> Option<&Value> {
     }
 }
 
+/// Whether a request makes its object.
+pub(crate) fn creates(request: &Request) -> bool {
+    matches!(&request.change, Change::Apply { body, .. } if body["metadata"].get("uid").is_none())
+}
+
 /// A request with this resourceVersion in its guard, or without any.
 pub(crate) fn guarded_by(mut request: Request, version: Option<&str>) -> Request {
     match &mut request.change {
@@ -246,5 +252,5 @@ fn autoscaler(seen: &Snapshot) -> Option<Step> {
     let selector = Selector::of(&seen.workload, seen.own(ChildKind::Deployment));
     let intent = intent::child(&seen.workload, ChildKind::Autoscaler, &selector).ok().flatten()?;
     let missing = seen.own(ChildKind::Autoscaler).is_none();
-    missing.then_some(Step::Apply { child: ChildKind::Autoscaler, intent, guard: Guard::Create })
+    missing.then_some(Step::Apply { child: ChildKind::Autoscaler, intent, guard: Guard::Absent })
 }

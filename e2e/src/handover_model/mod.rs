@@ -14,9 +14,6 @@
 //! - A cache that catches up shows the newest state. It stops at each earlier one just as well, by catching up before the next
 //!   write; what is left out is a pass from one old state after a pass from a still older one, of which both were old already
 //!   when the first began.
-//! - What is created isn't guarded, since server-side apply has no way to say that an object must not exist; it isn't forced
-//!   either. So a creation that arrives late changes no number that anybody but Baton holds. One that Baton alone holds, or
-//!   nobody, it sets to its own, until the next pass: that is left, and isn't counted as a broken promise.
 //! - One operator runs at a time. The Deployment isn't adopted, or scaled to zero by anybody but Baton. How long something that
 //!   failed is left alone is any time; contention isn't slowed down.
 //!

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     cluster::{Cluster, Part, START, Spec},
-    fault::Fault,
+    fault::{Fault, creates},
     properties::JudgedWrite,
     server::{NAME, NAMESPACE, ObjectId, RequestId, Server, ServerResponse, is_on_its_way, moment},
 };
@@ -47,7 +47,7 @@ pub struct Sent {
     pub(super) read: Option<i32>,
     /// Whether it counts only for the object that was read.
     pub(super) is_guarded: bool,
-    /// Whether it creates its object. Such a write has no guard: server-side apply knows none.
+    /// Whether it creates its object.
     pub(super) creates: bool,
     /// The Deployment's number as the status told it.
     pub(super) told: Option<i32>,
@@ -57,8 +57,8 @@ pub struct Sent {
 
 impl Sent {
     pub(super) fn judged(&self) -> JudgedWrite {
-        let Self { spec, read, creates, told, .. } = *self;
-        JudgedWrite { wanted: spec.wanted(), told, read, creates }
+        let Self { spec, read, told, .. } = *self;
+        JudgedWrite { wanted: spec.wanted(), told, read }
     }
 }
 
@@ -200,8 +200,8 @@ impl PassStore {
     pub(super) fn shown(read: Read, cluster: &Cluster) -> Received {
         let part = match read {
             Read::Workload => Part::Workload,
-            Read::Child(ChildKind::Deployment) => Part::Deployment,
-            Read::Child(_) | Read::Autoscalers => Part::Autoscalers,
+            Read::Child(ChildKind::Deployment) | Read::Newer(ChildKind::Deployment) => Part::Deployment,
+            Read::Child(_) | Read::Newer(_) | Read::Autoscalers => Part::Autoscalers,
         };
         let mut shown = Cluster::NOTHING;
         shown.take(part, cluster);
@@ -239,7 +239,9 @@ impl PassStore {
             Read::Workload => {
                 pass.course.read_workload(Some(&workload(cluster.spec, cluster.generation, None).metadata));
             }
-            Read::Child(child) => pass.course.read_child(child, self.child(child, seen, server)),
+            Read::Child(child) | Read::Newer(child) => {
+                pass.course.read_child(child, self.child(child, seen, server));
+            }
             Read::Autoscalers => pass.course.read_autoscalers(autoscalers(seen, server)),
         }
     }
@@ -261,7 +263,7 @@ impl PassStore {
                     pass.course.planned(plan);
                     continue;
                 }
-                Next::Send(write) => write.clone(),
+                Next::Send { write, .. } => write.clone(),
             };
             if self.fault.is_some_and(|fault| fault.skips(&write)) {
                 let child = pass.course.step_under_way().map(Step::child);
@@ -281,8 +283,7 @@ impl PassStore {
         if let Some(fault) = self.fault {
             request = fault.request(request);
         }
-        let creates =
-            matches!(&request.change, Change::Apply { body, .. } if body["metadata"].get("uid").is_none());
+        let creates = creates(&request);
         let is_guarded = match &request.change {
             Change::Apply { body, .. } => body["metadata"].get("resourceVersion").is_some(),
             Change::Delete(revision) => !revision.resource_version.is_empty(),

@@ -3,7 +3,7 @@
 //! Most of it is about a single write of Baton's and is judged as that write is carried out, by the server's truth before and
 //! after it, whatever the operator believed. The rest is about states.
 
-use baton_controller::decide::replicas::{State, Wanted};
+use baton_controller::decide::replicas::Wanted;
 use clap::ValueEnum;
 
 use super::{
@@ -21,8 +21,6 @@ pub(crate) struct JudgedWrite {
     pub(crate) told: Option<i32>,
     /// The Deployment's number as it was read.
     pub(crate) read: Option<i32>,
-    /// Whether it creates the Deployment.
-    pub(crate) creates: bool,
 }
 
 /// A promise.
@@ -111,11 +109,6 @@ pub(crate) fn judge(
     let mut broken = Broken::default();
     let (number, holders) = (after.replicas.count, before.map(|before| before.replicas));
     let changes = holders.is_none_or(|before| before.count != number);
-    let is_left =
-        sent.is_some_and(|sent| sent.creates) && matches!(State::of(holders), State::Held | State::Unheld);
-    if is_left {
-        return broken;
-    }
     let says = sent.and_then(|sent| says(sent, before));
     broken.note(Promise::NoReset, changes && number == RESET && !rogue && says != Some(RESET));
     let Some(sent) = sent else { return broken };

@@ -183,7 +183,7 @@ impl Server {
             Ok(Forecast::Stored(stored)) if !stored.changed => ServerResponse::Done(before),
             Ok(Forecast::Stored(stored)) => {
                 let uid = live.map_or_else(|| format!("uid-{uid}"), |live| live.revision().uid);
-                ServerResponse::Done(Some(self.store(stored.object, &uid)))
+                ServerResponse::Done(Some(self.store(stored.object.as_json().clone(), &uid)))
             }
             Ok(Forecast::Deleted) => ServerResponse::Done(None),
             Ok(Forecast::Conflicts(_)) => ServerResponse::Stale { conflict: true },
@@ -233,7 +233,8 @@ impl Server {
             return *id;
         }
         let id = u16::try_from(self.objects.len()).expect("the model stores fewer objects than that");
-        object["metadata"]["resourceVersion"] = (id + 1).to_string().into();
+        // None is what a creation names.
+        object["metadata"]["resourceVersion"] = (id + 2).to_string().into();
         let live = LiveObject::from_json(object).expect("what is stored is an object");
         let replicas = Replicas::of(&live);
         let to_resume =
@@ -260,14 +261,14 @@ pub(super) fn rogue(number: Option<i32>) -> Request {
         body["spec"] = json!({"replicas": number});
     }
     let target = Target::new(ChildKind::Deployment.api_resource(), Some(NAMESPACE.to_owned()), NAME);
-    Request::apply(target, body, ROGUE, true, &Guard::Create)
+    Request::apply(target, body, ROGUE, true, &Guard::Nothing)
 }
 
 /// Whether the live object is the one that an applied body names.
 fn is_met(body: &Json, live: Option<&LiveObject>) -> bool {
     let guard = |name| body["metadata"].get(name).and_then(Json::as_str);
     let Some(now) = live.map(LiveObject::revision) else {
-        return guard("uid").is_none() && guard("resourceVersion").is_none();
+        return guard("uid").is_none();
     };
     guard("uid").is_none_or(|uid| uid == now.uid)
         && guard("resourceVersion").is_none_or(|version| version == now.resource_version)

@@ -161,7 +161,7 @@ fn request(machinery: &Machinery, before: &State, fate: Fate) -> String {
     let OperatorState::Pass(pass) = before.operator else { return String::new() };
     let what = match machinery.operator.pending(pass) {
         Pending::Read(Read::Workload) => "read the Workload".to_owned(),
-        Pending::Read(Read::Child(child)) => format!("read the {child}"),
+        Pending::Read(Read::Child(child) | Read::Newer(child)) => format!("read the {child}"),
         Pending::Read(Read::Autoscalers) => "list the autoscalers".to_owned(),
         Pending::Write(sent) => write_text(machinery, &sent),
         Pending::Done => String::new(),

@@ -28,7 +28,7 @@ struct Target {
 }
 
 /// Where the binary is. Built once in this process, however many ask at the same time; blocks the thread.
-pub(super) fn find() -> Result<PathBuf, Error> {
+pub(crate) fn find() -> Result<PathBuf, Error> {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
     if let Some(given) = env::var_os("BATON_BIN").filter(|value| !value.is_empty()) {
         return Ok(PathBuf::from(given));

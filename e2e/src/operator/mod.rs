@@ -1,7 +1,7 @@
 //! Baton beside the cluster of a test, as its ServiceAccount and nothing else, so that RBAC is enforced on it as in a cluster. Beside a
 //! real control plane it is a process of its own, known by its binary, flags, manifests, log and admin endpoint only.
 
-mod binary;
+pub(crate) mod binary;
 pub(crate) mod in_process;
 mod install;
 mod mismatches;
@@ -344,7 +344,13 @@ impl OperatorOptions {
     }
 }
 
-fn command(binary: &Path, kubeconfig: &Path, health: SocketAddr, options: &OperatorOptions) -> Command {
+/// `baton run`, with its health checks and metrics on this address.
+pub(crate) fn command(
+    binary: &Path,
+    kubeconfig: &Path,
+    health: SocketAddr,
+    options: &OperatorOptions,
+) -> Command {
     let mut command = Command::new(binary);
     command.arg("run").arg("--admin-addr").arg(health.to_string());
     command.args(options.flags());

@@ -174,7 +174,7 @@ impl Story {
         let planned_from = author.planned_from.and_then(|revision| self.at(revision));
         let read = planned_from.map(|version| version.replicas.count);
         let of = |(wanted, told): (Wanted, Option<i32>)| {
-            let write = JudgedWrite { wanted, told, read, creates: author.creates };
+            let write = JudgedWrite { wanted, told, read };
             judge(before, after.number(), Some(&write), false)
         };
         self.candidates(author).into_iter().map(of).reduce(Broken::and).unwrap_or_default()

@@ -2,7 +2,10 @@
 
 use std::{
     io::{self, Read as _, Write as _},
+    iter,
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    ops::RangeInclusive,
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -10,17 +13,22 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// `N` ports on 127.0.0.1 that were free a moment ago, all different. Another program may take one before it is used, so
-/// whoever uses them has to be ready to ask again.
+/// Ports that no connection takes as its own end: those begin at 32768 by Linux' default.
+const PORTS: RangeInclusive<u16> = 20_000..=29_999;
+
+/// `N` ports on 127.0.0.1 that are free, all different. No call of this process returns one of them again, and no outgoing
+/// connection takes one; another program that listens may, so whoever uses them has to be ready to ask again.
 pub fn free_ports<const N: usize>() -> Result<[u16; N], Error> {
-    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|l| Ok((l.local_addr()?.port(), l)));
+    static TRIED: AtomicUsize = AtomicUsize::new(0);
+    // Processes that run side by side begin in different places.
+    let begin = std::process::id() as usize * 103;
+    let candidate = || PORTS.clone().nth((begin + TRIED.fetch_add(1, Ordering::Relaxed)) % PORTS.len());
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    let mut free = iter::from_fn(candidate).take(PORTS.len()).filter(is_free);
     let mut ports = [0; N];
-    // All stay bound until the last one is found: that is what makes them different.
-    let mut listeners = Vec::with_capacity(N);
     for port in &mut ports {
-        let (free, listener) = bind().map_err(Error::file("bind a port on", "127.0.0.1"))?;
-        *port = free;
-        listeners.push(listener);
+        let none = || Error::file("bind a port on", "127.0.0.1")(io::ErrorKind::AddrInUse.into());
+        *port = free.next().ok_or_else(none)?;
     }
     Ok(ports)
 }

@@ -236,7 +236,10 @@ async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired(cluster
     let refused = scene.condition("Applied", "False").await;
     assert_eq!(refused.reason, "NotOwned");
     assert!(refused.message.contains("belongs to the Helm release shop"), "{}", refused.message);
-    assert!(scene.writes("deployments").is_empty() && scene.writes("services").is_empty());
+    for resource in ["deployments", "services"] {
+        let writes = scene.writes(resource);
+        assert!(writes.iter().all(|creation| creation.code == Some(409)), "{writes:#?}");
+    }
 
     scene.apply(&everything(&json!({"retiredManagers": ["helm"]}))).await;
     for kind in ChildKind::ALL {

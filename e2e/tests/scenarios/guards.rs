@@ -70,7 +70,7 @@ fn handing_over(target: &Target, live: &LiveObject) -> Step {
 async fn an_apply_to_an_object_that_is_gone_never_brings_it_back(cluster: Cluster) {
     let scene = Scene::start(&cluster, "gone").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
-    let live = done(&applier, &workload, apply(&workload, Some(3), Guard::Create)).await;
+    let live = done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
     let deployments = scene.children(ChildKind::Deployment);
     deployments.delete("web", &DeleteParams::background()).await.unwrap();
     scene.gone(ChildKind::Deployment).await;
@@ -82,7 +82,7 @@ async fn an_apply_to_an_object_that_is_gone_never_brings_it_back(cluster: Cluste
     assert_stale(&applier, &workload, handing_over(&target, &live)).await;
     assert!(scene.child(ChildKind::Deployment).await.is_none());
 
-    let another = done(&applier, &workload, apply(&workload, Some(4), Guard::Create)).await;
+    let another = done(&applier, &workload, apply(&workload, Some(4), Guard::Absent)).await;
     assert_ne!(another.revision().uid, before.uid);
     assert_stale(&applier, &workload, apply(&workload, Some(1), Guard::SameObject(before.uid))).await;
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 4);
@@ -91,7 +91,7 @@ async fn an_apply_to_an_object_that_is_gone_never_brings_it_back(cluster: Cluste
 async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     let scene = Scene::start(&cluster, "older").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
-    done(&applier, &workload, apply(&workload, Some(3), Guard::Create)).await;
+    done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
     scene.scale_as("autoscaler", 5).await;
 
     let live = scene.live(ChildKind::Deployment).await;
@@ -116,7 +116,7 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
 async fn the_temporary_manager_never_takes_the_number_from_somebody_else(cluster: Cluster) {
     let scene = Scene::start(&cluster, "not-forced").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
-    done(&applier, &workload, apply(&workload, Some(3), Guard::Create)).await;
+    done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
     scene.scale_as("autoscaler", 5).await;
 
     // The Deployment's controllers write its status meanwhile, so the revision is read until one holds.

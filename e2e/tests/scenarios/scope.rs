@@ -1,5 +1,6 @@
-//! An operator for some namespaces and some labels: what is in its scope it makes, and all else it leaves as it is.
+//! An operator for some namespaces and a shard: what is in its scope it makes, and all else it leaves as it is.
 
+use baton_crd::labels;
 use baton_e2e::{Operator, OperatorOptions, Place, scenarios, web};
 use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -7,14 +8,14 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 scenarios! {
-    only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made,
+    only_what_is_in_a_watched_namespace_and_in_the_shard_is_made,
 }
 
-/// Applies a Workload of this team with this image.
-async fn apply(place: &Place, name: &str, team: &str, image: &str) {
+/// Applies a Workload of this shard with this image.
+async fn apply(place: &Place, name: &str, shard: &str, image: &str) {
     let containers = json!([{"name": "app", "image": image}]);
     let mut workload = web(&json!({"replicas": 0, "template": {"spec": {"containers": containers}}}));
-    workload["metadata"] = json!({"name": name, "labels": {"team": team}});
+    workload["metadata"] = json!({"name": name, "labels": {labels::SHARD: shard}});
     place.apply_as("user", &workload).await.unwrap();
 }
 
@@ -32,14 +33,14 @@ async fn runs(place: &Place, name: &str, wanted: &str) {
     .await;
 }
 
-async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made(cluster: Cluster) {
+async fn only_what_is_in_a_watched_namespace_and_in_the_shard_is_made(cluster: Cluster) {
     let place = async || Place::new(&cluster, "scope").await.unwrap();
     let (one, two, other) = (place().await, place().await, place().await);
     let args = [
         "--namespace".to_owned(),
         format!("{},{}", one.namespace, two.namespace),
-        "--selector".to_owned(),
-        "team in (a, b)".to_owned(),
+        "--shard".to_owned(),
+        "a".to_owned(),
     ];
     let options = OperatorOptions { args: args.to_vec(), ..OperatorOptions::default() };
     let _operator = Operator::start(&cluster, options).await.unwrap();
@@ -47,12 +48,12 @@ async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made(cl
     apply(&one, "stays", "a", "app:1").await;
     runs(&one, "stays", "app:1").await;
     apply(&one, "web", "a", "app:1").await;
-    apply(&two, "web", "b", "app:1").await;
+    apply(&two, "web", "a", "app:1").await;
     apply(&two, "alien", "c", "app:1").await;
     runs(&one, "web", "app:1").await;
     runs(&two, "web", "app:1").await;
 
-    // It changes hands, and the image with it.
+    // It moves to a shard that nobody is, and the image with it.
     apply(&one, "web", "c", "app:2").await;
     // Children are watched in both namespaces, whichever was listed last.
     for place in [&one, &two] {
@@ -67,7 +68,7 @@ async fn only_what_is_in_a_watched_namespace_and_matches_the_selector_is_made(cl
     apply(&one, "web", "a", "app:2").await;
     runs(&one, "web", "app:2").await;
     apply(&one, "web", "c", "app:3").await;
-    apply(&two, "web", "b", "app:2").await;
+    apply(&two, "web", "a", "app:2").await;
     runs(&two, "web", "app:2").await;
     assert_eq!(image(&one, "web").await.as_deref(), Some("app:2"), "its children stay as they are");
     assert_eq!(image(&two, "alien").await, None);

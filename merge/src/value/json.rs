@@ -33,6 +33,17 @@ impl<'a> Value<'a> {
         if layout.is_too_deep { Err(ValueError::TooDeep) } else { Ok(value) }
     }
 
+    /// A view of a JSON scalar, which needs no arena; nothing where it is a list or a map.
+    pub(crate) fn of_scalar(json: &'a serde_json::Value) -> Option<Self> {
+        Some(match json {
+            serde_json::Value::Null => Self::Null,
+            serde_json::Value::Bool(value) => Self::Bool(*value),
+            serde_json::Value::Number(value) => number(value),
+            serde_json::Value::String(value) => Self::String(value),
+            serde_json::Value::Array(_) | serde_json::Value::Object(_) => return None,
+        })
+    }
+
     /// The value as an owned JSON value.
     pub fn to_json(&self) -> serde_json::Value {
         match *self {

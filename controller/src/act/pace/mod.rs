@@ -3,6 +3,7 @@
 //! One record for each Workload, forgotten with it.
 
 mod backoff;
+mod rate;
 mod resync;
 
 use std::{
@@ -18,12 +19,16 @@ use baton_crd::{Mode, WorkloadStatus, condition};
 use jiff::Timestamp;
 
 pub use backoff::Backoff;
+pub use rate::WriteRate;
 pub use resync::Resync;
 
-use crate::decide::{
-    child::ChildKind,
-    course::ChildResult,
-    plan::{Cause, Refusal},
+use crate::{
+    decide::{
+        child::ChildKind,
+        course::ChildResult,
+        plan::{Cause, Refusal},
+    },
+    report::Haste,
 };
 
 /// A Workload whose pass isn't settled is looked at again after this.
@@ -32,11 +37,19 @@ const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
 /// How long the status of a contested Workload may be out of date, so that it isn't written as often as the contested field.
 const OLDEST_CONTESTED_STATUS: Duration = Duration::from_secs(30);
 
+/// How long a status, and the next pass of a Workload whose spec hasn't changed, wait for what else happens: it is looked at
+/// and written once.
+const GATHERS_FOR: Duration = Duration::from_millis(500);
+/// How long a status waits for what is certainly about to happen: as long as a controller may take that is busy with many others.
+const AWAITS_FOR: Duration = Duration::from_secs(10);
+
 /// What is remembered of all Workloads.
 #[derive(Debug)]
 pub struct Pace {
     resync: Duration,
     records: HashMap<Key, WorkloadPace>,
+    /// How fast all of them are written.
+    pub rate: WriteRate,
 }
 
 /// A Workload's namespace and name.
@@ -61,12 +74,73 @@ pub struct WorkloadPace {
     is_recalled: bool,
     /// When the status was written last while it was contested.
     reported: Option<Instant>,
+    /// Since when the status isn't what should be written.
+    unwritten: Option<Instant>,
+    /// What the last pass has seen, if it left nothing to do.
+    rest: Option<Rest>,
+    /// The intents that would change nothing.
+    pub live: LiveIntents,
+    /// The turn of its next write, if that can wait.
+    turn: Option<Instant>,
+}
+
+/// The intents that would change nothing of the children, as passes have found.
+#[derive(Clone, Debug, Default)]
+pub struct LiveIntents {
+    round: u64,
+    /// For each child: what tells the live object and the intent from any other.
+    by_child: [Option<(u64, u64)>; ChildKind::ALL.len()],
+}
+
+impl LiveIntents {
+    /// What was found in this round.
+    pub fn new(round: u64, found: impl IntoIterator<Item = (ChildKind, u64, u64)>) -> Self {
+        let mut by_child = [None; ChildKind::ALL.len()];
+        for (child, live, intent) in found {
+            by_child[child as usize] = Some((live, intent));
+        }
+        Self { round, by_child }
+    }
+
+    /// The intent that would change nothing of this child in this round, if one is known.
+    pub fn of(&self, round: u64, child: ChildKind, live: u64) -> Option<u64> {
+        let known = self.by_child[child as usize].filter(|_| self.round == round);
+        known.filter(|known| known.0 == live).map(|known| known.1)
+    }
+}
+
+/// What a pass has seen that left nothing to do: another one would do no more, before a moment comes.
+#[derive(Clone, Copy, Debug)]
+pub struct Rest {
+    seen: Seen,
+    since: Instant,
+    until: Option<Instant>,
+    /// Whether all children were as they should be.
+    is_well: bool,
+}
+
+impl Rest {
+    /// Whether there is nothing to write for a pass that sees this, since all that decides about it was found well.
+    pub fn is_well(&self, seen: Seen) -> bool {
+        self.is_well && self.seen.decisive == seen.decisive
+    }
+}
+
+/// Numbers that tell what a pass sees from anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Of all of it.
+    pub all: u64,
+    /// Of what decides about writes.
+    pub decisive: u64,
+    /// Of what isn't waited with.
+    pub urgent: u64,
 }
 
 impl Pace {
     /// Nothing is remembered yet. Everything is applied for real about this often.
-    pub fn new(resync: Duration) -> Self {
-        Self { resync, records: HashMap::new() }
+    pub fn new(resync: Duration, rate: WriteRate) -> Self {
+        Self { resync, records: HashMap::new(), rate }
     }
 
     /// The record of a Workload. Another Workload of the same name begins anew.
@@ -77,6 +151,17 @@ impl Pace {
             *record = fresh();
         }
         record
+    }
+
+    /// How long the first write of a pass waits that can wait; not at all where its turn has come.
+    pub fn write_may_wait(&mut self, key: Key, uid: &str, now: Instant) -> Option<Duration> {
+        let turn = match self.of(key.clone(), uid, now).turn.take() {
+            Some(turn) if turn <= now => return None,
+            Some(turn) => turn,
+            None => self.rate.turn(now)?,
+        };
+        self.of(key, uid, now).turn = Some(turn);
+        Some(turn - now)
     }
 
     /// A Workload is gone.
@@ -97,6 +182,10 @@ impl WorkloadPace {
             spec: None,
             is_recalled: false,
             reported: None,
+            unwritten: None,
+            rest: None,
+            live: LiveIntents::default(),
+            turn: None,
         }
     }
 
@@ -188,20 +277,51 @@ impl WorkloadPace {
         }
     }
 
-    /// How long the status may wait: while the Workload is contested, what the other side does isn't written each time. `pause`
-    /// is the longest that a child is left alone for, and `took` says whether Baton took something in this pass.
-    pub fn status_may_wait(&mut self, pause: Option<Duration>, took: bool, now: Instant) -> Option<Duration> {
-        let Some(pause) = pause else {
-            self.reported = None;
-            return None;
+    /// How long the status may wait. What happens within a moment is written once; and while the Workload is contested, what the
+    /// other side does isn't written each time.
+    pub fn status_may_wait(&mut self, news: &News, now: Instant) -> Option<Duration> {
+        let since = *self.unwritten.get_or_insert(now);
+        let due = match news.haste {
+            Haste::AtOnce => now,
+            Haste::Gathers => since + GATHERS_FOR,
+            Haste::Awaits => since + AWAITS_FOR,
         };
-        let oldest = pause.min(OLDEST_CONTESTED_STATUS);
-        let wait = self.reported.and_then(|last| (last + oldest).checked_duration_since(now));
-        if !took && wait.is_some_and(|wait| !wait.is_zero()) {
-            return wait;
+        let oldest = |pause: Duration| Some(self.reported? + pause.min(OLDEST_CONTESTED_STATUS));
+        let due = news.contested.and_then(oldest).map_or(due, |oldest| due.max(oldest));
+        let wait = due.saturating_duration_since(now);
+        if news.matters || wait.is_zero() {
+            self.status_is_current();
+            self.reported = news.contested.is_some().then_some(now);
+            return None;
         }
-        self.reported = Some(now);
-        None
+        Some(wait)
+    }
+
+    /// The status is what it should be.
+    pub fn status_is_current(&mut self) {
+        self.unwritten = None;
+    }
+
+    /// A pass begins, for which this is how the last one left things. Should it fail, everything is left to do.
+    pub fn begins(&mut self) -> Option<Rest> {
+        self.rest.take()
+    }
+
+    /// A pass has left nothing to do of what it has seen, before the next one is due in this time. `is_well` tells whether all
+    /// children are as they should be.
+    pub fn rests(&mut self, seen: Seen, is_well: bool, next: Option<Duration>, now: Instant) {
+        self.rest = Some(Rest { seen, since: now, until: next.map(|next| now + next), is_well });
+    }
+
+    /// Whether a pass that would see this has nothing to do yet: when it will have, or that only a change will tell.
+    pub fn is_at_rest(&self, seen: Seen, now: Instant) -> Option<Option<Duration>> {
+        let rest = self.rest.filter(|rest| rest.seen.urgent == seen.urgent)?;
+        let gathered = (rest.seen != seen).then_some(rest.since + GATHERS_FOR);
+        let next = [gathered, rest.until].into_iter().flatten().min();
+        match next.map(|next| next.saturating_duration_since(now)) {
+            Some(Duration::ZERO) => None,
+            next => Some(next),
+        }
     }
 
     /// When to reconcile again after a pass that `begun` then: something that was left alone may be tried again, contention may
@@ -219,6 +339,17 @@ impl WorkloadPace {
     }
 }
 
+/// What a pass would write in the status.
+#[derive(Clone, Copy, Debug)]
+pub struct News {
+    /// How soon it is to be written.
+    pub haste: Haste,
+    /// While the Workload is contested, the longest that a child is left alone for.
+    pub contested: Option<Duration>,
+    /// Whether it is to be written whatever else: Baton took something, or a contested Workload has a new spec.
+    pub matters: bool,
+}
+
 /// What of a pass decides when the next one is due.
 #[derive(Clone, Copy, Debug)]
 pub struct PassEnd {
@@ -234,6 +365,8 @@ pub struct PassEnd {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     const CHILD: ChildKind = ChildKind::Deployment;
@@ -322,12 +455,71 @@ mod tests {
     fn the_status_of_a_contested_workload_waits_unless_something_was_taken() {
         let now = Instant::now();
         let mut record = record(now);
+        let news = |contested, matters| News { haste: Haste::AtOnce, contested, matters };
         let pause = Some(4 * SECOND);
-        assert_eq!(record.status_may_wait(pause, false, now), None, "the first is written at once");
-        assert_eq!(record.status_may_wait(pause, false, now + SECOND), Some(3 * SECOND));
-        assert_eq!(record.status_may_wait(pause, true, now + SECOND), None);
-        assert_eq!(record.status_may_wait(None, false, now + 2 * SECOND), None, "it is over");
-        assert_eq!(record.status_may_wait(pause, false, now + 2 * SECOND), None);
+        assert_eq!(record.status_may_wait(&news(pause, false), now), None, "the first is written at once");
+        assert_eq!(record.status_may_wait(&news(pause, false), now + SECOND), Some(3 * SECOND));
+        assert_eq!(record.status_may_wait(&news(pause, true), now + SECOND), None);
+        assert_eq!(record.status_may_wait(&news(None, false), now + 2 * SECOND), None, "it is over");
+        assert_eq!(record.status_may_wait(&news(pause, false), now + 2 * SECOND), None);
+    }
+
+    #[test]
+    fn what_happens_within_a_moment_is_written_once_and_nothing_waits_for_long() {
+        let now = Instant::now();
+        let mut record = record(now);
+        let news = |haste| News { haste, contested: None, matters: false };
+        let half = SECOND / 2;
+        assert_eq!(record.status_may_wait(&news(Haste::Awaits), now), Some(10 * SECOND));
+        assert_eq!(record.status_may_wait(&news(Haste::Awaits), now + SECOND), Some(9 * SECOND));
+        assert_eq!(
+            record.status_may_wait(&news(Haste::Gathers), now + SECOND),
+            None,
+            "it has waited already"
+        );
+        assert_eq!(record.status_may_wait(&news(Haste::Gathers), now + SECOND), Some(half));
+        assert_eq!(record.status_may_wait(&news(Haste::AtOnce), now + SECOND), None);
+    }
+
+    #[test]
+    fn a_pass_that_would_see_what_the_last_one_saw_has_nothing_to_do_before_its_time_comes() {
+        let now = Instant::now();
+        let mut record = record(now);
+        let seen = Seen { all: 7, decisive: 7, urgent: 7 };
+        assert_eq!(record.is_at_rest(seen, now), None);
+        record.rests(seen, true, Some(SECOND), now);
+        assert_eq!(record.is_at_rest(seen, now), Some(Some(SECOND)));
+        assert_eq!(record.is_at_rest(seen, now + SECOND), None);
+        record.begins();
+        assert_eq!(record.is_at_rest(seen, now), None, "a pass that fails leaves everything to do");
+        record.rests(seen, true, None, now);
+        assert_eq!(record.is_at_rest(seen, now + HOUR), Some(None));
+    }
+
+    #[test]
+    fn what_changes_around_a_workload_within_a_moment_is_looked_at_once_and_its_spec_at_once() {
+        let now = Instant::now();
+        let mut record = record(now);
+        let seen = Seen { all: 1, decisive: 1, urgent: 1 };
+        record.rests(seen, true, Some(HOUR), now);
+        let changed = Seen { all: 2, ..seen };
+        assert_eq!(record.is_at_rest(changed, now), Some(Some(GATHERS_FOR)));
+        assert_eq!(record.is_at_rest(changed, now + GATHERS_FOR), None);
+        assert_eq!(record.is_at_rest(Seen { urgent: 2, ..changed }, now), None);
+    }
+
+    #[test]
+    fn nothing_is_to_be_written_where_all_that_decides_about_it_was_found_well() {
+        let now = Instant::now();
+        let seen = Seen { all: 1, decisive: 1, urgent: 1 };
+        let is_well = |was_well, sees| {
+            let mut record = record(now);
+            record.rests(seen, was_well, None, now);
+            record.begins().is_some_and(|rest| rest.is_well(sees))
+        };
+        assert!(is_well(true, Seen { all: 2, ..seen }));
+        assert!(!is_well(false, Seen { all: 2, ..seen }));
+        assert!(!is_well(true, Seen { decisive: 2, ..seen }));
     }
 
     #[test]
@@ -354,9 +546,23 @@ mod tests {
     }
 
     #[test]
+    fn a_write_that_can_wait_keeps_its_turn_whatever_happens_before() {
+        let now = Instant::now();
+        let mut pace = Pace::new(HOUR, WriteRate::new(NonZeroU32::MIN, now));
+        let mut may_wait = |now| pace.write_may_wait(key(), "u", now);
+        assert_eq!(may_wait(now), None, "nobody else writes");
+        pace.rate.take(now);
+        let mut may_wait = |now| pace.write_may_wait(key(), "u", now);
+        assert_eq!(may_wait(now), Some(3 * SECOND));
+        assert_eq!(may_wait(now + SECOND), Some(2 * SECOND));
+        assert_eq!(may_wait(now + 3 * SECOND), None);
+        assert_eq!(may_wait(now + 3 * SECOND), None, "its turn is over, and nobody else waits");
+    }
+
+    #[test]
     fn a_workload_is_forgotten_when_it_goes_and_when_another_takes_its_name() {
         let now = Instant::now();
-        let mut pace = Pace::new(HOUR);
+        let mut pace = Pace::new(HOUR, WriteRate::new(NonZeroU32::MIN, now));
         contested(pace.of(key(), "u", now), now);
         assert_eq!(pace.of(key(), "u", now).contention.contested(now).len(), 1);
         assert!(pace.of(key(), "another", now).contention.contested(now).is_empty());

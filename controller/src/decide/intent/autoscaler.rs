@@ -22,5 +22,5 @@ pub(super) fn autoscaler(workload: &Workload) -> Result<Option<Intent>, IntentEr
         "kind": ChildKind::Deployment.name(),
         "name": workload.name_any(),
     });
-    Ok(Some(with_head(workload, CHILD, &spec, &autoscaling.labels, &autoscaling.annotations)))
+    Ok(Some(with_head(workload, CHILD, spec, &autoscaling.labels, &autoscaling.annotations)))
 }

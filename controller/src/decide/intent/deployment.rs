@@ -22,10 +22,9 @@ pub fn deployment(
 ) -> Result<Intent, IntentError> {
     let spec = &workload.spec;
     let template = minimal(spec.template.0.clone(), POD_TEMPLATE).unwrap_or_default();
-    let mut intent = json!({
-        "selector": selector.to_json(),
-        "template": with_selectors_labels(template, selector),
-    });
+    let mut intent = json!({});
+    intent["selector"] = selector.to_json();
+    intent["template"] = with_selectors_labels(template, selector);
     if let Some(replicas) = replicas {
         intent["replicas"] = replicas.into();
     }
@@ -38,7 +37,7 @@ pub fn deployment(
         }
     }
     let own = spec.deployment.clone().unwrap_or_default();
-    Ok(with_head(workload, CHILD, &intent, &own.labels, &own.annotations))
+    Ok(with_head(workload, CHILD, intent, &own.labels, &own.annotations))
 }
 
 /// A label that the template has with another value stays: the API server says what is wrong with that.

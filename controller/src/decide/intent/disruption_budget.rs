@@ -16,5 +16,5 @@ pub(super) fn disruption_budget(
     let mut spec = minimal(to_json(CHILD, budget)?, DISRUPTION_BUDGET).unwrap_or_default();
     without_metadata(&mut spec);
     spec["selector"] = selector.to_json();
-    Ok(Some(with_head(workload, CHILD, &spec, &budget.labels, &budget.annotations)))
+    Ok(Some(with_head(workload, CHILD, spec, &budget.labels, &budget.annotations)))
 }

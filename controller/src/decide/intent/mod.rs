@@ -81,35 +81,38 @@ pub fn child(
 type Texts = BTreeMap<String, String>;
 
 /// The head that every child has: its type, its name, Baton's labels and those asked for, annotations, and the controller
-/// reference. Baton's own labels win: by them it finds its children.
+/// reference. Baton's own labels win, also where the Workload is in no shard: by them it finds its children.
 fn with_head(
     workload: &Workload,
     kind: ChildKind,
-    spec: &Value,
+    spec: Value,
     labels: &Texts,
     annotations: &Texts,
 ) -> Intent {
     let name = workload.name_any();
     // No blockOwnerDeletion: where the API server enforces it, it needs a permission on finalizers that nothing else
     // here would use.
-    let owner = json!({
-        "apiVersion": Workload::api_version(&()),
-        "kind": Workload::kind(&()),
-        "name": name,
-        "uid": workload.uid().unwrap_or_default(),
-        "controller": true,
-    });
-    let mut metadata = json!({
-        "name": name,
-        "labels": {
-            own::MANAGED_BY: own::MANAGED_BY_BATON,
-            own::NAME: name,
-            own::WORKLOAD: name,
+    let mut intent = json!({
+        "apiVersion": kind.api_version(),
+        "kind": kind.name(),
+        "metadata": {
+            "name": name,
+            "labels": {own::MANAGED_BY: own::MANAGED_BY_BATON, own::NAME: name, own::WORKLOAD: name},
+            "ownerReferences": [{
+                "apiVersion": Workload::api_version(&()),
+                "kind": Workload::kind(&()),
+                "name": name,
+                "uid": workload.uid().unwrap_or_default(),
+                "controller": true,
+            }],
         },
-        "ownerReferences": [owner],
     });
+    let metadata = &mut intent["metadata"];
+    if let Some(shard) = workload.labels().get(own::SHARD) {
+        metadata["labels"][own::SHARD] = shard.as_str().into();
+    }
     for (name, value) in labels {
-        if metadata["labels"].get(name).is_none() {
+        if metadata["labels"].get(name).is_none() && name != own::SHARD {
             metadata["labels"][name] = value.as_str().into();
         }
     }
@@ -119,12 +122,8 @@ fn with_head(
     if let Some(namespace) = workload.namespace() {
         metadata["namespace"] = namespace.into();
     }
-    Intent(json!({
-        "apiVersion": kind.api_version(),
-        "kind": kind.name(),
-        "metadata": metadata,
-        "spec": spec,
-    }))
+    intent["spec"] = spec;
+    Intent(intent)
 }
 
 /// What a Workload says of a child's metadata stands among the fields of its spec.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use baton_crd::{Workload, labels};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::{ResourceExt, core::Selector as Parsed};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use baton_apply::LiveObject;
@@ -21,15 +22,34 @@ pub struct Selector {
 impl Selector {
     /// The selector that goes with this Deployment, or with none.
     pub fn of(workload: &Workload, deployment: Option<&LiveObject>) -> Self {
-        let part = |path: &[&str]| deployment.and_then(|live| live.get(path)).cloned();
-        let live = part(&["spec", "selector"]).and_then(|selector| serde_json::from_value(selector).ok());
-        let selector: LabelSelector = live.unwrap_or_else(|| LabelSelector {
-            match_labels: Some(BTreeMap::from([(labels::WORKLOAD.to_owned(), workload.name_any())])),
-            match_expressions: None,
-        });
-        let pods = || part(&["spec", "template", "metadata", "labels"]);
+        #[derive(Deserialize)]
+        struct Selecting {
+            spec: Spec,
+        }
+        #[derive(Deserialize)]
+        struct Spec {
+            selector: LabelSelector,
+            template: Option<Template>,
+        }
+        #[derive(Deserialize)]
+        struct Template {
+            metadata: Option<Labelled>,
+        }
+        #[derive(Deserialize)]
+        struct Labelled {
+            labels: Option<BTreeMap<String, String>>,
+        }
+        let live = deployment.and_then(|live| live.read().ok());
+        let (selector, template) = match live {
+            Some(Selecting { spec: Spec { selector, template } }) => (selector, template),
+            None => {
+                let own = BTreeMap::from([(labels::WORKLOAD.to_owned(), workload.name_any())]);
+                (LabelSelector { match_labels: Some(own), match_expressions: None }, None)
+            }
+        };
+        let pods = || template?.metadata?.labels;
         let named = selector.match_labels.clone().filter(|labels| !labels.is_empty());
-        let labels = named.or_else(|| serde_json::from_value(pods()?).ok()).unwrap_or_default();
+        let labels = named.or_else(pods).unwrap_or_default();
         Self { selector, labels }
     }
 

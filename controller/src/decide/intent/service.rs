@@ -25,5 +25,5 @@ pub(super) fn service(workload: &Workload, selector: &Selector) -> Result<Option
     }
     spec.insert("selector".to_owned(), json!(selector.labels()));
 
-    Ok(Some(with_head(workload, CHILD, &Value::Object(spec), &wanted.labels, &wanted.annotations)))
+    Ok(Some(with_head(workload, CHILD, spec.into(), &wanted.labels, &wanted.annotations)))
 }

@@ -2,15 +2,9 @@
 //!
 //! Reads come from here; a steady cluster costs no request but the watches.
 
-mod cache;
 mod health;
-mod touched;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use baton_apply::LiveObject;
 use baton_crd::{Workload, labels};
@@ -20,6 +14,7 @@ use futures::{
 };
 use kube::{
     Api, Client, ResourceExt,
+    core::ApiResource,
     runtime::{
         WatchStreamExt,
         reflector::{ObjectRef, Store},
@@ -27,23 +22,23 @@ use kube::{
         watcher::Event,
     },
 };
-use serde::de::DeserializeOwned;
 use tokio::sync::watch::{Receiver, channel};
 
 pub(crate) use self::health::Health;
-use self::{cache::Cache, touched::workload_of};
-use super::{Definition, WatchedWorkload, autoscalers::Autoscalers, packed::Packed};
-use crate::{
-    decide::{child::ChildKind, replicas::ScaleTarget, snapshot::Snapshot},
-    lock::lock,
+use super::{
+    Definition, Digests, WatchedWorkload,
+    families::{Families, FamilyName, Seen},
+    workloads::{Taken, Workloads},
 };
+use crate::decide::{child::ChildKind, snapshot::Snapshot};
 
 /// Where Baton looks for Workloads, and for which.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// All if empty.
     pub(crate) namespaces: Vec<String>,
-    pub(crate) selector: Option<String>,
+    /// The shard whose Workloads they are; none for those without.
+    pub(crate) shard: Option<String>,
 }
 
 impl Scope {
@@ -54,6 +49,14 @@ impl Scope {
         }
         self.namespaces.iter().map(|name| Some(name.as_str())).collect()
     }
+
+    /// The label selector of the shard's Workloads, and of their children.
+    fn selector(&self) -> String {
+        match &self.shard {
+            Some(shard) => format!("{}={shard}", labels::SHARD),
+            None => format!("!{}", labels::SHARD),
+        }
+    }
 }
 
 impl fmt::Display for Scope {
@@ -62,16 +65,15 @@ impl fmt::Display for Scope {
             [] => f.write_str("all namespaces")?,
             names => f.write_str(&names.join(", "))?,
         }
-        self.selector.iter().try_for_each(|selector| write!(f, " where {selector}"))
+        self.shard.iter().try_for_each(|shard| write!(f, ", shard {shard}"))
     }
 }
 
-/// Caches of all children that bear Baton's label, and of what is to be known of other people's autoscalers.
+/// Caches of all Workloads and of what is around them.
 #[derive(Clone)]
 pub(crate) struct Stores {
-    children: BTreeMap<ChildKind, Cache<Packed>>,
-    /// Of each watch.
-    autoscalers: Vec<Arc<Mutex<Autoscalers>>>,
+    workloads: Workloads,
+    families: Families,
     /// For each watch, whether its first list is in the cache.
     filled: Vec<(String, Receiver<bool>)>,
     /// How the watches do that feed the caches.
@@ -85,11 +87,26 @@ pub(crate) struct Streams {
     pub(crate) touched: BoxStream<'static, ObjectRef<WatchedWorkload>>,
 }
 
+/// What tells whether a pass would see something else than another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Inputs {
+    pub(crate) workload: u64,
+    pub(crate) around: Digests,
+}
+
+impl Inputs {
+    /// The same without what is only reported.
+    pub(crate) fn but_status(&self) -> Self {
+        Self { around: self.around.but_status(), ..self.clone() }
+    }
+}
+
 impl Stores {
-    pub(crate) fn empty() -> Self {
+    /// Empty, for the Workloads of a shard and their children.
+    pub(crate) fn of_shard(shard: Option<&str>) -> Self {
         Self {
-            children: BTreeMap::new(),
-            autoscalers: Vec::new(),
+            workloads: Workloads::new(),
+            families: Families::of_shard(shard),
             filled: Vec::new(),
             health: Health::default(),
         }
@@ -109,32 +126,59 @@ impl Stores {
     }
 
     /// A Workload with what the caches show of its children and of the autoscalers of its Deployment.
-    pub(crate) fn snapshot_of(&self, workload: Arc<Workload>) -> Snapshot {
-        let (name, namespace) = (workload.name_any(), workload.namespace().unwrap_or_default());
-        let cached = |(kind, cache): (&ChildKind, &Cache<Packed>)| {
-            let resource = kind.api_resource();
-            let key = ObjectRef::new_with(&name, resource.clone()).within(&namespace);
-            let mut live = cache.store.get(&key)?.unpack();
-            live.fill_in_kind(&resource);
-            Some((*kind, live))
-        };
-        let children = self.children.iter().filter_map(cached).collect();
-        let target = ScaleTarget::of(&workload);
-        let autoscalers = self.autoscalers.iter().flat_map(|index| lock(index).of(&target)).collect();
-        Snapshot::new(workload, children, autoscalers)
+    pub(crate) fn snapshot_of(&self, workload: Arc<Workload>) -> (Snapshot, Digests) {
+        let Seen { children, autoscalers, digests } = self.families.seen(&family_of(&*workload));
+        (Snapshot::new(workload, children.into_iter().collect(), autoscalers), digests)
+    }
+
+    /// What a pass of this Workload would see now.
+    pub(crate) fn inputs_of(&self, workload: &WatchedWorkload) -> Inputs {
+        Inputs { workload: workload.digest(), around: self.families.digests(&family_of(workload)) }
+    }
+
+    /// The Workload as it is in the cache, if it is.
+    pub(crate) fn workload(&self, which: &impl ResourceExt) -> Option<Arc<WatchedWorkload>> {
+        let FamilyName { namespace, name } = family_of(which);
+        self.workloads.store.get(&ObjectRef::new(&name).within(&namespace))
+    }
+
+    /// Waits, but no longer than this, for a version of a child after this one that its controllers have looked at. If there is
+    /// none, the newest; none where that isn't newer.
+    pub(crate) async fn newer_child(
+        &self,
+        workload: &Workload,
+        child: ChildKind,
+        than: &LiveObject,
+        limit: Duration,
+    ) -> Option<LiveObject> {
+        self.families.newer(&family_of(workload), child, than, child.is_observed(), limit).await
+    }
+
+    /// Takes in a child as the API server has just returned it, so that the caches are never older than what Baton itself did,
+    /// and in `around` that it was seen.
+    pub(crate) fn take_child(
+        &self,
+        workload: &Workload,
+        child: ChildKind,
+        returned: Option<&LiveObject>,
+        around: &mut Digests,
+    ) {
+        self.families.take(&family_of(workload), child, returned, around);
+    }
+
+    /// The same of a Workload. Returns what tells it from any other.
+    pub(crate) fn take_workload(&self, live: &LiveObject) -> Taken {
+        self.workloads.take(live)
     }
 
     /// What happens to a kind in a namespace, or in all. Errors are the [`Health`]'s, and a pause follows each.
-    fn watch<K>(
+    fn watch(
         &mut self,
         what: &str,
         namespace: Option<&str>,
-        api: Api<K>,
+        api: Api<LiveObject>,
         config: watcher::Config,
-    ) -> impl Stream<Item = Event<K>> + Send + 'static + use<K>
-    where
-        K: kube::Resource + Clone + DeserializeOwned + fmt::Debug + Send + 'static,
-    {
+    ) -> impl Stream<Item = Event<LiveObject>> + Send + 'static + use<> {
         let place = namespace.map(|name| format!(" in {name}")).unwrap_or_default();
         let what = format!("{what}{place}");
         let health = self.health.of(what.clone());
@@ -149,26 +193,35 @@ impl Stores {
     }
 }
 
-/// The Workloads in a namespace, or in all.
-pub(crate) fn scoped(client: &Client, namespace: Option<&str>) -> Api<WatchedWorkload> {
+fn family_of(workload: &impl ResourceExt) -> FamilyName {
+    FamilyName { namespace: workload.namespace().unwrap_or_default(), name: workload.name_any() }
+}
+
+/// The objects of a kind in a namespace, or in all.
+fn scoped(client: &Client, namespace: Option<&str>, resource: &ApiResource) -> Api<LiveObject> {
     match namespace {
-        None => Api::all(client.clone()),
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all_with(client.clone(), resource),
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
     }
+}
+
+/// The Workloads in a namespace, or in all.
+pub(crate) fn workloads_in(client: &Client, namespace: Option<&str>) -> Api<LiveObject> {
+    scoped(client, namespace, &Workloads::resource())
 }
 
 /// Prepares the watches: in each namespace of the scope one of Workloads and of each kind of child. Of
 /// HorizontalPodAutoscalers all are watched, since what scales a Deployment needn't bear a label of Baton's; but only
-/// children are kept whole.
+/// children are kept whole. Of the rest those are watched that bear the labels of Baton and of the shard.
 pub(crate) fn watch(client: &Client, scope: &Scope, definition: &Definition) -> (Stores, Streams) {
-    let mut stores = Stores::empty();
-    let workloads = Cache::new(());
-    stores.children = ChildKind::ALL.map(|kind| (kind, Cache::new(kind.api_resource()))).into();
-    let selected = watcher::Config { label_selector: scope.selector.clone(), ..watcher::Config::default() };
-    let ours = format!("{}={}", labels::MANAGED_BY, labels::MANAGED_BY_BATON);
+    let mut stores = Stores::of_shard(scope.shard.as_deref());
+    let (workloads, families) = (stores.workloads.clone(), stores.families.clone());
+    let selected = watcher::Config::default().labels(&scope.selector());
+    let ours = format!("{}={},{}", labels::MANAGED_BY, labels::MANAGED_BY_BATON, scope.selector());
     let mut touched = Vec::new();
     for namespace in scope.namespaces() {
-        let events = stores.watch("Workloads", namespace, scoped(client, namespace), selected.clone());
+        let api = workloads_in(client, namespace);
+        let events = stores.watch("Workloads", namespace, api, selected.clone());
         let definition = definition.clone();
         let events = events.inspect(move |event| {
             // A change of the definition ends every watch, as many other things do.
@@ -176,57 +229,18 @@ pub(crate) fn watch(client: &Client, scope: &Scope, definition: &Definition) -> 
                 definition.doubt();
             }
         });
-        let itself = |workload: Arc<WatchedWorkload>| ObjectRef::from_obj(&*workload);
         let mut feed = workloads.feed(namespace);
-        touched.push(events.flat_map(move |event| stream::iter(feed(event)).map(itself)).boxed());
+        touched.push(events.flat_map(move |event| stream::iter(feed(event))).boxed());
 
-        for (kind, cache) in stores.children.clone() {
-            let resource = kind.api_resource();
-            let api = match namespace {
-                None => Api::all_with(client.clone(), &resource),
-                Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-            };
-            let index = (kind == ChildKind::Autoscaler).then(Arc::<Mutex<Autoscalers>>::default);
+        for kind in ChildKind::ALL {
+            let api = scoped(client, namespace, &kind.api_resource());
             let config = watcher::Config::default();
-            let config = if index.is_some() { config } else { config.labels(&ours) };
-            stores.autoscalers.extend(index.clone());
+            let config = if kind == ChildKind::Autoscaler { config } else { config.labels(&ours) };
             let events = stores.watch(kind.name(), namespace, api, config);
-            let mut feed = cache.feed(namespace);
-            let concerned = move |event| {
-                let scaled = index.iter().flat_map(|index| lock(index).take(&unpacked(&event)));
-                let scaled =
-                    scaled.map(|target| ObjectRef::new(&target.deployment).within(&target.namespace));
-                let mut concerned: Vec<_> = scaled.collect();
-                let changed = only_children(event).into_iter().flat_map(&mut feed);
-                concerned.extend(changed.filter_map(|child| workload_of(&*child)));
-                stream::iter(concerned)
-            };
-            touched.push(events.flat_map(concerned).boxed());
+            let mut feed = families.feed(kind, namespace);
+            let workload = |FamilyName { namespace, name }| ObjectRef::new(&name).within(&namespace);
+            touched.push(events.flat_map(move |event| stream::iter(feed(event)).map(workload)).boxed());
         }
     }
     (stores, Streams { workloads: workloads.store, touched: stream::select_all(touched).boxed() })
-}
-
-/// What an event means for a cache that holds only what bears Baton's label: an object that has lost it is gone.
-fn only_children(event: Event<Packed>) -> Option<Event<Packed>> {
-    use Event::{Apply, Delete, InitApply};
-    let is_child = |child: &Packed| {
-        child.labels().get(labels::MANAGED_BY).is_some_and(|by| by == labels::MANAGED_BY_BATON)
-    };
-    match event {
-        Apply(other) if !is_child(&other) => Some(Delete(other)),
-        InitApply(other) if !is_child(&other) => None,
-        event => Some(event),
-    }
-}
-
-fn unpacked(event: &Event<Packed>) -> Event<LiveObject> {
-    use Event::{Apply, Delete, Init, InitApply, InitDone};
-    match event {
-        Apply(child) => Apply(child.unpack()),
-        InitApply(child) => InitApply(child.unpack()),
-        Delete(child) => Delete(child.unpack()),
-        Init => Init,
-        InitDone => InitDone,
-    }
 }

@@ -4,11 +4,17 @@
 mod documented;
 mod names;
 
-use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    net::SocketAddr,
+    num::{NonZeroU16, NonZeroU32},
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-pub use self::names::{Identity, LabelSelector, NamespaceName, ObjectName};
+pub use self::names::{Identity, NamespaceName, ObjectName, ShardName};
 use super::{
     election::{Timing, TimingError},
     permissions::LEASE,
@@ -52,6 +58,10 @@ pub struct RunArgs {
     /// How many Workloads are reconciled at the same time.
     #[arg(long, env = "BATON_CONCURRENCY", default_value = "8")]
     pub concurrency: NonZeroU16,
+    /// How many writes are sent in a second at most, status and Events among them. When they are more, those come first that can't
+    /// wait: a child that is missing or is to go, and a handover under way.
+    #[arg(long, env = "BATON_WRITE_RATE", default_value = "200")]
+    pub write_rate: NonZeroU32,
     /// The time limit of each request, such as `30s` or `1m`.
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
@@ -114,10 +124,17 @@ pub struct ScopeArgs {
     /// Watch Workloads in this namespace only; give it several times, or with commas, for several. All namespaces if absent.
     #[arg(long, env = "BATON_NAMESPACE", value_delimiter = ',')]
     pub namespace: Vec<NamespaceName>,
-    /// Watch only Workloads whose labels match, such as `team=a,tier in (web,api)`. The children of one that no longer
-    /// matches stay as they are. Operators with selectors of their own need a lease of their own, by `--lease-name`.
-    #[arg(long, env = "BATON_SELECTOR")]
-    pub selector: Option<LabelSelector>,
+    /// The shard that this operator is: it looks after the Workloads whose label `baton.rs/shard` has this value, and caches
+    /// nothing of others. If absent, it looks after the Workloads without that label.
+    #[arg(long, env = "BATON_SHARD")]
+    pub shard: Option<ShardName>,
+}
+
+impl ScopeArgs {
+    /// The shard's name, where there is one.
+    pub fn shard(&self) -> Option<&str> {
+        self.shard.as_ref().map(|shard| shard.0.as_str())
+    }
 }
 
 impl From<&ScopeArgs> for Scope {
@@ -125,7 +142,7 @@ impl From<&ScopeArgs> for Scope {
         let mut namespaces: Vec<_> = args.namespace.iter().map(|name| name.0.clone()).collect();
         namespaces.sort();
         namespaces.dedup();
-        Self { namespaces, selector: args.selector.as_ref().map(|selector| selector.0.clone()) }
+        Self { namespaces, shard: args.shard().map(str::to_owned) }
     }
 }
 
@@ -138,12 +155,20 @@ pub struct LeaseArgs {
         num_args = 0..=1, require_equals = true, default_missing_value = "true"
     )]
     pub leader_elect: bool,
-    /// The Lease's name.
-    #[arg(long, env = "BATON_LEASE_NAME", default_value = LEASE)]
-    pub lease_name: ObjectName,
+    /// The Lease's name. If absent, `baton`, and of a shard `baton-` with the shard's name.
+    #[arg(long, env = "BATON_LEASE_NAME")]
+    pub lease_name: Option<ObjectName>,
     /// The Lease's namespace. If absent, that of the kubeconfig's context, and in a pod the pod's own.
     #[arg(long, env = "BATON_LEASE_NAMESPACE")]
     pub lease_namespace: Option<NamespaceName>,
+}
+
+impl LeaseArgs {
+    /// The Lease's name, for this shard or for none.
+    pub fn name(&self, shard: Option<&str>) -> String {
+        let default = || shard.map_or_else(|| LEASE.to_owned(), |shard| format!("{LEASE}-{shard}"));
+        self.lease_name.as_ref().map_or_else(default, |name| name.0.clone())
+    }
 }
 
 /// The times of the election, which have the meaning that they have in other Kubernetes components.
@@ -229,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_empty_value_is_refused_and_the_flag_is_named() {
-        for flag in ["--namespace", "--selector", "--identity", "--lease-name"] {
+        for flag in ["--namespace", "--shard", "--identity", "--lease-name"] {
             let error = run(&[flag, ""]).unwrap_err();
             assert!(error.contains(flag), "{error}");
         }
@@ -251,6 +276,17 @@ mod tests {
         assert!(elects(&["--leader-elect"]) && elects(&["--leader-elect=true"]));
         let timing = run(&["--lease-duration", "10s"]).unwrap().election.timing();
         assert_eq!(timing, Err(TimingError::DeadlineTooLong));
+    }
+
+    #[test]
+    fn a_shard_has_a_lease_of_its_own_unless_another_is_asked_for() {
+        let lease = |args: &[&str]| {
+            let args = run(args).unwrap();
+            args.lease.name(args.scope.shard())
+        };
+        assert_eq!(lease(&[]), "baton");
+        assert_eq!(lease(&["--shard", "second"]), "baton-second");
+        assert_eq!(lease(&["--shard", "second", "--lease-name", "mine"]), "mine");
     }
 
     #[test]

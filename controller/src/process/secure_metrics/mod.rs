@@ -206,8 +206,11 @@ mod tests {
             let asked = ApiServer::default();
             let reviewer = Reviewer::new(Client::new(asked.clone(), "default"));
             let (workloads, cache) = reflector::store();
-            let view =
-                View { readiness: Readiness::new(Stores::empty()), metrics: Metrics::new(), workloads };
+            let view = View {
+                readiness: Readiness::new(Stores::of_shard(None)),
+                metrics: Metrics::new(),
+                workloads,
+            };
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let address = listener.local_addr().unwrap();
             let mut serving = JoinSet::new();

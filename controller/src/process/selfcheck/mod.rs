@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    observe::{Definition, Judgement, Scope, WatchedWorkload, scoped},
+    observe::{Definition, Judgement, Scope, workloads_in},
 };
 
 /// How many questions about permissions are asked at the same time.
@@ -79,11 +79,11 @@ pub(crate) struct LeaseName {
 
 impl LeaseName {
     /// The Lease that the flags ask for; the client knows the namespace where they don't say.
-    pub(crate) fn new(args: &LeaseArgs, client: &Client) -> Self {
+    pub(crate) fn new(args: &LeaseArgs, shard: Option<&str>, client: &Client) -> Self {
         let namespace = args.lease_namespace.as_ref().map(|name| name.0.clone());
         Self {
             namespace: namespace.unwrap_or_else(|| client.default_namespace().to_owned()),
-            name: args.lease_name.0.clone(),
+            name: args.name(shard),
         }
     }
 }
@@ -151,7 +151,7 @@ impl SelfCheck {
     /// Discovery would say it too, but a moment late.
     async fn served(&self) -> CheckResult {
         let place = self.scope.namespaces().first().copied().flatten();
-        let workloads: Api<WatchedWorkload> = scoped(&self.client, place);
+        let workloads = workloads_in(&self.client, place);
         let one = ListParams::default().limit(1);
         match bounded(self.request_timeout, workloads.list_metadata(&one)).await {
             Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),

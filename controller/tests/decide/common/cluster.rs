@@ -35,7 +35,7 @@ pub fn enforced(seen: Snapshot) -> (Finished, Vec<String>) {
                 course.planned(plan(course.seen(), course.held_back()).unwrap());
                 continue;
             }
-            Next::Send(write) => write.request.clone(),
+            Next::Send { write, .. } => write.request.clone(),
             Next::Done => return (course.finish(), writes),
         };
         let step = course.step_under_way().unwrap();

@@ -165,7 +165,9 @@ pub(super) fn etcd(layout: &Layout<'_>, assets: &Assets, port: u16) -> Command {
         .arg(format!("--listen-client-urls={client}"))
         .arg(format!("--advertise-client-urls={client}"))
         // It has no peers; any port will do.
-        .args(["--listen-peer-urls=http://127.0.0.1:0", "--unsafe-no-fsync", "--log-level=warn"]);
+        .args(["--listen-peer-urls=http://127.0.0.1:0", "--unsafe-no-fsync", "--log-level=warn"])
+        // The default of 2 GiB is full after some thousand Workloads with pods.
+        .arg("--quota-backend-bytes=8589934592");
     command
 }
 

@@ -1,5 +1,7 @@
 //! The Helm chart: it passes Helm's own checks, gives what kustomize gives, and does what its values say.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::objects::{INSTALLATIONS, Id, Objects, helm, rendered, repository};
@@ -109,9 +111,9 @@ fn a_list_of_namespaces_gives_a_role_in_each_and_nothing_in_the_cluster() {
 #[ignore = "by Helm"]
 fn every_setting_reaches_the_operator_under_the_name_of_a_flag() {
     let settings = json!({
-        "watch": {"selector": "team in (shop, blog)"},
         "leaderElection": {"leaseDuration": "30s", "renewDeadline": "20s", "retryPeriod": "5s"},
         "concurrency": 4,
+        "writeRate": 50,
         "requestTimeout": "10s",
         "predict": false,
         "resync": "1h",
@@ -122,11 +124,11 @@ fn every_setting_reaches_the_operator_under_the_name_of_a_flag() {
     });
     let objects = with(&settings).unwrap();
     for wanted in [
-        ("BATON_SELECTOR", "team in (shop, blog)"),
         ("BATON_LEASE_DURATION", "30s"),
         ("BATON_RENEW_DEADLINE", "20s"),
         ("BATON_RETRY_PERIOD", "5s"),
         ("BATON_CONCURRENCY", "4"),
+        ("BATON_WRITE_RATE", "50"),
         ("BATON_REQUEST_TIMEOUT", "10s"),
         ("BATON_PREDICT", "false"),
         ("BATON_RESYNC", "1h"),
@@ -147,6 +149,54 @@ fn every_setting_reaches_the_operator_under_the_name_of_a_flag() {
 
 #[test]
 #[ignore = "by Helm"]
+fn a_shard_has_names_of_its_own_and_leaves_what_is_the_clusters_to_the_release_without_one() {
+    let everything = json!({"metrics.secure": true, "monitoring.enabled": true});
+    let mut second = everything.clone();
+    second["shard"] = json!("second");
+    let (usual, second) = (with(&everything).unwrap(), with(&second).unwrap());
+    let shared: Vec<&Id> = usual.keys().filter(|id| second.contains_key(id)).collect();
+    assert!(shared.is_empty(), "{shared:?}");
+    let is_renamed = |id: &&Id| id.name.ends_with("-second");
+    assert_eq!(second.keys().filter(is_renamed).count(), second.len(), "{:?}", second.keys());
+    let kinds = |objects: &Objects| objects.keys().map(|id| id.kind.clone()).collect::<BTreeSet<_>>();
+    let only: BTreeSet<String> = kinds(&usual).difference(&kinds(&second)).cloned().collect();
+    let clusters = [
+        "ConfigMap",
+        "CustomResourceDefinition",
+        "PriorityClass",
+        "PriorityLevelConfiguration",
+        "PrometheusRule",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ];
+    assert_eq!(only, clusters.map(str::to_owned).into());
+
+    // Each selects its own pods, and they need what is there.
+    let pods = |objects: &Objects, name: &str| one(objects, "Deployment", name)["spec"].clone();
+    let (first, second_pods) = (pods(&usual, "baton"), pods(&second, "baton-second"));
+    assert_eq!(first["selector"]["matchLabels"], json!({"app.kubernetes.io/name": "baton"}));
+    assert_eq!(second_pods["selector"]["matchLabels"], json!({"app.kubernetes.io/name": "baton-second"}));
+    assert_eq!(second_pods["template"]["spec"]["priorityClassName"], "baton");
+    for (kind, path) in [
+        ("Service", "/spec/selector"),
+        ("PodDisruptionBudget", "/spec/selector/matchLabels"),
+        ("NetworkPolicy", "/spec/podSelector/matchLabels"),
+        ("ServiceMonitor", "/spec/selector/matchLabels"),
+    ] {
+        let selector = one(&second, kind, "baton-second").pointer(path).unwrap();
+        assert_eq!(selector, &second_pods["selector"]["matchLabels"], "{kind}");
+    }
+    let rules = &one(&second, "Role", "baton-leader-second")["rules"];
+    assert_eq!(rules[1]["resourceNames"], json!(["baton-second"]));
+    for name in ["baton-second", "baton-leader-election-second"] {
+        let account = &one(&second, "FlowSchema", name)["spec"]["rules"][0]["subjects"][0]["serviceAccount"];
+        assert_eq!(account, &json!({"name": "baton-second", "namespace": "baton-system"}));
+    }
+    assert!(!second.values().any(|object| object.to_string().contains("{{")), "a value is a template");
+}
+
+#[test]
+#[ignore = "by Helm"]
 fn without_leader_election_the_old_operator_stops_first() {
     let objects = with(&json!({"leaderElection.enabled": false, "replicas": 1})).unwrap();
     let deployment = one(&objects, "Deployment", "baton");
@@ -163,6 +213,7 @@ fn what_can_be_left_out_is_left_out() {
         "policies": {"authors": false, "replicas": false},
         "rbac": {"create": false, "userRoles": false},
         "priorityClass": {"create": false, "name": ""},
+        "flowControl.enabled": false,
         "podDisruptionBudget.enabled": false,
         "networkPolicy.enabled": false,
     }))
@@ -316,6 +367,8 @@ fn values_that_mean_nothing_are_refused() {
         (json!({"log.format": "xml"}), "format"),
         (json!({"resync": "soon"}), "resync"),
         (json!({"concurrency": 0}), "concurrency"),
+        (json!({"shard": "Second"}), "shard"),
+        (json!({"watch.selector": "team=shop"}), "selector"),
         (json!({"runAsUser": 0}), "runAsUser"),
         (json!({"watch.namespaces": ["Shop"]}), "namespaces"),
         (json!({"watch.namespaces": "shop"}), "namespaces"),

@@ -104,7 +104,7 @@ pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &Cluster) {
         assert_eq!(before.pointer(field), after.pointer(field), "{field}");
     }
     let rest =
-        kubectl(cluster, "get crd,clusterroles,clusterrolebindings,priorityclasses,namespaces --output name")
+        kubectl(cluster, "get crd,clusterroles,clusterrolebindings,priorityclasses,prioritylevelconfigurations,flowschemas,namespaces --output name")
             .await;
     assert!(!rest.contains("/baton"), "{rest}");
     assert!(!rest.contains("baton.rs"), "{rest}");

@@ -8,6 +8,7 @@ mod objects;
 mod operations;
 mod rbac;
 mod server;
+mod shards;
 
 /// In a cluster of their own, and one after the other: each changes the whole cluster, and leaves it as it was.
 #[tokio::test]
@@ -20,5 +21,6 @@ async fn every_way_to_install_upgrade_and_uninstall_works_as_its_page_says() {
     guide::on_openshift_a_deployment_is_adopted_once_baton_may_delete_deployments(cluster).await;
     guide::in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition(cluster).await;
     server::every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted(cluster).await;
+    shards::a_shard_stands_beside_the_usual_installation_and_their_requests_are_told_apart(cluster).await;
     server::helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays(cluster).await;
 }

@@ -13,7 +13,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 /// The ways of installing Baton that both kustomize and Helm know.
-pub const INSTALLATIONS: [Installation; 6] = [
+pub const INSTALLATIONS: [Installation; 7] = [
     Installation { folder: ".", section: "Install", namespace: "baton-system", values: None },
     Installation {
         folder: "overlays/single-namespace",
@@ -44,6 +44,12 @@ pub const INSTALLATIONS: [Installation; 6] = [
         section: "Install with secure metrics",
         namespace: "baton-system",
         values: Some("secure-metrics.yaml"),
+    },
+    Installation {
+        folder: "overlays/shard",
+        section: "Install a shard",
+        namespace: "baton-system",
+        values: Some("shard.yaml"),
     },
 ];
 

@@ -55,7 +55,12 @@ impl<'s> Laws<'s> {
     }
 
     fn is_noop(&self, force: bool) -> bool {
-        self.live.is_some_and(|live| self.resource.is_noop(live, self.intent, Apply { force, ..self.apply }))
+        let arena = Arena::new();
+        let (Some(live), Ok(intent)) = (self.live, Value::from_json(&arena, self.intent)) else {
+            return false;
+        };
+        let live = Value::from_json(&arena, live);
+        live.is_ok_and(|live| self.resource.is_noop(live, intent, Apply { force, ..self.apply }))
     }
 
     /// Where the no-op check sees a no-op, there is one, forced or not.

@@ -119,7 +119,9 @@ impl<'s> Core<'s> {
             }
             Outcome::Text => json!([out]),
             // What doesn't change stays as it is; and who says so of everything says nothing.
-            Outcome::Noop(true) if !self.is_noop(&self.subject.next) => self.subject.live.clone(),
+            Outcome::Noop(true) if !self.is_noop(row, &arena, &self.subject.next)? => {
+                self.subject.live.clone()
+            }
             Outcome::Noop(_) => {
                 return Err(self.refused(row, "the check can't tell what changes from what doesn't"));
             }
@@ -211,7 +213,7 @@ impl<'s> Core<'s> {
             }
             Row::Union => Outcome::Set(self.whole.union(arena, self.owned)),
             Row::Difference => Outcome::Set(self.whole.difference(arena, self.owned)),
-            Row::PredictNoop => Outcome::Noop(self.is_noop(&subject.intent)),
+            Row::PredictNoop => Outcome::Noop(self.is_noop(row, arena, &subject.intent)?),
         })
     }
 
@@ -251,10 +253,11 @@ impl<'s> Core<'s> {
         Ok(Outcome::Stored(stored))
     }
 
-    fn is_noop(&self, intent: &Json) -> bool {
+    fn is_noop(&self, row: Row, arena: &Arena, intent: &Json) -> Result<bool> {
         let (manager, now) = (&self.subject.applier, self.now);
         let apply = Apply { manager, force: false, subresource: "", now, release: RELEASE };
-        self.resource.is_noop(&self.subject.live, intent, apply)
+        let live = self.value(row, arena, &self.subject.live)?;
+        Ok(self.resource.is_noop(live, self.value(row, arena, intent)?, apply))
     }
 
     fn write(&self, manager: &'s str) -> Write<'s> {

@@ -1,0 +1,21 @@
+//! Memory that one prediction after the other is made in: to ask the allocator for some hundred kilobytes each time, and to give them
+//! back, is a good part of what a prediction costs.
+
+use std::cell::Cell;
+
+use baton_merge::Arena;
+
+/// An arena that has grown beyond this many bytes isn't kept: the next object is hardly as large.
+const MOST_KEPT: usize = 1 << 20;
+
+/// Does this with an empty arena.
+pub(crate) fn with_arena<T>(work: impl FnOnce(&Arena) -> T) -> T {
+    thread_local! {
+        static KEPT: Cell<Option<Arena>> = const { Cell::new(None) };
+    }
+    let mut arena = KEPT.take().unwrap_or_default();
+    let result = work(&arena);
+    arena.reset();
+    KEPT.set(Some(arena).filter(|arena| arena.allocated_bytes() <= MOST_KEPT));
+    result
+}

@@ -1,0 +1,21 @@
+//! Numbers that tell one value from another, in this process.
+
+use std::{
+    hash::{BuildHasher as _, Hash},
+    sync::LazyLock,
+};
+
+use foldhash::quality::{FoldHasher, RandomState};
+
+/// Nobody outside of this process can foresee which values have the same number.
+static CHANCE: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+
+/// One number for several.
+pub(crate) fn digest_of(parts: impl Hash) -> u64 {
+    CHANCE.hash_one(parts)
+}
+
+/// For one number that is made step by step.
+pub(crate) fn hasher() -> FoldHasher<'static> {
+    CHANCE.build_hasher()
+}

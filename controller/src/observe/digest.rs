@@ -1,0 +1,268 @@
+//! A number that tells an object from a version of it that means something else to Baton.
+//!
+//! Most versions of an object differ in what no pass looks at: the times of `managedFields`, the status of an autoscaler. A pass that
+//! would look at what the last one has seen can be left out.
+
+use std::{
+    fmt,
+    hash::{Hash as _, Hasher as _},
+};
+
+use serde::{
+    Deserializer,
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+use crate::hash::{digest_of, hasher};
+
+/// What tells an object from a version of it that means something else. Its version doesn't count, nor the times in it, nor who
+/// owns what of its status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Digest {
+    /// Of all but its status.
+    pub(super) but_status: u64,
+    /// Of its spec, which is a part of the former.
+    pub(super) spec: u64,
+    /// Of its status.
+    pub(super) status: u64,
+}
+
+impl Digest {
+    /// The digest of an object's JSON text; that of nothing where it isn't one.
+    pub(super) fn of(text: &str) -> Self {
+        serde_json::Deserializer::from_str(text).deserialize_map(WholeObject).unwrap_or_default()
+    }
+}
+
+/// Reads an object, member by member.
+struct WholeObject;
+
+impl<'de> Visitor<'de> for WholeObject {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Digest, A::Error> {
+        let mut digest = Digest::default();
+        while let Some(Name { digest: name, part, .. }) = members.next_key_seed(NameOf(Part::Object))? {
+            let value = members.next_value_seed(part.unwrap_or(Part::Rest))?;
+            match part {
+                Some(Part::Status) => digest.status = value,
+                Some(Part::Spec) => digest.spec = value,
+                _ => {}
+            }
+            if part != Some(Part::Status) {
+                digest.but_status = digest.but_status.wrapping_add(digest_of((name, value)));
+            }
+        }
+        Ok(digest)
+    }
+}
+
+/// Where in an object a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Object,
+    Metadata,
+    /// `managedFields`, or an entry of it.
+    ManagedFields,
+    /// Status, or something in it.
+    Status,
+    Spec,
+    Rest,
+}
+
+const STATUS: &str = "status";
+const SUBRESOURCE: &str = "subresource";
+
+impl Part {
+    /// What a member is; nothing where it doesn't count.
+    fn member(self, name: &str) -> Option<Self> {
+        match (self, name) {
+            (Self::Object, "metadata") => Some(Self::Metadata),
+            (Self::Metadata, "managedFields") => Some(Self::ManagedFields),
+            (Self::Object, STATUS) => Some(Self::Status),
+            (Self::Object, "spec") => Some(Self::Spec),
+            (Self::Metadata, "resourceVersion")
+            | (Self::ManagedFields, "time")
+            | (Self::Status, "lastUpdateTime" | "lastTransitionTime") => None,
+            (Self::Status, _) => Some(Self::Status),
+            _ => Some(Self::Rest),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Part {
+    type Value = u64;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u64, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Part {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<u64, E> {
+        Ok(digest_of(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<u64, E> {
+        Ok(digest_of(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<u64, E> {
+        Ok(digest_of(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<u64, E> {
+        Ok(digest_of(value.to_bits()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<u64, E> {
+        Ok(digest_of(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<u64, E> {
+        Ok(digest_of(()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<u64, A::Error> {
+        let mut hasher = hasher();
+        while let Some(item) = items.next_element_seed(self)? {
+            // An entry that doesn't count comes and goes without moving the others.
+            if item != NOTHING {
+                item.hash(&mut hasher);
+            }
+        }
+        Ok(hasher.finish())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<u64, A::Error> {
+        let (mut sum, mut is_of_status) = (1_u64, false);
+        while let Some(Name { digest, part, is_subresource }) = members.next_key_seed(NameOf(self))? {
+            let Some(part) = part else {
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value = members.next_value_seed(part)?;
+            is_of_status |= is_subresource && value == digest_of(STATUS);
+            // The order of members says nothing.
+            sum = sum.wrapping_add(digest_of((digest, value)));
+        }
+        Ok(if is_of_status { NOTHING } else { sum })
+    }
+}
+
+/// What doesn't count.
+const NOTHING: u64 = 0;
+
+/// The name of a member.
+struct Name {
+    digest: u64,
+    part: Option<Part>,
+    is_subresource: bool,
+}
+
+/// Reads the name of a member of this.
+struct NameOf(Part);
+
+impl<'de> DeserializeSeed<'de> for NameOf {
+    type Value = Name;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for NameOf {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Name, E> {
+        Ok(Name {
+            digest: digest_of(name),
+            part: self.0.member(name),
+            is_subresource: self.0 == Part::ManagedFields && name == SUBRESOURCE,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn object(change: impl FnOnce(&mut Value)) -> Value {
+        let mut object = json!({
+            "metadata": {"name": "web", "resourceVersion": "1", "managedFields": [
+                {"manager": "baton", "operation": "Apply", "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {}}},
+                {"manager": "kcm", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
+            ]},
+            "spec": {"replicas": 3, "list": [1, 2], "paused": false},
+            "status": {"replicas": 3, "conditions": [{"type": "Available", "lastUpdateTime": "2026-01-01T00:00:00Z"}]},
+        });
+        change(&mut object);
+        object
+    }
+
+    /// Whether what a change makes of it is the same, but for its status; and whether that is.
+    fn same(change: impl FnOnce(&mut Value)) -> (bool, bool) {
+        let of = |object: Value| Digest::of(&object.to_string());
+        let (before, after) = (of(object(|_| {})), of(object(change)));
+        (before.but_status == after.but_status, before.status == after.status)
+    }
+
+    #[test]
+    fn versions_times_and_what_is_owned_of_status_do_not_count() {
+        let changes: [fn(&mut Value); 4] = [
+            |object| object["metadata"]["resourceVersion"] = json!("2"),
+            |object| object["metadata"]["managedFields"][0]["time"] = json!("2026-02-02T00:00:00Z"),
+            |object| object["metadata"]["managedFields"].as_array_mut().unwrap().truncate(1),
+            |object| object["status"]["conditions"][0]["lastUpdateTime"] = json!("2026-02-02T00:00:00Z"),
+        ];
+        for change in changes {
+            assert_eq!(same(change), (true, true));
+        }
+    }
+
+    #[test]
+    fn every_other_change_counts() {
+        let changes: [fn(&mut Value); 6] = [
+            |object| {
+                object["metadata"]["managedFields"][0]["fieldsV1"] = json!({"f:spec": {"f:replicas": {}}});
+            },
+            |object| object["metadata"]["managedFields"][1]["subresource"] = json!("scale"),
+            |object| object["spec"]["replicas"] = json!(4),
+            |object| object["spec"]["list"] = json!([2, 1]),
+            |object| object["spec"]["paused"] = Value::Null,
+            |object| object["spec"]["time"] = json!("2026-02-02T00:00:00Z"),
+        ];
+        for change in changes {
+            assert_eq!(same(change), (false, true));
+        }
+    }
+
+    #[test]
+    fn a_status_counts_by_itself() {
+        assert_eq!(same(|object| object["status"]["replicas"] = json!(4)), (true, false));
+    }
+
+    #[test]
+    fn the_order_of_members_says_nothing() {
+        let texts =
+            [r#"{"spec": {"a": 1, "b": [2]}, "kind": "x"}"#, r#"{"kind":"x","spec":{"b":[2],"a":1}}"#];
+        let [one, other] = texts.map(Digest::of);
+        assert!(one == other && one != Digest::default());
+    }
+}

@@ -1,0 +1,627 @@
+//! What the watches show around each Workload: its children, which have its name, and the HorizontalPodAutoscalers that scale its
+//! Deployment, whoever made them.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use baton_apply::LiveObject;
+use baton_crd::labels;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Resource as _, ResourceExt, runtime::watcher::Event};
+use tokio::sync::Notify;
+
+use super::{
+    digest::Digest,
+    packed::{Dictionary, Packed},
+    progress::Progress,
+    version_of,
+};
+use crate::{
+    decide::{
+        child::ChildKind,
+        replicas::{Autoscaler, ScaleTarget},
+        snapshot::shard_of,
+    },
+    hash::digest_of,
+    lock::lock,
+};
+
+/// The namespace and the name of a Workload, whether it exists or not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FamilyName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// The surroundings of all Workloads. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Families {
+    all: Arc<Mutex<ByNamespace>>,
+    /// The shard whose children are kept; none for those without.
+    shard: Option<Arc<str>>,
+    dictionaries: Arc<[Dictionary; ChildKind::ALL.len()]>,
+    progress: [Progress; ChildKind::ALL.len()],
+}
+
+/// The families by name, by namespace.
+type ByNamespace = HashMap<Box<str>, HashMap<Box<str>, Family>>;
+
+#[derive(Default)]
+struct Family {
+    children: [Option<Packed>; ChildKind::ALL.len()],
+    /// Those that scale this family's Deployment, by name.
+    autoscalers: Vec<Autoscaler>,
+    /// Whose Deployment the HorizontalPodAutoscaler of this family's name scales.
+    scales: Option<Box<str>>,
+    /// Who waits for a newer child.
+    changed: Option<Arc<Notify>>,
+}
+
+/// A Workload's surroundings at one moment.
+pub(crate) struct Seen {
+    pub(crate) children: Vec<(ChildKind, LiveObject)>,
+    pub(crate) autoscalers: Vec<Autoscaler>,
+    pub(crate) digests: Digests,
+}
+
+/// What tells whether something around a Workload means something else than before. What isn't there is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Digests {
+    /// Of the children but for their status, by kind.
+    children: [u64; ChildKind::ALL.len()],
+    autoscalers: u64,
+    /// Of the Deployment's status, the only one that is looked at, and only to be reported, once it is about the Deployment as it is.
+    status: u64,
+}
+
+impl Digests {
+    /// The same without what is only reported.
+    pub(crate) fn but_status(&self) -> Self {
+        Self { status: 0, ..self.clone() }
+    }
+
+    /// Of a child, but for its status.
+    pub(crate) fn child(&self, kind: ChildKind) -> u64 {
+        self.children[kind as usize]
+    }
+
+    fn put(&mut self, kind: ChildKind, digest: Digest) {
+        self.children[kind as usize] = digest.but_status;
+        if kind == ChildKind::Deployment {
+            self.status = digest.status;
+        }
+    }
+
+    /// The autoscalers were seen as they are now.
+    pub(crate) fn put_autoscalers(&mut self, autoscalers: &[Autoscaler]) {
+        self.autoscalers = digest_of(autoscalers);
+    }
+}
+
+impl Families {
+    /// Without anything, for the children of a shard.
+    pub(super) fn of_shard(shard: Option<&str>) -> Self {
+        Self { shard: shard.map(Into::into), ..Self::default() }
+    }
+
+    /// Whether it bears the labels by which this shard knows its children.
+    fn is_ours(&self, metadata: &ObjectMeta) -> bool {
+        is_labelled(metadata) && shard_of(metadata) == self.shard.as_deref()
+    }
+
+    /// What is seen around a Workload.
+    pub(crate) fn seen(&self, of: &FamilyName) -> Seen {
+        let (packed, autoscalers, digests) =
+            self.with(of, |family| (family.children.clone(), family.autoscalers.clone(), family.digests()));
+        let unpacked = |kind: ChildKind| {
+            let packed = packed[kind as usize].as_ref()?;
+            Some((kind, self.unpack(kind, packed)))
+        };
+        let children = ChildKind::ALL.into_iter().filter_map(unpacked).collect();
+        Seen { children, autoscalers, digests }
+    }
+
+    /// What tells whether a Workload's surroundings mean something else than before.
+    pub(crate) fn digests(&self, of: &FamilyName) -> Digests {
+        self.with(of, |family| family.digests())
+    }
+
+    /// Waits, but no longer than this, for a version of a child after this one that satisfies. If none does, the newest that there
+    /// is; none where that isn't newer.
+    pub(super) async fn newer(
+        &self,
+        of: &FamilyName,
+        kind: ChildKind,
+        than: &LiveObject,
+        satisfies: impl Fn(&LiveObject) -> bool,
+        limit: Duration,
+    ) -> Option<LiveObject> {
+        let (mut version, mut newest) = (version_of(than.meta()), None);
+        let found = async {
+            loop {
+                let notify = self.with(of, |family| family.changed.get_or_insert_default().clone());
+                let changed = notify.notified();
+                let newer = self.with(of, |family| {
+                    let cached = family.children[kind as usize].as_ref();
+                    cached.filter(|cached| cached.version > version).cloned()
+                });
+                if let Some(newer) = newer {
+                    version = newer.version;
+                    if satisfies(newest.insert(self.unpack(kind, &newer))) {
+                        return;
+                    }
+                }
+                changed.await;
+            }
+        };
+        // Whether it satisfies or not: it is newer.
+        let _ = tokio::time::timeout(limit, found).await;
+        newest
+    }
+
+    /// Takes in what the API server has just returned of a child, and in `digests` that it was seen. The watch would say it later;
+    /// but of what doesn't bear this shard's labels it wouldn't say how that goes on.
+    pub(super) fn take(
+        &self,
+        of: &FamilyName,
+        kind: ChildKind,
+        returned: Option<&LiveObject>,
+        digests: &mut Digests,
+    ) {
+        let packed = returned.map(|live| {
+            let packed = self.pack(kind, live);
+            (packed, self.is_ours(live.meta()))
+        });
+        digests.put(kind, packed.as_ref().map(|(packed, _)| packed.digest).unwrap_or_default());
+        if let Some((packed, true)) = packed
+            && !self.progress[kind as usize].is_beyond(Some(&of.namespace), packed.version)
+        {
+            self.put(of, kind, packed, false);
+        }
+    }
+
+    fn pack(&self, kind: ChildKind, live: &LiveObject) -> Packed {
+        let mut digest = Digest::of(live.as_text());
+        if kind.status_is_outdated(live) {
+            digest.status = 0;
+        }
+        self.dictionaries[kind as usize].pack(live.as_text(), version_of(live.meta()), digest)
+    }
+
+    fn unpack(&self, kind: ChildKind, packed: &Packed) -> LiveObject {
+        let text = self.dictionaries[kind as usize].unpack(packed);
+        let mut live = LiveObject::from_text(text).expect("the text is that of an object");
+        live.fill_in_kind(&kind.api_resource());
+        live
+    }
+
+    fn with<T>(&self, of: &FamilyName, with: impl FnOnce(&mut Family) -> T) -> T {
+        let mut all = lock(&self.all);
+        if let Some(family) = all.get_mut(&*of.namespace).and_then(|families| families.get_mut(&*of.name)) {
+            let result = with(family);
+            let is_empty = family.is_empty();
+            if is_empty && let Some(families) = all.get_mut(&*of.namespace) {
+                families.remove(&*of.name);
+                if families.is_empty() {
+                    all.remove(&*of.namespace);
+                }
+            }
+            return result;
+        }
+        let mut family = Family::default();
+        let result = with(&mut family);
+        if !family.is_empty() {
+            all.entry(of.namespace.as_str().into()).or_default().insert(of.name.as_str().into(), family);
+        }
+        result
+    }
+
+    /// Whether it changes what the child means.
+    fn put(&self, of: &FamilyName, kind: ChildKind, packed: Packed, is_listed: bool) -> bool {
+        self.with(of, |family| {
+            let before = family.digests();
+            let cached = &mut family.children[kind as usize];
+            if cached.as_ref().is_some_and(|cached| !cached.is_older_than(packed.version, is_listed)) {
+                return false;
+            }
+            *cached = Some(packed);
+            family.tell();
+            family.digests() != before
+        })
+    }
+
+    /// Removes what isn't newer than this; whether something was.
+    fn remove(&self, of: &FamilyName, kind: ChildKind, version: u64) -> bool {
+        self.with(of, |family| {
+            let cached = &mut family.children[kind as usize];
+            let is_newer = |cached: &Packed| version != 0 && cached.version > version;
+            if cached.as_ref().is_none_or(is_newer) {
+                return false;
+            }
+            *cached = None;
+            family.tell();
+            true
+        })
+    }
+
+    /// Takes in an event; returns the families that it changes.
+    fn take_child(&self, kind: ChildKind, event: &Event<LiveObject>) -> Option<FamilyName> {
+        match event {
+            // The caches hold only what bears this shard's labels: an object that has lost them is gone.
+            Event::Apply(child) | Event::InitApply(child) if !self.is_ours(child.meta()) => {
+                let name = name_of(child);
+                self.remove(&name, kind, version_of(child.meta())).then_some(name)
+            }
+            Event::Apply(child) | Event::InitApply(child) => {
+                let (name, version) = (name_of(child), version_of(child.meta()));
+                let is_listed = matches!(event, Event::InitApply(_));
+                let is_known = |cached: &Packed| !cached.is_older_than(version, is_listed);
+                if self.with(&name, |family| family.children[kind as usize].as_ref().is_some_and(is_known)) {
+                    return None;
+                }
+                self.put(&name, kind, self.pack(kind, child), is_listed).then_some(name)
+            }
+            Event::Delete(child) => {
+                let name = name_of(child);
+                self.remove(&name, kind, version_of(child.meta())).then_some(name)
+            }
+            Event::Init | Event::InitDone => None,
+        }
+    }
+
+    /// What scales which Deployment, of a HorizontalPodAutoscaler. The child of a Workload of another shard isn't kept: it scales
+    /// that Workload's Deployment.
+    fn autoscaler_of(&self, object: &LiveObject) -> Option<(ScaleTarget, Autoscaler)> {
+        let is_elsewhere = is_labelled(object.meta()) && !self.is_ours(object.meta());
+        let is_child =
+            |target: &ScaleTarget, one: &Autoscaler| !one.scales_workload && target.deployment == one.name;
+        Autoscaler::of(object).filter(|(target, one)| !(is_elsewhere && is_child(target, one)))
+    }
+
+    /// Takes in a HorizontalPodAutoscaler, or that it is gone; returns the families whose Deployment is scaled differently by it.
+    fn take_autoscaler(&self, name: &FamilyName, now: Option<(ScaleTarget, Autoscaler)>) -> Vec<FamilyName> {
+        let of = |target: &str| FamilyName { namespace: name.namespace.clone(), name: target.to_owned() };
+        let before = self.with(name, |family| family.scales.clone()).map(|target| of(&target));
+        let now = now.map(|(target, autoscaler)| (of(&target.deployment), autoscaler));
+        if before.as_ref() != now.as_ref().map(|(target, _)| target) {
+            let scales = now.as_ref().map(|(target, _)| target.name.as_str().into());
+            self.with(name, |family| family.scales = scales);
+        }
+        let mut changed = Vec::new();
+        if let Some(before) = before.filter(|before| now.as_ref().is_none_or(|(target, _)| target != before))
+        {
+            self.with(&before, |family| family.autoscalers.retain(|one| one.name != name.name));
+            changed.push(before);
+        }
+        if let Some((target, autoscaler)) = now
+            && self.with(&target, |family| family.put_autoscaler(autoscaler))
+        {
+            changed.push(target);
+        }
+        changed
+    }
+
+    /// Takes in the events of a watch of this kind in this namespace, or in all; returns the families that each changes. Of
+    /// HorizontalPodAutoscalers it is told of all.
+    pub(super) fn feed(
+        &self,
+        kind: ChildKind,
+        namespace: Option<&str>,
+    ) -> impl FnMut(Event<LiveObject>) -> Vec<FamilyName> + Send + 'static + use<> {
+        let (families, namespace) = (self.clone(), namespace.map(str::to_owned));
+        // While the watch lists: what isn't named yet.
+        let mut unlisted = HashSet::new();
+        move |event| {
+            families.progress[kind as usize].tell(namespace.as_deref(), &event);
+            let mut changed: Vec<FamilyName> = families.take_child(kind, &event).into_iter().collect();
+            match &event {
+                Event::Init => unlisted = families.known(kind, namespace.as_deref()),
+                Event::Apply(object) | Event::InitApply(object) => {
+                    let name = name_of(object);
+                    unlisted.remove(&name);
+                    if kind == ChildKind::Autoscaler {
+                        changed.extend(families.take_autoscaler(&name, families.autoscaler_of(object)));
+                    }
+                }
+                Event::Delete(object) if kind == ChildKind::Autoscaler => {
+                    changed.extend(families.take_autoscaler(&name_of(object), None));
+                }
+                Event::Delete(_) => {}
+                Event::InitDone => {
+                    for gone in unlisted.drain() {
+                        if kind == ChildKind::Autoscaler {
+                            changed.extend(families.take_autoscaler(&gone, None));
+                        }
+                        changed.extend(families.remove(&gone, kind, u64::MAX).then_some(gone));
+                    }
+                }
+            }
+            changed.dedup();
+            changed
+        }
+    }
+
+    /// The objects of a kind that are known in a namespace, or in all.
+    fn known(&self, kind: ChildKind, namespace: Option<&str>) -> HashSet<FamilyName> {
+        let all = lock(&self.all);
+        let here = all.iter().filter(|(name, _)| namespace.is_none_or(|namespace| ***name == *namespace));
+        let is_known = |family: &Family| {
+            family.children[kind as usize].is_some()
+                || (kind == ChildKind::Autoscaler && family.scales.is_some())
+        };
+        let names = here.flat_map(|(namespace, families)| {
+            let known = families.iter().filter(|(_, family)| is_known(family));
+            known.map(move |(name, _)| FamilyName { namespace: (**namespace).into(), name: (**name).into() })
+        });
+        names.collect()
+    }
+}
+
+impl Family {
+    fn digests(&self) -> Digests {
+        let mut digests = Digests::default();
+        for (kind, child) in ChildKind::ALL.into_iter().zip(&self.children) {
+            digests.put(kind, child.as_ref().map(|child| child.digest).unwrap_or_default());
+        }
+        digests.put_autoscalers(&self.autoscalers);
+        digests
+    }
+
+    /// Whether it wasn't known like this.
+    fn put_autoscaler(&mut self, autoscaler: Autoscaler) -> bool {
+        match self.autoscalers.binary_search_by(|known| known.name.cmp(&autoscaler.name)) {
+            Ok(at) if self.autoscalers[at] == autoscaler => return false,
+            Ok(at) => self.autoscalers[at] = autoscaler,
+            Err(at) => {
+                // There is rarely a second one.
+                self.autoscalers.reserve_exact(1);
+                self.autoscalers.insert(at, autoscaler);
+            }
+        }
+        true
+    }
+
+    fn tell(&mut self) {
+        if let Some(changed) = self.changed.take() {
+            changed.notify_waiters();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.children.iter().all(Option::is_none)
+            && self.autoscalers.is_empty()
+            && self.scales.is_none()
+            && self.changed.is_none()
+    }
+}
+
+/// Whether an object bears the label by which Baton knows its children, whatever shard it is of.
+fn is_labelled(metadata: &ObjectMeta) -> bool {
+    let by = metadata.labels.as_ref().and_then(|all| all.get(labels::MANAGED_BY));
+    by.is_some_and(|by| by == labels::MANAGED_BY_BATON)
+}
+
+fn name_of(object: &LiveObject) -> FamilyName {
+    FamilyName { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn delivered(object: &Value) -> LiveObject {
+        serde_json::from_str(&object.to_string()).unwrap()
+    }
+
+    fn child_at(version: u32, name: &str, spec: &Value) -> Value {
+        let labels = json!({"app.kubernetes.io/managed-by": "baton"});
+        let metadata = json!({
+            "name": name, "namespace": "ns", "uid": "u", "resourceVersion": version.to_string(), "labels": labels,
+        });
+        json!({"metadata": metadata, "spec": spec})
+    }
+
+    fn child(version: u32, name: &str) -> LiveObject {
+        delivered(&child_at(version, name, &json!({"at": version})))
+    }
+
+    fn family(name: &str) -> FamilyName {
+        FamilyName { namespace: "ns".to_owned(), name: name.to_owned() }
+    }
+
+    fn names(families: Vec<FamilyName>) -> Vec<String> {
+        families.into_iter().map(|family| family.name).collect()
+    }
+
+    /// The versions of the Deployments that are seen of these.
+    fn versions(families: &Families, of: &[&str]) -> Vec<Option<String>> {
+        let version = |name: &&str| {
+            families.seen(&family(name)).children.first().and_then(|(_, live)| live.resource_version())
+        };
+        of.iter().map(version).collect()
+    }
+
+    const NOBODY: Vec<String> = Vec::new();
+
+    #[test]
+    fn a_list_deletes_what_it_does_not_name_once_it_is_complete() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Deployment, None);
+        assert_eq!(names(feed(Event::Apply(child(1, "a")))), ["a"]);
+        feed(Event::Apply(child(2, "b")));
+        for _ in 0..2 {
+            feed(Event::Init);
+            assert_eq!(names(feed(Event::InitApply(child(1, "a")))), NOBODY, "nothing is new");
+        }
+        assert_eq!(
+            versions(&families, &["a", "b"]),
+            [Some("1".into()), Some("2".into())],
+            "it isn't complete"
+        );
+        assert_eq!(names(feed(Event::InitDone)), ["b"]);
+        assert_eq!(versions(&families, &["a", "b"]), [Some("1".into()), None]);
+    }
+
+    #[test]
+    fn a_list_of_a_namespace_says_nothing_of_another() {
+        let families = Families::default();
+        let mut here = families.feed(ChildKind::Deployment, Some("ns"));
+        let mut there = families.feed(ChildKind::Deployment, Some("elsewhere"));
+        here(Event::Apply(child(1, "a")));
+        there(Event::Init);
+        assert_eq!(names(there(Event::InitDone)), NOBODY);
+        assert_eq!(versions(&families, &["a"]), [Some("1".into())]);
+    }
+
+    #[test]
+    fn an_older_version_than_was_responded_changes_nothing() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Deployment, None);
+        feed(Event::Apply(child(5, "a")));
+        let response = LiveObject::from_json(child_at(9, "a", &json!({"at": 9}))).unwrap();
+        let take = || {
+            families.take(&family("a"), ChildKind::Deployment, Some(&response), &mut Digests::default());
+        };
+        take();
+        for event in [Event::Apply(child(7, "a")), Event::Apply(child(9, "a")), Event::Delete(child(8, "a"))]
+        {
+            assert_eq!(names(feed(event)), NOBODY);
+        }
+        assert_eq!(versions(&families, &["a"]), [Some("9".into())]);
+        assert_eq!(names(feed(Event::Delete(child(10, "a")))), ["a"]);
+        take();
+        assert!(lock(&families.all).is_empty(), "nothing is left of it, though a response comes late");
+    }
+
+    #[test]
+    fn a_version_that_means_the_same_is_kept_and_told_to_nobody() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Service, None);
+        let at = |version| delivered(&child_at(version, "a", &json!({"ports": []})));
+        feed(Event::Apply(at(1)));
+        assert_eq!(names(feed(Event::Apply(at(2)))), NOBODY);
+        assert_eq!(versions(&families, &["a"]), [Some("2".into())]);
+    }
+
+    #[test]
+    fn a_child_that_loses_its_label_is_gone() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Autoscaler, None);
+        feed(Event::Apply(child(1, "a")));
+        let mut unlabelled = child_at(2, "a", &json!({}));
+        unlabelled["metadata"]["labels"] = json!({});
+        assert_eq!(names(feed(Event::Apply(delivered(&unlabelled)))), ["a"]);
+        assert_eq!(versions(&families, &["a"]), [None]);
+    }
+
+    #[test]
+    fn a_shard_keeps_its_own_children_and_nothing_of_those_of_another() {
+        let at = |version: u32, shard: Option<&str>| {
+            let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+            let mut child = child_at(version, "web", &json!({"scaleTargetRef": reference, "maxReplicas": 5}));
+            if let Some(shard) = shard {
+                child["metadata"]["labels"]["baton.rs/shard"] = json!(shard);
+            }
+            delivered(&child)
+        };
+        let shards = [None, Some("a"), Some("b")];
+        for ours in shards {
+            let families = Families::of_shard(ours);
+            let mut feed = families.feed(ChildKind::Autoscaler, None);
+            for (version, shard) in (1..).zip(shards) {
+                feed(Event::Apply(at(version, shard)));
+                let seen = families.seen(&family("web"));
+                let kept = (seen.children.len(), seen.autoscalers.len());
+                assert_eq!(kept, if shard == ours { (1, 1) } else { (0, 0) }, "{shard:?} by {ours:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_autoscaler_of_another_shard_that_scales_a_deployment_of_this_one_is_kept() {
+        let families = Families::of_shard(Some("a"));
+        let mut feed = families.feed(ChildKind::Autoscaler, None);
+        let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+        let mut copied = child_at(1, "copied", &json!({"scaleTargetRef": reference, "maxReplicas": 5}));
+        copied["metadata"]["labels"]["baton.rs/shard"] = json!("b");
+        feed(Event::Apply(delivered(&copied)));
+        assert_eq!(scaling(&families, "web"), ["copied"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_newer_child_gets_the_first_that_satisfies() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Deployment, None);
+        feed(Event::Apply(child(1, "a")));
+        let (_, old) = families.seen(&family("a")).children.remove(0);
+        let is_third = |live: &LiveObject| live.number(&["spec", "at"]) >= Some(3);
+        let (of, waiting) = (family("a"), families.clone());
+        for (limit, expected) in [(10, Some("3")), (1, Some("2")), (0, None)] {
+            let (of, waiting, old) = (of.clone(), waiting.clone(), old.clone());
+            let limit = Duration::from_millis(1000 * limit + 500);
+            let newer = tokio::spawn(async move {
+                waiting.newer(&of, ChildKind::Deployment, &old, is_third, limit).await
+            });
+            for version in 2..5 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                feed(Event::Apply(child(version, "a")));
+            }
+            let newer = newer.await.unwrap().and_then(|live| live.resource_version());
+            assert_eq!(newer.as_deref(), expected);
+            feed(Event::Delete(child(5, "a")));
+        }
+    }
+
+    fn autoscaler(name: &str, kind: &str, target: &str) -> LiveObject {
+        let reference = json!({"apiVersion": "apps/v1", "kind": kind, "name": target});
+        delivered(&json!({
+            "metadata": {"name": name, "namespace": "ns"},
+            "spec": {"scaleTargetRef": reference, "minReplicas": 2, "maxReplicas": 5},
+        }))
+    }
+
+    fn scaling(families: &Families, deployment: &str) -> Vec<String> {
+        families.seen(&family(deployment)).autoscalers.into_iter().map(|autoscaler| autoscaler.name).collect()
+    }
+
+    #[test]
+    fn autoscalers_are_found_by_what_they_scale_whatever_their_names() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Autoscaler, None);
+        for (name, kind) in
+            [("mine", "Deployment"), ("keda-hpa-web", "Deployment"), ("of-a-set", "StatefulSet")]
+        {
+            feed(Event::Apply(autoscaler(name, kind, "web")));
+        }
+        assert_eq!(scaling(&families, "web"), ["keda-hpa-web", "mine"]);
+    }
+
+    #[test]
+    fn one_that_turns_to_another_deployment_concerns_both_and_one_that_is_as_it_was_nobody() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Autoscaler, None);
+        assert_eq!(names(feed(Event::Apply(autoscaler("a", "Deployment", "web")))), ["web"]);
+        assert_eq!(names(feed(Event::Apply(autoscaler("a", "Deployment", "web")))), NOBODY);
+        assert_eq!(names(feed(Event::Apply(autoscaler("a", "Deployment", "db")))), ["web", "db"]);
+        assert_eq!((scaling(&families, "web"), scaling(&families, "db")), (NOBODY, vec!["a".to_owned()]));
+        assert_eq!(names(feed(Event::Delete(autoscaler("a", "Deployment", "db")))), ["db"]);
+        assert!(lock(&families.all).is_empty(), "nothing is left of it");
+    }
+
+    #[test]
+    fn an_autoscaler_that_a_new_list_does_not_name_is_gone() {
+        let families = Families::default();
+        let mut feed = families.feed(ChildKind::Autoscaler, None);
+        feed(Event::Apply(autoscaler("a", "Deployment", "web")));
+        feed(Event::Apply(autoscaler("b", "Deployment", "web")));
+        feed(Event::Init);
+        feed(Event::InitApply(autoscaler("b", "Deployment", "web")));
+        assert_eq!(names(feed(Event::InitDone)), ["web"]);
+        assert_eq!(scaling(&families, "web"), ["b"]);
+    }
+}

@@ -1,0 +1,70 @@
+//! How far the watches of a kind have come. What they have gone beyond isn't taken from a response that comes late: it may have
+//! been deleted since.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use baton_apply::LiveObject;
+use kube::{Resource as _, runtime::watcher::Event};
+
+use super::version_of;
+use crate::lock::lock;
+
+/// The newest version that each watch of a kind has told, by its namespace; that of all has none. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress(Arc<Mutex<HashMap<Box<str>, u64>>>);
+
+const UNKNOWN: u64 = u64::MAX;
+
+impl Progress {
+    /// The watch of this namespace, or of all, tells something.
+    pub(super) fn tell(&self, namespace: Option<&str>, event: &Event<LiveObject>) {
+        let version = match event {
+            Event::Apply(object) | Event::Delete(object) => version_of(object.meta()),
+            // A list doesn't say how new it is: until something happens after it, nothing is known to be newer.
+            Event::Init => UNKNOWN,
+            Event::InitApply(_) | Event::InitDone => return,
+        };
+        let mut newest = lock(&self.0);
+        match newest.get_mut(namespace.unwrap_or_default()) {
+            Some(newest) if *newest != UNKNOWN => *newest = version.max(*newest),
+            Some(newest) => *newest = version,
+            None => drop(newest.insert(namespace.unwrap_or_default().into(), version)),
+        }
+    }
+
+    /// Whether a watch has told of what came after this version of an object in a namespace.
+    pub(super) fn is_beyond(&self, namespace: Option<&str>, version: u64) -> bool {
+        let newest = lock(&self.0);
+        let of = |namespace: &str| newest.get(namespace).copied().unwrap_or_default();
+        version < of("").max(of(namespace.unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_response_shows_counts_until_the_watch_has_gone_beyond_it_or_lists_anew() {
+        let at = |version: u32| {
+            let object = json!({"metadata": {"name": "a", "resourceVersion": version.to_string()}});
+            serde_json::from_str::<LiveObject>(&object.to_string()).unwrap()
+        };
+        let progress = Progress::default();
+        let is_beyond = |version| progress.is_beyond(Some("ns"), version);
+        progress.tell(None, &Event::Apply(at(5)));
+        progress.tell(Some("other"), &Event::Apply(at(9)));
+        assert!(is_beyond(4) && !is_beyond(5) && !is_beyond(6));
+        progress.tell(None, &Event::Init);
+        progress.tell(None, &Event::InitApply(at(7)));
+        progress.tell(None, &Event::InitDone);
+        assert!(is_beyond(8), "it may be of before the list");
+        progress.tell(None, &Event::Delete(at(10)));
+        assert!(is_beyond(9) && !is_beyond(11));
+    }
+}

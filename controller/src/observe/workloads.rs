@@ -1,0 +1,398 @@
+//! The Workloads that the watch delivers: as the API server returned them, readable or not.
+//!
+//! One that this version can't read must not hide the others, so it is read only when its turn comes.
+
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    sync::{Arc, Mutex},
+};
+
+use baton_apply::LiveObject;
+use baton_crd::{HandoverPhase, Workload, WorkloadSpec, WorkloadStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{
+    Resource, ResourceExt,
+    core::ApiResource,
+    runtime::{
+        reflector::{ObjectRef, Store, store::Writer},
+        watcher::Event,
+    },
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{
+    digest::Digest,
+    packed::{Dictionary, Packed},
+    progress::Progress,
+    version_of,
+};
+use crate::{decide::child::ChildKind, hash::digest_of, lock::lock};
+
+/// A Workload in the cache.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchedWorkload {
+    /// What says which one it is, and in which state.
+    metadata: ObjectMeta,
+    packed: Packed,
+    dictionary: Arc<Dictionary>,
+    /// Where its replicas stand, as its status tells it.
+    pub(crate) phase: Option<HandoverPhase>,
+    /// The children that its status tells a fight about.
+    pub(crate) contested: Box<[ChildKind]>,
+}
+
+/// What a Workload says of itself, read without the rest of it.
+#[derive(Deserialize)]
+struct Reported<'t> {
+    #[serde(borrow)]
+    status: Option<&'t RawValue>,
+}
+
+/// What is always at hand of a Workload, in what a status of this or another version may say.
+#[derive(Default, Deserialize)]
+struct Told<'t> {
+    #[serde(borrow, default)]
+    status: ToldStatus<'t>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldStatus<'t> {
+    #[serde(borrow)]
+    replica_ownership: Option<&'t RawValue>,
+    #[serde(borrow)]
+    children: Option<&'t RawValue>,
+}
+
+impl ToldStatus<'_> {
+    fn phase(&self) -> Option<HandoverPhase> {
+        #[derive(Deserialize)]
+        struct Ownership {
+            phase: HandoverPhase,
+        }
+        let ownership: Ownership = serde_json::from_str(self.replica_ownership?.get()).ok()?;
+        Some(ownership.phase)
+    }
+
+    fn contested(&self) -> Box<[ChildKind]> {
+        #[derive(Deserialize)]
+        struct Child {
+            kind: String,
+            state: String,
+        }
+        let children = self.children.and_then(|children| serde_json::from_str(children.get()).ok());
+        let children: Vec<Child> = children.unwrap_or_default();
+        let mut contested = children.iter().filter(|child| child.state == "Contested").peekable();
+        if contested.peek().is_none() {
+            return Box::default();
+        }
+        let kinds =
+            contested.filter_map(|child| ChildKind::ALL.into_iter().find(|kind| kind.name() == child.kind));
+        kinds.collect()
+    }
+}
+
+/// What others and Baton write in it.
+#[derive(Deserialize)]
+struct Written<'t> {
+    #[serde(borrow)]
+    spec: &'t RawValue,
+    #[serde(borrow)]
+    status: Option<&'t RawValue>,
+}
+
+impl WatchedWorkload {
+    fn new(live: &LiveObject, dictionary: &Arc<Dictionary>) -> Self {
+        let (metadata, text) = (live.meta(), live.as_text());
+        let Told { status } = live.read().unwrap_or_default();
+        Self {
+            metadata: ObjectMeta {
+                name: metadata.name.clone(),
+                namespace: metadata.namespace.clone(),
+                uid: metadata.uid.clone(),
+                resource_version: metadata.resource_version.clone(),
+                generation: metadata.generation,
+                deletion_timestamp: metadata.deletion_timestamp.clone(),
+                ..ObjectMeta::default()
+            },
+            packed: dictionary.pack(text, version_of(metadata), Digest::of(text)),
+            dictionary: dictionary.clone(),
+            phase: status.phase(),
+            contested: status.contested(),
+        }
+    }
+
+    /// What can be read of its status, where there is one.
+    pub(crate) fn status(&self) -> Option<WorkloadStatus> {
+        let text = self.dictionary.unpack(&self.packed);
+        let reported: Reported<'_> = serde_json::from_str(&text).ok()?;
+        reported.status.map(|status| WorkloadStatus::readable(status.get()))
+    }
+
+    /// What tells whether it [means something else](super::digest) than before.
+    pub(super) fn digest(&self) -> u64 {
+        digest_of(self.packed.digest)
+    }
+
+    /// What tells its spec from any other.
+    pub(crate) fn spec(&self) -> u64 {
+        self.packed.digest.spec
+    }
+
+    /// The Workload.
+    ///
+    /// # Errors
+    /// When this version can't read it.
+    pub(crate) fn read(&self) -> Result<Workload, serde_json::Error> {
+        let text = self.dictionary.unpack(&self.packed);
+        let Written { spec, status } = serde_json::from_str(&text)?;
+        let metadata = LiveObject::from_text(text.as_str())?.meta().clone();
+        let spec: WorkloadSpec = match serde_json::from_str(spec.get()) {
+            Ok(spec) => spec,
+            // An error of this says nothing of where in the text it is, which another spelling of the same would move.
+            Err(_) => serde_json::from_value(serde_json::from_str(spec.get())?)?,
+        };
+        let status = status.map(|status| WorkloadStatus::readable(status.get()));
+        Ok(Workload { metadata, spec, status })
+    }
+}
+
+/// As kube asks it of what a Controller is about, though this one is fed with what was read already.
+impl<'de> Deserialize<'de> for WatchedWorkload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::new(&LiveObject::deserialize(deserializer)?, &Arc::default()))
+    }
+}
+
+fn which(object: &impl ResourceExt) -> ObjectRef<WatchedWorkload> {
+    ObjectRef::new(&object.name_any()).within(&object.namespace().unwrap_or_default())
+}
+
+impl Resource for WatchedWorkload {
+    type DynamicType = ();
+    type Scope = <Workload as Resource>::Scope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        Workload::kind(&())
+    }
+
+    fn group((): &()) -> Cow<'_, str> {
+        Workload::group(&())
+    }
+
+    fn version((): &()) -> Cow<'_, str> {
+        Workload::version(&())
+    }
+
+    fn plural((): &()) -> Cow<'_, str> {
+        Workload::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}
+
+/// The cache of them, kept up to date by a watch of all namespaces or by one watch for each. Clones share it.
+///
+/// kube's [`Writer`] takes a list for all that there is. Here a list stands for its namespace only, so it is taken object by
+/// object, and what it doesn't name is deleted at its end.
+#[derive(Clone)]
+pub(crate) struct Workloads {
+    pub(crate) store: Store<WatchedWorkload>,
+    writer: Arc<Mutex<Writer<WatchedWorkload>>>,
+    dictionary: Arc<Dictionary>,
+    progress: Progress,
+}
+
+/// What tells a Workload, as the API server has responded with it, from any other: all of it, and its spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) digest: u64,
+    pub(crate) spec: u64,
+}
+
+impl Workloads {
+    pub(super) fn new() -> Self {
+        let mut writer = Writer::new(());
+        // A Controller does nothing before its store has had a list. When all lists are there, `Stores::ready` says.
+        writer.apply_watcher_event(&Event::Init);
+        writer.apply_watcher_event(&Event::InitDone);
+        Self {
+            store: writer.as_reader(),
+            writer: Arc::new(Mutex::new(writer)),
+            dictionary: Arc::default(),
+            progress: Progress::default(),
+        }
+    }
+
+    pub(super) fn resource() -> ApiResource {
+        ApiResource::erase::<Workload>(&())
+    }
+
+    /// Takes in the events of the watch of this namespace, or of all; returns the Workloads that each has changed, also by
+    /// deleting them.
+    pub(super) fn feed(
+        &self,
+        namespace: Option<&str>,
+    ) -> impl FnMut(Event<LiveObject>) -> Vec<ObjectRef<WatchedWorkload>> + Send + 'static + use<> {
+        let (cache, namespace) = (self.clone(), namespace.map(str::to_owned));
+        // While the watch lists: what isn't named yet.
+        let mut unlisted = HashSet::new();
+        move |event| {
+            cache.progress.tell(namespace.as_deref(), &event);
+            let is_listed = matches!(event, Event::InitApply(_));
+            match event {
+                Event::Init => {
+                    let here =
+                        |one: &Arc<WatchedWorkload>| namespace.is_none() || one.namespace() == namespace;
+                    let cached = cache.store.state().into_iter().filter(here);
+                    unlisted = cached.map(|one| ObjectRef::from_obj(&*one)).collect();
+                    Vec::new()
+                }
+                Event::Apply(delivered) | Event::InitApply(delivered) => {
+                    let which = which(&delivered);
+                    unlisted.remove(&which);
+                    let cached = cache.store.get(&which);
+                    if cached.is_some_and(|cached| {
+                        !cached.packed.is_older_than(version_of(delivered.meta()), is_listed)
+                    }) {
+                        return Vec::new();
+                    }
+                    let workload = WatchedWorkload::new(&delivered, &cache.dictionary);
+                    cache.put(workload, is_listed).into_iter().collect()
+                }
+                Event::Delete(delivered) => {
+                    cache.remove(&which(&delivered), version_of(delivered.meta())).into_iter().collect()
+                }
+                Event::InitDone => unlisted.drain().filter_map(|one| cache.remove(&one, u64::MAX)).collect(),
+            }
+        }
+    }
+
+    /// Takes in what the API server has responded to a write of a Workload: the watch would say it later. Returns what tells it from any other.
+    pub(super) fn take(&self, response: &LiveObject) -> Taken {
+        let workload = WatchedWorkload::new(response, &self.dictionary);
+        let taken = Taken { digest: workload.digest(), spec: workload.spec() };
+        if !self.progress.is_beyond(response.namespace().as_deref(), workload.packed.version) {
+            self.put(workload, false);
+        }
+        taken
+    }
+
+    fn put(&self, workload: WatchedWorkload, is_listed: bool) -> Option<ObjectRef<WatchedWorkload>> {
+        let mut writer = lock(&self.writer);
+        let which = ObjectRef::from_obj(&workload);
+        let cached = self.store.get(&which);
+        if cached
+            .as_ref()
+            .is_some_and(|cached| !cached.packed.is_older_than(workload.packed.version, is_listed))
+        {
+            return None;
+        }
+        let is_same = cached.is_some_and(|cached| cached.packed.digest == workload.packed.digest);
+        writer.apply_watcher_event(&Event::Apply(workload));
+        (!is_same).then_some(which)
+    }
+
+    /// Removes what isn't newer than this.
+    fn remove(&self, which: &ObjectRef<WatchedWorkload>, version: u64) -> Option<ObjectRef<WatchedWorkload>> {
+        let mut writer = lock(&self.writer);
+        let cached = self.store.get(which)?;
+        if version < cached.packed.version && version != 0 {
+            return None;
+        }
+        writer.apply_watcher_event(&Event::Delete(WatchedWorkload::clone(&cached)));
+        Some(which.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn delivered(version: u32, spec: &Value) -> LiveObject {
+        let child = |kind: &str, state: &str| json!({"kind": kind, "name": "web", "apiVersion": "v1", "state": state});
+        let ownership =
+            json!({"holder": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
+        let object = json!({
+            "apiVersion": "baton.rs/v1alpha1",
+            "kind": "Workload",
+            "metadata": {
+                "name": "web", "namespace": "shop", "uid": "u", "resourceVersion": version.to_string(),
+                "managedFields": [{"manager": "user"}],
+            },
+            "spec": spec,
+            "status": {
+                "replicas": 3,
+                "replicaOwnership": ownership,
+                "children": [child("Deployment", "Contested"), child("Service", "Applied")],
+            },
+        });
+        serde_json::from_str(&object.to_string()).unwrap()
+    }
+
+    fn watched(spec: &Value) -> WatchedWorkload {
+        WatchedWorkload::new(&delivered(1, spec), &Arc::default())
+    }
+
+    #[test]
+    fn it_is_read_with_its_metadata_spec_and_status() {
+        let workload = watched(&json!({"replicas": 3, "template": {}})).read().unwrap();
+        assert_eq!(workload.name_any(), "web");
+        assert_eq!(workload.spec.replicas, Some(3));
+        assert_eq!(workload.status.unwrap().replicas, Some(3));
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_still_has_a_name_and_a_status() {
+        let newer = watched(&json!({"replicas": "many", "template": {}}));
+        assert!(newer.read().unwrap_err().to_string().contains("many"));
+        assert_eq!(newer.name_any(), "web");
+        assert_eq!(newer.status().unwrap().replicas, Some(3));
+    }
+
+    #[test]
+    fn what_metrics_count_is_at_hand() {
+        let workload = watched(&json!({}));
+        assert_eq!(workload.phase, Some(HandoverPhase::Fixed));
+        assert_eq!(*workload.contested, [ChildKind::Deployment]);
+    }
+
+    #[test]
+    fn a_response_is_newer_than_what_the_watch_delivers_of_before() {
+        let cache = Workloads::new();
+        let mut feed = cache.feed(None);
+        let at = |version| delivered(version, &json!({"replicas": version, "template": {}}));
+        assert_eq!(feed(Event::Apply(at(5))).len(), 1);
+        let response = at(7);
+        let Taken { digest, .. } = cache.take(&response);
+        assert!(feed(Event::Apply(at(6))).is_empty() && feed(Event::Apply(at(7))).is_empty());
+        let cached = cache.store.state().remove(0);
+        assert_eq!((cached.read().unwrap().spec.replicas, cached.digest()), (Some(7), digest));
+        assert_eq!(feed(Event::Delete(at(8))).len(), 1);
+        cache.take(&response);
+        assert!(cache.store.is_empty(), "the response comes late");
+    }
+
+    #[test]
+    fn a_list_deletes_what_it_does_not_name_in_its_namespace() {
+        let cache = Workloads::new();
+        let (mut here, mut there) = (cache.feed(Some("shop")), cache.feed(Some("elsewhere")));
+        here(Event::Apply(delivered(1, &json!({}))));
+        there(Event::Init);
+        assert!(there(Event::InitDone).is_empty());
+        here(Event::Init);
+        here(Event::Init);
+        assert_eq!(here(Event::InitDone).len(), 1);
+        assert!(cache.store.is_empty());
+    }
+}

@@ -1,0 +1,108 @@
+//! Measures what an operator of Workloads costs for 100, 1,000 and 10,000 of them: CPU, memory, requests, and how long a change
+//! takes.
+//!
+//! What counts is said in `baton_e2e::scale_bench`.
+
+use std::{num::NonZeroU32, path::PathBuf, time::Duration};
+
+use baton_e2e::scale_bench::{
+    figures::{self, Kind},
+    operator::Subject,
+    plot, report,
+    run::{Effort, run},
+};
+use baton_testbed::Error;
+use clap::{Parser, Subcommand};
+
+/// Measure what an operator of Workloads costs as their number grows.
+#[derive(Parser)]
+#[command(name = "cargo scale-bench --", args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Show>,
+    /// How many Workloads there are; several numbers, with commas, are measured one after the other.
+    #[arg(long, value_delimiter = ',', default_value = "100,1000,10000")]
+    workloads: Vec<NonZeroU32>,
+    /// The server that the operator talks to.
+    #[arg(long, value_enum, default_value = "in-process")]
+    server: Kind,
+    /// How many Workloads are edited one at a time.
+    #[arg(long, default_value = "100")]
+    singles: NonZeroU32,
+    /// For how many seconds nothing happens in the idle phase.
+    #[arg(long, default_value = "30")]
+    idle: NonZeroU32,
+    /// For how many seconds operator and cluster are quiet at the end of each phase.
+    #[arg(long, default_value = "5")]
+    quiet: NonZeroU32,
+    /// Another operator of Workloads instead of Baton: a command for the shell, which has KUBECONFIG set, and in which `{port}` is
+    /// where it is to serve its metrics on the loopback interface.
+    #[arg(long, value_name = "COMMAND", requires = "name", conflicts_with = "flags")]
+    operator: Option<String>,
+    /// The name of the other operator.
+    #[arg(long, requires = "operator")]
+    name: Option<String>,
+    /// A file of figures. New ones are added, and replace those of the same operator, server and number of Workloads.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// More flags of `baton run`, such as `--predict=false`.
+    #[arg(last = true)]
+    flags: Vec<String>,
+}
+
+#[derive(Subcommand)]
+enum Show {
+    /// Show figures that were measured before.
+    Show {
+        /// The files of figures.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Where to draw a plot of CPU and memory over the number of Workloads.
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    if let Some(Show::Show { files, svg }) = cli.command {
+        let mut runs = Vec::new();
+        for file in files {
+            figures::read(&file)?.into_iter().for_each(|run| figures::keep(&mut runs, run));
+        }
+        print!("{}", report::summary(&runs));
+        if let Some(path) = svg {
+            std::fs::write(&path, plot::svg(&runs)).map_err(Error::file("write", &path))?;
+        }
+        return Ok(());
+    }
+    if cfg!(debug_assertions) {
+        eprintln!("this is a debug build, and so is the operator: the figures are of no use");
+    }
+    let subject = match cli.name.zip(cli.operator) {
+        Some((name, command)) => Subject::Other(name, command),
+        None => Subject::Baton(cli.flags),
+    };
+    let seconds = |seconds: NonZeroU32| Duration::from_secs(seconds.get().into());
+    let mut measured = Vec::new();
+    for workloads in cli.workloads {
+        let effort = Effort {
+            workloads: workloads.get(),
+            singles: cli.singles.get(),
+            idle: seconds(cli.idle),
+            quiet: seconds(cli.quiet),
+        };
+        let one = run(cli.server, &subject, effort, |line| eprintln!("{line}")).await?;
+        println!("{}", report::table(&one));
+        if let Some(path) = &cli.json {
+            // At once: the next may take hours.
+            let mut runs = figures::read(path)?;
+            figures::keep(&mut runs, one.clone());
+            figures::write(path, &runs)?;
+        }
+        figures::keep(&mut measured, one);
+    }
+    print!("{}", report::summary(&measured));
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! A plot of what operators cost over the number of Workloads: CPU by Workload of all phases together, and memory with all
+//! settled. As SVG, which browsers and code hosts show in light and in dark.
+//!
+//! Two charts of a few lines each need no library: those that there are write fixed colours, and no description for people who
+//! can't see it.
+
+use std::fmt::Write as _;
+
+use super::{
+    figures::{Phase, Run},
+    report::{groups, thousands},
+};
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 348.0;
+/// Each chart's left edge, and what all have in common: width, upper and lower edge.
+const LEFT: [f64; 2] = [56.0, 416.0];
+const SPAN: f64 = 280.0;
+const TOP: f64 = 116.0;
+const BOTTOM: f64 = 300.0;
+/// So far the first and the last number are from the edges.
+const MARGIN: f64 = 20.0;
+
+/// Four series at most: both operators on both servers. Text has the reader's font; what is drawn is seen in both schemes. Series differ by their dashes too.
+const STYLE: &str = "\
+text{font:12px system-ui,sans-serif;fill:#24292f}.title{font-weight:600}.end{text-anchor:end}.middle{text-anchor:middle}\
+.axis{stroke:#8c959f}.grid{stroke:#8c959f;opacity:.25}path{fill:none;stroke-width:2}\
+.s0{stroke:#0969da;fill:#0969da}.s1{stroke:#bc4c00;fill:#bc4c00;stroke-dasharray:6 3}\
+.s2{stroke:#8250df;fill:#8250df;stroke-dasharray:2 3}.s3{stroke:#1a7f37;fill:#1a7f37;stroke-dasharray:8 3 2 3}\
+path.s0,path.s1,path.s2,path.s3{fill:none}circle{stroke-dasharray:none}\
+@media(prefers-color-scheme:dark){text{fill:#d1d7e0}\
+.s0{stroke:#4493f8;fill:#4493f8}.s1{stroke:#f0883e;fill:#f0883e}.s2{stroke:#ab7df8;fill:#ab7df8}.s3{stroke:#3fb950;fill:#3fb950}}";
+
+/// One operator on one server.
+struct Series {
+    name: String,
+    /// The number of Workloads, CPU by Workload in milliseconds, memory in MiB.
+    points: Vec<(u32, [f64; 2])>,
+}
+
+/// Draws runs, which are sorted by operator, server and size.
+pub fn svg(runs: &[Run]) -> String {
+    let series: Vec<Series> = groups(runs).map(series_of).collect();
+    let mut sizes: Vec<u32> = runs.iter().map(|run| run.workloads).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let description = description(&series);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"title desc\">\n\
+         <title id=\"title\">CPU and memory over the number of Workloads</title>\n<desc id=\"desc\">{description}</desc>\n\
+         <style>{STYLE}</style>\n"
+    );
+    for (number, series) in series.iter().enumerate() {
+        let y = 16.0 + 18.0 * as_f64(number);
+        let _ = writeln!(
+            svg,
+            "<path class=\"s{number}\" d=\"M{} {y}h28\"/><text x=\"{}\" y=\"{}\">{}</text>",
+            LEFT[0],
+            LEFT[0] + 36.0,
+            y + 4.0,
+            escaped(&series.name)
+        );
+    }
+    for (chart, title) in ["CPU by Workload, all phases, ms", "memory settled, MiB"].into_iter().enumerate() {
+        draw(&mut svg, chart, title, &sizes, &series);
+    }
+    svg + "</svg>\n"
+}
+
+fn series_of(group: &[Run]) -> Series {
+    let name = group.first().map(|run| format!("{}, {}", run.operator, run.server.name()));
+    let points = group.iter().map(|run| (run.workloads, [cpu(run), memory(run)])).collect();
+    Series { name: name.unwrap_or_default(), points }
+}
+
+/// In milliseconds by Workload, of the phases that every operator has.
+fn cpu(run: &Run) -> f64 {
+    let phases = [Phase::Create, Phase::EditAll, Phase::Restart, Phase::Delete];
+    let seconds: f64 =
+        phases.iter().filter_map(|phase| run.phases.get(phase)).map(|figures| figures.cpu).sum();
+    seconds * 1e3 / f64::from(run.workloads.max(1))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "nobody has 2^53 bytes")]
+fn memory(run: &Run) -> f64 {
+    run.memory.settled as f64 / (1024.0 * 1024.0)
+}
+
+fn draw(svg: &mut String, chart: usize, title: &str, sizes: &[u32], series: &[Series]) {
+    let left = LEFT[chart];
+    let values = series.iter().flat_map(|series| &series.points).map(|(_, values)| values[chart]);
+    let step = step(values.fold(0.0, f64::max));
+    let top = step * 4.0;
+    let x = |size: u32| left + MARGIN + (SPAN - 2.0 * MARGIN) * along(size, sizes);
+    let y = |value: f64| BOTTOM - (BOTTOM - TOP) * value / top;
+    let _ = writeln!(svg, "<text class=\"title\" x=\"{left}\" y=\"{:.0}\">{title}</text>", TOP - 14.0);
+    for line in 0..=4 {
+        let (value, class) = (step * f64::from(line), if line == 0 { "axis" } else { "grid" });
+        let (at, label_x) = (y(value), left - 8.0);
+        let _ = writeln!(
+            svg,
+            "<path class=\"{class}\" d=\"M{left} {at:.1}h{SPAN}\"/><text class=\"end\" x=\"{label_x}\" y=\"{:.1}\">{value}</text>",
+            at + 4.0
+        );
+    }
+    for size in sizes {
+        let _ = writeln!(
+            svg,
+            "<text class=\"middle\" x=\"{:.1}\" y=\"{}\">{}</text>",
+            x(*size),
+            BOTTOM + 18.0,
+            thousands(*size)
+        );
+    }
+    let middle = left + SPAN / 2.0;
+    let _ = writeln!(svg, "<text class=\"middle\" x=\"{middle}\" y=\"{}\">Workloads</text>", BOTTOM + 38.0);
+    for (number, series) in series.iter().enumerate() {
+        let at = |(size, values): &(u32, [f64; 2])| (x(*size), y(values[chart]));
+        let points: Vec<_> = series.points.iter().map(at).collect();
+        let line: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+        let _ = writeln!(svg, "<path class=\"s{number}\" d=\"M{}\"/>", line.join("L"));
+        for (x, y) in points {
+            let _ = writeln!(svg, "<circle class=\"s{number}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>");
+        }
+    }
+}
+
+/// Where a number is between the least and the most, by its logarithm.
+fn along(size: u32, sizes: &[u32]) -> f64 {
+    let log = |size: u32| f64::from(size.max(1)).ln();
+    match (sizes.first(), sizes.last()) {
+        (Some(least), Some(most)) if most > least => (log(size) - log(*least)) / (log(*most) - log(*least)),
+        _ => 0.5,
+    }
+}
+
+/// A round step of which four reach at least this far.
+fn step(most: f64) -> f64 {
+    let least = (most / 4.0).max(1e-3);
+    let decade = 10_f64.powf(least.log10().floor());
+    let factors = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().map(|factor| factor * decade);
+    factors.into_iter().find(|step| *step >= least).unwrap_or(least)
+}
+
+/// The figures as text, for who doesn't see the lines.
+fn description(series: &[Series]) -> String {
+    let mut text = String::new();
+    for Series { name, points } in series {
+        let _ = write!(text, "{}:", escaped(name));
+        for (size, [cpu, memory]) in points {
+            let _ = write!(text, " {} Workloads {cpu:.1} ms each, {memory:.0} MiB;", thousands(*size));
+        }
+        text.push(' ');
+    }
+    text.trim_end().to_owned()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are a few")]
+fn as_f64(number: usize) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_steps_are_round_and_reach_the_most() {
+        for (most, expected) in [(0.0, 1e-3), (3.0, 1.0), (4.0, 1.0), (4.1, 2.0), (33.0, 10.0), (171.0, 50.0)]
+        {
+            let step = step(most);
+            assert!((step - expected).abs() < 1e-9, "{most}: {step}");
+        }
+    }
+
+    #[test]
+    fn sizes_lie_on_a_logarithmic_axis() {
+        let sizes = [100, 1_000, 10_000];
+        for (size, expected) in [(100, 0.0), (1_000, 0.5), (10_000, 1.0)] {
+            assert!((along(size, &sizes) - expected).abs() < 1e-9, "{size}");
+        }
+        assert!((along(7, &[7]) - 0.5).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,65 @@
+//! An operator that may write a few times a second only: a change of all Workloads takes its time, and what can't wait passes it.
+
+use baton_e2e::{Operator, OperatorOptions, Place, scenarios, workload};
+use baton_testbed::{Cluster, eventually};
+use futures::future::join_all;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+
+scenarios! {
+    a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_made,
+}
+
+const ALL: usize = 16;
+
+async fn apply_all(place: &Place, image: &str) {
+    let containers = json!([{"name": "app", "image": image}]);
+    let spec = json!({"replicas": 0, "template": {"spec": {"containers": containers}}});
+    let workloads: Vec<_> = (0..ALL).map(|number| workload(&format!("w{number}"), &spec)).collect();
+    for applied in join_all(workloads.iter().map(|workload| place.apply_as("user", workload))).await {
+        applied.unwrap();
+    }
+}
+
+/// How many Deployments run this image.
+async fn running(place: &Place, image: &str) -> usize {
+    let all = place.api::<Deployment>().list(&ListParams::default()).await.unwrap();
+    let images = all
+        .into_iter()
+        .filter_map(|deployment| deployment.spec?.template.spec?.containers.into_iter().next()?.image);
+    images.filter(|its| its == image).count()
+}
+
+async fn all_run(place: &Place, image: &str) {
+    eventually(&format!("all Deployments running {image}"), async || match running(place, image).await {
+        ALL => Ok(()),
+        running => Err(running),
+    })
+    .await;
+}
+
+async fn a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_made(cluster: Cluster) {
+    let place = Place::new(&cluster, "write-rate").await.unwrap();
+    let args = ["--write-rate", "8"].map(str::to_owned).to_vec();
+    let options =
+        OperatorOptions { namespace: Some(place.ns().to_owned()), args, ..OperatorOptions::default() };
+    let _operator = Operator::start(&cluster, options).await.unwrap();
+    place.apply_as("user", &workload("other", &json!({"replicas": 0}))).await.unwrap();
+    apply_all(&place, "app:1").await;
+    let deployments = place.api::<Deployment>();
+    let other = async || deployments.get_opt("other").await.unwrap();
+    eventually("the other Deployment", async || other().await.map(drop).ok_or(())).await;
+    eventually("every Deployment", async || match running(&place, "app:1").await {
+        running if running > ALL => Ok(()),
+        running => Err(running),
+    })
+    .await;
+
+    apply_all(&place, "app:2").await;
+    deployments.delete("other", &DeleteParams::background()).await.unwrap();
+    eventually("the other Deployment again", async || other().await.map(drop).ok_or(())).await;
+    let changed = running(&place, "app:2").await;
+    assert!(changed < ALL, "all are changed by now");
+    all_run(&place, "app:2").await;
+}
