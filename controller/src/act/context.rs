@@ -117,6 +117,18 @@ impl Context {
         lock(&self.pace).write_may_wait(key(workload), &workload.uid().unwrap_or_default(), now())
     }
 
+    /// How long a new Workload's Deployment waits for what others have beside theirs.
+    pub(crate) fn newcomers_come_first(&self, workload: &Workload) -> Option<Duration> {
+        self.record(workload, |record| record.lets_newcomers_first(now()));
+        self.newcomers_still_come_first(workload)
+    }
+
+    /// How much longer it waits, where it does.
+    pub(crate) fn newcomers_still_come_first(&self, workload: &impl ResourceExt) -> Option<Duration> {
+        let (uid, all) = (workload.uid().unwrap_or_default(), self.stores.workloads());
+        lock(&self.pace).newcomers_come_first(key(workload), &uid, all, now())
+    }
+
     /// Waits for the moment of the next write.
     pub(crate) async fn write_comes(&self) {
         let wait = lock(&self.pace).rate.take(now());

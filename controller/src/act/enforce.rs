@@ -18,21 +18,21 @@ use crate::{
     clock::now,
     decide::{
         child::ChildKind,
-        course::{ChildResult, Course, Ended, LiveIntent, Next, Read},
+        course::{ChildResult, Course, Ended, LiveIntent, Next, Read, Turn},
         intent::IntentError,
         plan::plan,
         snapshot::Snapshot,
     },
     metrics::ApplyOutcome,
     observe::Digests,
-    report::{Done, Pass},
+    report::{Done, Pass, Unreported},
 };
 
 /// How an enforcement ended.
 pub(super) enum Enforced {
     /// The pass went as far as it could.
     Passed(Box<Pass>),
-    /// Nothing is written yet, since others come first: its turn is in this time.
+    /// Others come first: its turn is in this time.
     PutOff(Duration),
 }
 
@@ -50,7 +50,7 @@ pub(super) async fn enforce(
     let (failed, held_back) = context.record(&*workload, |record| record.held_back(generation, begun));
     let known = if always_send { BTreeMap::new() } else { known_to_be_live(&seen, around, context) };
     let mut course = Course::new(seen, held_back, always_send).knowing(known);
-    let mut has_written = false;
+    let (mut has_written, mut put_off) = (false, None);
     loop {
         let schemas = context.applier.schemas();
         match course.next(&schemas, context.clock.timestamp()) {
@@ -66,12 +66,15 @@ pub(super) async fn enforce(
                 let plan = plan(course.seen(), course.held_back())?;
                 course.planned(plan);
             }
-            Next::Send { write, can_wait } => {
-                if can_wait
-                    && !has_written
-                    && let Some(wait) = context.write_may_wait(&workload)
-                {
-                    return Ok(Enforced::PutOff(wait));
+            Next::Send { write, turn } => {
+                put_off = match turn {
+                    Turn::Next => None,
+                    Turn::AfterNewcomers => context.newcomers_come_first(&workload),
+                    Turn::Last if has_written => None,
+                    Turn::Last => context.write_may_wait(&workload),
+                };
+                if put_off.is_some() {
+                    break;
                 }
                 has_written = true;
                 let response = context.send(&write.request).await;
@@ -89,11 +92,18 @@ pub(super) async fn enforce(
     let now = now();
     let live = finished.live.iter().map(|(child, live)| (*child, around.child(*child), live.intent));
     let live = LiveIntents::new(context.rounds(), live);
+    let is_created = |(_, result): &(&ChildKind, &ChildResult)| matches!(result, ChildResult::Created);
+    let made = finished.results.iter().filter(is_created).map(|(child, _)| *child);
+    let news = Unreported { made: made.collect(), takes: finished.takes };
     let contested = context.record(&*workload, |record| {
         record.live = live;
         record.passed(&finished.results, &finished.refused, generation, now);
+        record.unreported.add(news);
         record.contention.contested(now)
     });
+    if let Some(wait) = put_off {
+        return Ok(Enforced::PutOff(wait));
+    }
     let mut results = finished.results;
     for child in failed {
         results.entry(child).or_insert(ChildResult::HeldBack);
@@ -101,7 +111,7 @@ pub(super) async fn enforce(
     let pass = Pass {
         seen: finished.seen,
         refused: finished.refused,
-        takes: finished.takes,
+        unreported: Unreported::default(),
         settled: finished.settled,
         done: Done::Enforced { results, contested },
     };

@@ -51,7 +51,7 @@ pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pas
         }
         let settled = stale.is_empty();
         if settled || reads == MOST_READS {
-            return Ok(Pass { seen, refused, takes: Vec::new(), settled, done: Done::Previewed(plan) });
+            return Ok(Pass { refused, settled, done: Done::Previewed(plan), ..Pass::of_nothing(seen) });
         }
         to_read = stale;
     }

@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use baton_apply::{ApiError, Guard, Request, Revision, Target};
 use baton_crd::{Mode, Workload, WorkloadStatus};
-use kube::{Resource, ResourceExt, runtime::controller::Action};
+use kube::{
+    Resource, ResourceExt,
+    runtime::{controller::Action, events::Event},
+};
 use serde_json::json;
 use tracing::warn;
 
@@ -59,6 +62,9 @@ pub(crate) async fn reconcile(
     let watched = context.stores.workload(&*watched).unwrap_or(watched);
     if watched.meta().deletion_timestamp.is_some() {
         return Ok(Passed { outcome: None, next: Action::await_change() });
+    }
+    if let Some(wait) = context.newcomers_still_come_first(&*watched) {
+        return Ok(Passed { outcome: None, next: Action::requeue(wait) });
     }
     let inputs = context.stores.inputs_of(&watched);
     let seen = all_of(&inputs, watched.spec(), context);
@@ -128,13 +134,13 @@ async fn reconcile_workload(
         },
         Mode::Preview | Mode::Paused => preview(seen, context).await?,
     };
-    let unreported = context.record(&*workload, |record| {
+    let before = context.record(&*workload, |record| {
         if always_send && mode == Mode::Enforce {
             record.resync.done(now());
         }
         std::mem::take(&mut record.unreported)
     });
-    pass.takes.splice(0..0, unreported);
+    pass.unreported = before;
     let mut spec = watched.spec();
     let report_again = report(&pass, &mut inputs, &mut spec, context).await?;
     let end = PassEnd { mode, generation, settled: pass.settled, report_again };
@@ -171,22 +177,26 @@ async fn report(
     let previous = workload.status.clone().unwrap_or_default();
     let time = context.clock.timestamp();
     let status = report::status(pass, &previous, time);
-    for event in report::events_of_writes(pass) {
-        context.publish(workload, &event).await;
-    }
+    publish(report::events_of_writes(pass), workload, context).await;
     let contested = pass.contested().iter().map(|contested| contested.pause).max();
     if status == previous {
         context.record(&**workload, WorkloadPace::status_is_current);
+        publish(report::events_of_status(pass, &previous, &status, time), workload, context).await;
         return Ok(None);
     }
     let is_of_new_spec = previous.observed_generation != status.observed_generation;
     let news = News {
         haste: report::haste(pass, &previous, &status),
         contested,
-        matters: !pass.takes.is_empty() || (contested.is_some() && is_of_new_spec),
+        matters: !pass.unreported.takes.is_empty() || (contested.is_some() && is_of_new_spec),
     };
-    if let Some(wait) = context.record(&**workload, |record| record.status_may_wait(&news, now())) {
-        return Ok(Some(wait));
+    let wait = context.record(&**workload, |record| {
+        let wait = record.status_may_wait(&news, now())?;
+        record.unreported.clone_from(&pass.unreported);
+        Some(wait)
+    });
+    if wait.is_some() {
+        return Ok(wait);
     }
     match apply_status(workload, &status, context).await {
         Ok(taken) => {
@@ -196,15 +206,19 @@ async fn report(
         }
         Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => {
-            context.record(&**workload, |record| record.unreported.clone_from(&pass.takes));
+            context.record(&**workload, |record| record.unreported.clone_from(&pass.unreported));
             // The Workload has changed: its newer state has its own turn, at the latest after a pause.
             return if error.is_stale() { Ok(Some(LATEST_TURN)) } else { Err(ReconcileError::Status(error)) };
         }
     }
-    for event in report::events_of_status(pass, &previous, &status, time) {
+    publish(report::events_of_status(pass, &previous, &status, time), workload, context).await;
+    Ok(None)
+}
+
+async fn publish(events: Vec<Event>, workload: &Workload, context: &Context) {
+    for event in events {
         context.publish(workload, &event).await;
     }
-    Ok(None)
 }
 
 /// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.

@@ -44,12 +44,23 @@ pub enum Next<'c> {
     Send {
         /// What to send.
         write: &'c PreparedWrite,
-        /// Whether others may come first: it makes nothing that is missing, ends nothing, and isn't a part of a move of the replica
-        /// count.
-        can_wait: bool,
+        /// Which writes of other Workloads may come first.
+        turn: Turn,
     },
     /// Nothing more.
     Done,
+}
+
+/// Which writes of other Workloads may come before one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// None: it makes what is missing, ends something, or is a part of a move of the replica count.
+    Next,
+    /// What other new Workloads have beside their Deployments: this makes the Deployment of a new one, about which its
+    /// controllers write a dozen times, so that all that follows takes longer.
+    AfterNewcomers,
+    /// All that doesn't wait for its turn itself.
+    Last,
 }
 
 /// What to read from the API server.
@@ -260,10 +271,9 @@ impl Course {
     pub fn next(&mut self, schemas: &Schemas, now: Timestamp) -> Next<'_> {
         while let Some(step) = self.to_write.pop_front() {
             if let Some(write) = self.prepare(&step, schemas, now) {
-                let can_wait =
-                    self.then == Then::Rest && !step.creates() && !matches!(step, Step::Delete { .. });
+                let turn = self.turn(&step);
                 let (_, write) = self.under_way.insert((step, write));
-                return Next::Send { write, can_wait };
+                return Next::Send { write, turn };
             }
         }
         if let Some(read) = self.to_read.pop_first() {
@@ -276,6 +286,21 @@ impl Course {
         } else {
             Next::Plan
         }
+    }
+
+    fn turn(&self, step: &Step) -> Turn {
+        match step {
+            _ if step.creates() && step.child() == ChildKind::Deployment && self.is_new() => {
+                Turn::AfterNewcomers
+            }
+            Step::Apply { .. } if self.then == Then::Rest && !step.creates() => Turn::Last,
+            _ => Turn::Next,
+        }
+    }
+
+    /// Whether nobody was told anything of the Workload yet.
+    fn is_new(&self) -> bool {
+        self.seen.workload.status.is_none()
     }
 
     /// The request of a step, with its guard; none where it needn't be sent, or can't be written.

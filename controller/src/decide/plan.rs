@@ -207,7 +207,7 @@ pub fn plan(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> Result<Plan, In
     };
     let mut steps = deletions;
     let others = others(seen, &selector, &untouched)?;
-    if then == Then::PlanAgain && seen.workload.spec.adoption == Adoption::Refuse {
+    if deployment.as_ref().is_some_and(Step::creates) && seen.workload.spec.adoption == Adoption::Refuse {
         // A new Deployment is written by its controllers at once, so the moves of its number follow without a delay.
         steps.extend(others);
         steps.extend(deployment);

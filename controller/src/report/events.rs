@@ -47,12 +47,10 @@ fn described(take: &Take) -> String {
     format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
 }
 
-/// The Events about what a pass wrote.
+/// The Events about what a pass wrote, but what it made.
 pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
     let Done::Enforced { results, .. } = &pass.done else { return Vec::new() };
     let name = pass.seen.workload.name_any();
-    let is_created = |(_, result): &(&ChildKind, &ChildResult)| matches!(result, ChildResult::Created);
-    let created: Vec<ChildKind> = results.iter().filter(is_created).map(|(child, _)| *child).collect();
     let event_of = |(child, result): (&ChildKind, &ChildResult)| {
         let event = match result {
             ChildResult::Adopted { retired } => {
@@ -70,29 +68,31 @@ pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
         };
         Some(about(pass, *child, event))
     };
-    created_event(pass, &created).into_iter().chain(results.iter().filter_map(event_of)).collect()
+    results.iter().filter_map(event_of).collect()
 }
 
 /// One for all that was made.
-fn created_event(pass: &Pass, created: &[ChildKind]) -> Option<Event> {
-    let kinds: Vec<&str> = created.iter().map(|child| child.name()).collect();
+fn created_event(pass: &Pass) -> Option<Event> {
+    let made: Vec<ChildKind> = pass.unreported.made.iter().copied().collect();
+    let kinds: Vec<&str> = made.iter().map(|child| child.name()).collect();
     let note = format!("created {} {}", kinds.join(", "), pass.seen.workload.name_any());
     let event = normal("Created", "Apply", note);
-    match created {
+    match *made {
         [] => None,
-        [child] => Some(about(pass, *child, event)),
+        [child] => Some(about(pass, child, event)),
         _ => Some(event),
     }
 }
 
-/// The Events about what has changed between two statuses, and about what was taken.
+/// The Events about what has changed between two statuses, about what was made, and about what was taken.
 pub fn events_of_status(
     pass: &Pass,
     previous: &WorkloadStatus,
     status: &WorkloadStatus,
     now: Timestamp,
 ) -> Vec<Event> {
-    let mut events = takeovers(pass, previous, now);
+    let mut events: Vec<Event> = created_event(pass).into_iter().collect();
+    events.extend(takeovers(pass, previous, now));
     events.extend(child_changes(pass, previous, status));
     events.extend(handover_event(previous, status));
     events.extend(contested_event(previous, status));

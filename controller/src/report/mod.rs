@@ -7,7 +7,7 @@ mod status;
 mod takeovers;
 mod unreadable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_apply::{Take, contention::Contested};
 use baton_crd::{ChildState, DryRun, Mode, WorkloadStatus};
@@ -27,12 +27,29 @@ pub struct Pass {
     pub seen: Snapshot,
     /// Children left alone because they aren't this Workload's.
     pub refused: Vec<Refusal>,
-    /// What Baton took from other managers and isn't in the status yet, in the order of the writes.
-    pub takes: Vec<(ChildKind, Take)>,
+    /// What people are to be told of.
+    pub unreported: Unreported,
     /// Whether nothing was left to do.
     pub settled: bool,
     /// What was done, or would be.
     pub done: Done,
+}
+
+/// What writes have done that isn't in the status and the Events yet.
+#[derive(Clone, Debug, Default)]
+pub struct Unreported {
+    /// The children that were made.
+    pub made: BTreeSet<ChildKind>,
+    /// What Baton took from other managers, in the order of the writes.
+    pub takes: Vec<(ChildKind, Take)>,
+}
+
+impl Unreported {
+    /// Adds what came later.
+    pub fn add(&mut self, later: Self) {
+        self.made.extend(later.made);
+        self.takes.extend(later.takes);
+    }
 }
 
 /// What a pass did.
@@ -95,7 +112,7 @@ impl Pass {
     /// A pass that finds all children as they should be.
     pub fn of_nothing(seen: Snapshot) -> Self {
         let done = Done::Enforced { results: BTreeMap::new(), contested: Vec::new() };
-        Self { seen, refused: Vec::new(), takes: Vec::new(), settled: true, done }
+        Self { seen, refused: Vec::new(), unreported: Unreported::default(), settled: true, done }
     }
 
     /// Whether it has found all children as they should be, or made them so.

@@ -16,7 +16,7 @@ const BURST: SignedDuration = SignedDuration::from_mins(10);
 /// The takeovers after a pass: those from before with the pass's added, in the order of the last time. The oldest are dropped.
 pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> Vec<Takeover> {
     let mut takeovers = previous.to_vec();
-    for (child, take) in &pass.takes {
+    for (child, take) in &pass.unreported.takes {
         let position = takeovers.iter().position(|known| is_about(known, *child, take));
         let before = position.map(|position| takeovers.remove(position));
         takeovers.push(Takeover {
@@ -42,7 +42,7 @@ pub(super) fn news<'p>(
     previous: &'p [Takeover],
     now: Timestamp,
 ) -> impl Iterator<Item = (ChildKind, &'p Take)> {
-    pass.takes.iter().map(|(child, take)| (*child, take)).filter(move |(child, take)| {
+    pass.unreported.takes.iter().map(|(child, take)| (*child, take)).filter(move |(child, take)| {
         let is_recent = |known: &Takeover| now.duration_since(known.last_time.0) < BURST;
         let same = |known: &Takeover| known.kind == child.name() && known.manager == take.manager;
         !previous.iter().any(|known| same(known) && is_recent(known))

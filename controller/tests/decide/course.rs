@@ -10,11 +10,11 @@ use crate::common::{
 use baton_apply::{ApiError, Change, LiveObject, Outcome, contention::Correction};
 use baton_controller::decide::{
     child::ChildKind,
-    course::{ChildResult, Course, Ended, Next, Read},
+    course::{ChildResult, Course, Ended, Next, Read, Turn},
     plan::{Step, plan},
     snapshot::{Snapshot, shard_of},
 };
-use baton_crd::{Workload, labels};
+use baton_crd::{Workload, WorkloadStatus, labels};
 use kube::{Resource as _, core::Status};
 use serde_json::json;
 
@@ -87,6 +87,25 @@ fn a_replica_count_that_baton_does_not_hold_is_set_only_after_reading() {
     course.next(schemas(), earlier());
     course.planned(plan(course.seen(), course.held_back()).unwrap());
     assert!(matches!(course.next(schemas(), earlier()), Next::Read(Read::Workload)));
+}
+
+#[test]
+fn a_new_workloads_deployment_lets_newcomers_first_after_the_rest_of_it() {
+    let spec = json!({"replicas": 3, "service": {"type": "ClusterIP", "ports": [{"port": 80}]}});
+    let told = Workload { status: Some(WorkloadStatus::default()), ..workload(&spec) };
+    let turns = |workload: &Workload| {
+        let (mut course, mut turns) = (Course::new(seen(workload, []), BTreeSet::new(), false), Vec::new());
+        course.planned(plan(course.seen(), course.held_back()).unwrap());
+        while let Next::Send { turn, .. } = course.next(schemas(), earlier()) {
+            let child = course.step_under_way().unwrap().child();
+            turns.push((child, turn));
+            course.responded(schemas(), Err(unanswered()));
+        }
+        turns
+    };
+    let [service, deployment] = [ChildKind::Service, ChildKind::Deployment];
+    assert_eq!(turns(&workload(&spec)), [(service, Turn::Next), (deployment, Turn::AfterNewcomers)]);
+    assert_eq!(turns(&told), [(service, Turn::Next), (deployment, Turn::Next)]);
 }
 
 /// A Workload with a Service, and what a pass made of it.
@@ -294,9 +313,9 @@ fn a_workload_that_has_moved_is_taken_over_once_the_server_says_that_it_has() {
     let mut server = made_by("a");
     let log = run(&mut blind(&of_shard("b")), &mut server, || Some("b"), |_| {});
     let expected = [
-        "create Deployment: refused",
-        "read Deployment",
+        "create Service: refused",
         "read Service",
+        "read Deployment",
         "read HorizontalPodAutoscaler",
         "read PodDisruptionBudget",
         "the Workload is in b",
@@ -336,7 +355,6 @@ fn after_another_shards_write_it_is_asked_again_whose_the_workload_is() {
     let deployment: Vec<_> =
         log.iter().filter(|line| line.contains(" Deployment") || line.contains(" in ")).collect();
     let expected = [
-        "create Deployment: refused",
         "read Deployment",
         "the Workload is in b",
         "apply Deployment: refused",

@@ -34,9 +34,9 @@ fn a_new_workload_gets_its_children_in_one_plan() {
         "disruptionBudget": {"maxUnavailable": 1},
     }));
     let plan = plan_of(&seen(&workload, []));
-    assert_eq!(told(&plan), ["create Deployment", "create Service", "create PodDisruptionBudget"]);
+    assert_eq!(told(&plan), ["create Service", "create PodDisruptionBudget", "create Deployment"]);
     assert_eq!(plan.then, Then::Rest);
-    assert_eq!(replicas_of(&plan.steps[0]), Some(3));
+    assert_eq!(replicas_of(&plan.steps[2]), Some(3));
 }
 
 #[test]

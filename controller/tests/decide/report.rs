@@ -1,6 +1,9 @@
 //! What people are told of a pass: status, conditions and Events.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use crate::common::{child, deployment_held_by, seen, workload};
 use baton_apply::{
@@ -9,11 +12,12 @@ use baton_apply::{
 };
 use baton_controller::{
     decide::{child::ChildKind, course::ChildResult, rehearsal::Rehearsed, replicas::Autoscaler},
-    report::{Done, Pass, Tried, events_of_status, events_of_writes, status},
+    report::{Done, Pass, Tried, Unreported, events_of_status, events_of_writes, status},
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use jiff::{Timestamp, ToSpan};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::events::Event;
 use serde_json::{Value, json};
 
 fn now() -> Timestamp {
@@ -26,7 +30,7 @@ fn pass(
     results: impl IntoIterator<Item = (ChildKind, ChildResult)>,
 ) -> Pass {
     let done = Done::Enforced { results: BTreeMap::from_iter(results), contested: Vec::new() };
-    Pass { seen: seen(workload, children), refused: Vec::new(), takes: Vec::new(), settled: true, done }
+    Pass { done, ..Pass::of_nothing(seen(workload, children)) }
 }
 
 /// The same while this is contested.
@@ -271,12 +275,13 @@ fn what_was_made_or_deleted_is_told_and_what_was_only_applied_is_not() {
         (ChildKind::Service, ChildResult::Created),
         (ChildKind::DisruptionBudget, ChildResult::Deleted),
     ];
-    let events = events_of_writes(&pass(&workload, [], results));
-    let told: Vec<_> = events.into_iter().filter_map(|event| event.note).collect();
-    assert_eq!(
-        told,
-        ["created Service web", "deleted PodDisruptionBudget web: the spec no longer asks for it"]
-    );
+    let unreported = Unreported { made: BTreeSet::from([ChildKind::Service]), takes: Vec::new() };
+    let pass = Pass { unreported, ..pass(&workload, [], results) };
+    let told = |events: Vec<Event>| events.into_iter().filter_map(|event| event.note).collect::<Vec<_>>();
+    let deleted = "deleted PodDisruptionBudget web: the spec no longer asks for it";
+    assert_eq!(told(events_of_writes(&pass)), [deleted]);
+    let status = WorkloadStatus::default();
+    assert_eq!(told(events_of_status(&pass, &status, &status, now())), ["created Service web"]);
 }
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
@@ -294,7 +299,8 @@ fn take(path: &str, manager: &str) -> (ChildKind, Take) {
 /// A pass that took these from others.
 fn pass_with(takes: impl IntoIterator<Item = (ChildKind, Take)>) -> Pass {
     let workload = workload(&json!({"replicas": 3}));
-    Pass { takes: takes.into_iter().collect(), ..pass(&workload, [deployment(&running())], applied()) }
+    let unreported = Unreported { made: BTreeSet::new(), takes: takes.into_iter().collect() };
+    Pass { unreported, ..pass(&workload, [deployment(&running())], applied()) }
 }
 
 fn notes(pass: &Pass, previous: &WorkloadStatus, at: Timestamp) -> Vec<String> {

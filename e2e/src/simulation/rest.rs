@@ -9,7 +9,7 @@ use baton_controller::decide::{
     replicas::{Autoscaler, ScaleTarget, Wanted, Whose},
     snapshot::{Snapshot, wanted_replicas},
 };
-use baton_controller::report::{self, Done, Pass};
+use baton_controller::report::{self, Pass};
 use baton_crd::{Mode, Workload};
 use baton_testbed::{AuditEntry, Error, Metrics, lock};
 use kube::{Client, ResourceExt as _};
@@ -73,8 +73,7 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
     if let Some(how) = number(&seen) {
         return Ok(Some(violation("the number is whose it should be", format!("{site}: {how}"))));
     }
-    let done = Done::Enforced { results: BTreeMap::new(), contested: Vec::new() };
-    let pass = Pass { seen, refused: planned.refused, takes: Vec::new(), settled: true, done };
+    let pass = Pass { refused: planned.refused, ..Pass::of_nothing(seen) };
     let expected = report::status(&pass, &status, world.now());
     let [expected, reported] =
         [expected, status].map(|status| serde_json::to_value(status).unwrap_or_default());

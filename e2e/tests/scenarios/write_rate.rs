@@ -1,14 +1,18 @@
-//! An operator that may write a few times a second only: a change of all Workloads takes its time, and what can't wait passes it.
+//! What comes first when there is much to write at once.
 
 use baton_e2e::{Operator, OperatorOptions, Place, scenarios, workload};
 use baton_testbed::{Cluster, eventually};
-use futures::future::join_all;
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{DeleteParams, ListParams};
+use futures::{StreamExt, future::join_all};
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
+use kube::{
+    ResourceExt,
+    api::{DeleteParams, ListParams, WatchEvent, WatchParams},
+};
 use serde_json::json;
 
 scenarios! {
     a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_made,
+    what_new_workloads_have_beside_their_deployments_comes_before_all_of_these,
 }
 
 const ALL: usize = 16;
@@ -62,4 +66,31 @@ async fn a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_mad
     let changed = running(&place, "app:2").await;
     assert!(changed < ALL, "all are changed by now");
     all_run(&place, "app:2").await;
+}
+
+async fn what_new_workloads_have_beside_their_deployments_comes_before_all_of_these(cluster: Cluster) {
+    let place = Place::new(&cluster, "newcomers").await.unwrap();
+    let containers = json!([{"name": "app", "image": "app"}]);
+    let service = json!({"type": "ClusterIP", "ports": [{"port": 80}]});
+    let spec = json!({"replicas": 0, "template": {"spec": {"containers": containers}}, "service": service});
+    for number in 0..5 {
+        place.apply_as("user", &workload(&format!("w{number}"), &spec)).await.unwrap();
+    }
+    let made = place.api::<Deployment>().watch(&WatchParams::default(), "0").await.unwrap();
+    let args = ["--concurrency", "1"].map(str::to_owned).to_vec();
+    let options =
+        OperatorOptions { namespace: Some(place.ns().to_owned()), args, ..OperatorOptions::default() };
+    let _operator = Operator::start(&cluster, options).await.unwrap();
+    let made = made.filter_map(async |event| match event.unwrap() {
+        WatchEvent::Added(deployment) => Some(version(&deployment)),
+        _ => None,
+    });
+    let first_deployment = made.take(5).collect::<Vec<_>>().await.into_iter().min().unwrap();
+    let services = place.api::<Service>().list(&ListParams::default()).await.unwrap();
+    let last_service = services.iter().map(version).max().unwrap();
+    assert!(last_service < first_deployment, "{last_service} and {first_deployment}");
+}
+
+fn version(object: &impl ResourceExt) -> u64 {
+    object.resource_version().unwrap().parse().unwrap()
 }

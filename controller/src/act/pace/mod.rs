@@ -12,7 +12,7 @@ use std::{
 };
 
 use baton_apply::{
-    FieldPath, Take,
+    FieldPath,
     contention::{Contention, Correction},
 };
 use baton_crd::{Mode, WorkloadStatus, condition};
@@ -28,7 +28,7 @@ use crate::{
         course::ChildResult,
         plan::{Cause, Refusal},
     },
-    report::Haste,
+    report::{Haste, Unreported},
 };
 
 /// A Workload whose pass isn't settled is looked at again after this.
@@ -42,6 +42,9 @@ const OLDEST_CONTESTED_STATUS: Duration = Duration::from_secs(30);
 const GATHERS_FOR: Duration = Duration::from_millis(500);
 /// How long a status waits for what is certainly about to happen: as long as a controller may take that is busy with many others.
 const AWAITS_FOR: Duration = Duration::from_secs(10);
+
+/// How long a new Workload's Deployment waits at most for what others have beside theirs.
+const LETS_NEWCOMERS_FIRST_FOR: Duration = Duration::from_secs(5);
 
 /// What is remembered of all Workloads.
 #[derive(Debug)]
@@ -65,8 +68,8 @@ pub struct WorkloadPace {
     pub contention: Contention<ChildKind>,
     /// When everything is applied for real.
     pub resync: Resync,
-    /// What was taken and isn't in the status yet, because that couldn't be written.
-    pub unreported: Vec<(ChildKind, Take)>,
+    /// What nobody was told of yet.
+    pub unreported: Unreported,
     /// How many passes in a row ended early.
     failed_passes: u32,
     /// The last spec: its generation, and a number that tells it from any other.
@@ -82,6 +85,8 @@ pub struct WorkloadPace {
     pub live: LiveIntents,
     /// The turn of its next write, if that can wait.
     turn: Option<Instant>,
+    /// Until when it lets newcomers first.
+    newcomers_first: Option<Instant>,
 }
 
 /// The intents that would change nothing of the children, as passes have found.
@@ -164,6 +169,18 @@ impl Pace {
         Some(turn - now)
     }
 
+    /// How long a Workload waits that lets newcomers first, while some of so many Workloads have had no pass yet.
+    pub fn newcomers_come_first(
+        &mut self,
+        key: Key,
+        uid: &str,
+        workloads: usize,
+        now: Instant,
+    ) -> Option<Duration> {
+        let until = self.of(key, uid, now).newcomers_first.filter(|_| self.records.len() < workloads)?;
+        Some(until.saturating_duration_since(now).min(GATHERS_FOR)).filter(|wait| !wait.is_zero())
+    }
+
     /// A Workload is gone.
     pub fn forget(&mut self, key: &Key) {
         self.records.remove(key);
@@ -177,7 +194,7 @@ impl WorkloadPace {
             backoff: Backoff::default(),
             contention: Contention::default(),
             resync,
-            unreported: Vec::new(),
+            unreported: Unreported::default(),
             failed_passes: 0,
             spec: None,
             is_recalled: false,
@@ -186,6 +203,7 @@ impl WorkloadPace {
             rest: None,
             live: LiveIntents::default(),
             turn: None,
+            newcomers_first: None,
         }
     }
 
@@ -295,6 +313,11 @@ impl WorkloadPace {
             return None;
         }
         Some(wait)
+    }
+
+    /// It lets newcomers first from now on, for a while.
+    pub fn lets_newcomers_first(&mut self, now: Instant) {
+        self.newcomers_first.get_or_insert(now + LETS_NEWCOMERS_FIRST_FOR);
     }
 
     /// The status is what it should be.
@@ -543,6 +566,19 @@ mod tests {
         assert!(record.contention.contested(later).is_empty());
         record.recall(&status, later, clock);
         assert!(record.contention.contested(later).is_empty());
+    }
+
+    #[test]
+    fn newcomers_come_first_for_a_while() {
+        let now = Instant::now();
+        let mut pace = Pace::new(HOUR, WriteRate::new(NonZeroU32::new(10).unwrap(), now));
+        let mut wait = |workloads, after: u32| {
+            pace.of(key(), "u", now).lets_newcomers_first(now);
+            pace.newcomers_come_first(key(), "u", workloads, now + after * SECOND)
+        };
+        assert_eq!(wait(1, 0), None, "there are none");
+        assert_eq!(wait(2, 0), Some(GATHERS_FOR));
+        assert_eq!(wait(2, 5), None, "long enough");
     }
 
     #[test]

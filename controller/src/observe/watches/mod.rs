@@ -142,6 +142,11 @@ impl Stores {
         self.workloads.store.get(&ObjectRef::new(&name).within(&namespace))
     }
 
+    /// How many Workloads there are.
+    pub(crate) fn workloads(&self) -> usize {
+        self.workloads.store.len()
+    }
+
     /// Waits, but no longer than this, for a version of a child after this one that its controllers have looked at. If there is
     /// none, the newest; none where that isn't newer.
     pub(crate) async fn newer_child(
