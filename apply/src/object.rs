@@ -6,6 +6,7 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     fmt,
+    ops::Range,
     sync::{Arc, OnceLock},
 };
 
@@ -28,16 +29,61 @@ pub struct LiveObject(Arc<Object>);
 struct Object {
     /// The object as returned.
     text: Box<str>,
+    /// Where in the text its parts are.
+    parts: Parts,
     /// The same as a tree, once that was asked for.
     json: OnceLock<Value>,
     /// Its metadata as kube wants to see it, without `managedFields`.
     metadata: ObjectMeta,
 }
 
-/// An object, of which no more is read.
+/// Where in a text the parts of an object are, so that who asks for one reads nothing else.
+#[derive(Clone, Debug)]
+struct Parts {
+    has_kind: bool,
+    metadata: Range<usize>,
+    spec: Option<Range<usize>>,
+    status: Option<Range<usize>>,
+}
+
+impl Parts {
+    /// The same in a text that has so much more before them.
+    fn moved(&self, by: usize) -> Self {
+        let moved = |part: &Range<usize>| part.start + by..part.end + by;
+        Self {
+            has_kind: self.has_kind,
+            metadata: moved(&self.metadata),
+            spec: self.spec.as_ref().map(moved),
+            status: self.status.as_ref().map(moved),
+        }
+    }
+}
+
+/// An object, of which no more is read than where its parts are.
 #[derive(Deserialize)]
-struct OnlyHead {
-    metadata: Head,
+struct Outline<'t> {
+    kind: Option<IgnoredAny>,
+    #[serde(borrow)]
+    metadata: &'t RawValue,
+    #[serde(borrow)]
+    spec: Option<&'t RawValue>,
+    #[serde(borrow)]
+    status: Option<&'t RawValue>,
+}
+
+impl Outline<'_> {
+    fn parts_of(&self, text: &str) -> Parts {
+        let place = |part: &RawValue| {
+            let start = part.get().as_ptr().addr() - text.as_ptr().addr();
+            start..start + part.get().len()
+        };
+        Parts {
+            has_kind: self.kind.is_some(),
+            metadata: place(self.metadata),
+            spec: self.spec.map(place),
+            status: self.status.map(place),
+        }
+    }
 }
 
 /// Metadata but for `managedFields`, which are read where they are needed and would be held twice.
@@ -104,9 +150,9 @@ impl LiveObject {
     /// # Errors
     /// When its metadata isn't that of an object.
     pub fn from_json(json: Value) -> Result<Self, serde_json::Error> {
-        let OnlyHead { metadata } = OnlyHead::deserialize(&json)?;
-        let text = json.to_string().into();
-        Ok(Self(Arc::new(Object { text, json: json.into(), metadata: metadata.into() })))
+        let mut object = Object::from_text(json.to_string().into())?;
+        object.json = json.into();
+        Ok(Self(Arc::new(object)))
     }
 
     /// An object from its JSON text. All but its metadata is read only when it is asked for.
@@ -114,9 +160,7 @@ impl LiveObject {
     /// # Errors
     /// When it isn't the text of an object with metadata.
     pub fn from_text(text: impl Into<Box<str>>) -> Result<Self, serde_json::Error> {
-        let text = text.into();
-        let OnlyHead { metadata } = serde_json::from_str(&text)?;
-        Ok(Self(Arc::new(Object { text, json: OnceLock::new(), metadata: metadata.into() })))
+        Ok(Self(Arc::new(Object::from_text(text.into())?)))
     }
 
     /// The object's JSON text.
@@ -124,12 +168,30 @@ impl LiveObject {
         &self.0.text
     }
 
-    /// As much of the object as a type asks for. Unlike [`as_json`](Self::as_json), it builds no tree of the rest.
-    ///
-    /// # Errors
-    /// When the object isn't as the type has it.
-    pub fn read<'o, T: Deserialize<'o>>(&'o self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.0.text)
+    /// The JSON text of its spec, if it has one.
+    pub fn spec_text(&self) -> Option<&str> {
+        self.0.parts.spec.clone().map(|part| &self.0.text[part])
+    }
+
+    /// The JSON text of its status, if it has one.
+    pub fn status_text(&self) -> Option<&str> {
+        self.0.parts.status.clone().map(|part| &self.0.text[part])
+    }
+
+    /// As much of its spec as a type asks for; none where it has no such spec. Unlike [`as_json`](Self::as_json), it builds no
+    /// tree of the rest.
+    pub fn spec<'o, T: Deserialize<'o>>(&'o self) -> Option<T> {
+        serde_json::from_str(self.spec_text()?).ok()
+    }
+
+    /// As much of its status as a type asks for; none where it has no such status.
+    pub fn status<'o, T: Deserialize<'o>>(&'o self) -> Option<T> {
+        serde_json::from_str(self.status_text()?).ok()
+    }
+
+    /// As much of its metadata as a type asks for; none where it isn't such.
+    pub(crate) fn metadata<'o, T: Deserialize<'o>>(&'o self) -> Option<T> {
+        serde_json::from_str(&self.0.text[self.0.parts.metadata.clone()]).ok()
     }
 
     /// The object as a value of the merge core.
@@ -145,19 +207,15 @@ impl LiveObject {
 
     /// Fills in what kind of object it is, where that was left out: items of a list of a built-in kind come without.
     pub fn fill_in_kind(&mut self, resource: &ApiResource) {
-        #[derive(Deserialize)]
-        struct Kind {
-            kind: Option<IgnoredAny>,
-        }
-        // Where it isn't left out, it mostly comes first.
-        let comes_first = |text: &str| text.starts_with(r#"{"kind":"#);
-        if comes_first(self.as_text()) || self.read().is_ok_and(|Kind { kind }| kind.is_some()) {
+        if self.0.parts.has_kind {
             return;
         }
         let head = json!({"kind": resource.kind, "apiVersion": resource.api_version}).to_string();
         let object = Arc::make_mut(&mut self.0);
         // The metadata follows, at least.
-        object.text = format!("{},{}", head.trim_end_matches('}'), &object.text[1..]).into();
+        let text = format!("{},{}", head.trim_end_matches('}'), &object.text[1..]);
+        object.parts = Parts { has_kind: true, ..object.parts.moved(text.len() - object.text.len()) };
+        object.text = text.into();
         object.json = OnceLock::new();
     }
 
@@ -226,13 +284,24 @@ impl LiveObject {
         fields.iter().try_fold(self.as_json(), |value, field| value.get(field))
     }
 
-    /// The number at a path of plain fields.
+    /// The number at a path of plain fields in its spec or its status.
     pub fn number(&self, fields: &[&str]) -> Option<i32> {
-        let text = fields.iter().try_fold(self.as_text(), |text, field| {
+        let (part, fields) = fields.split_first()?;
+        let part = if *part == "spec" { self.spec_text() } else { self.status_text() };
+        let text = fields.iter().try_fold(part?, |text, field| {
             let member = serde_json::Deserializer::from_str(text).deserialize_map(MemberNamed(field)).ok()?;
             member.map(RawValue::get)
         });
         serde_json::from_str(text?).ok()
+    }
+}
+
+impl Object {
+    fn from_text(text: Box<str>) -> Result<Self, serde_json::Error> {
+        let outline: Outline<'_> = serde_json::from_str(&text)?;
+        let metadata: Head = serde_json::from_str(outline.metadata.get())?;
+        let parts = outline.parts_of(&text);
+        Ok(Self { text, parts, json: OnceLock::new(), metadata: metadata.into() })
     }
 }
 

@@ -64,7 +64,7 @@ pub struct Holder {
 /// ```
 pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
     let arena = Arena::new();
-    let entries = live.read().ok().and_then(|Owned { metadata }| metadata.managed_fields).unwrap_or_default();
+    let entries = live.metadata().and_then(|Owned { managed_fields }| managed_fields).unwrap_or_default();
     let holder = |(position, entry): (usize, &Entry<'_>)| {
         if entries.iter().skip(position + 1).any(|later| identity(later) == identity(entry)) {
             return None;
@@ -81,16 +81,10 @@ pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
     entries.iter().enumerate().filter_map(holder).collect()
 }
 
-/// Who owns what of an object, without the rest of it.
-#[derive(Deserialize)]
-struct Owned<'o> {
-    #[serde(borrow)]
-    metadata: OwnedMetadata<'o>,
-}
-
+/// Who owns what of an object, without the rest of its metadata.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct OwnedMetadata<'o> {
+struct Owned<'o> {
     #[serde(borrow)]
     managed_fields: Option<Vec<Entry<'o>>>,
 }

@@ -11,7 +11,6 @@ use k8s_openapi::api::{
     policy::v1::PodDisruptionBudget,
 };
 use kube::{Resource as _, ResourceExt, core::ApiResource};
-use serde::Deserialize;
 
 /// A kind of child. Every child has its Workload's name and namespace, so the kind tells one from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,11 +89,7 @@ impl ChildKind {
 
 /// The status of a live Deployment; an empty one where it has none.
 pub fn deployment_status(live: &LiveObject) -> DeploymentStatus {
-    #[derive(Deserialize)]
-    struct Reported {
-        status: Option<DeploymentStatus>,
-    }
-    live.read().ok().and_then(|Reported { status }| status).unwrap_or_default()
+    live.status().unwrap_or_default()
 }
 
 impl fmt::Display for ChildKind {

@@ -43,20 +43,7 @@ pub(crate) struct WatchedWorkload {
     pub(crate) contested: Box<[ChildKind]>,
 }
 
-/// What a Workload says of itself, read without the rest of it.
-#[derive(Deserialize)]
-struct Reported<'t> {
-    #[serde(borrow)]
-    status: Option<&'t RawValue>,
-}
-
 /// What is always at hand of a Workload, in what a status of this or another version may say.
-#[derive(Default, Deserialize)]
-struct Told<'t> {
-    #[serde(borrow, default)]
-    status: ToldStatus<'t>,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToldStatus<'t> {
@@ -94,19 +81,10 @@ impl ToldStatus<'_> {
     }
 }
 
-/// What others and Baton write in it.
-#[derive(Deserialize)]
-struct Written<'t> {
-    #[serde(borrow)]
-    spec: &'t RawValue,
-    #[serde(borrow)]
-    status: Option<&'t RawValue>,
-}
-
 impl WatchedWorkload {
     fn new(live: &LiveObject, dictionary: &Arc<Dictionary>) -> Self {
         let (metadata, text) = (live.meta(), live.as_text());
-        let Told { status } = live.read().unwrap_or_default();
+        let status: ToldStatus<'_> = live.status().unwrap_or_default();
         Self {
             metadata: ObjectMeta {
                 name: metadata.name.clone(),
@@ -126,9 +104,7 @@ impl WatchedWorkload {
 
     /// What can be read of its status, where there is one.
     pub(crate) fn status(&self) -> Option<WorkloadStatus> {
-        let text = self.dictionary.unpack(&self.packed);
-        let reported: Reported<'_> = serde_json::from_str(&text).ok()?;
-        reported.status.map(|status| WorkloadStatus::readable(status.get()))
+        self.live().ok()?.status_text().map(WorkloadStatus::readable)
     }
 
     /// What tells whether it [means something else](super::digest) than before.
@@ -146,16 +122,19 @@ impl WatchedWorkload {
     /// # Errors
     /// When this version can't read it.
     pub(crate) fn read(&self) -> Result<Workload, serde_json::Error> {
-        let text = self.dictionary.unpack(&self.packed);
-        let Written { spec, status } = serde_json::from_str(&text)?;
-        let metadata = LiveObject::from_text(text.as_str())?.meta().clone();
-        let spec: WorkloadSpec = match serde_json::from_str(spec.get()) {
+        let live = self.live()?;
+        let text = live.spec_text().unwrap_or("null");
+        let spec: WorkloadSpec = match serde_json::from_str(text) {
             Ok(spec) => spec,
             // An error of this says nothing of where in the text it is, which another spelling of the same would move.
-            Err(_) => serde_json::from_value(serde_json::from_str(spec.get())?)?,
+            Err(_) => serde_json::from_value(serde_json::from_str(text)?)?,
         };
-        let status = status.map(|status| WorkloadStatus::readable(status.get()));
-        Ok(Workload { metadata, spec, status })
+        let status = live.status_text().map(WorkloadStatus::readable);
+        Ok(Workload { metadata: live.meta().clone(), spec, status })
+    }
+
+    fn live(&self) -> Result<LiveObject, serde_json::Error> {
+        LiveObject::from_text(self.dictionary.unpack(&self.packed))
     }
 }
 

@@ -1,13 +1,12 @@
 //! The status of a Workload.
 
-use baton_apply::contention::Contested;
+use baton_apply::{LiveObject, contention::Contested};
 use baton_crd::{
     ChildState, ChildStatus, HandoverPhase, Mode, PlannedAction, ReplicaOwnership, WorkloadStatus,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::{apps::v1::DeploymentStatus, core::v1::ServiceSpec};
 use kube::ResourceExt;
-use serde::Deserialize;
 
 use super::{
     Pass, Tried, Unreadable,
@@ -140,13 +139,10 @@ const STAYS_HEADLESS: &str = "the Service is headless, which the API server neve
 
 /// Whether the Service has no address though the spec doesn't say so. The server keeps that without an error.
 fn stays_headless(pass: &Pass) -> bool {
-    #[derive(Deserialize)]
-    struct Live {
-        spec: Option<ServiceSpec>,
-    }
     let wanted = pass.seen.workload.spec.service.as_ref().is_some_and(|wanted| wanted.headless == Some(true));
-    let live = pass.seen.own(ChildKind::Service).filter(|_| !wanted).and_then(|live| live.read().ok());
-    live.and_then(|Live { spec }| spec?.cluster_ip).is_some_and(|address| address == "None")
+    let live =
+        pass.seen.own(ChildKind::Service).filter(|_| !wanted).and_then(LiveObject::spec::<ServiceSpec>);
+    live.and_then(|live| live.cluster_ip).is_some_and(|address| address == "None")
 }
 
 const KEPT_FROM_WRITING: &str = "spec.mode keeps Baton from writing it";

@@ -24,10 +24,6 @@ impl Selector {
     pub fn of(workload: &Workload, deployment: Option<&LiveObject>) -> Self {
         #[derive(Deserialize)]
         struct Selecting {
-            spec: Spec,
-        }
-        #[derive(Deserialize)]
-        struct Spec {
             selector: LabelSelector,
             template: Option<Template>,
         }
@@ -39,9 +35,8 @@ impl Selector {
         struct Labelled {
             labels: Option<BTreeMap<String, String>>,
         }
-        let live = deployment.and_then(|live| live.read().ok());
-        let (selector, template) = match live {
-            Some(Selecting { spec: Spec { selector, template } }) => (selector, template),
+        let (selector, template) = match deployment.and_then(LiveObject::spec) {
+            Some(Selecting { selector, template }) => (selector, template),
             None => {
                 let own = BTreeMap::from([(labels::WORKLOAD.to_owned(), workload.name_any())]);
                 (LabelSelector { match_labels: Some(own), match_expressions: None }, None)

@@ -37,39 +37,27 @@ impl Autoscaler {
     /// Reads it off a live HorizontalPodAutoscaler, with the Deployment that it scales, or whose Workload; none where it scales
     /// something else.
     pub fn of(live: &LiveObject) -> Option<(ScaleTarget, Self)> {
-        live.read::<Object<'_>>().ok()?.read()
+        let Spec { scale_target_ref: target, min_replicas } = live.spec()?;
+        let (group, _) = target.api_version.split_once('/')?;
+        let scales_workload = match (group, &*target.kind) {
+            ("apps", kind) if kind == ChildKind::Deployment.name() => false,
+            (group, kind) if (group, kind) == (&*Workload::group(&()), &*Workload::kind(&())) => true,
+            _ => return None,
+        };
+        let controller = live.owner_references().iter().find(|owner| owner.controller == Some(true));
+        let autoscaler = Self {
+            name: live.name_any(),
+            // The API server fills it in; 1 is its default.
+            min_replicas: min_replicas.unwrap_or(1),
+            controller: controller.map(|owner| (owner.kind.clone(), owner.uid.clone())),
+            scales_workload,
+        };
+        let namespace = live.namespace().unwrap_or_default();
+        Some((ScaleTarget { namespace, deployment: target.name.into_owned() }, autoscaler))
     }
 }
 
-/// As much of a HorizontalPodAutoscaler as is asked for.
-#[derive(Deserialize)]
-struct Object<'a> {
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
-    #[serde(borrow)]
-    spec: Spec<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    namespace: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    owner_references: Vec<Owner<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Owner<'a> {
-    #[serde(borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    uid: Cow<'a, str>,
-    controller: Option<bool>,
-}
-
+/// As much of a HorizontalPodAutoscaler's spec as is asked for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Spec<'a> {
@@ -87,28 +75,6 @@ struct Target<'a> {
     kind: Cow<'a, str>,
     #[serde(borrow)]
     name: Cow<'a, str>,
-}
-
-impl Object<'_> {
-    fn read(self) -> Option<(ScaleTarget, Autoscaler)> {
-        let Self { metadata, spec: Spec { scale_target_ref: target, min_replicas } } = self;
-        let (group, _) = target.api_version.split_once('/')?;
-        let scales_workload = match (group, &*target.kind) {
-            ("apps", kind) if kind == ChildKind::Deployment.name() => false,
-            (group, kind) if (group, kind) == (&*Workload::group(&()), &*Workload::kind(&())) => true,
-            _ => return None,
-        };
-        let controller = metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
-        let autoscaler = Autoscaler {
-            name: metadata.name.into_owned(),
-            // The API server fills it in; 1 is its default.
-            min_replicas: min_replicas.unwrap_or(1),
-            controller: controller.map(|owner| (owner.kind.clone().into(), owner.uid.clone().into())),
-            scales_workload,
-        };
-        let namespace = metadata.namespace.unwrap_or_default().into_owned();
-        Some((ScaleTarget { namespace, deployment: target.name.into_owned() }, autoscaler))
-    }
 }
 
 /// A Deployment that is scaled.

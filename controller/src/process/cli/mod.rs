@@ -56,7 +56,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub election: ElectionArgs,
     /// How many Workloads are reconciled at the same time.
-    #[arg(long, env = "BATON_CONCURRENCY", default_value = "8")]
+    #[arg(long, env = "BATON_CONCURRENCY", default_value = "16")]
     pub concurrency: NonZeroU16,
     /// How many writes are sent in a second at most, status and Events among them. When they are more, those come first that can't
     /// wait: a child that is missing or is to go, and a handover under way.
