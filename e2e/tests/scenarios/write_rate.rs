@@ -1,6 +1,6 @@
 //! What comes first when there is much to write at once.
 
-use baton_e2e::{Operator, OperatorOptions, Place, scenarios, workload};
+use baton_e2e::{Operator, OperatorOptions, Place, install_manifests, scenarios, workload};
 use baton_testbed::{Cluster, eventually};
 use futures::{StreamExt, future::join_all};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
@@ -69,6 +69,7 @@ async fn a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_mad
 }
 
 async fn what_new_workloads_have_beside_their_deployments_comes_before_all_of_these(cluster: Cluster) {
+    install_manifests(&cluster).await.unwrap();
     let place = Place::new(&cluster, "newcomers").await.unwrap();
     let containers = json!([{"name": "app", "image": "app"}]);
     let service = json!({"type": "ClusterIP", "ports": [{"port": 80}]});
