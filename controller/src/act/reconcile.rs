@@ -60,11 +60,12 @@ pub(crate) async fn reconcile(
 ) -> Result<Passed, ReconcileError> {
     // It may have changed while it waited for its turn.
     let watched = context.stores.workload(&*watched).unwrap_or(watched);
-    if watched.meta().deletion_timestamp.is_some() {
-        return Ok(Passed { outcome: None, next: Action::await_change() });
-    }
+    // Also one that is being deleted is no newcomer from now on.
     if let Some(wait) = context.newcomers_still_come_first(&*watched) {
         return Ok(Passed { outcome: None, next: Action::requeue(wait) });
+    }
+    if watched.meta().deletion_timestamp.is_some() {
+        return Ok(Passed { outcome: None, next: Action::await_change() });
     }
     let inputs = context.stores.inputs_of(&watched);
     let seen = all_of(&inputs, watched.spec(), context);
