@@ -135,13 +135,12 @@ async fn reconcile_workload(
         },
         Mode::Preview | Mode::Paused => preview(seen, context).await?,
     };
-    let before = context.record(&*workload, |record| {
+    pass.unreported = context.record(&*workload, |record| {
         if always_send && mode == Mode::Enforce {
             record.resync.done(now());
         }
         std::mem::take(&mut record.unreported)
     });
-    pass.unreported = before;
     let mut spec = watched.spec();
     let report_again = report(&pass, &mut inputs, &mut spec, context).await?;
     let end = PassEnd { mode, generation, settled: pass.settled, report_again };

@@ -289,18 +289,14 @@ impl Course {
     }
 
     fn turn(&self, step: &Step) -> Turn {
+        let is_new = self.seen.workload.status.is_none();
         match step {
-            _ if step.creates() && step.child() == ChildKind::Deployment && self.is_new() => {
+            Step::Apply { child: ChildKind::Deployment, .. } if step.creates() && is_new => {
                 Turn::AfterNewcomers
             }
             Step::Apply { .. } if self.then == Then::Rest && !step.creates() => Turn::Last,
             _ => Turn::Next,
         }
-    }
-
-    /// Whether nobody was told anything of the Workload yet.
-    fn is_new(&self) -> bool {
-        self.seen.workload.status.is_none()
     }
 
     /// The request of a step, with its guard; none where it needn't be sent, or can't be written.
