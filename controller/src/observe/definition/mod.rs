@@ -140,8 +140,8 @@ impl Definition {
         loop {
             match self.look().await {
                 Ok(Judgement::Older(message)) => return State::Older(message),
-                // While a definition changes, nothing is published for a moment.
-                Ok(Judgement::Unpublished) if before.is_some() && begun.elapsed() < LAG => {}
+                // While a definition changes, or is new, nothing is published for a moment.
+                Ok(Judgement::Unpublished) if begun.elapsed() < LAG => {}
                 Ok(Judgement::Complete | Judgement::Unpublished) => {
                     let is_same = self.url_read().await == before;
                     if !certain || !is_same || begun.elapsed() > LAG {
@@ -163,5 +163,46 @@ impl Definition {
 
     async fn url_read(&self) -> Option<String> {
         self.read.lock().await.as_ref().map(|(url, _)| url.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        convert::Infallible,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A real API server does this too, but only for a moment.
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_written_until_the_schema_is_published() {
+        let is_published = Arc::new(AtomicBool::new(false));
+        let publishes = is_published.clone();
+        let server = tower::service_fn(move |request: Request<Body>| {
+            let document = if request.uri().path() != "/openapi/v3" {
+                let kind = json!({"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"});
+                json!({"components": {"schemas": {"Workload": {"x-kubernetes-group-version-kind": [kind]}}}})
+            } else if publishes.load(Ordering::Relaxed) {
+                json!({"paths": {"apis/baton.rs/v1alpha1": {"serverRelativeURL": "/openapi/v3/baton"}}})
+            } else {
+                json!({"paths": {}})
+            };
+            let response = Response::new(Body::from(document.to_string().into_bytes()));
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        let definition = Definition::new(Client::new(server, "default"), LAG);
+        let keeping = tokio::spawn(definition.clone().keep_verified(|_| ()));
+        let verified = tokio::time::timeout(LAG / 2, definition.verified()).await;
+        assert!(verified.is_err(), "nothing is known yet");
+        is_published.store(true, Ordering::Relaxed);
+        let older = definition.verified().await.unwrap_err();
+        assert!(older.contains(".spec"), "{older}");
+        keeping.abort();
     }
 }
