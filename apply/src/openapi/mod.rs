@@ -55,12 +55,17 @@ pub fn document_path(kind: &ApiResource) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// Fetches the document at a URL, without descriptions and what else says nothing about schemas.
+/// Fetches of the document at a URL what describes these kinds.
 ///
 /// # Errors
-/// When the request fails, gets no response within the limit, or the response isn't JSON.
-pub async fn fetch(client: &Client, limit: Duration, url: &str) -> Result<Value, OpenApiError> {
-    Ok(lean::read(&text(client, limit, url).await?)?)
+/// When the request fails, gets no response within the limit, or the response is no OpenAPI document.
+pub async fn fetch(
+    client: &Client,
+    limit: Duration,
+    url: &str,
+    kinds: &[ApiResource],
+) -> Result<Value, OpenApiError> {
+    Ok(lean::read(&text(client, limit, url).await?, kinds)?)
 }
 
 async fn text(client: &Client, limit: Duration, url: &str) -> Result<String, ApiError> {

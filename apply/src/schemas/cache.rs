@@ -175,7 +175,7 @@ impl SchemaCache {
         if fetched.is_some_and(|(fetched, _)| fetched == url) {
             return Ok(None);
         }
-        let document = openapi::fetch(&self.client, self.limit, url).await?;
+        let document = openapi::fetch(&self.client, self.limit, url, &self.kinds).await?;
         let resources = Resources::from_openapi(&document)?;
         Ok(Some((url.to_owned(), Arc::new(resources))))
     }

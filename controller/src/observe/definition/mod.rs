@@ -60,14 +60,15 @@ impl Definition {
     /// When it can't be read now.
     pub(crate) async fn look(&self) -> Result<Judgement, OpenApiError> {
         let index = Index::fetch(&self.client, self.limit).await?;
-        let Some(url) = index.url(&ApiResource::erase::<Workload>(&())) else {
+        let kind = ApiResource::erase::<Workload>(&());
+        let Some(url) = index.url(&kind) else {
             return Ok(fields::judge(&Value::Null));
         };
         let mut read = self.read.lock().await;
         if let Some((_, judgement)) = read.as_ref().filter(|(known, _)| known == url) {
             return Ok(judgement.clone());
         }
-        let judgement = fields::judge(&openapi::fetch(&self.client, self.limit, url).await?);
+        let judgement = fields::judge(&openapi::fetch(&self.client, self.limit, url, &[kind]).await?);
         *read = Some((url.to_owned(), judgement.clone()));
         Ok(judgement)
     }
