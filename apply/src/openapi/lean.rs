@@ -44,7 +44,8 @@ struct Model {
 pub(super) fn read(text: &str, kinds: &[ApiResource]) -> Result<Value, serde_json::Error> {
     let document: Document<'_> = serde_json::from_str(text)?;
     let is_wanted = |kind: &Value| {
-        is_scale(kind) || kinds.iter().any(|wanted| kind["group"] == wanted.group && kind["kind"] == wanted.kind)
+        is_scale(kind)
+            || kinds.iter().any(|wanted| kind["group"] == wanted.group && kind["kind"] == wanted.kind)
     };
     let mut paths = Map::new();
     for (path, text) in document.paths {

@@ -15,8 +15,8 @@ use serde::{
 
 use crate::hash::{digest_of, hasher};
 
-/// What tells an object from a version of it that means something else. Its version doesn't count, nor the times in it, nor who
-/// owns what of its status.
+/// What tells an object from a version of it that means something else. Its kind and version don't count, nor the times in it, nor
+/// who owns what of its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Digest {
     /// Of all but its status.
@@ -47,13 +47,17 @@ impl<'de> Visitor<'de> for WholeObject {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Digest, A::Error> {
         let mut digest = Digest::default();
         while let Some(Name { digest: name, part, .. }) = members.next_key_seed(NameOf(Part::Object))? {
-            let value = members.next_value_seed(part.unwrap_or(Part::Rest))?;
+            let Some(part) = part else {
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value = members.next_value_seed(part)?;
             match part {
-                Some(Part::Status) => digest.status = value,
-                Some(Part::Spec) => digest.spec = value,
+                Part::Status => digest.status = value,
+                Part::Spec => digest.spec = value,
                 _ => {}
             }
-            if part != Some(Part::Status) {
+            if part != Part::Status {
                 digest.but_status = digest.but_status.wrapping_add(digest_of((name, value)));
             }
         }
@@ -85,7 +89,9 @@ impl Part {
             (Self::Metadata, "managedFields") => Some(Self::ManagedFields),
             (Self::Object, STATUS) => Some(Self::Status),
             (Self::Object, "spec") => Some(Self::Spec),
-            (Self::Metadata, "resourceVersion")
+            // The items of a list may come without what the list is of.
+            (Self::Object, "kind" | "apiVersion")
+            | (Self::Metadata, "resourceVersion")
             | (Self::ManagedFields, "time")
             | (Self::Status, "lastUpdateTime" | "lastTransitionTime") => None,
             (Self::Status, _) => Some(Self::Status),
@@ -224,8 +230,9 @@ mod tests {
     }
 
     #[test]
-    fn versions_times_and_what_is_owned_of_status_do_not_count() {
-        let changes: [fn(&mut Value); 4] = [
+    fn kind_version_times_and_what_is_owned_of_status_do_not_count() {
+        let changes: [fn(&mut Value); 5] = [
+            |object| object["kind"] = json!("Deployment"),
             |object| object["metadata"]["resourceVersion"] = json!("2"),
             |object| object["metadata"]["managedFields"][0]["time"] = json!("2026-02-02T00:00:00Z"),
             |object| object["metadata"]["managedFields"].as_array_mut().unwrap().truncate(1),
