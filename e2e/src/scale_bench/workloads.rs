@@ -84,11 +84,13 @@ impl<'a> Load<'a> {
     pub async fn edit_one(&self, number: u32, image: &str) -> Result<(), Error> {
         let patch =
             json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image}]);
-        let patch = serde_json::from_value(patch).map_err(Error::parse("a patch"))?;
-        let patched = self
-            .api(number)
-            .patch(&name(number), &PatchParams::default(), &Patch::<Value>::Json(patch))
-            .await;
+        let patch = Patch::<Value>::Json(serde_json::from_value(patch).map_err(Error::parse("a patch"))?);
+        let (api, name, params) = (self.api(number), name(number), PatchParams::default());
+        let patched = match api.patch(&name, &params, &patch).await {
+            // The server closes connections that were at rest for long, also at the moment in which one is used again.
+            Err(kube::Error::Service(_)) => api.patch(&name, &params, &patch).await,
+            done => done,
+        };
         self.asked(number, patched)
     }
 
