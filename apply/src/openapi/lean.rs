@@ -1,8 +1,7 @@
 //! Reads of an OpenAPI document what describes some kinds: their models with all that these refer to, and their paths with the
 //! kind that each operation is about. Descriptions and everything else are left out.
 //!
-//! That is a hundredth of what the core group publishes, a megabyte and a half of which would be held ten times over while it is
-//! read.
+//! The core group alone publishes a megabyte and a half, which would be held ten times over while it is read.
 
 use std::{collections::BTreeMap, fmt};
 
