@@ -46,18 +46,13 @@ impl<'de> Visitor<'de> for WholeObject {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Digest, A::Error> {
         let mut digest = Digest::default();
-        while let Some(Name { digest: name, part, .. }) = members.next_key_seed(NameOf(Part::Object))? {
-            let Some(part) = part else {
-                members.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            let value = members.next_value_seed(part)?;
+        while let Some((Name { digest: name, part, .. }, value)) = Part::Object.next_member(&mut members)? {
             match part {
-                Part::Status => digest.status = value,
-                Part::Spec => digest.spec = value,
+                Some(Part::Status) => digest.status = value,
+                Some(Part::Spec) => digest.spec = value,
                 _ => {}
             }
-            if part != Part::Status {
+            if part != Some(Part::Status) {
                 digest.but_status = digest.but_status.wrapping_add(digest_of((name, value)));
             }
         }
@@ -97,6 +92,17 @@ impl Part {
             (Self::Status, _) => Some(Self::Status),
             _ => Some(Self::Rest),
         }
+    }
+
+    /// Reads on to the next member that counts, and the digest of its value.
+    fn next_member<'de, A: MapAccess<'de>>(self, members: &mut A) -> Result<Option<(Name, u64)>, A::Error> {
+        while let Some(name) = members.next_key_seed(NameOf(self))? {
+            match name.part {
+                Some(part) => return Ok(Some((name, members.next_value_seed(part)?))),
+                None => drop(members.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -152,12 +158,7 @@ impl<'de> Visitor<'de> for Part {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<u64, A::Error> {
         let (mut sum, mut is_of_status) = (1_u64, false);
-        while let Some(Name { digest, part, is_subresource }) = members.next_key_seed(NameOf(self))? {
-            let Some(part) = part else {
-                members.next_value::<IgnoredAny>()?;
-                continue;
-            };
-            let value = members.next_value_seed(part)?;
+        while let Some((Name { digest, is_subresource, .. }, value)) = self.next_member(&mut members)? {
             is_of_status |= is_subresource && value == digest_of(STATUS);
             // The order of members says nothing.
             sum = sum.wrapping_add(digest_of((digest, value)));
