@@ -1,7 +1,7 @@
 //! The Workloads that are made: each with two containers, a Service, an autoscaler and a disruption budget, some in each
 //! namespace.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baton_crd::Workload;
 use baton_testbed::Error;
@@ -17,6 +17,7 @@ use kube::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::timeline::Observer;
 
@@ -35,6 +36,10 @@ pub struct Status {
 const IN_A_NAMESPACE: u32 = 100;
 /// How many requests are under way at the same time.
 const AT_ONCE: usize = 16;
+/// How often a request is sent again that the server failed to answer.
+const RETRIES: u32 = 5;
+/// How long is waited before that.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Makes and changes Workloads.
 pub struct Load<'a> {
@@ -86,20 +91,15 @@ impl<'a> Load<'a> {
             json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image}]);
         let patch = Patch::<Value>::Json(serde_json::from_value(patch).map_err(Error::parse("a patch"))?);
         let (api, name, params) = (self.api(number), name(number), PatchParams::default());
-        let patched = match api.patch(&name, &params, &patch).await {
-            // The server closes connections that were at rest for long, also at the moment in which one is used again.
-            Err(kube::Error::Service(_)) => api.patch(&name, &params, &patch).await,
-            done => done,
-        };
-        self.asked(number, patched)
+        self.asked(number, patiently(async || api.patch(&name, &params, &patch).await).await)
     }
 
     /// Asks for all to be deleted.
     pub async fn delete(&self) -> Result<(), Error> {
         self.each_namespace(async |namespace: String| {
             let workloads = api_in(self.client.clone(), &namespace);
-            let deleted =
-                workloads.delete_collection(&DeleteParams::background(), &ListParams::default()).await;
+            let (how, which) = (DeleteParams::background(), ListParams::default());
+            let deleted = patiently(async || workloads.delete_collection(&how, &which).await).await;
             deleted.map(drop).map_err(Error::api("delete the Workloads of a namespace"))
         })
         .await
@@ -132,7 +132,7 @@ impl<'a> Load<'a> {
         &self,
     ) -> Result<ObjectList<PartialObjectMeta<DynamicObject>>, Error> {
         let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &ApiResource::erase::<K>(&()));
-        let list = all.list_metadata(&ListParams::default().limit(1)).await;
+        let list = patiently(async || all.list_metadata(&ListParams::default().limit(1)).await).await;
         list.map_err(Error::api(format!("list the {}", K::plural(&()))))
     }
 
@@ -154,6 +154,20 @@ impl<'a> Load<'a> {
         self.observer.with(|timeline| timeline.asked(&name(number), generation, at));
         Ok(())
     }
+}
+
+/// Sends a request that does no harm if it is sent again: a server under load now and then closes a connection that is about to
+/// be used, or doesn't hear from etcd in time.
+async fn patiently<T>(send: impl AsyncFn() -> kube::Result<T>) -> kube::Result<T> {
+    for _ in 0..RETRIES {
+        match send().await {
+            Err(kube::Error::Service(_)) => {}
+            Err(kube::Error::Api(status)) if status.code >= 500 => {}
+            done => return done,
+        }
+        sleep(PAUSE).await;
+    }
+    send().await
 }
 
 /// The Workloads of all namespaces.
