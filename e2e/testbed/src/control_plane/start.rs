@@ -93,6 +93,9 @@ async fn start_once(options: &Options, assets: &Assets) -> Result<ControlPlane, 
 /// How much a component's heap may grow, in percent, before its garbage is collected. Go's default, 100, is for machines that
 /// run out of memory before they run out of processors; here it would be a quarter of the API server's time.
 const GROWTH: &str = "400";
+/// From how large a heap on it is collected more often than that. With thousands of Workloads, kube-apiserver would otherwise grow
+/// beyond 20 GiB.
+const LARGE: &str = "12GiB";
 
 /// Starts a component where the options say. Nothing of it is worth a grace period.
 pub(super) fn spawn_component(
@@ -105,7 +108,7 @@ pub(super) fn spawn_component(
         Some(network) => network.command(&command),
         None => command,
     };
-    command.env("GOGC", GROWTH);
+    command.env("GOGC", GROWTH).env("GOMEMLIMIT", LARGE);
     Process::spawn(program.name(), &command, log, Duration::ZERO)
 }
 
