@@ -550,9 +550,9 @@ fn lets_scale(step: &Step) -> bool {
 }
 
 /// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label: what is
-/// wanted may be there as an object of somebody else's, as the status says if it was so before; and what the status still tells of,
-/// though the spec no longer asks for it, may have lost its label before it could be deleted. What else isn't shown is created, which
-/// the server refuses where there is an object after all.
+/// wanted may be there as an object of somebody else's, as the status says if it was so before; and what the status still names,
+/// though the spec no longer asks for it, may have lost its label before it could be deleted. So may an autoscaler, while there is no
+/// Deployment of this Workload's for it. What else isn't shown is created, which the server refuses where there is an object after all.
 pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {
     let told = |kind: ChildKind| {
         let children = seen.workload.status.iter().flat_map(|status| &status.children);
@@ -561,7 +561,8 @@ pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSe
     // What isn't wanted is asked for even where it isn't to be touched now: what isn't found is forgotten.
     let is_meant = |kind: &ChildKind| match told(*kind) {
         state if wants(&seen.workload, *kind) => {
-            state == Some(ChildState::Refused) && !held_back.contains(kind)
+            let may_wait = *kind == ChildKind::Autoscaler && seen.own(ChildKind::Deployment).is_none();
+            state.is_some_and(|state| state == ChildState::Refused || may_wait) && !held_back.contains(kind)
         }
         state => state.is_some(),
     };

@@ -344,9 +344,11 @@ fn move_replicas(seen: &Snapshot, selector: &Selector) -> Result<Movement, Inten
     let Some(live) = live else {
         let Move::Create(number) = next else { return Ok(Movement::Nothing) };
         let create = apply(number, Guard::Absent)?;
-        return Ok(match wanted_replicas(workload) {
-            Wanted::Autoscaler { .. } => Movement::Transition(create),
-            Wanted::Number(_) | Wanted::HandsOff | Wanted::Suspended => Movement::Rest(create),
+        let is_to_keep = matches!(wanted_replicas(workload), Wanted::Number(_) | Wanted::Suspended);
+        return Ok(if is_to_keep || number.is_none() {
+            Movement::Rest(create)
+        } else {
+            Movement::Transition(create)
         });
     };
     let (target, unchanged) = (ChildKind::Deployment.target(workload), Guard::Unchanged(live.revision()));

@@ -16,7 +16,7 @@ use baton_controller::decide::{
 };
 use baton_crd::{Workload, WorkloadStatus, labels};
 use kube::{Resource as _, core::Status};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A pass of a Workload that asks for an autoscaler, while the cache shows the Deployment as these managers hold it.
 fn autoscaled(managers: &str) -> (Arc<Workload>, Course) {
@@ -209,14 +209,33 @@ fn what_is_there_though_no_cache_shows_it_is_met_by_a_conflict_and_not_overwritt
     assert_eq!(refused, [ChildKind::Deployment]);
 }
 
+/// A Workload whose status names this child.
+fn naming(child: ChildKind, spec: &Value) -> Workload {
+    let named =
+        json!({"kind": child.name(), "name": "web", "apiVersion": child.api_version(), "state": "Applied"});
+    let status = serde_json::from_value(json!({"children": [named]})).unwrap();
+    Workload { status: Some(status), ..workload(spec) }
+}
+
+#[test]
+fn an_autoscaler_without_its_deployment_is_read_though_it_has_lost_the_label_that_caches_know_it_by() {
+    let (autoscaler, named) = child(ChildKind::Autoscaler);
+    let workload = naming(autoscaler, &json!({"autoscaling": {"maxReplicas": 5}}));
+    let mut theirs = deployment_held_by("o", 4);
+    theirs.1["metadata"]["ownerReferences"] = json!([]);
+    let mut course = Course::new(seen(&workload, [theirs]), BTreeSet::new(), false);
+    let read = Read::Child(autoscaler);
+    assert!(matches!(course.next(schemas(), earlier()), Next::Read(wanted) if wanted == read));
+    course.read_child(autoscaler, Some(live(named)));
+    assert_eq!(first_step(&workload, &mut course, Ok(None)), None, "it waits");
+    assert!(course.finish().seen.own(autoscaler).is_some());
+}
+
 #[test]
 fn a_child_that_is_not_wanted_any_more_is_deleted_though_it_has_lost_the_label_that_caches_know_it_by() {
-    let mut workload = workload(&json!({"replicas": 4}));
-    let told =
-        json!({"kind": "PodDisruptionBudget", "name": "web", "apiVersion": "policy/v1", "state": "Applied"});
-    workload.status = Some(serde_json::from_value(json!({"children": [told]})).unwrap());
-    let seen = seen(&workload, [deployment_held_by("b", 4)]);
     let budget = ChildKind::DisruptionBudget;
+    let workload = naming(budget, &json!({"replicas": 4}));
+    let seen = seen(&workload, [deployment_held_by("b", 4)]);
     let mut held_back = Course::new(seen.clone(), [budget].into(), false);
     let mut course = Course::new(seen, BTreeSet::new(), false);
     for course in [&mut held_back, &mut course] {

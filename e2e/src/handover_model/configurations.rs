@@ -132,7 +132,7 @@ pub fn configurations(extent: Extent) -> Vec<Configuration> {
         of(
             "deleted",
             there_and_back(),
-            &[THREE, Spec::Own],
+            &[THREE, Spec::Own, Spec::HandsOff],
             Budgets { edits: 1, scalings: 1, crashes: 1, late: 1, deletions: 1, ..none },
             Budgets { edits: 2, scalings: 1, losses: 1, crashes: 1, late: 1, deletions: 1, ..none },
         ),
