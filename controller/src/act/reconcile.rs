@@ -86,7 +86,7 @@ pub(crate) async fn reconcile(
             return reconcile_workload(workload, &watched, inputs.workload, last, context).await;
         }
         (Ok(()), Err(error)) => Unreadable::Undecodable(error.to_string()),
-        (Err(older), _) => Unreadable::OldDefinition(older),
+        (Err(older), _) => Unreadable::OutdatedCrd(older),
     };
     report_unreadable(&watched, &problem, context).await?;
     Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })

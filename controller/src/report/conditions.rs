@@ -49,11 +49,13 @@ pub(super) fn conditions(
     let all_applied = deployment.is_some() && children.iter().all(is_applied);
 
     let is_suspended = ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::Suspended);
-    let mut drafts = vec![ready(&rollout, all_applied, is_suspended), progressing(&rollout), applied];
+    let progress = progress(&applied, &rollout, ownership);
+    let mut drafts = vec![ready(&rollout, all_applied, is_suspended), applied];
     if let Some(before) = still_ready(&rollout, all_applied, previous, generation) {
         let reason = if is_suspended { "Suspended" } else { "Available" };
         drafts[0] = ConditionDraft::new(condition::READY, true, reason, before.message.clone());
     }
+    drafts.extend(progress);
     let number = pass.seen.workload.spec.replicas;
     drafts.extend(ownership.into_iter().flat_map(|ownership| handover(ownership, number)));
     drafts.extend(contested(pass));
@@ -88,10 +90,12 @@ pub(super) fn unreadable(
     let not_read = "the spec can't be read; see Applied";
     let drafts = [
         ConditionDraft::unknown(condition::READY, reason, not_read),
-        ConditionDraft::unknown(condition::PROGRESSING, reason, not_read),
         ConditionDraft::new(condition::APPLIED, false, reason, problem.to_string()),
+        ConditionDraft::new(condition::STALLED, true, reason, problem.to_string()),
     ];
-    let is_replaced = |before: &&Condition| drafts.iter().any(|draft| draft.type_ == before.type_);
+    let is_replaced = |before: &&Condition| {
+        before.type_ == condition::RECONCILING || drafts.iter().any(|draft| draft.type_ == before.type_)
+    };
     let kept: Vec<Condition> = previous.iter().filter(|before| !is_replaced(before)).cloned().collect();
     drafts.into_iter().map(|draft| dated(draft, generation, previous, now)).chain(kept).collect()
 }
@@ -120,6 +124,9 @@ pub(super) fn seconds(now: Timestamp) -> Time {
     Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }
 
+/// Why a child isn't applied that Baton still works on.
+const PENDING: &str = "Pending";
+
 fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
     let reason = match pass.seen.workload.spec.mode {
         Mode::Enforce => None,
@@ -141,7 +148,7 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
         (ChildState::Rejected, "Rejected"),
         (ChildState::Refused, "NotOwned"),
         (ChildState::Contested, "Contested"),
-        (ChildState::Pending, "Pending"),
+        (ChildState::Pending, PENDING),
     ];
     for (state, reason) in reasons {
         if in_state(state).next().is_some() {
@@ -231,22 +238,40 @@ fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {
     ConditionDraft::new(condition::READY, status, reason, message)
 }
 
-fn progressing(rollout: &Rollout) -> ConditionDraft {
-    let (status, reason, message) = match rollout {
-        Rollout::Missing => (false, "NoDeployment", "there is no Deployment".to_owned()),
+/// `Stalled` or `Reconciling`, as kstatus defines them; neither at rest.
+fn progress(
+    applied: &ConditionDraft,
+    rollout: &Rollout,
+    ownership: Option<&ReplicaOwnership>,
+) -> Option<ConditionDraft> {
+    let is_applied = applied.status == "True";
+    let is_taken_back =
+        is_applied && ownership.is_some_and(|ownership| ownership.phase == HandoverPhase::TakingBack);
+    let (type_, reason, message) = match rollout {
+        _ if applied.status == "False" => {
+            let type_ = if applied.reason == PENDING { condition::RECONCILING } else { condition::STALLED };
+            (type_, applied.reason, applied.message.clone())
+        }
+        Rollout::Stuck(message) => (condition::STALLED, "Stuck", message.clone()),
+        Rollout::Short(message) => (condition::RECONCILING, "ReplicaFailure", message.clone()),
         Rollout::Unseen => {
-            (true, "RollingOut", "the Deployment controller has the spec to look at".to_owned())
+            let message = "the Deployment controller has not seen the latest spec yet".to_owned();
+            (condition::RECONCILING, "RollingOut", message)
         }
-        Rollout::Stuck(message) => (false, "Stuck", message.clone()),
-        Rollout::Short(message) => (true, "ReplicaFailure", message.clone()),
         Rollout::Underway { updated, wanted, available, .. } => {
-            (true, "RollingOut", format!("{updated} of {wanted} pods are updated, {available} are available"))
+            let message = format!("{updated} of {wanted} pods are updated, {available} are available");
+            (condition::RECONCILING, "RollingOut", message)
         }
-        Rollout::Complete { available, .. } => {
-            (false, "Complete", format!("all {available} pods are updated and available"))
+        Rollout::Complete { available, enough: false } => {
+            let message = format!("not enough of the {available} pods are available yet");
+            (condition::RECONCILING, "RollingOut", message)
         }
+        _ if is_taken_back => {
+            (condition::RECONCILING, "TakingBack", "Baton takes spec.replicas back".to_owned())
+        }
+        Rollout::Missing | Rollout::Complete { .. } => return None,
     };
-    ConditionDraft::new(condition::PROGRESSING, status, reason, message)
+    Some(ConditionDraft::new(type_, true, reason, message))
 }
 
 /// Who fights Baton about which field; nothing in peace.

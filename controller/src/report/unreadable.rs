@@ -11,7 +11,7 @@ pub enum Unreadable {
     Undecodable(String),
     /// The API server may have dropped fields from it: why, and what to do.
     #[error("the Workload's children stay as they are: {0}")]
-    OldDefinition(String),
+    OutdatedCrd(String),
 }
 
 impl Unreadable {
@@ -19,7 +19,7 @@ impl Unreadable {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Undecodable(_) => "Undecodable",
-            Self::OldDefinition(_) => "OldDefinition",
+            Self::OutdatedCrd(_) => "OutdatedCRD",
         }
     }
 }

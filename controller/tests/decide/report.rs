@@ -12,7 +12,9 @@ use baton_apply::{
 };
 use baton_controller::{
     decide::{child::ChildKind, course::ChildResult, rehearsal::Rehearsed, replicas::Autoscaler},
-    report::{Done, Pass, Tried, Unreported, events_of_status, events_of_writes, status},
+    report::{
+        Done, Pass, Tried, Unreadable, Unreported, events_of_status, events_of_writes, status, unreadable,
+    },
 };
 use baton_crd::{ChildState, DryRun, HandoverPhase, PlannedAction, Workload, WorkloadStatus};
 use jiff::{Timestamp, ToSpan};
@@ -71,6 +73,14 @@ fn told(status: &WorkloadStatus, type_: &str) -> String {
     format!("{} {}", condition.status, condition.reason)
 }
 
+/// What kstatus goes by: `Stalled` or `Reconciling` with its reason, or nothing at rest.
+fn progress(status: &WorkloadStatus) -> Option<String> {
+    let is_progress = |condition: &&Condition| matches!(condition.type_.as_str(), "Stalled" | "Reconciling");
+    let found: Vec<&Condition> = status.conditions.iter().filter(is_progress).collect();
+    assert!(found.len() < 2 && found.iter().all(|condition| condition.status == "True"), "{found:?}");
+    found.first().map(|condition| format!("{} {}", condition.type_, condition.reason))
+}
+
 fn reasons(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) -> Vec<String> {
     events_of_status(pass, previous, status, now()).into_iter().map(|event| event.reason).collect()
 }
@@ -90,40 +100,56 @@ fn a_workload_is_ready_once_its_deployment_is_available_with_the_latest_spec() {
     let ready = |deployment_status: &Value| {
         let pass = pass(&workload, [deployment(deployment_status)], applied());
         let status = status(&pass, &WorkloadStatus::default(), now());
-        (told(&status, "Ready"), told(&status, "Progressing"))
+        (told(&status, "Ready"), progress(&status))
     };
-    let pair = |ready: &str, progressing: &str| (ready.to_owned(), progressing.to_owned());
-    assert_eq!(ready(&running()), pair("True Available", "False Complete"));
+    let pair = |ready: &str, progress: &str| (ready.to_owned(), Some(progress.to_owned()));
+    assert_eq!(ready(&running()), ("True Available".to_owned(), None));
 
     let mut unseen = running();
     unseen["observedGeneration"] = json!(1);
-    assert_eq!(ready(&unseen), pair("False RollingOut", "True RollingOut"));
+    assert_eq!(ready(&unseen), pair("False RollingOut", "Reconciling RollingOut"));
 
     let mut too_few = running();
     too_few["availableReplicas"] = json!(1);
     too_few["conditions"] = json!([{"type": "Available", "status": "False"}]);
-    assert_eq!(ready(&too_few), pair("False RollingOut", "True RollingOut"));
+    assert_eq!(ready(&too_few), pair("False RollingOut", "Reconciling RollingOut"));
 
     let mut stuck = running();
     stuck["conditions"] = json!([{"type": "Progressing", "status": "False", "message": "deadline exceeded"}]);
-    assert_eq!(ready(&stuck), pair("False Stuck", "False Stuck"));
+    assert_eq!(ready(&stuck), pair("False Stuck", "Stalled Stuck"));
 
     let mut short = too_few;
     let conditions = short["conditions"].as_array_mut().unwrap();
     conditions.push(json!({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota: small"}));
-    assert_eq!(ready(&short), pair("False ReplicaFailure", "True ReplicaFailure"));
+    assert_eq!(ready(&short), pair("False ReplicaFailure", "Reconciling ReplicaFailure"));
 }
 
 #[test]
-fn a_workload_with_a_child_that_is_refused_is_not_ready() {
+fn a_workload_with_a_child_that_is_not_applied_is_not_ready_and_stalls_where_baton_cannot_go_on() {
     let workload = workload(&json!({"replicas": 3, "service": {"ports": [{"port": 80}]}}));
     let with = |result: ChildResult| {
         let results = applied().into_iter().chain([(ChildKind::Service, result)]);
         let pass = pass(&workload, [deployment(&running())], results);
-        told(&status(&pass, &WorkloadStatus::default(), now()), "Ready")
+        let status = status(&pass, &WorkloadStatus::default(), now());
+        (told(&status, "Ready"), progress(&status))
     };
-    assert_eq!(with(ChildResult::Created), "True Available");
-    assert_eq!(with(ChildResult::Rejected("no".to_owned())), "False NotApplied");
+    let not_ready = |progress: &str| ("False NotApplied".to_owned(), Some(progress.to_owned()));
+    assert_eq!(with(ChildResult::Created), ("True Available".to_owned(), None));
+    assert_eq!(with(ChildResult::Failed("no response".to_owned())), not_ready("Reconciling Pending"));
+    assert_eq!(with(ChildResult::Rejected("no".to_owned())), not_ready("Stalled Rejected"));
+}
+
+#[test]
+fn a_workload_that_cannot_be_read_stalls() {
+    let workload = workload(&json!({"replicas": 3}));
+    let rolling_out = pass(&workload, [deployment(&json!({}))], applied());
+    let before = status(&rolling_out, &WorkloadStatus::default(), now());
+    assert_eq!(progress(&before).as_deref(), Some("Reconciling RollingOut"));
+    let after = unreadable(Some(2), &before, &Unreadable::Undecodable("no".to_owned()), now());
+    assert_eq!(
+        (told(&after, "Ready"), progress(&after)),
+        ("Unknown Undecodable".to_owned(), Some("Stalled Undecodable".to_owned()))
+    );
 }
 
 #[test]
@@ -150,7 +176,7 @@ fn a_condition_is_dated_by_the_change_of_its_status() {
     let rejected = [(ChildKind::Deployment, ChildResult::Rejected("no".into()))];
     let after = status(&pass(&workload, [deployment(&running())], rejected), &before, now() + 1.minute());
     let since = |status: &WorkloadStatus, type_| condition(status, type_).last_transition_time.0;
-    assert_eq!(since(&after, "Progressing"), now());
+    assert_eq!(since(&after, "Stalled"), now() + 1.minute());
     assert_eq!(since(&after, "Applied"), now() + 1.minute());
 }
 
@@ -395,6 +421,7 @@ fn contention_comes_and_goes_as_a_condition_with_an_event_each() {
     let during = status(&fought, &before, now());
     assert_eq!(told(&during, "Contested"), "True Contested");
     assert_eq!(told(&during, "Applied"), "False Contested");
+    assert_eq!(progress(&during).as_deref(), Some("Stalled Contested"));
     assert_eq!(during.children[0].state, ChildState::Contested);
     let message = &condition(&during, "Contested").message;
     for word in ["Deployment", IMAGE, "rogue", "5 times", "4s"] {

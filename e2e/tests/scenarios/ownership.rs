@@ -75,7 +75,7 @@ async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_ch
     let scene = Scene::start(&cluster, "status").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
-    scene.condition("Progressing", "False").await;
+    scene.no_condition("Reconciling").await;
     let workload = serde_json::to_value(scene.workload().await).unwrap();
     let workload = serde_json::from_value(workload).unwrap();
     let batons = entries_of(&workload, "baton");

@@ -141,6 +141,18 @@ impl Scene {
         .await
     }
 
+    /// Waits until the Workload's current spec has no such condition.
+    pub async fn no_condition(&self, type_: &str) {
+        eventually(&format!("no condition {type_}"), async || {
+            let workload = self.workload().await;
+            let status = workload.status.unwrap_or_default();
+            let is_current = status.observed_generation == workload.metadata.generation;
+            let found = status.conditions.iter().any(|condition| condition.type_ == type_);
+            if is_current && !found { Ok(()) } else { Err(status.conditions) }
+        })
+        .await;
+    }
+
     /// The Events about the Workload, as `Type Reason: note`.
     pub async fn events(&self) -> Vec<String> {
         let word = |text: Option<String>| text.unwrap_or_default();

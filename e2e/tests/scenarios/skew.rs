@@ -170,7 +170,7 @@ pub async fn under_an_older_definition_nothing_is_written(cluster: &Cluster) {
         .patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older))
         .await
         .unwrap();
-    let told = applied("False", "OldDefinition").await;
+    let told = applied("False", "OutdatedCRD").await;
     assert!(told.message.contains(".spec.rollout"), "{}", told.message);
     eventually("readiness to say so", async || match operator.readiness().await {
         Some((503, body)) if body.contains("older than this operator") => Ok(()),
