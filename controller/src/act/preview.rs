@@ -78,7 +78,7 @@ fn verdict(write: &PreparedWrite, outcome: &Outcome) -> Option<(DryRun, Option<S
             (DryRun::Disagreed, format!("the API server disagrees: {}", lines.join("; ")))
         }
         Outcome::Stored { verdict: Some(Verdict::Unknown(reason)), .. } => {
-            (DryRun::Disagreed, format!("only the API server knows: {reason}"))
+            (DryRun::Disagreed, format!("only the API server can decide: {reason}"))
         }
         Outcome::Stored { .. } | Outcome::Deleted(_) | Outcome::Skipped if write.forecast.is_err() => {
             (DryRun::NotRun, "the API server would accept it".to_owned())
@@ -89,9 +89,7 @@ fn verdict(write: &PreparedWrite, outcome: &Outcome) -> Option<(DryRun, Option<S
         Outcome::Stale { error, .. } | Outcome::Rejected { error, .. } => {
             (DryRun::Rejected, format!("the API server would refuse it: {}", with_causes(error)))
         }
-        Outcome::Failed(error) => {
-            (DryRun::NotRun, format!("the API server couldn't be asked: {}", with_causes(error)))
-        }
+        Outcome::Failed(error) => (DryRun::NotRun, format!("the dry run failed: {}", with_causes(error))),
     };
     Some((dry_run, Some(message)))
 }

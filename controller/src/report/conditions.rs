@@ -278,8 +278,8 @@ fn progress(
 fn contested(pass: &Pass) -> Option<ConditionDraft> {
     let describe = |Contested { key: child, path, manager, count, pause }: &Contested<ChildKind>| {
         format!(
-            "{child}: {manager} takes {path} again and again, Baton took it back {count} times and now waits {pause:?} \
-             each time"
+            "{child}: {manager} overwrites {path} again and again; Baton has corrected it {count} times and now waits \
+             {pause:?} before each correction"
         )
     };
     let fields: Vec<String> = pass.contested().iter().map(describe).collect();
@@ -287,7 +287,7 @@ fn contested(pass: &Pass) -> Option<ConditionDraft> {
         return None;
     }
     let advice =
-        "let one of the two set the field: take it out of the Workload's spec, or stop the other manager";
+        "let only one of them set the field: remove it from the Workload's spec, or stop the other manager";
     let message = format!("{}; {advice}", fields.join("; "));
     Some(ConditionDraft::new(condition::CONTESTED, true, "Contested", message))
 }
@@ -297,10 +297,11 @@ fn contested(pass: &Pass) -> Option<ConditionDraft> {
 fn handover(ownership: &ReplicaOwnership, number: Option<i32>) -> Vec<ConditionDraft> {
     let ReplicaOwnership { holder, value, waiting_for, .. } = ownership;
     let idle = number.filter(|number| number != value);
-    let idle =
-        idle.map_or_else(String::new, |number| format!("; spec.replicas, {number}, does nothing meanwhile"));
+    let idle = idle.map_or_else(String::new, |number| {
+        format!("; the Workload's spec.replicas ({number}) has no effect meanwhile")
+    });
     let waiting = waiting_for.as_deref().unwrap_or("nothing");
-    let held = format!("{holder} holds {value} replicas; waiting for {waiting}{idle}");
+    let held = format!("{holder} owns spec.replicas ({value}); waiting for {waiting}{idle}");
     let not_yet = |reason, unusual| {
         let mut drafts = vec![ConditionDraft::new(condition::HANDED_OVER, false, reason, held.clone())];
         drafts.extend(Option::map(unusual, |type_| ConditionDraft::new(type_, true, reason, held.clone())));
@@ -309,7 +310,8 @@ fn handover(ownership: &ReplicaOwnership, number: Option<i32>) -> Vec<ConditionD
     match ownership.phase {
         HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::Suspended => Vec::new(),
         HandoverPhase::HandedOver => {
-            let message = format!("the autoscaler decides: {holder} holds {value} replicas{idle}");
+            let message =
+                format!("the autoscaler sets the replica count: {holder} owns spec.replicas ({value}){idle}");
             vec![ConditionDraft::new(condition::HANDED_OVER, true, "HandedOver", message)]
         }
         HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),

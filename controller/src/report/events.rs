@@ -29,7 +29,7 @@ fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Even
         if takes.len() > MOST_FIELDS {
             fields.push(format!("{} more", takes.len() - MOST_FIELDS));
         }
-        let note = format!("took from {manager} of {child} {name}: {}", fields.join("; "));
+        let note = format!("took over from {manager} in {child} {name}: {}", fields.join("; "));
         about(pass, child, warning("TookOver", &action_against(manager), note))
     };
     bursts.into_iter().map(burst).collect()
@@ -56,7 +56,7 @@ pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
             ChildResult::Adopted { retired } => {
                 let from = match retired.as_slice() {
                     [] => String::new(),
-                    retired => format!("; what {} owned of it is Baton's", retired.join(", ")),
+                    retired => format!("; Baton now owns the fields of {}", retired.join(", ")),
                 };
                 normal("Adopted", "Adopt", format!("adopted {child} {name}, as spec.adoption asks for{from}"))
             }
@@ -157,38 +157,37 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
     Some(match after.phase {
         // That a new Workload's number is on its way is no change.
         HandoverPhase::HandoverPending if before.is_none() => return None,
-        HandoverPhase::HandoverPending => {
-            normal("HandoverPending", format!("{holder} holds {value} replicas until the autoscaler writes"))
-        }
-        HandoverPhase::HandedOver => {
-            normal("HandedOver", format!("the autoscaler decides: {holder} holds {value} replicas"))
-        }
+        HandoverPhase::HandoverPending => normal(
+            "HandoverPending",
+            format!("{holder} owns spec.replicas ({value}) until the autoscaler writes it"),
+        ),
+        HandoverPhase::HandedOver => normal(
+            "HandedOver",
+            format!("the autoscaler sets the replica count: {holder} owns spec.replicas ({value})"),
+        ),
         HandoverPhase::OwnedByOther => warning(
             "OwnedByOther",
             format!(
-                "{holder} holds {value} replicas and isn't an autoscaler: the handover waits for it to let go"
+                "{holder} owns spec.replicas ({value}) and isn't an autoscaler: the handover waits until it releases the field"
             ),
         ),
         HandoverPhase::AutoscalerMissing => warning(
             "AutoscalerMissing",
-            format!("the autoscaler is gone; {value} replicas stay, held by {holder}"),
+            format!("the autoscaler is gone; the replica count stays {value}, owned by {holder}"),
         ),
         HandoverPhase::AutoscalerDisabled => warning(
             "AutoscalerDisabled",
-            format!(
-                "the autoscaler does nothing while there are 0 replicas, held by {holder}: {}",
-                waiting(after)
-            ),
+            format!("the autoscaler does nothing at 0 replicas (owned by {holder}): {}", waiting(after)),
         ),
         HandoverPhase::AutoscalerConflict => warning("AutoscalerConflict", waiting(after)),
         HandoverPhase::Suspended => {
             normal("Suspended", "no pods are to run until spec.suspend is unset".to_owned())
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if before == Some(HandoverPhase::Suspended) => {
-            normal("Resumed", format!("{holder} holds {value} replicas again"))
+            normal("Resumed", format!("{holder} owns spec.replicas ({value}) again"))
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if was_autoscaled(before) => {
-            let note = format!("nobody autoscales any more: {holder} holds {value} replicas");
+            let note = format!("no autoscaler any more: {holder} owns spec.replicas ({value})");
             event(EventType::Normal, "TakenBack", "TakeBack", note)
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::TakingBack => return None,
@@ -206,7 +205,7 @@ fn contested_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option
     match (contested(previous), contested(status)) {
         (None, Some(fight)) => Some(warning("Contested", "Apply", fight.message)),
         (Some(_), None) => {
-            let note = "nobody takes Baton's fields any more: writing without a pause again".to_owned();
+            let note = "the contention is over: Baton corrects without pauses again".to_owned();
             Some(normal("ContentionOver", "Apply", note))
         }
         _ => None,

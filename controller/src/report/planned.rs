@@ -26,7 +26,7 @@ fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&Li
     let effects = &rehearsed.effects;
     let taken = |take: &Take| PlannedTake { path: take.path.to_string(), manager: take.manager.clone() };
     let unlisted = effects.takes.len().saturating_sub(MOST_FIELDS);
-    let unlisted = (unlisted > 0).then(|| format!("it takes {unlisted} more fields than are listed"));
+    let unlisted = (unlisted > 0).then(|| format!("it takes over {unlisted} more fields than are listed"));
     let adopted =
         adopted.map(|live| format!("it would be adopted; it was made by {}", live.managers().join(", ")));
     let messages: Vec<String> =

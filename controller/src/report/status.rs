@@ -74,7 +74,7 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
             }
             (false, None) => return None,
             (false, Some(_)) if enforced => (ChildState::Deleting, failure(pass, kind)),
-            (false, Some(_)) => (ChildState::Applied, Some("no longer wanted by the spec".to_owned())),
+            (false, Some(_)) => (ChildState::Applied, Some("the spec no longer asks for it".to_owned())),
             (true, live) => written(pass, kind, live.is_some(), previous),
         };
         Some(ChildStatus {
@@ -106,7 +106,9 @@ fn written(
     }
     if let Some(contested) = pass.contested().iter().find(|contested| contested.key == kind && !failed) {
         let Contested { path, manager, .. } = contested;
-        let message = format!("{manager} takes {path} again and again; Baton takes it back ever more slowly");
+        let message = format!(
+            "{manager} overwrites {path} again and again; Baton corrects it after longer and longer pauses"
+        );
         return (ChildState::Contested, Some(message));
     }
     match pass.result(kind) {
@@ -182,14 +184,15 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
         // Somebody may scale without an autoscaler that Baton can see. But one that was here and is gone is news.
         phase = HandoverPhase::AutoscalerMissing;
         waiting_for = Some(
-            "a HorizontalPodAutoscaler that scales the Deployment, or another write of the number".to_owned(),
+            "a HorizontalPodAutoscaler that scales the Deployment, or another write of spec.replicas"
+                .to_owned(),
         );
     }
     let in_vain = pass.seen.autoscalers_in_vain();
     if !in_vain.is_empty() {
         phase = HandoverPhase::AutoscalerConflict;
         waiting_for = Some(format!(
-            "{} to have the Deployment as target: the Workload's number does nothing while spec.autoscaling is set",
+            "{} to target the Deployment: the Workload's spec.replicas has no effect while spec.autoscaling is set",
             in_vain.join(", ")
         ));
     }

@@ -279,7 +279,7 @@ fn an_adoption_names_the_managers_that_were_retired() {
     let pass = pass(&workload, [deployment(&running())], [(ChildKind::Deployment, adopted)]);
     let [event] = &events_of_writes(&pass)[..] else { panic!() };
     assert_eq!(event.reason, "Adopted");
-    assert!(event.note.as_ref().unwrap().contains("what helm owned of it is Baton's"), "{:?}", event.note);
+    assert!(event.note.as_ref().unwrap().contains("Baton now owns the fields of helm"), "{:?}", event.note);
 }
 
 #[test]
@@ -374,8 +374,8 @@ fn what_is_taken_is_told_by_one_event_for_each_manager_and_burst() {
     let burst = pass_with([take(IMAGE, "rogue"), take(".spec.paused", "rogue"), take(IMAGE, "other")]);
     let told = notes(&burst, &WorkloadStatus::default(), now());
     let expected = [
-        format!("took from other of Deployment web: {IMAGE} (1 to 2)"),
-        format!("took from rogue of Deployment web: {IMAGE} (1 to 2); .spec.paused (1 to 2)"),
+        format!("took over from other in Deployment web: {IMAGE} (1 to 2)"),
+        format!("took over from rogue in Deployment web: {IMAGE} (1 to 2); .spec.paused (1 to 2)"),
     ];
     assert_eq!(told, expected);
 
@@ -483,7 +483,7 @@ fn a_plan_lists_its_fields_up_to_a_hundred_and_says_what_the_api_server_said() {
     assert_eq!((child.action, child.writes), (PlannedAction::Update, Some(2)));
     assert_eq!((child.sets.len(), child.sets[100].as_str()), (101, "and 150 more"));
     assert_eq!((child.removes.len(), child.takes.len()), (100, 100));
-    let message = "the API server disagrees; it takes 150 more fields than are listed";
+    let message = "the API server disagrees; it takes over 150 more fields than are listed";
     assert_eq!((child.dry_run, child.message.as_deref()), (DryRun::Disagreed, Some(message)));
 }
 

@@ -73,7 +73,7 @@ async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas(c
     scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
     // The autoscaler wants the number that is there, so it writes nothing: the temporary manager keeps it.
     let pending = scene.condition("HandoverPending", "True").await;
-    assert!(pending.message.contains("handover-to-hpa holds 2 replicas"), "{}", pending.message);
+    assert!(pending.message.contains("handover-to-hpa owns spec.replicas (2)"), "{}", pending.message);
     scene.child_where("the autoscaler", ChildKind::Autoscaler, |_| true).await;
     scene.reconcile_times(3).await;
     let deployment = scene.child(ChildKind::Deployment).await.unwrap();

@@ -55,7 +55,7 @@ async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides(clu
     assert!(warning.contains("spec.replicas does nothing"), "{warning}");
 
     let told = scene.condition("HandedOver", "False").await.message;
-    assert!(told.contains(&format!("spec.replicas, {number}, does nothing meanwhile")), "{told}");
+    assert!(told.contains(&format!("spec.replicas ({number}) has no effect meanwhile")), "{told}");
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 2);
 }
 

@@ -90,8 +90,8 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric(cluster: Cluster)
     assert_eq!(
         notes,
         [
-            format!(r#"took from kubectl-edit of Deployment web: {IMAGE} ("evil:1" to "app:1")"#),
-            format!(r#"took from helm of Deployment web: {IMAGE} ("evil:3" to "app:1")"#),
+            format!(r#"took over from kubectl-edit in Deployment web: {IMAGE} ("evil:1" to "app:1")"#),
+            format!(r#"took over from helm in Deployment web: {IMAGE} ("evil:3" to "app:1")"#),
         ],
         "one for each burst"
     );

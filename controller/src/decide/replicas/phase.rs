@@ -32,10 +32,10 @@ fn taken_back(number: i32, at_rest: HandoverPhase, held: &Replicas, seen: &Seen<
             (HandoverPhase::AutoscalerConflict, Some(awaited))
         }
         _ if others.temporary || !others.scale.is_empty() => {
-            waiting(HandoverPhase::TakingBack, "the number to be held by Baton alone")
+            waiting(HandoverPhase::TakingBack, "Baton to be the only owner of spec.replicas")
         }
         _ if held.count == number && others.baton => (at_rest, None),
-        _ => (at_rest, Some(format!("Baton to set {number}"))),
+        _ => (at_rest, Some(format!("Baton to set spec.replicas to {number}"))),
     }
 }
 
@@ -46,7 +46,7 @@ fn autoscaled(whose: Whose, held: &Replicas, seen: &Seen<'_>) -> Reported {
             Some(format!("{}, which scales this Deployment too, {SAY_SO}", names(seen)))
         }
         Whose::External if others.len() > 1 => Some(format!(
-            "all of {} but one to be deleted: two that scale one Deployment stop each other",
+            "all of {} but one to be deleted: two autoscalers of one Deployment disable each other",
             names(seen)
         )),
         _ => None,
@@ -67,11 +67,12 @@ fn autoscaled(whose: Whose, held: &Replicas, seen: &Seen<'_>) -> Reported {
             waiting(HandoverPhase::AutoscalerMissing, "the HorizontalPodAutoscaler to exist again")
         }
         State::Scaled { .. } => (HandoverPhase::HandedOver, None),
-        State::Other { .. } => {
-            waiting(HandoverPhase::OwnedByOther, "the other manager to let go, or the autoscaler to write")
-        }
+        State::Other { .. } => waiting(
+            HandoverPhase::OwnedByOther,
+            "the other manager to release spec.replicas, or the autoscaler to write it",
+        ),
         State::Absent | State::HandingOver { .. } | State::Held | State::Unheld => {
-            waiting(HandoverPhase::HandoverPending, "the autoscaler to write a number")
+            waiting(HandoverPhase::HandoverPending, "the autoscaler to write spec.replicas")
         }
     }
 }
