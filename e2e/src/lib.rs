@@ -23,6 +23,7 @@ pub mod installed;
 mod logs;
 mod operator;
 pub mod permissions;
+pub mod pictures;
 mod place;
 mod processors;
 pub mod scale_bench;
