@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     replicas::{Change, Operator, Recording, Track},
-    svg::{DARK_TEXT, TEXT, document, escaped},
+    svg::{DARK_TEXT, TEXT, document},
 };
 
 const SIZE: [f64; 2] = [760.0, 292.0];
@@ -17,7 +17,7 @@ const BOTTOM: f64 = 238.0;
 const MOST: i32 = 70;
 const LINES: [i32; 4] = [0, 20, 40, 60];
 
-const TITLE: &str = "Autoscaling is turned on for a Deployment of fifty pods";
+const TITLE: &str = "Autoscaling is turned on for a Deployment of 50 pods, and the load needs 60";
 
 /// Draws a recording.
 pub fn svg(recording: &Recording) -> String {
@@ -37,9 +37,13 @@ pub fn svg(recording: &Recording) -> String {
 
 fn panel(body: &mut String, left: f64, track: &Track, recording: &Recording) {
     let (name, what, class) = match track.operator {
-        Operator::StopsApplying => ("stops applying replicas", "the server resets it to 1", "bad"),
-        Operator::KeepsApplying => ("keeps applying replicas: 50", "and overwrites the autoscaler", "bad"),
-        Operator::Baton => ("Baton", "hands the field over", "good"),
+        Operator::StopsApplying => {
+            ("One operator stops applying replicas", "The API server resets the field to 1.", "bad")
+        }
+        Operator::KeepsApplying => {
+            ("One keeps applying replicas: 50", "It overwrites the autoscaler forever.", "bad")
+        }
+        Operator::Baton => ("Baton hands the field over", "The count never drops.", "good"),
     };
     let x = |at: f64| left + SPAN * at / recording.end;
     let y = |replicas: i32| BOTTOM - (BOTTOM - TOP) * f64::from(replicas) / f64::from(MOST);
@@ -77,23 +81,23 @@ fn panel(body: &mut String, left: f64, track: &Track, recording: &Recording) {
         body,
         "<path class=\"area {class}\" d=\"{line}V{BOTTOM}H{left}Z\"/><path class=\"{class}\" d=\"{line}\"/>"
     );
-    let (note, at, replicas) = note(track);
-    let _ = match at {
-        Some(at) => writeln!(
+    if let Some(fall) =
+        track.changes.iter().min_by_key(|change| change.replicas).filter(|fall| fall.replicas <= 1)
+    {
+        let _ = writeln!(
             body,
-            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\"/><text class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\">{note}</text>",
-            x(at),
-            y(replicas),
-            x(at) + 8.0,
-            y(replicas) - 5.0
-        ),
-        None => writeln!(
-            body,
-            "<text class=\"middle {class}\" x=\"{:.1}\" y=\"{}\">{note}</text>",
-            left + SPAN / 2.0,
-            BOTTOM + 40.0
-        ),
-    };
+            "<circle class=\"{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\"/>",
+            x(fall.at),
+            y(fall.replicas)
+        );
+    }
+    let _ = writeln!(
+        body,
+        "<text class=\"middle {class}\" x=\"{:.1}\" y=\"{}\">{}</text>",
+        left + SPAN / 2.0,
+        BOTTOM + 40.0,
+        note(track)
+    );
 }
 
 /// A replica count holds until the next one.
@@ -109,27 +113,27 @@ fn line(changes: &[Change], end: f64, x: impl Fn(f64) -> f64, y: impl Fn(i32) ->
     line
 }
 
-/// What is worth a remark, and where: a fall has a place.
-fn note(track: &Track) -> (String, Option<f64>, i32) {
-    let counts: Vec<i32> = track.changes.iter().map(|change| change.replicas).collect();
+/// What came of it.
+fn note(track: &Track) -> String {
+    let counts = counts(track);
     match track.operator {
-        Operator::StopsApplying => {
-            let lowest = track.changes.iter().min_by_key(|change| change.replicas);
-            let (at, replicas) = lowest.map_or((0.0, 0), |lowest| (lowest.at, lowest.replicas));
-            let pods = if replicas == 1 { "1 pod".to_owned() } else { format!("{replicas} pods") };
-            (pods, Some(at), replicas)
-        }
+        Operator::StopsApplying => format!("fell to {}", counts.iter().min().unwrap_or(&0)),
         Operator::KeepsApplying => {
-            let overwritten = counts.windows(2).filter(|pair| pair[1] < pair[0]).count();
-            (format!("overwritten {overwritten} times"), None, 0)
+            format!("overwritten {} times", counts.windows(2).filter(|pair| pair[1] < pair[0]).count())
         }
-        Operator::Baton => {
-            let mut counts = counts;
-            counts.dedup();
-            let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
-            (counts.join(" → "), None, 0)
-        }
+        Operator::Baton => joined(&counts, " → "),
     }
+}
+
+/// Each replica count once.
+fn counts(track: &Track) -> Vec<i32> {
+    let mut counts: Vec<i32> = track.changes.iter().map(|change| change.replicas).collect();
+    counts.dedup();
+    counts
+}
+
+fn joined(counts: &[i32], by: &str) -> String {
+    counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(by)
 }
 
 /// The recording as text.
@@ -141,11 +145,19 @@ fn description(recording: &Recording) -> String {
             Operator::KeepsApplying => "An operator that keeps applying spec.replicas",
             Operator::Baton => "Baton",
         };
-        let mut counts: Vec<i32> = track.changes.iter().map(|change| change.replicas).collect();
-        counts.dedup();
-        let counts: Vec<String> = counts.iter().map(ToString::to_string).collect();
-        let _ = write!(text, "{operator}: {}. ", counts.join(", "));
+        let _ = write!(text, "{operator}: {}. ", joined(&counts(track), ", "));
     }
-    let _ = write!(text, "Recorded on Kubernetes {}.", escaped(&recording.kubernetes));
+    let _ = write!(text, "Recorded on Kubernetes {}.", recording.kubernetes);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pictures::up_to_date;
+
+    #[test]
+    fn the_picture_is_that_of_the_recording() {
+        up_to_date("replicas", svg);
+    }
 }

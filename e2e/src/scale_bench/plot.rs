@@ -10,6 +10,7 @@ use super::{
     figures::{Phase, Run},
     report::{groups, thousands},
 };
+use crate::pictures::svg::{DARK_TEXT, TEXT, document, escaped};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 348.0;
@@ -21,14 +22,12 @@ const BOTTOM: f64 = 300.0;
 /// So far the first and the last number are from the edges.
 const MARGIN: f64 = 20.0;
 
-/// Four series at most: both operators on both servers. Text has the reader's font; what is drawn is seen in both schemes. Series differ by their dashes too.
-const STYLE: &str = "\
-text{font:12px system-ui,sans-serif;fill:#24292f}.title{font-weight:600}.end{text-anchor:end}.middle{text-anchor:middle}\
-.axis{stroke:#8c959f}.grid{stroke:#8c959f;opacity:.25}path{fill:none;stroke-width:2}\
+/// Four series at most: both operators on both servers. What is drawn is seen in both themes. Series differ by their dashes too.
+const SERIES: &str = "\
 .s0{stroke:#0969da;fill:#0969da}.s1{stroke:#bc4c00;fill:#bc4c00;stroke-dasharray:6 3}\
 .s2{stroke:#8250df;fill:#8250df;stroke-dasharray:2 3}.s3{stroke:#1a7f37;fill:#1a7f37;stroke-dasharray:8 3 2 3}\
-path.s0,path.s1,path.s2,path.s3{fill:none}circle{stroke-dasharray:none}\
-@media(prefers-color-scheme:dark){text{fill:#d1d7e0}\
+path.s0,path.s1,path.s2,path.s3{fill:none}circle{stroke-dasharray:none}";
+const DARK_SERIES: &str = "\
 .s0{stroke:#4493f8;fill:#4493f8}.s1{stroke:#f0883e;fill:#f0883e}.s2{stroke:#ab7df8;fill:#ab7df8}.s3{stroke:#3fb950;fill:#3fb950}}";
 
 /// One operator on one server.
@@ -44,12 +43,7 @@ pub fn svg(runs: &[Run]) -> String {
     let mut sizes: Vec<u32> = runs.iter().map(|run| run.workloads).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let description = description(&series);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"title desc\">\n\
-         <title id=\"title\">CPU and memory over the number of Workloads</title>\n<desc id=\"desc\">{description}</desc>\n\
-         <style>{STYLE}</style>\n"
-    );
+    let mut svg = String::new();
     for (number, series) in series.iter().enumerate() {
         let y = 16.0 + 18.0 * as_f64(number);
         let _ = writeln!(
@@ -64,7 +58,14 @@ pub fn svg(runs: &[Run]) -> String {
     for (chart, title) in ["CPU by Workload, all phases, ms", "memory settled, MiB"].into_iter().enumerate() {
         draw(&mut svg, chart, title, &sizes, &series);
     }
-    svg + "</svg>\n"
+    let style = format!("{TEXT}{SERIES}{DARK_TEXT}{DARK_SERIES}");
+    document(
+        [WIDTH, HEIGHT],
+        "CPU and memory over the number of Workloads",
+        &description(&series),
+        &style,
+        &svg,
+    )
 }
 
 fn series_of(group: &[Run]) -> Series {
@@ -146,17 +147,13 @@ fn step(most: f64) -> f64 {
 fn description(series: &[Series]) -> String {
     let mut text = String::new();
     for Series { name, points } in series {
-        let _ = write!(text, "{}:", escaped(name));
+        let _ = write!(text, "{name}:");
         for (size, [cpu, memory]) in points {
             let _ = write!(text, " {} Workloads {cpu:.1} ms each, {memory:.0} MiB;", thousands(*size));
         }
         text.push(' ');
     }
     text.trim_end().to_owned()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "there are a few")]
