@@ -71,32 +71,33 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
         name = "Scaled By",
         type_ = "string",
         json_path = ".status.replicaOwnership.holder",
-        description = "The field manager that decides the number of pods"
+        description = "The field manager that owns the replica count"
     ),
     printcolumn(
         name = "Status",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "Why the Workload is ready, or isn't"
+        description = "The reason of the condition Ready"
     ),
     printcolumn(
         name = "Applied",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Applied\")].status",
-        description = "Whether every child is as the spec says"
+        description = "Whether every child is as the spec says",
+        priority = 1
     ),
     printcolumn(
         name = "Phase",
         type_ = "string",
         json_path = ".status.replicaOwnership.phase",
-        description = "Where the number of pods stands on its way between Baton and an autoscaler",
+        description = "The phase of the handover between Baton and an autoscaler",
         priority = 1
     ),
     printcolumn(
         name = "Mode",
         type_ = "string",
         json_path = ".spec.mode",
-        description = "How far Baton goes",
+        description = "Whether Baton writes the children",
         priority = 1
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),

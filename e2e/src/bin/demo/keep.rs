@@ -14,7 +14,7 @@ use crate::{
     stage::{Ground, Stage},
 };
 
-/// Lets go of everything that would end with this program; what is in this program is served until Ctrl-C.
+/// Releases everything that would end with this program; what is in this program is served until Ctrl-C.
 pub(crate) async fn keep(stage: Stage) -> anyhow::Result<()> {
     let Stage { namespace, ground, .. } = stage;
     let name = namespace.name().to_owned();
@@ -49,7 +49,7 @@ async fn serve(server: &Embedded, namespace: &str) -> anyhow::Result<()> {
     let kubeconfig = folder.path().join("kubeconfig");
     std::fs::write(&kubeconfig, serving.kubeconfig())?;
     use_it(&kubeconfig, None, namespace, "kubectl get events");
-    print::say("Ctrl-C ends them.");
+    print::say("Ctrl-C stops them.");
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -76,13 +76,12 @@ fn use_it(kubeconfig: &Path, by_way_of: Option<&str>, namespace: &str, log: &str
     print::code(&lines);
     if kubectl.is_none() {
         print::say(
-            "No kubectl was found here. One of your own does it, of this release or nearly: \
-             https://kubernetes.io/docs/tasks/tools",
+            "No kubectl was found here. Install one of this or a neighbouring release: https://kubernetes.io/docs/tasks/tools",
         );
     }
 }
 
 fn stop_it(command: &str) {
-    print::say("And to stop them:");
+    print::say("To stop them:");
     print::code(command);
 }

@@ -22,17 +22,17 @@ use tokio::runtime::Builder;
 
 use crate::{claims::Claims, stage::Stage};
 
-/// Shows how Baton owns exactly the fields it sets, and how it passes replicas to an autoscaler and back without the number ever
-/// falling. It has an API server in this process, and needs nothing else.
+/// Show how Baton owns only the fields that it applies, and how it hands spec.replicas to an autoscaler and back. Runs on an API
+/// server in this process, and needs nothing else.
 #[derive(Debug, Parser)]
 #[command(name = "cargo demo")]
 struct Args {
     #[command(flatten)]
     ground: GroundArgs,
-    /// Leave the cluster and the operator running, and print how to use and stop them.
+    /// Keep the cluster and the operator running, and print how to use and stop them.
     #[arg(long)]
     keep: bool,
-    /// Print as slowly as one reads, to watch or record it.
+    /// Print at reading speed.
     #[arg(long)]
     pace: bool,
 }
@@ -41,11 +41,11 @@ struct Args {
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct GroundArgs {
-    /// Play on a real control plane: etcd, kube-apiserver, kube-controller-manager… The first run builds it, which takes minutes and
-    /// Go, unless `KUBEBUILDER_ASSETS` names a folder with the binaries.
+    /// Run on a real control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler. The first run compiles it with
+    /// Go, which takes minutes, unless `KUBEBUILDER_ASSETS` names a folder with the binaries.
     #[arg(long)]
     real: bool,
-    /// Play on a real node, where containers run and Baton is one of them. Needs Go, Linux, root and the packages that
+    /// Run on a real node, where containers run and Baton is one of them. Needs Go, Linux, root, and the packages that
     /// e2e/node/packages.sh installs.
     #[arg(long)]
     node: bool,

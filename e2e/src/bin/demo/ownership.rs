@@ -22,8 +22,9 @@ const WORTH_SHOWING: [&str; 9] = [
     ".status.disruptionsAllowed",
 ];
 
-/// The longest path that is shown whole, in elements.
+/// The longest path that is shown whole, and how much of the end of a longer one, in elements.
 const WHOLE: usize = 4;
+const END: usize = 2;
 
 /// How the manager of an entry of `managedFields` wrote: `Apply`, `Update scale`.
 pub(crate) fn how(entry: &Value) -> String {
@@ -52,13 +53,13 @@ pub(crate) fn table(object: &LiveObject) -> Table<4> {
     table
 }
 
-/// A path with its middle left out if it is long: `.spec…containers[name="app"].image`.
+/// A path with its middle left out if it is long: `.spec…[name="app"].image`.
 fn short(path: &Path<'_>) -> String {
     let elements = path.elements();
     if elements.len() <= WHOLE {
         return path.to_string();
     }
-    let (first, last) = (&elements[..1], &elements[elements.len() - WHOLE + 1..]);
+    let (first, last) = (&elements[..1], &elements[elements.len() - END..]);
     let part = |elements: &[_]| Path::new(elements).to_string();
     format!("{}…{}", part(first), part(last).trim_start_matches('.'))
 }
@@ -98,7 +99,7 @@ mod tests {
             rows,
             [
                 "baton                     Apply           4        .spec.replicas",
-                r#"                                                   .spec…containers[name="app"].image"#,
+                r#"                                                   .spec…[name="app"].image"#,
                 "kube-controller-manager   Update status   1        .status.readyReplicas",
             ]
         );

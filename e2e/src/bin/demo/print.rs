@@ -1,7 +1,7 @@
-//! How the demo speaks, in a terminal of 100 columns: headings, sentences, code, tables. What it says is others' business.
+//! How the demo speaks, in a terminal of 80 columns: headings, sentences, code, tables. What it says is others' business.
 //!
 //! What is longer than a line has a blank line before it, and none after it. Colours are dropped where standard output is
-//! no terminal or `NO_COLOR` is set; nothing is told by colour alone.
+//! no terminal or `NO_COLOR` is set; no colour carries information of its own.
 
 use std::{
     fmt::Display,
@@ -15,7 +15,7 @@ use anstyle::{AnsiColor, Style};
 
 use baton_e2e::Table;
 
-const WIDTH: usize = 100;
+const WIDTH: usize = 80;
 const INDENT: &str = "   ";
 
 const STRONG: Style = Style::new().bold();
@@ -45,8 +45,9 @@ fn put(line: impl Display) {
 
 /// The title of an act, with its number.
 pub(crate) fn heading(number: usize, title: &str) {
-    let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 4));
-    put(format_args!("\n{STRONG}{number}  {title}{STRONG:#} {FAINT}{rule}{FAINT:#}"));
+    let title = format!("{number}  {title}");
+    let rule = "─".repeat(WIDTH.saturating_sub(title.chars().count() + 1));
+    put(format_args!("\n{STRONG}{title}{STRONG:#} {FAINT}{rule}{FAINT:#}"));
 }
 
 /// A paragraph.

@@ -1,11 +1,11 @@
-//! What happened to `.spec.replicas`, write by write: who held it, which number it was, and whether it ever fell.
+//! What happened to `.spec.replicas`, write by write: its value, its owners, and whether it ever fell.
 //! Pure: it is given what a watch saw.
 
 use baton_apply::LiveObject;
 use baton_controller::decide::replicas::{ReplicaHolders, Replicas};
 use baton_e2e::Table;
 
-use crate::recorder::{Sighting, changes};
+use crate::recorder::changes;
 
 /// The first time that a number is smaller than the one before it, with that one first.
 pub(crate) fn first_fall(numbers: impl IntoIterator<Item = i32>) -> Option<(i32, i32)> {
@@ -18,15 +18,15 @@ pub(crate) fn ready(deployment: &LiveObject) -> i32 {
     deployment.number(&["status", "readyReplicas"]).unwrap_or_default()
 }
 
-/// The writes that changed the number or who holds it, a row each.
-pub(crate) fn table(sightings: &[Sighting]) -> Table<4> {
-    let mut table = Table::new(["SECONDS", "REPLICAS", "HELD BY", "WHAT HAPPENED"]);
+/// The writes that changed the replica count or its owners, a row each.
+pub(crate) fn table(writes: &[LiveObject]) -> Table<3> {
+    let mut table = Table::new(["REPLICAS", "OWNED BY", "WHAT HAPPENED"]);
     let mut before = None;
-    for (seen, now) in changes(sightings, Replicas::of) {
+    for now in changes(writes, Replicas::of) {
         table.row([
-            format!("{:7.2}", seen.at.as_secs_f64()),
             format!("{:8}", now.count),
-            now.holders.describe(),
+            // Which of them write through the subresource is said by what happened.
+            now.holders.describe().replace(" (scale)", ""),
             what_happened(before.as_ref(), &now.holders).to_owned(),
         ]);
         before = Some(now.holders);
@@ -36,24 +36,22 @@ pub(crate) fn table(sightings: &[Sighting]) -> Table<4> {
 
 /// One step of the way from Baton to an autoscaler or back, as a text.
 fn what_happened(before: Option<&ReplicaHolders>, now: &ReplicaHolders) -> &'static str {
-    let Some(before) = before else { return "(as it was)" };
+    let Some(before) = before else { return "(before)" };
     let scaled = |holders: &ReplicaHolders| !holders.scale.is_empty();
     match () {
-        () if !before.temporary && now.temporary => "a stand-in applies the live number too",
-        () if !scaled(before) && scaled(now) => "the autoscaler writes its own number",
-        () if !before.baton && now.baton => "Baton applies the live number too",
-        () if before.baton && !now.baton => "Baton lets go, the number stays",
-        () if scaled(before) && !scaled(now) => "the autoscaler's entry is released",
-        () if before.temporary && !now.temporary => "the stand-in lets go, the number stays",
+        () if !before.temporary && now.temporary => "handover-to-hpa applies it too",
+        () if !scaled(before) && scaled(now) => "the autoscaler writes its own",
+        () if !before.baton && now.baton => "Baton applies it too",
+        () if before.baton && !now.baton => "Baton releases it",
+        () if scaled(before) && !scaled(now) => "the autoscaler's is released",
+        () if before.temporary && !now.temporary => "handover-to-hpa releases it",
         () if now.baton => "Baton sets what the spec says",
-        () => "another number",
+        () => "another count",
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::{Value, json};
 
     use super::*;
@@ -77,11 +75,9 @@ mod tests {
     }
 
     fn told(writes: &[(i32, &[&str])]) -> Vec<String> {
-        let sightings: Vec<Sighting> = writes
-            .iter()
-            .map(|(replicas, holders)| Sighting { at: Duration::ZERO, live: deployment(*replicas, holders) })
-            .collect();
-        table(&sightings).lines().1
+        let writes: Vec<LiveObject> =
+            writes.iter().map(|(replicas, holders)| deployment(*replicas, holders)).collect();
+        table(&writes).lines().1
     }
 
     #[test]
@@ -103,10 +99,10 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "   0.00          3   baton                    (as it was)",
-                "   0.00          3   handover-to-hpa, baton   a stand-in applies the live number too",
-                "   0.00          3   handover-to-hpa          Baton lets go, the number stays",
-                "   0.00          5   hpa (scale)              the autoscaler writes its own number",
+                "       3   baton                    (before)",
+                "       3   handover-to-hpa, baton   handover-to-hpa applies it too",
+                "       3   handover-to-hpa          Baton releases it",
+                "       5   hpa                      the autoscaler writes its own",
             ]
         );
     }
@@ -117,10 +113,10 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "   0.00          5   hpa (scale)          (as it was)",
-                "   0.00          5   hpa (scale), baton   Baton applies the live number too",
-                "   0.00          5   baton                the autoscaler's entry is released",
-                "   0.00          6   baton                Baton sets what the spec says",
+                "       5   hpa          (before)",
+                "       5   hpa, baton   Baton applies it too",
+                "       5   baton        the autoscaler's is released",
+                "       6   baton        Baton sets what the spec says",
             ]
         );
     }

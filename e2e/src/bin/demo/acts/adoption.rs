@@ -1,4 +1,4 @@
-//! A Deployment from before Baton becomes a Workload's.
+//! A Workload adopts a Deployment that existed before.
 
 use std::collections::BTreeSet;
 
@@ -21,10 +21,8 @@ use crate::{
 const SHOP: &str = "shop";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::heading(8, "What was there before is adopted");
-    print::say(
-        "A team has had this Deployment for long, by client-side apply and with a selector of its own:",
-    );
+    print::heading(8, "A Workload adopts an existing Deployment");
+    print::say("A team has created this Deployment with client-side apply, and with its own selector:");
     print::code(&format!("$ kubectl apply -f -\n{BEFORE}"));
     client_side_apply::create(&stage.client, stage.namespace.name(), &serde_norway::from_str(BEFORE)?)
         .await?;
@@ -35,36 +33,35 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::table(&format!("Deployment {SHOP}"), &ownership::table(&deployments.get(SHOP).await?));
 
     print::say(
-        "Baton never overwrites what isn't its own. But this Workload asks it to adopt the Deployment. It doesn't say how many \
-         pods there are to be, and nothing of a progress deadline:",
+        "Baton never overwrites an object that it doesn't own. But this Workload asks it to adopt the Deployment. Its spec has no \
+         replica count and no progress deadline:",
     );
     print::code(ADOPTING);
     stage.apply_workload(ADOPTING).await?;
     stage.ready(SHOP, 2).await?;
     recorder.until("the Deployment to have an owner", |live| !live.owner_references().is_empty()).await?;
-    let seen = recorder.sightings().await?;
+    let seen = recorder.writes().await?;
     let adopted = deployments.get(SHOP).await?;
     print::table(&format!("Deployment {SHOP}"), &ownership::table(&adopted));
     print::say(
-        "Nobody asks for a number of pods any more. So that it isn't reset, the stand-in of act 4 holds the one that is live.",
+        "No one specifies a replica count any more. The temporary manager handover-to-hpa owns the live count, so it isn't reset.",
     );
 
     print::gap();
     claims.equal("its pods are the same two as before", &pods(stage).await?, &before)?;
-    let numbers: Vec<i32> =
-        changes(seen, |live| Replicas::of(live).count).into_iter().map(|(_, number)| number).collect();
-    claims.equal("replicas were two all the time", &numbers, &[2])?;
-    let leavings = [
+    let numbers: Vec<i32> = changes(seen, |live| Replicas::of(live).count).into_iter().collect();
+    claims.equal("the replica count was two all the time", &numbers, &[2])?;
+    let leftovers = [
         adopted.managers().iter().any(|manager| manager == CLIENT_SIDE),
         adopted.annotations().contains_key(LAST_APPLIED),
     ];
     claims.equal(
         "client-side apply has left neither an entry nor its annotation",
-        &leavings,
+        &leftovers,
         &[false, false],
     )?;
     claims.equal(
-        "what only it had asked for is back at its default",
+        "the deadline that only it had set is back at its default",
         &adopted.number(&["spec", "progressDeadlineSeconds"]),
         &Some(600),
     )?;

@@ -12,9 +12,8 @@ use crate::{
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
     print::heading(3, "Who owns what");
     print::say(
-        "The API server remembers in metadata.managedFields which manager set which field. Baton applies \
-         exactly the fields that follow from the Workload, so exactly those are its own; all others \
-         belong to whoever else sets them.",
+        "The API server records in metadata.managedFields which field manager owns which field. Baton applies the fields that \
+         follow from the Workload, and owns only those. All other fields belong to other managers.",
     );
     let children = stage.all_children().await?;
     for (kind, child) in &children {
@@ -23,7 +22,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     print::gap();
     let kinds: Vec<ChildKind> = children.iter().map(|(kind, _)| *kind).collect();
     let wanted = [ChildKind::Deployment, ChildKind::Service, ChildKind::DisruptionBudget];
-    claims.equal("the Workload has the three children that it asks for", &kinds, &wanted)?;
+    claims.equal("the Workload has the three children that its spec asks for", &kinds, &wanted)?;
     one_entry_each(&children, claims)
 }
 
@@ -38,6 +37,6 @@ pub(crate) fn one_entry_each(
         seen.push((*kind, batons.map(ownership::how).collect::<Vec<_>>()));
     }
     let expected: Vec<_> = children.iter().map(|(kind, _)| (*kind, vec!["Apply".to_owned()])).collect();
-    let claim = format!("in all {} Baton has one entry, by Apply, and none by Update", children.len());
+    let claim = format!("in all {}, Baton has one entry, by Apply, and none by Update", children.len());
     Ok(claims.equal(&claim, &seen, &expected)?)
 }

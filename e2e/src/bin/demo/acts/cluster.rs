@@ -13,13 +13,13 @@ use crate::{claims::Claims, print};
 
 pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Cluster> {
     print::say(
-        "On a real control plane, built in minutes, once, with Go, or taken from KUBEBUILDER_ASSETS: \
-         that may name a folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok.",
+        "This demo runs on a real control plane. The first run compiles it with Go, which takes minutes, unless \
+         KUBEBUILDER_ASSETS names a folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and kwok.",
     );
     print::heading(1, "A control plane");
     print::say(
-        "This is the real etcd, API server, controllers and scheduler of Kubernetes, as processes on \
-         this computer. Only the nodes are played, by KWOK, so that no container has to run.",
+        "These are the real etcd, API server, controllers and scheduler of Kubernetes, as processes on this computer. KWOK plays \
+         the nodes, so no container runs.",
     );
     let began = Instant::now();
     let cluster = ControlPlane::start().await?;
@@ -36,7 +36,7 @@ pub(super) fn processes(cluster: &ControlPlane) -> String {
     names.join(", ")
 }
 
-/// Tells what came up since then, and claims that it is usable.
+/// Reports what came up since then, and claims that it is usable.
 pub(super) async fn came_up(
     cluster: &Cluster,
     began: Instant,

@@ -1,4 +1,4 @@
-//! Somebody changes a field that is Baton's.
+//! A user changes a field that Baton owns.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::Table;
@@ -17,10 +17,10 @@ const OURS: &str = "nginx:1.29";
 const THEIRS: &str = "nginx:hotfix";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::heading(5, "A foreign edit is put back");
+    print::heading(5, "Baton corrects a change by another manager");
     print::say(
-        "Somebody sets another image, past the Workload. The API server lets them, and gives them the field. But the \
-         Workload says which image it is, so Baton takes the field back.",
+        "A user sets another image in the Deployment. The API server accepts it, and the user's manager owns the field. But the \
+         Workload specifies the image, so Baton takes the field back.",
     );
     print::code(&format!("$ kubectl set image deployment/web app={THEIRS}"));
     let mut recorder = stage.record(NAME).await?;
@@ -28,34 +28,29 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     recorder.until("the edit to be stored", |live| image(live, "app") == THEIRS).await?;
     recorder.until("the image to be put back", |live| image(live, "app") == OURS).await?;
 
-    let mut table = Table::new(["SECONDS", "IMAGE", "OWNED BY"]);
+    let mut table = Table::new(["IMAGE", "OWNED BY"]);
     let mut owners = Vec::new();
-    for (seen, (image, owner)) in changes(recorder.sightings().await?, |live| {
+    for (image, owner) in changes(recorder.writes().await?, |live| {
         (image(live, "app").to_owned(), image_owners(live, "app").join(", "))
     }) {
-        table.row([format!("{:7.2}", seen.at.as_secs_f64()), image, owner.clone()]);
+        table.row([image, owner.clone()]);
         owners.push(owner);
     }
     print::table("", &table);
     print::gap();
     let expected = ["baton (Apply)", "kubectl-set (Update)", "baton (Apply)"];
-    claims.equal("the edit took the field, and Baton took it back", &owners, &expected)?;
+    claims.equal("the edit took the field over, and Baton took it back", &owners, &expected)?;
     let managers = stage.deployment().await?.managers();
     let theirs = managers.iter().filter(|manager| *manager == "kubectl-set").count();
     claims.equal("nothing of the edit is left, not even in managedFields", &theirs, &0)?;
     let takeovers = stage.workload().await?.status.unwrap_or_default().takeovers;
-    let mut table = Table::new(["FIELD", "TAKEN FROM", "WAS", "IS"]);
-    for takeover in &takeovers {
-        let value = |value: &Option<String>| value.clone().unwrap_or_default();
-        let (was, is) = (value(&takeover.old_value), value(&takeover.new_value));
-        table.row([takeover.path.clone(), takeover.manager.clone(), was, is]);
-    }
-    print::table("status.takeovers", &table);
+    print::say("The Workload reports it in its status:");
+    print::code(&serde_norway::to_string(&json!({"takeovers": takeovers}))?);
     print::gap();
     let told: Vec<_> = takeovers.iter().map(|takeover| (&*takeover.manager, &*takeover.path)).collect();
     let image = r#".spec.template.spec.containers[name="app"].image"#;
     claims.equal(
-        "the Workload's status says what was taken, and from whom",
+        "the status has the field and the manager it was taken from",
         &told,
         &[("kubectl-set", image)],
     )?;

@@ -1,9 +1,9 @@
-//! What a change would do, before it does it; and that nothing is sent that would change nothing.
+//! What a change would write, before it is written; and that a pass without changes sends nothing.
 
-use baton_crd::{Mode, PlannedAction, PlannedChild, Workload};
-use baton_e2e::Table;
+use baton_crd::{Mode, PlannedAction, Workload};
 use baton_testbed::{AuditEntries, Mark, PATIENCE, wait_for};
 use kube::api::Patch;
+use serde_json::json;
 
 use crate::{
     claims::Claims,
@@ -15,21 +15,24 @@ use crate::{
 const NEXT_IMAGE: &str = "nginx:1.30";
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::heading(9, "What would happen is known beforehand");
+    print::heading(9, "Baton predicts what it would write");
     print::say(
-        "Another image, and no disruption budget any more, but first as a preview: Baton computes what the API server \
-         would make of each write, has it tried by a dry run, and writes nothing but the Workload's status.",
+        "The Workload gets another image and loses its disruption budget, first in the mode Preview. Baton predicts the result of \
+         each write, compares it with a dry run, and writes only the Workload's status.",
     );
     let patch = format!(
-        r#"[{{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"{NEXT_IMAGE}"}},
-   {{"op":"remove","path":"/spec/disruptionBudget"}},
-   {{"op":"add","path":"/spec/mode","value":"Preview"}}]"#
+        r#"[
+    {{"op":"replace","path":"/spec/template/spec/containers/0/image",
+     "value":"{NEXT_IMAGE}"}},
+    {{"op":"remove","path":"/spec/disruptionBudget"}},
+    {{"op":"add","path":"/spec/mode","value":"Preview"}}]"#
     );
     print::code(&format!("$ kubectl patch bwl {NAME} --type json -p '{patch}'"));
     let before = stage.cluster().audit()?.mark()?;
     stage.patch_workload(Patch::Json(serde_json::from_str(&patch)?)).await?;
     let plan = observed(stage, Mode::Preview).await?.status.unwrap_or_default().plan;
-    print::table("status.plan", &table(&plan));
+    print::say("The status shows the plan:");
+    print::code(&serde_norway::to_string(&json!({"plan": plan}))?);
 
     print::gap();
     let planned: Vec<_> = plan.iter().map(|child| (child.kind.as_str(), child.action)).collect();
@@ -40,10 +43,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     ];
     claims.equal("the plan has one update and one deletion", &planned, &expected)?;
     let words: Vec<_> = plan.iter().map(|child| format!("{:?}", child.dry_run)).collect();
-    claims.equal("the API server's dry run agreed to each", &words, &["Agreed"; 3])?;
-    claims.equal("no child was written", &written(stage, before)?.len(), &0)?;
+    claims.equal("the API server's dry run agrees with each prediction", &words, &["Agreed"; 3])?;
+    claims.equal("Baton wrote no child", &written(stage, before)?.len(), &0)?;
 
-    print::say("The same with the mode Enforce, which is what a Workload has if it says nothing:");
+    print::say("Then the mode is Enforce, which is the default:");
     let enforce = r#"{"spec": {"mode": "Enforce"}}"#;
     print::code(&format!("$ kubectl patch bwl {NAME} --type merge -p '{enforce}'"));
     stage.patch_workload(Patch::Merge(serde_json::from_str(enforce)?)).await?;
@@ -51,10 +54,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.settled(6).await?;
     print::gap();
     let kinds: Vec<_> = stage.all_children().await?.iter().map(|(kind, _)| kind.name()).collect();
-    claims.equal("the budget is gone", &kinds, &["Deployment", "Service"])?;
+    claims.equal("the disruption budget is gone", &kinds, &["Deployment", "Service"])?;
     claims.equal("the image is the new one", &image(&stage.deployment().await?, "app"), &NEXT_IMAGE)?;
     let verbs: Vec<_> = written(stage, before)?.iter().map(|request| request.verb.clone()).collect();
-    claims.equal("and that took one deletion and one apply", &verbs, &["delete", "patch"])?;
+    claims.equal("that took one deletion and one apply", &verbs, &["delete", "patch"])?;
 
     let before = stage.cluster().audit()?.mark()?;
     let passes = passes(stage).await?;
@@ -64,10 +67,10 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         anyhow::Ok(if is_one { Ok(()) } else { Err(format!("{passes} reconciles")) })
     })
     .await?;
-    claims.equal("looking at everything again sends nothing", &written(stage, before)?.len(), &0)?;
+    claims.equal("another pass over everything sends no write", &written(stage, before)?.len(), &0)?;
     let metrics = stage.metrics().await?;
     let wrong = metrics.count("baton_predictions_total", &[("outcome", "mismatch")]);
-    claims.equal("and no prediction in this whole story was wrong", &wrong, &0)?;
+    claims.equal("no prediction in this whole demo was wrong", &wrong, &0)?;
     Ok(())
 }
 
@@ -95,23 +98,4 @@ fn written(stage: &Stage, since: Mark) -> anyhow::Result<AuditEntries> {
     let is_about_a_child = |resource: &str| !matches!(resource, "workloads" | "events" | "leases");
     Ok(writes
         .that(|request| !request.is_dry_run() && request.resource.as_deref().is_some_and(is_about_a_child)))
-}
-
-fn table(plan: &[PlannedChild]) -> Table<4> {
-    let mut table = Table::new(["CHILD", "ACTION", "FIELDS", "DRY RUN"]);
-    for child in plan {
-        let fields = [("sets", &child.sets), ("removes", &child.removes), ("releases", &child.releases)];
-        let fields = fields
-            .into_iter()
-            .flat_map(|(verb, paths)| paths.iter().map(move |path| format!("{verb} {path}")));
-        let fields: Vec<String> = fields.collect();
-        let row = [
-            child.kind.clone(),
-            format!("{:?}", child.action),
-            fields.join(", "),
-            format!("{:?}", child.dry_run),
-        ];
-        table.row(row);
-    }
-    table
 }

@@ -14,14 +14,13 @@ const START_OF_A_POD: Duration = Duration::from_secs(3);
 
 pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Cluster> {
     print::say(
-        "On an API server in this process: its actors play pods, autoscaler and garbage collector. \
-         What is stored, merged, refused and owned is what Kubernetes would do, which tests compare; no container runs, and \
-         time jumps over all waiting. With --real the same story is played on a real control plane.",
+        "This demo runs on an API server in this process. Actors play the pods, the autoscaler and the garbage collector. Tests \
+         compare what it stores, merges and refuses with Kubernetes. No container runs, and time skips all waiting. With --real, \
+         the demo runs on a real control plane.",
     );
     print::heading(1, "An API server");
     print::say(
-        "It has all of what Baton talks to: the built-in kinds, custom resources, server-side apply, watches and RBAC. It is empty \
-         yet.",
+        "It has what Baton needs: the built-in kinds, custom resources, server-side apply, watches and RBAC. It is still empty.",
     );
     let began = Instant::now();
     // Who looks around in it later has a clock of their own.

@@ -17,14 +17,11 @@ use crate::{
 pub(crate) async fn play(cluster: Cluster, claims: &mut Claims) -> anyhow::Result<Stage> {
     print::heading(2, "Baton, and a Workload");
     let how = match &cluster {
-        Cluster::Real(_) => "as `baton run`, a process that logs in with a token of its own ServiceAccount",
-        Cluster::InProcess(_) => {
-            "in the same process, and all its requests are those of its own ServiceAccount"
-        }
+        Cluster::Real(_) => "as `baton run`, a process with a token of its own ServiceAccount",
+        Cluster::InProcess(_) => "in the same process, and sends all requests as its own ServiceAccount",
     };
     print::say(&format!(
-        "Baton brings a definition (the Workload) and an operator. The operator runs here {how}, so that it may do what its \
-         ClusterRole says and no more.",
+        "Baton has a CRD, the Workload, and an operator. The operator runs {how}: its ClusterRole limits what it may do.",
     ));
     let client = cluster.admin().await?;
     let namespace = cluster.namespace("demo").await?;
@@ -57,15 +54,15 @@ pub(super) async fn permissions(client: &Client, user: &str, claims: &mut Claims
     Ok(claims.equal(&claim, &may(client, user, what("get", "", "secrets")).await?, &false)?)
 }
 
-/// The second half of the act: somebody asks for something.
+/// The second half of the act: a user applies a Workload.
 pub(crate) async fn apply_workload(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::say("This is all that it is asked for:");
+    print::say("A user applies this Workload:");
     print::code(WEB);
     stage.apply_workload(WEB).await?;
     stage.settled(3).await?;
     print::gap();
     let pods = ready(&stage.deployment().await?);
-    claims.equal("the Workload is Ready, and so are three pods of its Deployment", &pods, &3)?;
+    claims.equal("the Workload is Ready, and its Deployment has three ready pods", &pods, &3)?;
     if let Ground::Real(node) = &stage.ground {
         node::serves(stage, node, claims).await?;
     }

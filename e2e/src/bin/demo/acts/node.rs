@@ -33,12 +33,14 @@ const SIDECAR: &str = "docker.io/library/envoy:1.36";
 
 /// The cluster comes up, and Baton in it.
 pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
-    print::say("On a real node with its control plane, all of it built with Go, once, which takes minutes.");
+    print::say(
+        "This demo runs on a real node with its control plane. The first run compiles them with Go, which takes minutes.",
+    );
     print::heading(1, "A cluster with a real node");
     print::say(
-        "This is the real Kubernetes, with the kubelet, kube-proxy, containerd and runc of a node, in namespaces of this \
-         computer that nothing leaves: containers really run here. There is no registry. So by the names nginx and envoy go a \
-         small web server and a program that does nothing, both made for this.",
+        "This is real Kubernetes, with the kubelet, kube-proxy, containerd and runc of a node, in isolated namespaces of this \
+         computer. Containers really run here. There is no registry, so nginx is a small web server made for this demo, and envoy \
+         a program that does nothing.",
     );
     let began = Instant::now();
     let node = Node::start().await?;
@@ -49,7 +51,7 @@ pub(crate) async fn play(claims: &mut Claims) -> anyhow::Result<Stage> {
     }
 
     print::heading(2, "Baton, and a Workload");
-    print::say("Baton's image is built from the Dockerfile, and installed as docs/install.md says:");
+    print::say("Baton's image is built from the Dockerfile, and installed as in docs/install.md:");
     let baton = blocking(|| image(VERSION)).await?;
     node.load(&baton).await?;
     let install = guide::commands("docs/install.md", "Install")?.swap_remove(0);
@@ -80,7 +82,7 @@ pub(super) async fn serves(stage: &Stage, node: &Node, claims: &mut Claims) -> a
         anyhow::Ok(if pods.len() == 3 { Ok(()) } else { Err(format!("{pods:?}")) })
     })
     .await?;
-    let claim = format!("through the Service at {address} each of the three pods answers");
+    let claim = format!("each of the three pods responds through the Service at {address}");
     Ok(claims.equal(&claim, &answered().await?.len(), &3)?)
 }
 

@@ -1,13 +1,13 @@
-//! What was shown, and how to go on.
+//! How it ended, and what to try next.
 
 use std::time::Duration;
 
 use crate::{Args, GroundKind, claims::Claims, print};
 
 pub(crate) fn play(claims: &Claims, took: Duration, args: &Args) {
-    print::heading(10, "That was it");
+    print::heading(10, "The end");
     print::say(&format!(
-        "{} claims were checked against the API server, and all of them hold. It took {}.",
+        "{} claims were checked against the API server, and all hold. It took {}.",
         claims.checked(),
         print::seconds(took)
     ));
@@ -17,11 +17,9 @@ pub(crate) fn play(claims: &Claims, took: Duration, args: &Args) {
         GroundKind::Node => " --node",
     };
     if !args.keep {
-        print::say(&format!(
-            "To look around in this cluster with kubectl, have it left running: cargo demo{flag} --keep"
-        ));
+        print::say(&format!("To explore this cluster with kubectl: cargo demo{flag} --keep"));
     }
     if let GroundKind::InProcess = args.ground_kind() {
-        print::say("The same on a real control plane: cargo demo --real");
+        print::say("To see the same on a real control plane: cargo demo --real");
     }
 }

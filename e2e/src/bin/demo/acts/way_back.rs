@@ -1,4 +1,4 @@
-//! Replicas come back to Baton.
+//! Baton takes the replica count back.
 
 use baton_controller::decide::{child::ChildKind, replicas::Replicas};
 
@@ -14,11 +14,11 @@ use crate::{
 };
 
 pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<()> {
-    print::heading(7, "Replicas come back");
+    print::heading(7, "Baton takes the replica count back");
     print::say(
-        "The Workload asks for six pods and no autoscaler. So that goes first. Then Baton applies the number \
-         that is live, and only when it holds that, it releases what the autoscaler still owned and sets the \
-         new number: no write of the autoscaler is undone, and no stale entry is left for the next handover.",
+        "The Workload asks for six pods and no autoscaler. Baton deletes its autoscaler and applies the live count. Once Baton owns \
+         the field, it releases the autoscaler's entry and applies the new count. So no write of the autoscaler is lost, and no \
+         stale entry is left.",
     );
     let change = manifests::autoscaling_off();
     print::code(&change.shown);
@@ -30,12 +30,16 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         })
         .await?;
     recorder.until("six pods to be ready", |live| ready(live) == 6).await?;
-    let seen = recorder.sightings().await?;
+    let seen = recorder.writes().await?;
     print::table("", &replicas::table(seen));
 
     print::gap();
     let steps = ["kube-controller-manager (scale)", "kube-controller-manager (scale), baton", "baton"];
-    claims.equal("the number came back, and nothing of the autoscaler's is left", &holders(seen), &steps)?;
+    claims.equal(
+        "Baton owns the field again, and no entry of the autoscaler is left",
+        &holders(seen),
+        &steps,
+    )?;
     never_fell(seen, claims)?;
     stage.settled(6).await?;
     let children = stage.all_children().await?;
