@@ -17,7 +17,10 @@ use kube::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{Barrier, watch},
+    time::Instant,
+};
 
 pub use super::replicas_plot::svg;
 use crate::{OperatorOptions, Place, autoscaler};
@@ -93,12 +96,13 @@ pub async fn record(say: impl Fn(&str)) -> Result<Recording, Error> {
     let cluster = Cluster::from(control_plane.start().await?);
     let metrics = MetricsApi::of(&cluster).await;
     let version = cluster.admin().await?.apiserver_version().await.map_err(Error::api("read the version"))?;
-    let begin = Begin::default();
+    // All begin at the same time, when all are ready.
+    let start = Barrier::new(3);
     let tracks = async {
         futures::future::try_join3(
-            naive(&cluster, &metrics, Operator::StopsApplying, &begin),
-            naive(&cluster, &metrics, Operator::KeepsApplying, &begin),
-            baton(&cluster, &metrics, &begin),
+            naive(&cluster, &metrics, Operator::StopsApplying, &start),
+            naive(&cluster, &metrics, Operator::KeepsApplying, &start),
+            baton(&cluster, &metrics, &start),
         )
         .await
     };
@@ -112,16 +116,7 @@ pub async fn record(say: impl Fn(&str)) -> Result<Recording, Error> {
     })
 }
 
-/// Lets all begin at the same time, when all are ready.
-struct Begin(tokio::sync::Barrier);
-
-impl Default for Begin {
-    fn default() -> Self {
-        Self(tokio::sync::Barrier::new(3))
-    }
-}
-
-async fn baton(cluster: &Cluster, metrics: &MetricsApi, begin: &Begin) -> Result<Track, Error> {
+async fn baton(cluster: &Cluster, metrics: &MetricsApi, start: &Barrier) -> Result<Track, Error> {
     let place = Place::new(cluster, "picture-baton").await?;
     let operator = place.operator(OperatorOptions::default()).await?;
     let mut workload = json!({
@@ -135,7 +130,7 @@ async fn baton(cluster: &Cluster, metrics: &MetricsApi, begin: &Begin) -> Result
     };
     apply(&workload).await?;
     metrics.set_cpu(place.ns(), "baton.rs/workload=web", LOAD);
-    let recording = Running::begin(&place, begin).await?;
+    let recording = Running::begin(&place, start).await?;
     workload["spec"]["autoscaling"] = scaling();
     apply(&workload).await?;
     let changes = recording.end().await?;
@@ -147,7 +142,7 @@ async fn naive(
     cluster: &Cluster,
     metrics: &MetricsApi,
     operator: Operator,
-    begin: &Begin,
+    start: &Barrier,
 ) -> Result<Track, Error> {
     let place = Place::new(cluster, "picture-naive").await?;
     let labels = json!({"app": "web"});
@@ -162,7 +157,7 @@ async fn naive(
     let (wanted, seen) = watch::channel(intent.clone());
     let running = tokio::spawn(apply_at_each_change(place.api(), seen));
     metrics.set_cpu(place.ns(), "app=web", LOAD);
-    let recording = Running::begin(&place, begin).await?;
+    let recording = Running::begin(&place, start).await?;
     if operator == Operator::StopsApplying
         && let Some(spec) = intent["spec"].as_object_mut()
     {
@@ -191,7 +186,7 @@ async fn apply_at_each_change(deployments: Api<Deployment>, mut intent: watch::R
         }
         tokio::select! {
             _ = changes.next() => {}
-            changed = intent.changed() => if changed.is_err() { return },
+            edited = intent.changed() => if edited.is_err() { return },
         }
     }
 }
@@ -215,7 +210,7 @@ struct Running {
 
 impl Running {
     /// Begins when all fifty pods are ready, here and in the other places, and returns when autoscaling is to be turned on.
-    async fn begin(place: &Place, begin: &Begin) -> Result<Self, Error> {
+    async fn begin(place: &Place, start: &Barrier) -> Result<Self, Error> {
         let deployments = place.api::<Deployment>();
         baton_testbed::wait_for("fifty pods being ready", PATIENCE, async || {
             let found = deployments.get_opt("web").await.map_err(Error::api("read the Deployment"))?;
@@ -223,7 +218,7 @@ impl Running {
             Ok::<_, Error>(if ready == PODS { Ok(()) } else { Err(ready.to_string()) })
         })
         .await?;
-        begin.0.wait().await;
+        start.wait().await;
         let kinds = [ApiResource::erase::<Deployment>(&())];
         let recorder = Recorder::start(&place.cluster, place.ns(), &kinds, Some("web")).await?;
         let began = recorder.began();

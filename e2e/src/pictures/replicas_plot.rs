@@ -38,7 +38,7 @@ pub fn svg(recording: &Recording) -> String {
 fn panel(body: &mut String, left: f64, track: &Track, recording: &Recording) {
     let (name, what, class) = match track.operator {
         Operator::StopsApplying => {
-            ("One operator stops applying replicas", "The API server resets the field to 1.", "bad")
+            ("One stops applying replicas", "The API server resets the field to 1.", "bad")
         }
         Operator::KeepsApplying => {
             ("One keeps applying replicas: 50", "It overwrites the autoscaler forever.", "bad")
@@ -104,9 +104,10 @@ fn panel(body: &mut String, left: f64, track: &Track, recording: &Recording) {
 fn line(changes: &[Change], end: f64, x: impl Fn(f64) -> f64, y: impl Fn(i32) -> f64) -> String {
     let mut line = String::new();
     for change in changes {
-        let _ = match line.is_empty() {
-            true => write!(line, "M{:.1} {:.1}", x(0.0), y(change.replicas)),
-            false => write!(line, "H{:.1}V{:.1}", x(change.at), y(change.replicas)),
+        let _ = if line.is_empty() {
+            write!(line, "M{:.1} {:.1}", x(0.0), y(change.replicas))
+        } else {
+            write!(line, "H{:.1}V{:.1}", x(change.at), y(change.replicas))
         };
     }
     let _ = write!(line, "H{:.1}", x(end));
