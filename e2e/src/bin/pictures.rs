@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use baton_e2e::pictures::replicas;
+use baton_e2e::pictures::{ownership, replicas};
 use baton_testbed::{Error, workspace};
 use clap::{Parser, Subcommand};
 use serde::Serialize;
@@ -19,6 +19,8 @@ struct Cli {
 enum Picture {
     /// Three operators turn on autoscaling: three minutes on a real control plane.
     Replicas,
+    /// The owners of a Deployment's fields in a handover: a moment on the API server in the process.
+    Ownership,
 }
 
 #[tokio::main]
@@ -27,6 +29,10 @@ async fn main() -> anyhow::Result<()> {
         Picture::Replicas => {
             let recording = replicas::record(|line| eprintln!("{line}")).await?;
             keep("replicas", &recording, &replicas::svg(&recording))?;
+        }
+        Picture::Ownership => {
+            let recording = ownership::record().await?;
+            keep("ownership", &recording, &ownership::svg(&recording))?;
         }
     }
     Ok(())

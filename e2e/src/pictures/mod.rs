@@ -2,6 +2,8 @@
 //!
 //! `cargo pictures` records. Drawing is a pure function of a recording; a test compares what it gives with the picture.
 
+pub mod ownership;
+mod ownership_plot;
 pub mod replicas;
 mod replicas_plot;
 pub(crate) mod svg;

@@ -1,0 +1,115 @@
+//! The picture of [a handover's moments](super::ownership): the same Deployment, column by column, each field with its owner.
+
+use std::fmt::Write as _;
+
+use super::{
+    ownership::{Moment, Recording, Shown},
+    svg::{DARK_TEXT, TEXT, document},
+};
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 236.0;
+/// A column's width, and from one to the next.
+const COLUMN: f64 = 182.0;
+const STEP: f64 = 190.0;
+/// The first line, and from one to the next: a field that has an owner takes two.
+const TOP: f64 = 72.0;
+const LINE: f64 = 18.0;
+
+const TITLE: &str = "Who owns which field of the Deployment, while autoscaling is turned on";
+const HEADS: [&str; 4] =
+    ["1. before", "2. both own the count", "3. Baton releases it", "4. the autoscaler writes"];
+
+/// Owners by their classes; any other is a part of the cluster.
+const OWNERS: [(&str, &str); 3] = [("baton", "a"), ("handover-to-hpa", "b"), ("mesh", "d")];
+
+/// Draws a recording.
+pub fn svg(recording: &Recording) -> String {
+    let style = format!(
+        "{TEXT}.head{{font-size:15px;font-weight:600}}.code{{font:12px ui-monospace,monospace;white-space:pre}}\
+         .small{{font-size:11px}}.faint{{opacity:.6}}rect{{stroke:none}}.tint{{opacity:.16}}\
+         .a{{fill:#0969da}}.b{{fill:#bc4c00}}.c{{fill:#1a7f37}}.d{{fill:#8250df}}\
+         {DARK_TEXT}.a{{fill:#4493f8}}.b{{fill:#f0883e}}.c{{fill:#3fb950}}.d{{fill:#ab7df8}}}}"
+    );
+    let mut body = format!("<text class=\"head\" x=\"4\" y=\"20\">{TITLE}</text>\n");
+    for (number, (head, moment)) in (0_i32..).zip(HEADS.iter().zip(&recording.moments)) {
+        let left = 4.0 + STEP * f64::from(number);
+        let _ = writeln!(body, "<text class=\"title\" x=\"{left}\" y=\"50\">{head}</text>");
+        column(&mut body, left, moment);
+    }
+    document([WIDTH, HEIGHT], TITLE, &description(recording), &style, &body)
+}
+
+fn column(body: &mut String, left: f64, moment: &Moment) {
+    let lines = [
+        ("spec:", None),
+        ("  replicas: ", Some(&moment.replicas)),
+        ("  template… containers:", None),
+        ("  - image: ", Some(&moment.image)),
+        ("  - image: ", Some(&moment.sidecar)),
+    ];
+    let mut y = TOP;
+    for (key, field) in lines {
+        let Some(Shown { value, owners }) = field else {
+            let _ = writeln!(body, "<text class=\"code faint\" x=\"{left}\" y=\"{y}\">{key}</text>");
+            y += LINE + 4.0;
+            continue;
+        };
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let height = 2.0 * LINE + 4.0;
+        // Owners share the background, by the lengths of their names.
+        let names: Vec<&str> =
+            owners.iter().map(|owner| owner.split_once(' ').map_or(&**owner, |(name, _)| name)).collect();
+        let mut x = left;
+        for name in &names {
+            let share = COLUMN * letters(name) / names.iter().copied().map(letters).sum::<f64>();
+            let class = class(name);
+            let _ = writeln!(
+                body,
+                "<rect class=\"tint {class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{share:.1}\" height=\"{height}\"/>\
+                 <rect class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"3\" height=\"{height}\"/>\
+                 <text class=\"small {class}\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
+                y - 14.0,
+                y - 14.0,
+                x + 9.0,
+                y + LINE
+            );
+            x += share;
+        }
+        let _ = writeln!(body, "<text class=\"code\" x=\"{:.1}\" y=\"{y}\">{key}{value}</text>", left + 9.0);
+        y += height + 4.0;
+    }
+}
+
+/// With the margin around a name.
+fn letters(name: &str) -> f64 {
+    f64::from(u32::try_from(name.len()).unwrap_or(u32::MAX)) + 2.0
+}
+
+fn class(owner: &str) -> &'static str {
+    OWNERS.iter().find(|(known, _)| *known == owner).map_or("c", |(_, class)| class)
+}
+
+/// The recording as text.
+fn description(recording: &Recording) -> String {
+    let mut text = String::new();
+    for (head, moment) in HEADS.iter().zip(&recording.moments) {
+        let fields = [("replicas", &moment.replicas), ("image", &moment.image), ("sidecar", &moment.sidecar)];
+        let fields = fields
+            .map(|(name, field)| format!("{name} {} owned by {}", field.value, field.owners.join(" and ")));
+        let _ = write!(text, "{head}: {}. ", fields.join(", "));
+    }
+    let _ = write!(text, "Recorded on Kubernetes {}.", recording.kubernetes);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pictures::up_to_date;
+
+    #[test]
+    fn the_picture_is_that_of_the_recording() {
+        up_to_date("ownership", svg);
+    }
+}
