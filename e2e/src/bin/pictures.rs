@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use baton_e2e::pictures::{ownership, replicas};
+use baton_e2e::pictures::{ownership, replicas, terminal};
 use baton_testbed::{Error, workspace};
 use clap::{Parser, Subcommand};
 use serde::Serialize;
@@ -21,6 +21,8 @@ enum Picture {
     Replicas,
     /// The owners of a Deployment's fields in a handover: a moment on the API server in the process.
     Ownership,
+    /// `cargo demo` in a terminal, on the API server in the process.
+    Demo,
 }
 
 #[tokio::main]
@@ -33,6 +35,10 @@ async fn main() -> anyhow::Result<()> {
         Picture::Ownership => {
             let recording = ownership::record().await?;
             keep("ownership", &recording, &ownership::svg(&recording))?;
+        }
+        Picture::Demo => {
+            let recording = terminal::record()?;
+            keep("demo", &recording, &terminal::svg(&recording))?;
         }
     }
     Ok(())

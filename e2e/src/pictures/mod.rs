@@ -7,6 +7,7 @@ mod ownership_plot;
 pub mod replicas;
 mod replicas_plot;
 pub(crate) mod svg;
+pub mod terminal;
 
 /// The picture of this name in `docs/pictures` is what is drawn of the recording beside it; with `BATON_WRITE_DOCS` it is drawn
 /// anew.
