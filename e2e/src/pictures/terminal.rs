@@ -67,7 +67,8 @@ pub fn svg(recording: &Recording) -> String {
     let template = Template::pure_svg(options.validated().expect("the options are valid"));
     let mut svg = Vec::new();
     template.render(&transcript, &mut svg).expect("a Vec takes everything");
-    String::from_utf8(svg).expect("an SVG is text")
+    // Some of the template's lines end as on Windows.
+    String::from_utf8(svg).expect("an SVG is text").replace("\r\n", "\n")
 }
 
 /// The lines of the acts that are shown.
