@@ -16,13 +16,13 @@ use crate::{
     Target, Tries, Verdict, bounded, leftovers::MOST_BEFORE,
 };
 
-/// Is told how each write ended, for metrics and logs.
+/// Is called with the outcome of each write, for metrics and logs.
 pub trait Observer: Send + Sync {
     /// A write, or a dry run of it, ended like this.
     fn ended(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome);
 }
 
-/// Nobody.
+/// Observes nothing.
 impl Observer for () {
     fn ended(&self, _: &PreparedWrite, _: Effect, _: &Outcome) {}
 }
@@ -32,13 +32,14 @@ impl Observer for () {
 pub struct Options<'a> {
     /// The field manager.
     pub manager: &'a str,
-    /// Whether it takes what others own. A controller sets this: it has nobody to ask.
+    /// Whether it takes over fields of other managers. A controller sets this: it has no user to ask about a conflict.
     pub force: bool,
-    /// Whether it counts only for the object that was read, even where it can't be forecast, and after however many tries.
+    /// Whether the server refuses it if the object has changed since it was read, even where nothing can be predicted, and after
+    /// any number of tries.
     pub guarded: bool,
-    /// Whether it is sent even if it certainly changes nothing. Now and then, so that a wrong forecast is found out.
+    /// Whether it is sent even if it certainly changes nothing. Set it now and then, to find a wrong prediction.
     pub always_send: bool,
-    /// How often the object wasn't what was read.
+    /// How often the object had changed since it was read.
     pub tries: Tries,
 }
 
@@ -66,7 +67,7 @@ impl Applier {
         Self { client, limit, schemas, observer: Arc::new(()), clock: Arc::new(Timestamp::now) }
     }
 
-    /// The same, with somebody who is told how each write ended.
+    /// The same, with an observer of how each write ends.
     #[must_use]
     pub fn observed_by(self, observer: impl Observer + 'static) -> Self {
         Self { observer: Arc::new(observer), ..self }
@@ -83,7 +84,7 @@ impl Applier {
         self.schemas.as_ref().map(SchemaCache::current).unwrap_or_default()
     }
 
-    /// Waits until there is something to predict with, or it is known that there isn't: for ever, unless
+    /// Waits until the schemas have been read once, or couldn't be read. It never returns unless
     /// [`SchemaCache::keep_current`] runs.
     pub async fn ready(&self) {
         if let Some(schemas) = &self.schemas {
@@ -91,11 +92,11 @@ impl Applier {
         }
     }
 
-    /// Applies an intent: all that the manager wants to own, with what says which object it is. `live` is the object as it was
-    /// read last, with its `managedFields`; `None` if none was seen. Where there is one after all, nothing is written, and the
-    /// outcome is [`Stale`](Outcome::Stale).
+    /// Applies an intent: all that the manager wants to own, with the kind, name and namespace of the object. `live` is the
+    /// object as it was read last, with its `managedFields`; `None` if there was none. If there is one after all, nothing is
+    /// written, and the outcome is [`Stale`](Outcome::Stale).
     ///
-    /// What would change nothing isn't sent. An object that was read is changed only if it is still the one that was read.
+    /// An apply that changes nothing isn't sent. An object is changed only if it is still the one that was read.
     pub async fn apply(
         &self,
         resource: &ApiResource,
@@ -106,8 +107,8 @@ impl Applier {
         self.write(request(resource, live, intent, options), live, options.always_send, options.tries).await
     }
 
-    /// Makes any write of an object, by the same protocol. Where [left-over defaults](crate::leftovers) stand in the way of an
-    /// apply, others come before it; if nothing is left to be sent then, the outcome is that of the last of these.
+    /// Makes any write of an object, by the same protocol. Where [leftover defaults](crate::leftovers) stand in the way of an
+    /// apply, other writes come before it; if nothing is left to send after them, the outcome is that of the last one.
     pub async fn write(
         &self,
         mut request: Request,
@@ -152,7 +153,8 @@ impl Applier {
         self.perform(write, live, Effect::Stored).await
     }
 
-    /// Has the server try an apply without storing it, and compares its response with the forecast. Of two writes it is the first.
+    /// Has the server try an apply without storing it, and compares its response with the prediction. If another write has to
+    /// come first, that one is tried.
     pub async fn dry_run(
         &self,
         resource: &ApiResource,
@@ -166,7 +168,7 @@ impl Applier {
         self.perform(&write, live.as_ref(), Effect::DryRun).await
     }
 
-    /// Sends a prepared write and says how it ended.
+    /// Sends a prepared write and returns how it ended.
     pub async fn perform(&self, write: &PreparedWrite, live: Option<&LiveObject>, effect: Effect) -> Outcome {
         let response = self.send(&write.request, effect).await;
         let outcome = self.schemas().settle(write, live, response, effect);
@@ -174,7 +176,7 @@ impl Applier {
         outcome
     }
 
-    /// Tells the observer of an outcome, and has the schemas refreshed where a prediction was wrong. For who calls
+    /// Reports an outcome to the observer, and has the schemas refreshed if a prediction was wrong. For code that calls
     /// [`Schemas::settle`] itself.
     pub fn note(&self, write: &PreparedWrite, effect: Effect, outcome: &Outcome) {
         self.observer.ended(write, effect, outcome);
@@ -185,7 +187,7 @@ impl Applier {
         }
     }
 
-    /// Reads an object past every cache; absent where there is none.
+    /// Reads an object from the server; `None` if there is none.
     ///
     /// # Errors
     /// When the request fails.
@@ -193,7 +195,7 @@ impl Applier {
         bounded(self.limit, self.api(target).get_opt(&target.name)).await
     }
 
-    /// Sends a request. The response is the object afterwards; absent where it is gone.
+    /// Sends a request. The response is the object afterwards; `None` if it is gone.
     ///
     /// # Errors
     /// When the request fails.

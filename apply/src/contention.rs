@@ -1,12 +1,12 @@
-//! Contention: who keeps taking what a controller takes back, and how long to leave an object alone for it.
+//! Contention: two managers set one field again and again. This module pauses the writes of one of them, the controller.
 //!
-//! A controller that forces its applies and another program that writes the same field would write against each other without
-//! an end. This bounds it. It remembers nothing but pace; a restart begins anew, or with what was [recalled](Contention::recall).
+//! A controller that forces its applies and another program that sets the same field would write forever. Pauses bound that.
+//! Only the pace is kept in memory; a restart begins from nothing, or from what was [recalled](Contention::recall).
 //!
-//! The third time that the same field is set right, within a while of the time before, is contention: another manager took it,
-//! or removed it, in between. From then on the object is left alone after each such write, for a pause that doubles up to
-//! [`LONGEST_PAUSE`]: however fast the other side is, the writes are bounded. Contention is over when the field stays set for
-//! twice the longest time that the other side took so far.
+//! Contention begins when the same field is corrected for the third time, each time within ten minutes of the time before:
+//! another manager took it over, or removed it, in between. From then on the object is paused after each such write, for a
+//! time that doubles up to [`LONGEST_PAUSE`]: however fast the other manager is, the writes are bounded. Contention is over
+//! when the field stays set for twice the longest time that the other manager has needed so far.
 
 use std::{
     collections::BTreeMap,
@@ -15,20 +15,20 @@ use std::{
 
 use crate::{FieldPath, Take};
 
-/// How often a field is taken before that counts as contention.
+/// How often a field is corrected before that counts as contention.
 const THRESHOLD: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 pub const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// The shortest time after which contention may count as over.
 const SHORTEST_CALM: Duration = Duration::from_secs(10);
-/// A field that is taken again after a longer time than this isn't contested.
+/// A field that is taken over again after a longer time than this isn't contested.
 const MEMORY: Duration = Duration::from_mins(10);
 
 const SOMEBODY: &str = "somebody";
 
-/// The fields of some objects that are contested, or may soon be. `K` tells one object from another; a generation is that of
-/// what the object is made from, such as the custom resource.
+/// The fields of some objects that are contested, or may soon be. `K` identifies an object; a generation is that of
+/// the custom resource that the object is made from.
 ///
 /// ```
 /// use std::time::Instant;
@@ -51,13 +51,13 @@ impl<K> Default for Contention<K> {
     }
 }
 
-/// A field that was set right: one of [`Effects::takes`](crate::Effects::takes), or, with nobody it was taken from, one of
-/// [`Effects::sets`](crate::Effects::sets).
+/// A field that was corrected: one of [`Effects::takes`](crate::Effects::takes), or, if it was taken over from no manager, one
+/// of [`Effects::sets`](crate::Effects::sets).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
     /// The field.
     pub path: FieldPath,
-    /// The manager that it was taken from; absent where nobody owned it.
+    /// The manager that it was taken over from; `None` if it had no owner.
     pub from: Option<String>,
 }
 
@@ -67,11 +67,11 @@ impl From<Take> for Correction {
     }
 }
 
-/// What was set right of one object.
+/// What was corrected of one object.
 #[derive(Clone, Debug, Default)]
 struct Corrections {
     fields: BTreeMap<FieldPath, Rounds>,
-    /// The generation of what is wanted, at the last write: an edit by a person isn't held back.
+    /// The generation of the custom resource at the last write: an edit by a person isn't paused.
     generation: i64,
 }
 
@@ -80,16 +80,16 @@ impl Corrections {
         self.fields.iter().filter(|(_, rounds)| rounds.are_contention())
     }
 
-    /// Until when the object is left alone.
+    /// When the object's pause ends.
     fn resume_at(&self) -> Option<Instant> {
         self.contested().map(|(_, rounds)| rounds.last + rounds.pause()).max()
     }
 }
 
-/// How often one field was set right.
+/// How often one field was corrected.
 #[derive(Clone, Debug)]
 struct Rounds {
-    /// Who took it last; absent where that can't be known, because the other side owns nothing by it.
+    /// The manager that took it over last; `None` if that is unknown, because it owns nothing by it.
     manager: Option<String>,
     count: u32,
     last: Instant,
@@ -103,11 +103,11 @@ pub struct Contested<K> {
     pub key: K,
     /// The field.
     pub path: FieldPath,
-    /// The manager that took it last, or `somebody` where that can't be known.
+    /// The manager that took it over last, or `somebody` if that is unknown.
     pub manager: String,
-    /// How often it was taken back.
+    /// How often it was corrected.
     pub count: u32,
-    /// How long the object is left alone after the last time.
+    /// How long the object is paused after the last time.
     pub pause: Duration,
 }
 
@@ -121,7 +121,7 @@ impl Rounds {
         FIRST_PAUSE.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX)).min(LONGEST_PAUSE)
     }
 
-    /// When it is forgotten if nothing more happens: contention is over then.
+    /// When it is removed if nothing more happens: contention is over then.
     fn over_at(&self) -> Instant {
         let calm = if self.are_contention() {
             (2 * self.longest_gap.max(self.pause())).clamp(SHORTEST_CALM, 2 * MEMORY)
@@ -133,9 +133,9 @@ impl Rounds {
 }
 
 impl<K: Clone + Ord> Contention<K> {
-    /// Notes that fields of an object have just been set right.
+    /// Records that fields of an object have just been corrected.
     ///
-    /// A field that was nobody's counts only where what is wanted is of the same generation as at the write before.
+    /// A field without an owner counts only if the generation is the same as at the write before.
     pub fn corrected(
         &mut self,
         key: K,
@@ -146,7 +146,7 @@ impl<K: Clone + Ord> Contention<K> {
         let object = self.0.entry(key).or_default();
         let was_edited = object.generation != generation;
         object.generation = generation;
-        // Several managers may own one field: it is taken once all the same.
+        // Several managers may own one field: it is corrected once all the same.
         let fields: BTreeMap<FieldPath, Option<String>> =
             fields.into_iter().map(|field| (field.path, field.from)).collect();
         for (path, from) in fields {
@@ -168,8 +168,8 @@ impl<K: Clone + Ord> Contention<K> {
         }
     }
 
-    /// Notes what an earlier process had seen: a field that was taken by this manager, so often, the last time then. What is
-    /// known already stays.
+    /// Records what an earlier process had seen: a field that was taken over by this manager, how often, and when last. What is
+    /// recorded already stays.
     pub fn recall(
         &mut self,
         key: K,
@@ -185,19 +185,18 @@ impl<K: Clone + Ord> Contention<K> {
         object.fields.entry(path).or_insert(rounds);
     }
 
-    /// The objects that are to be left alone now, all of them made from one thing. An edit of what is wanted ends the pause
-    /// once.
+    /// The objects that are paused now, all of them made from one custom resource. An edit of that ends the pause once.
     pub fn paused(&self, generation: i64, now: Instant) -> Vec<K> {
         self.0.keys().filter(|key| self.pause(key, generation, now).is_some()).cloned().collect()
     }
 
-    /// How long an object is to be left alone; nothing where it may be written.
+    /// How long an object is still paused; `None` if it may be written.
     pub fn pause(&self, key: &K, generation: i64, now: Instant) -> Option<Duration> {
         let object = self.0.get(key).filter(|object| object.generation == generation)?;
         object.resume_at()?.checked_duration_since(now).filter(|pause| !pause.is_zero())
     }
 
-    /// The contested fields, in the order of the objects and paths. Those that are over are forgotten.
+    /// The contested fields, in the order of the objects and paths. Removes those whose contention is over.
     pub fn contested(&mut self, now: Instant) -> Vec<Contested<K>> {
         self.0.retain(|_, object| {
             object.fields.retain(|_, rounds| rounds.over_at() > now);
@@ -216,8 +215,8 @@ impl<K: Clone + Ord> Contention<K> {
         self.0.iter().flat_map(of_object).collect()
     }
 
-    /// When to reconcile again after a pass that `begun` then: an object's pause ends, or contention may be over. It may be
-    /// past already: what ended while the pass was under way did so without the pass.
+    /// When to reconcile again after a pass that began at `begun`: a pause ends, or contention may be over. It may be past
+    /// already: the pass hasn't seen what ended while it ran.
     pub fn next_look(&self, begun: Instant) -> Option<Instant> {
         let moments = self.0.values().flat_map(|object| {
             object.contested().map(|(_, rounds)| rounds.over_at()).chain(object.resume_at())

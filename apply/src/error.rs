@@ -1,10 +1,10 @@
-//! Why a request to the API server failed, and what that means for whoever sent it.
+//! Why a request to the API server failed, and what that means for the program that sent it.
 
 use std::time::Duration;
 
 use kube::core::Status;
 
-/// A request that didn't do what it should.
+/// A request that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// The API server responded with a failure; its message is passed on as it is.
@@ -13,13 +13,13 @@ pub enum ApiError {
     /// No response within the time limit.
     #[error("the API server did not respond within {0:?}")]
     Timeout(Duration),
-    /// The request could not be sent, or its response not be read.
+    /// The request could not be sent, or its response could not be read.
     #[error("the request to the API server failed")]
     Client(#[source] kube::Error),
 }
 
 impl ApiError {
-    /// Whether the object isn't what the writer read. The server says it in three ways.
+    /// Whether the object isn't what the writer read. The server reports that in three ways.
     pub fn is_stale(&self) -> bool {
         let Self::Response(status) = self else { return false };
         let details = status.details.as_ref();
@@ -47,8 +47,8 @@ impl ApiError {
         matches!(self, Self::Response(status) if status.is_not_found())
     }
 
-    /// Whether the request will go on being refused until somebody changes something. What an object's schema refuses in an
-    /// apply is a 500.
+    /// Whether the request will be refused again until something changes. An apply that doesn't fit its object's schema gets a
+    /// 500.
     pub fn is_rejection(&self) -> bool {
         match self {
             Self::Response(status) => {

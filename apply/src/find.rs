@@ -7,7 +7,7 @@ use baton_merge::{
 use serde_json::Value as Json;
 
 /// The value at a path, where there is one. An item may leave out a key that has a default, such as the `protocol` of a port,
-/// which its path holds nevertheless; an item that spells all keys comes first.
+/// and which is in its path all the same. An item that spells all keys comes first.
 pub(crate) fn find<'v>(path: Path<'_>, object: Value<'v>) -> Option<Value<'v>> {
     path.elements().iter().try_fold(object, |value, element| {
         let PathElement::Key(keys) = element else {

@@ -30,7 +30,7 @@ pub enum Forecast {
     NoOp,
     /// The object will be this; its `managedFields` with it.
     Stored(Box<PredictedObject>),
-    /// The API server will refuse it because others own fields, with this message.
+    /// The API server will refuse it with this message: other managers own fields.
     Conflicts(String),
     /// The API server will refuse it for another reason, with about this message.
     Refused(String),
@@ -47,15 +47,15 @@ pub struct PredictedObject {
     pub changed: bool,
     /// How far this can be relied on.
     pub certainty: Certainty,
-    /// What becomes different, and for whom.
+    /// What becomes different, and for which managers.
     pub effects: Effects,
     /// The time that the write was predicted for.
     pub at: Timestamp,
 }
 
 impl PredictedObject {
-    /// The object as the server would return it, to go on from where nothing is sent: a changed one in another version than
-    /// `before`, a new one with a made-up uid.
+    /// The object as the server would return it, for further predictions where nothing is sent. A changed object has another
+    /// version than `before`, a new one a made-up uid.
     ///
     /// # Errors
     /// When the prediction isn't an object with metadata.
@@ -76,11 +76,11 @@ impl PredictedObject {
 /// What a write does to single fields, in the order of the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// The fields that get another value. Of an object that wasn't read, all that is applied.
+    /// The fields that get another value. If no object was read, all that is applied.
     pub sets: Vec<FieldPath>,
-    /// The fields that go. Of a list item or a struct that goes as a whole this is its own path alone.
+    /// The fields that are removed. For a list item or a struct that is removed as a whole, only its own path.
     pub removes: Vec<FieldPath>,
-    /// The fields that other managers lose by an apply. Of a [`Release`](crate::ownership::Release), see its `managers`.
+    /// The fields that an apply takes over from other managers. For a [`Release`](crate::ownership::Release), see its `managers`.
     pub takes: Vec<Take>,
     /// The fields that the writer no longer owns, and that stay.
     pub releases: Vec<FieldPath>,
@@ -95,20 +95,20 @@ pub struct Take {
     pub manager: String,
     /// The value before, [as it may be shown](shown).
     pub old: Option<String>,
-    /// The value afterwards, as it may be shown; absent where the field is gone.
+    /// The value afterwards, as it may be shown; `None` if the field is gone.
     pub new: Option<String>,
 }
 
 impl Take {
-    /// Whether the response to a write bears it out: the manager owned the field before and doesn't any more. A schema may
-    /// be wrong, and the server may spell a value in its own way; then nobody has lost anything.
+    /// Whether the response to a write confirms it: the manager owned the field before and doesn't any more. A schema may
+    /// be wrong, and the server may spell a value in its own way; then no manager has lost anything.
     pub fn is_borne_out(&self, before: &LiveObject, after: &LiveObject) -> bool {
         before.is_owned_by(&self.manager, &self.path) && !after.is_owned_by(&self.manager, &self.path)
     }
 }
 
 impl Effects {
-    /// Whether no value changes, and nobody gives a field up.
+    /// Whether no value changes, and no field is released.
     pub(crate) fn leave_all_as_it_is(&self) -> bool {
         self.sets.is_empty() && self.removes.is_empty() && self.releases.is_empty()
     }
@@ -128,7 +128,7 @@ impl Effects {
         join(&mut self.releases, later.releases);
     }
 
-    /// What of these the response bears out. Where nothing was stored, nothing was set.
+    /// Those of the effects that the response confirms. Where nothing was stored, nothing was set.
     pub(crate) fn borne_out(mut self, before: Option<&LiveObject>, after: &LiveObject) -> Self {
         let Some(before) = before else { return self };
         if before.revision() == after.revision() {
@@ -139,7 +139,7 @@ impl Effects {
     }
 }
 
-/// Why a request can't be forecast.
+/// Why a request can't be predicted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ForecastError {
     /// There is no schema.
@@ -154,10 +154,10 @@ pub enum ForecastError {
 }
 
 impl Schemas {
-    /// Says what a request will do to the live object, or to none where there is none.
+    /// Predicts what a request will do to the live object, or without one.
     ///
     /// # Errors
-    /// When nothing can be said: there is no schema, or an object can't be read.
+    /// When nothing can be predicted: there is no schema, or an object can't be read.
     pub fn forecast(
         &self,
         request: &Request,
@@ -277,7 +277,7 @@ fn predicted(stored: &Stored<'_>) -> Result<LiveObject, ForecastError> {
 
 /// Whether a predicted object differs from the live one only in zero values that its owners owned before without their being
 /// there. The server doesn't store those: `readOnly: false` in an apply is absent from the object, and owned. Such an
-/// apply says again what was said before. Times aside, since what isn't stored changes none.
+/// apply repeats the one before. Times aside, since what isn't stored changes none.
 fn is_live_but_for_zeros(predicted: &LiveObject, live: &LiveObject) -> bool {
     fn owners<'a>(arena: &'a Arena, object: &'a LiveObject) -> Vec<Value<'a>> {
         let object = object.value(arena).unwrap_or(Value::Null);
@@ -300,7 +300,7 @@ fn effects<'a>(
     let sets = comparison.added.union(arena, comparison.modified).leaves(arena);
     let sets = sets.paths(arena);
     let is_dropped = unstored_zeros(resource, arena, &sets, before, after, release);
-    // What is applied as null goes.
+    // What is applied as null is removed.
     let is_null = |path: &Path<'_>| find(*path, after).is_some_and(|value| value.is_null());
     let (nulls, sets): (Vec<_>, Vec<_>) = sets.into_iter().partition(is_null);
     let removed = comparison.removed.union(arena, FieldSet::of_paths(arena, nulls));
@@ -321,7 +321,7 @@ fn effects<'a>(
                     old: find(path, before).map(|value| shown(path, value)),
                     new: find(path, after).map(|value| shown(path, value)),
                 };
-                // By an apply and by an update a manager may hold it twice.
+                // By an apply and by an update a manager may own it twice.
                 if !takes.contains(&take) {
                     takes.push(take);
                 }
@@ -392,7 +392,7 @@ fn topmost<'a>(paths: Vec<Path<'a>>) -> Vec<Path<'a>> {
     tops
 }
 
-/// Whether a field only says which object it is.
+/// Whether a field only identifies the object.
 fn is_identity(path: Path<'_>) -> bool {
     matches!(
         path.elements(),

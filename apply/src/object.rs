@@ -31,13 +31,13 @@ struct Object {
     text: Box<str>,
     /// Where in the text its parts are.
     parts: Parts,
-    /// The same as a tree, once that was asked for.
+    /// The same as a tree, once it has been read as one.
     json: OnceLock<Value>,
     /// Its metadata as kube wants to see it, without `managedFields`.
     metadata: ObjectMeta,
 }
 
-/// Where in a text the parts of an object are, so that who asks for one reads nothing else.
+/// Where in a text the parts of an object are, so that one can be read without the others.
 #[derive(Clone, Debug)]
 struct Parts {
     has_kind: bool,
@@ -59,7 +59,7 @@ impl Parts {
     }
 }
 
-/// An object, of which no more is read than where its parts are.
+/// An object, of which only the places of its parts are read.
 #[derive(Deserialize)]
 struct Outline<'t> {
     kind: Option<IgnoredAny>,
@@ -155,7 +155,7 @@ impl LiveObject {
         Ok(Self(Arc::new(object)))
     }
 
-    /// An object from its JSON text. All but its metadata is read only when it is asked for.
+    /// An object from its JSON text. All but its metadata is parsed on first use.
     ///
     /// # Errors
     /// When it isn't the text of an object with metadata.

@@ -1,6 +1,6 @@
 //! A write as data: what is sent, to which object, and what it requires of the object.
 //!
-//! The same request is forecast, sent, or tried without being stored.
+//! The same request is predicted, sent, or tried without being stored.
 
 use std::{borrow::Cow, fmt};
 
@@ -70,7 +70,7 @@ pub enum Change {
         body: Value,
         /// The field manager.
         manager: Cow<'static, str>,
-        /// Whether it takes what others own.
+        /// Whether it takes over fields of other managers.
         force: bool,
     },
     /// A JSON patch.
@@ -87,19 +87,19 @@ pub enum Change {
 /// What an apply requires of the live object. The server checks it, and refuses a write that doesn't meet it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// Nothing: whatever is there, or isn't.
+    /// Nothing.
     Nothing,
-    /// There is no object of this name, not even one that is being deleted. The apply creates it or is refused.
+    /// There is no object of this name, not even one that is being deleted. The apply creates the object or is refused.
     Absent,
     /// It is still the same object, by its uid; the apply never brings a deleted one back.
     SameObject(String),
-    /// It is still the same object, and nobody has written to it since.
+    /// It is still the same object, and hasn't been written since.
     Unchanged(Revision),
 }
 
-/// A `resourceVersion` that no object has: etcd counts its first write as 2. An apply that names a version is refused where there is
-/// an object with another one, and creates where there is none: `Store.Update` in k8s.io/apiserver's registry compares the two
-/// only where there is something to compare with.
+/// A `resourceVersion` that no object has: etcd counts its first write as 2. An apply with a version is refused if there is an
+/// object with another one, and creates the object if there is none: `Store.Update` in k8s.io/apiserver's registry compares the
+/// two only if there is an object.
 const NO_OBJECTS_VERSION: &str = "1";
 
 impl Request {
@@ -112,7 +112,7 @@ impl Request {
         guard: &Guard,
     ) -> Self {
         let mut body = intent;
-        // In the applied object's metadata the server checks it, and nobody comes to own it.
+        // The server checks it in the applied object's metadata, where it gets no owner.
         match guard {
             Guard::Nothing => {}
             Guard::Absent => body["metadata"]["resourceVersion"] = NO_OBJECTS_VERSION.into(),
@@ -125,7 +125,7 @@ impl Request {
         Self { target, change: Change::Apply { body, manager: manager.into(), force } }
     }
 
-    /// Requires of an apply that nobody has written to the object since it was read. One that takes any object, or creates it,
+    /// Requires of an apply that the object hasn't been written since it was read. One that accepts any object, or creates it,
     /// stays as it is.
     pub(crate) fn require_unchanged(&mut self, live: &LiveObject) {
         if let Change::Apply { body, .. } = &mut self.change
@@ -135,7 +135,7 @@ impl Request {
         }
     }
 
-    /// Whether it counts only for the object as it was read.
+    /// Whether the server refuses it if the object has changed since it was read.
     pub fn requires_unchanged(&self) -> bool {
         match &self.change {
             Change::Apply { body, .. } => body["metadata"].get("resourceVersion").is_some(),

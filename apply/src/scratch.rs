@@ -1,5 +1,5 @@
-//! Memory that one prediction after the other is made in: to ask the allocator for some hundred kilobytes each time, and to give them
-//! back, is a good part of what a prediction costs.
+//! Memory that all predictions of a thread are made in, one after the other. To allocate and free some hundred kilobytes each time
+//! would be a good part of what a prediction costs.
 
 use std::cell::Cell;
 

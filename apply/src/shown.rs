@@ -1,6 +1,6 @@
-//! Which values people may see in a status, an Event or a log.
+//! Which values may be shown in a status, an Event or a log.
 //!
-//! Names of fields tell nothing that is secret; values may. What is in environment variables, in arguments of programs and in
+//! Names of fields aren't secret; values may be. What is in environment variables, in arguments of programs and in
 //! headers of probes is never shown, nor is client-side apply's copy of a whole object, which has all of them.
 
 use baton_merge::{
@@ -26,7 +26,7 @@ pub fn shown(path: Path<'_>, value: Value<'_>) -> String {
     shortened(&without_secrets(value.to_json()).to_string())
 }
 
-/// Whether a path leads to or into a list that may hold secrets. A label of the name `env` is no list.
+/// Whether a path leads to or into a list that may contain secrets. A label of the name `env` is no list.
 fn is_secretive(path: Path<'_>, value: Value<'_>) -> bool {
     let elements = path.elements();
     let is_list =

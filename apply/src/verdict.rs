@@ -1,8 +1,8 @@
-//! Compares the API server's response with the forecast.
+//! Compares the API server's response with the prediction.
 //!
-//! Where the forecast is exact, the object has to be just that. Where the server fills in defaults, it may touch what nobody
-//! owns, and spell what is owned in its own way; what somebody owns has to have the predicted value. Who owns what is
-//! compared to the last path in any case.
+//! Where the prediction is exact, the object has to be equal to it. Where the server fills in defaults, it may change fields
+//! without an owner, and spell owned ones in its own way; a field with an owner has to have the predicted value. The owners
+//! are compared to the last path in any case.
 
 use std::fmt;
 
@@ -20,14 +20,14 @@ use crate::{
     scratch::with_arena, shown::shown, spelling::is_filled_in,
 };
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The response is what was predicted.
     Match,
     /// The response is what was predicted, but for what the server fills in or spells in its own way.
     ModuloDefaulting,
-    /// The response differs, and the forecast had said that only the server can know.
+    /// The response differs, and the prediction had said that only the server can know.
     Unknown(&'static str),
     /// The response differs: the first few differences.
     Mismatch(Vec<Difference>),
@@ -36,7 +36,7 @@ pub enum Verdict {
 /// One difference between what was predicted and what the server returned. Values are those that [may be shown](shown).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it is: a path in the object, or what else was compared.
+    /// Where it is: a path in the object, or another thing that was compared.
     pub place: String,
     /// What was predicted.
     pub predicted: String,
@@ -47,7 +47,7 @@ pub struct Difference {
 /// How many differences are reported.
 const MOST_DIFFERENCES: usize = 5;
 const NOTHING: &str = "nothing";
-/// What only a server writes, of which no write says anything.
+/// What only the server writes.
 const SERVERS_METADATA: [&str; 6] =
     ["uid", "resourceVersion", "generation", "creationTimestamp", "selfLink", "managedFields"];
 
@@ -65,8 +65,8 @@ impl fmt::Display for Difference {
 }
 
 impl Schemas {
-    /// Compares the object in a response with the forecast of the request. `base` is the object that the forecast was made
-    /// for, and that the server found there. Absent where the two can't be compared: the server found another object.
+    /// Compares the object in a response with the prediction of the request. `base` is the object that the prediction was made
+    /// for, and that the server found. `None` if the two can't be compared: the server found another object.
     pub(crate) fn check(
         &self,
         request: &Request,
@@ -95,9 +95,9 @@ impl Schemas {
 }
 
 impl Forecast {
-    /// Whether the forecast said that the server would refuse the request in this way. One that didn't says nothing of the
-    /// merge: the server looks for conflicts before it looks at the resourceVersion, so it may have found another object than
-    /// the forecast was made for.
+    /// Whether the forecast was that the server refuses the request in this way. If it was another one, that proves no error of
+    /// the merge: the server checks conflicts before the resourceVersion, so it may have found another object than the
+    /// forecast was made for.
     pub(crate) fn expected(&self, error: &ApiError) -> bool {
         match self {
             Self::Conflicts(_) => error.is_ownership_conflict(),
@@ -114,7 +114,7 @@ struct Predicted<'p> {
     object: &'p LiveObject,
     changed: bool,
     certainty: Certainty,
-    /// When it was predicted for; entries that change get about this time.
+    /// The time that it was predicted for; entries that change get about this time.
     at: Option<Timestamp>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Comparison<'a> {
         };
         let owners = [entries(ours), entries(theirs)];
         if base.is_none() && (owners[1].len() > owners[0].len() || is_older_than_its_owners(theirs)) {
-            // Somebody else had made the object: this wasn't a creation.
+            // Another manager had created the object: this wasn't a creation.
             return None;
         }
         let mut differences = self.owners(owners, predicted.at);
@@ -290,13 +290,13 @@ fn unreadable(error: &impl fmt::Display) -> Difference {
     Difference::new("the object", "one of this schema", error.to_string())
 }
 
-/// Who an entry belongs to, such as `baton Apply apps/v1`.
+/// The identity of an entry, such as `baton Apply apps/v1`.
 fn name(entry: &Value<'_>) -> String {
     let members = ["manager", "operation", "apiVersion", "subresource"];
     members.map(|member| text(*entry, member)).join(" ").trim_end().to_owned()
 }
 
-/// Whether an object was made before somebody last wrote what they own of it. In a creation, the server notes the writer first.
+/// Whether an object was created before the time of one of its owners. In a creation, the server notes the owner first.
 fn is_older_than_its_owners(object: Value<'_>) -> bool {
     let made = object.at(&["metadata", "creationTimestamp"]).and_then(|made| made.as_str());
     made.is_some_and(|made| entries(object).iter().any(|entry| time_of(entry) > made))

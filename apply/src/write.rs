@@ -1,7 +1,7 @@
-//! The write protocol, without I/O: forecast a request, leave out what changes nothing, guard it, send it, compare the response.
+//! The write protocol, without I/O: predict a request, skip it if it changes nothing, guard it, send it, compare the response.
 //!
 //! [`Schemas::prepare`] comes before the request is sent and [`Schemas::settle`] after. [`Applier`](crate::Applier) does both
-//! around a request of its own; whoever brings other I/O, as a rehearsal or a model checker does, calls them itself.
+//! around a request of its own. Code with other I/O, such as a preview or a model checker, calls them itself.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use crate::{
     leftovers::First,
 };
 
-/// Whether a request counts.
+/// Whether a request is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It is stored.
@@ -24,17 +24,17 @@ pub enum Effect {
 pub struct PreparedWrite {
     /// The request, with its guard.
     pub request: Request,
-    /// What it will do; why that can't be said, where it can't.
+    /// What it will do, or why that can't be predicted.
     pub forecast: Result<Forecast, ForecastError>,
-    /// The fields for whose sake this write [comes before](Self::comes_before) the one that was asked for.
+    /// The fields that this write clears, if it [comes before](Self::comes_before) the requested one.
     pub clears: Vec<FieldPath>,
-    /// Whether the server's response can be compared with the forecast: both are about the same object.
+    /// Whether the server's response can be compared with the prediction: both are about the same object.
     is_comparable: bool,
 }
 
 impl PreparedWrite {
-    /// Whether it only [clears the way](crate::leftovers) for the write that was asked for: prepare that one again, for the
-    /// object that this one returns.
+    /// Whether it only [makes way](crate::leftovers) for the requested write: prepare that one again, for the object that this
+    /// one returns.
     pub fn comes_before(&self) -> bool {
         !self.clears.is_empty()
     }
@@ -48,72 +48,71 @@ impl PreparedWrite {
 /// How a write ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It would have changed nothing, and wasn't sent.
+    /// It changes nothing, and wasn't sent.
     Skipped,
-    /// It was stored, or tried in a dry run; or it was sent to be sure, and changed nothing: then the object has the revision
-    /// that was read.
+    /// It was stored, or tried in a dry run. Or it was sent all the same and changed nothing: then the object has the revision that
+    /// was read.
     Stored {
         /// The object as the server returned it.
         object: LiveObject,
-        /// What it did to single fields, as far as the response bears it out; nothing where it couldn't be forecast.
+        /// What it did to single fields, as far as the response confirms it; empty if it couldn't be predicted.
         effects: Effects,
-        /// How the response compares with the forecast. Absent where the two can't be compared: there was no forecast, others
-        /// have written since, or an object was there that hadn't been read.
+        /// How the response compares with the prediction. `None` if the two can't be compared: there was no prediction, other
+        /// managers have written since, or there was an object that hadn't been read.
         verdict: Option<Verdict>,
     },
-    /// It was deleted, which only a deletion does, or a patch that takes the last finalizer away. What is left is kept by
-    /// finalizers.
+    /// It was deleted: by a deletion, or by a patch that removes the last finalizer. What is left is kept by finalizers.
     Deleted(Option<LiveObject>),
-    /// The live object isn't the one that was read: read it again and decide anew. Or, if `expected`, an apply that isn't
-    /// forced met other owners, as it will again.
+    /// The live object isn't the one that was read: read it again and decide again. Or, if `expected`, an apply without force
+    /// got a conflict with other owners, as it will again.
     Stale {
         /// The server's response.
         error: ApiError,
-        /// Whether the forecast had said so: an apply that isn't forced met other owners.
+        /// Whether that was predicted: an apply without force got a conflict with other owners.
         expected: bool,
     },
-    /// The server refused it, and will go on refusing it until somebody changes something.
+    /// The server refused it, and will refuse it again until something changes.
     Rejected {
         /// The server's response.
         error: ApiError,
-        /// Whether the forecast had said so.
+        /// Whether that was predicted.
         expected: bool,
     },
-    /// The request didn't get through; it may be stored nevertheless.
+    /// The request or its response was lost. The write may be stored all the same.
     Failed(ApiError),
 }
 
-/// How often in a row somebody else was faster with an object: kept from one try to the next, and begun anew once a write is
+/// How often in a row another manager wrote an object first: kept from one try to the next, and begun again once a write is
 /// stored or skipped.
 ///
-/// A guarded write waits, in effect, for an object that stands still. Where others write all the time it would wait without an
-/// end, so after three tries the write goes without the guard that only makes its forecast comparable. A guard that the
-/// request came with stays.
+/// A guarded write is stored only if no other manager writes between the read and the write. Where others write all the time it
+/// might never be stored, so after three tries it is sent without the guard that only makes its prediction comparable. A
+/// guard that the request came with stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(u32);
 
 impl Tries {
     const MOST_GUARDED: u32 = 3;
 
-    /// Notes that a write was [stale](Outcome::Stale).
+    /// Records that a write was [stale](Outcome::Stale).
     pub fn stale(&mut self) {
         self.0 += 1;
     }
 
-    /// Whether the next write is guarded.
+    /// Whether the next write is guarded for the sake of its prediction.
     pub fn are_guarded(self) -> bool {
         self.0 < Self::MOST_GUARDED
     }
 }
 
 impl Schemas {
-    /// Forecasts a request for the live object, or for none, and guards it. The live object has its
+    /// Predicts a request for the live object, or for none, and guards it. The live object has its
     /// [kind](LiveObject::fill_in_kind).
     ///
-    /// A forecast holds for the object that it was made for. So a request that can be forecast gets a guard: the server
-    /// refuses it if the object has changed since. A request without a forecast keeps the guard it has.
+    /// A prediction is right only for the object that it was made for. So a request that can be predicted gets a guard: the
+    /// server refuses it if the object has changed since. A request without a prediction keeps the guard it has.
     ///
-    /// Where defaults stand in the way that nobody owns, this is the write that [comes before](PreparedWrite::comes_before).
+    /// If defaults without an owner stand in the way, this is the write that [comes before](PreparedWrite::comes_before).
     pub fn prepare(
         &self,
         request: Request,
@@ -130,7 +129,7 @@ impl Schemas {
         }
     }
 
-    /// The same, whatever may be in the way.
+    /// The same, without a write before it.
     pub(crate) fn prepare_itself(
         &self,
         request: Request,
@@ -159,7 +158,7 @@ impl Schemas {
         (PreparedWrite { request, forecast, clears: Vec::new(), is_comparable }, first)
     }
 
-    /// Says how a write ended, from the server's response: the object afterwards, or none where it is gone.
+    /// Returns how a write ended, from the server's response: the object afterwards, or `None` if it is gone.
     pub fn settle(
         &self,
         write: &PreparedWrite,
@@ -175,7 +174,7 @@ impl Schemas {
                 let verdict = comparable
                     .and_then(|forecast| self.check(&write.request, forecast, live, &object, effect));
                 let effects = match forecast {
-                    // Of an object that was there, though none was read, nobody knows what it was.
+                    // An object that existed and wasn't read: what it was before is unknown.
                     Some(Forecast::Stored(stored)) if live.is_some() || verdict.is_some() => {
                         stored.effects.clone().borne_out(live, &object)
                     }

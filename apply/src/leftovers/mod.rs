@@ -1,7 +1,7 @@
-//! Defaults that stay when what they were derived from goes, and stand in the way of an apply.
+//! Defaults that stay when the field that they were derived from is removed, and that stand in the way of an apply.
 //!
-//! What the API server fills in belongs to no field manager, and server-side apply removes only what the applier owns. So a
-//! default stays, even where it contradicts the next intent:
+//! What the API server fills in has no owner, and server-side apply removes only what the applier owns. So a default stays, even
+//! where it contradicts the next intent:
 //!
 //! | an object that was applied with | and then with | without this module |
 //! | --- | --- | --- |
@@ -12,25 +12,25 @@
 //! | a `NetworkPolicy` with `ingress` alone | `egress` too | lets everything out: the server had filled in `policyTypes: [Ingress]` |
 //! | a Secret with `stringData: {a: …, b: …}` | `stringData: {a: …}` | keeps `b`: the server had copied it to `data` |
 //!
-//! [`Schemas::prepare`](crate::Schemas::prepare) finds such fields in the object that it predicts: nobody owns them, they are
+//! [`Schemas::prepare`](crate::Schemas::prepare) finds such fields in the object that it predicts: they have no owner, they are
 //! the default of what the object was, and they aren't the default of what it will be. It then prepares another write than
-//! the one it was asked for: a patch of `managedFields` by which the manager comes to own these fields as they are
+//! the requested one: a patch of `managedFields` by which the manager comes to own these fields as they are
 //! ([`PreparedWrite::clears`](crate::PreparedWrite)). Nothing else changes by it. The apply after it leaves them out, so
-//! the server removes them, and fills in its defaults anew. [`Applier`](crate::Applier) sends both; who drives the protocol
-//! prepares again after a write that [comes before](crate::PreparedWrite::comes_before) the one that it asked for.
+//! the server removes them, and fills in its defaults again. [`Applier`](crate::Applier) sends both. Code that drives the
+//! protocol itself prepares again after a write that [comes before](crate::PreparedWrite::comes_before) the requested one.
 //!
-//! The same goes for a struct that an intent has empty after it had something in it, such as a container's `securityContext: {}`: the
-//! server drops it, and with the next apply of the same intent adds it again. In a pod template these would be two rollouts. A
-//! volume's `downwardAPI: {}` would even become an `emptyDir`. So a first apply gives each field what the server fills in, or
-//! `null`, and what comes next changes nothing but who owns it: a patch of `managedFields` by which the manager gives up the
-//! fields that have a value, where there are any, and the apply.
+//! The same is done for a struct that an intent empties, such as a container's `securityContext: {}`: the server drops it, and
+//! with the next apply of the same intent adds it again. In a pod template these would be two rollouts. A volume's
+//! `downwardAPI: {}` would even become an `emptyDir`. So a first apply gives each field what the server fills in, or `null`.
+//! What comes next changes nothing but the owners: a patch of `managedFields` by which the manager releases the fields that have
+//! a value, if there are any, and the apply.
 //!
-//! Where the manager owns the field already, or the whole struct or list item goes with it, the apply alone suffices, and
-//! nothing is claimed. A field that somebody else owns is left to its owner. A field that an admission webhook has set isn't
+//! Where the manager owns the field already, or the whole struct or list item is removed with it, the apply is enough, and
+//! nothing is claimed. A field of another manager is left to its owner. A field that an admission webhook has set isn't
 //! touched either: its value isn't the default.
 //!
 //! Which fields these are depends on the API server's code and isn't in its schemas, so it is kept here, by type: a rule for
-//! the pod template of a Deployment is one for any kind that has a pod template. Defaults of custom resources are constants of
+//! the pod template of a Deployment holds for any kind that has a pod template. Defaults of custom resources are constants of
 //! their schema and never contradict anything else.
 //!
 //! Left alone is what can't change anyway (a Pod's spec, a Job's `completions`, a claim's `dataSource`), what the server keeps
@@ -58,10 +58,10 @@ use crate::{
     ownership::reown,
 };
 
-/// How many writes come before an apply at most: fields are claimed, structs emptied, and fields given up.
+/// How many writes come before an apply at most: fields are claimed, structs emptied, and fields released.
 pub(crate) const MOST_BEFORE: usize = 3;
 
-/// A request that has to come before an apply, and the fields for whose sake.
+/// A request that has to come before an apply, and the fields that it clears.
 #[derive(Clone, Debug)]
 pub(crate) struct First {
     pub(crate) request: Request,
@@ -81,7 +81,7 @@ pub(crate) struct Changing<'a> {
 }
 
 impl<'a> Changing<'a> {
-    /// What has to come first; `None` where the apply does it alone.
+    /// The write that has to come first; `None` if the apply is enough.
     pub(crate) fn first(&self, arena: &'a Arena, request: &Request) -> Option<First> {
         let kind = &request.target.resource;
         let Change::Apply { manager, .. } = &request.change else { return None };
@@ -165,12 +165,12 @@ struct Search<'a> {
     before: Typed<'a>,
     /// As it is predicted to become.
     after: Typed<'a>,
-    /// Who owns what of it then.
+    /// The owners of its fields then.
     owners: &'a [Entry<'a>],
 }
 
 impl<'a> Search<'a> {
-    /// The paths of left-over defaults in the predicted object.
+    /// The paths of leftover defaults in the predicted object.
     fn leftovers(&self) -> Vec<Path<'a>> {
         let rules: Vec<(TypeId, &Rule)> = RULES
             .iter()
@@ -262,7 +262,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether somebody owns a field, or anything in it.
+/// Whether a field, or anything in it, has an owner.
 fn is_owned(owned: FieldSet<'_>, path: Path<'_>) -> bool {
     owned.contains(&path) || !path.elements().iter().fold(owned, |set, element| set.below(element)).is_empty()
 }

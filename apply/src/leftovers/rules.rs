@@ -263,7 +263,7 @@ fn members(object: &Value) -> impl Iterator<Item = &str> {
     members.filter(|(_, value)| !value.is_null()).map(|(name, _)| name.as_str())
 }
 
-/// How the server pulls an image about which nothing is said: always, if its tag may move.
+/// How the server pulls an image without a pull policy: always, if its tag may move.
 fn pull_policy(image: &str) -> ServerDefault {
     let (image, digest) =
         image.split_once('@').map_or((image, None), |(image, digest)| (image, Some(digest)));

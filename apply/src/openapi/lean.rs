@@ -40,7 +40,7 @@ struct About {
     kind: Value,
 }
 
-/// Reads what a document says about these kinds, in whichever version, and about [`Scale`](is_scale).
+/// Reads the parts of a document about these kinds, in any version, and about [`Scale`](is_scale).
 ///
 /// # Errors
 /// When it isn't JSON, or no OpenAPI document.

@@ -1,6 +1,6 @@
-//! Makes what retired managers own somebody else's, in `managedFields`.
+//! Gives the fields of retired managers to another manager, in `managedFields`.
 //!
-//! Follows client-go's `csaupgrade`, which kubectl uses where somebody goes from client-side to server-side apply.
+//! Follows client-go's `csaupgrade`, which kubectl uses for the change from client-side to server-side apply.
 
 use baton_merge::{
     Arena,
@@ -18,8 +18,8 @@ const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const LAST_APPLIED_PATH: Path<'static> =
     Path::new(&[Field("metadata"), Field("annotations"), Field(LAST_APPLIED)]);
 
-/// Ownership that passes to one manager, as the `managedFields` that it leads to. It is made for one version of the object,
-/// and counts only for that.
+/// The `managedFields` that result when one manager comes to own the fields of others. It is made for one version of the object,
+/// and the server refuses it for any other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Migration {
     /// The managers that own nothing any more, each once.
@@ -30,14 +30,14 @@ pub struct Migration {
     revision: Revision,
 }
 
-/// What goes of an object's annotations.
+/// What is removed from an object's annotations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Drops {
     #[default]
     Nothing,
     /// The one that client-side apply has left.
     LastApplied,
-    /// The same, and no other is there.
+    /// The same, where it is the only one.
     AllAnnotations,
 }
 
@@ -52,10 +52,10 @@ impl Drops {
 }
 
 impl Migration {
-    /// Makes what these entries own the manager's, as if it had applied it. Nothing where there is nothing to do.
+    /// Makes the manager own what these entries own, as if it had applied it. `None` if there is nothing to do.
     ///
-    /// What was written through a subresource stays: a status is its writer's. Of entries that speak of another version of the
-    /// API than the manager's own, one kind can be taken over, by being renamed; `api_version` is preferred.
+    /// What was written through a subresource stays: a status is its writer's. All entries that are taken over have one version
+    /// of the API: that of the manager's own entry, or else `api_version`, or else that of the first.
     pub fn to(
         manager: &str,
         live: &LiveObject,
@@ -66,7 +66,7 @@ impl Migration {
         (!migration.retired.is_empty()).then_some(migration)
     }
 
-    /// The same, and the annotation that client-side apply has left goes too.
+    /// The same, and the annotation that client-side apply has left is removed too.
     pub fn from_client_side_apply(
         manager: &str,
         live: &LiveObject,
@@ -121,13 +121,13 @@ impl Migration {
     /// The request, signed by this manager.
     ///
     /// # Errors
-    /// When the patch can't be written, which would be a fault of this crate.
+    /// When the patch can't be written, which would be a bug of this crate.
     pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
         let operations = serde_json::from_value(self.operations())?;
         Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })
     }
 
-    /// All that the patch depends on is what its test refers to.
+    /// The test of the patch covers all that the patch depends on.
     fn operations(&self) -> Value {
         let mut operations = vec![
             self.revision.test(),
@@ -135,7 +135,7 @@ impl Migration {
         ];
         operations.extend(match self.drops {
             Drops::Nothing => None,
-            // An empty map isn't stored, and who owned it doesn't any more.
+            // An empty map isn't stored, and has no owner any more.
             Drops::AllAnnotations => Some(json!({"op": "remove", "path": "/metadata/annotations"})),
             Drops::LastApplied => {
                 let annotation = LAST_APPLIED.replace('~', "~0").replace('/', "~1");
@@ -158,7 +158,7 @@ fn owns_last_applied(entry: &Value) -> bool {
     fields.is_some_and(|fields| fields.contains(&LAST_APPLIED_PATH))
 }
 
-/// One entry of the manager's that owns what all of these own, but for the annotation of client-side apply, which goes.
+/// One entry of the manager's that owns what all of these own, but for the annotation of client-side apply, which is removed.
 fn united<'e>(manager: &str, version: &str, entries: impl Iterator<Item = &'e Value> + Clone) -> Value {
     let arena = Arena::new();
     let fields = entries

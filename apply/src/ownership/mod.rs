@@ -1,12 +1,13 @@
-//! Who owns a field, and how ownership passes from one manager to another.
+//! The owners of a field, and how a field passes from one manager to another.
 //!
-//! Server-side apply has no request for it. What there is, each as a [`Request`] that is guarded by the object it was made for:
+//! Server-side apply has no request for that. This module builds the requests that do it. Each is guarded by the object that it
+//! was made for:
 //!
 //! | to | send |
 //! | --- | --- |
-//! | let another program take a field over without its value changing | [`hand_over`]: the live value alone, applied by a temporary manager, never forced; then apply your intent without the field |
+//! | hand a field over to another program without its value changing | [`hand_over`]: the live value alone, applied by a temporary manager, never forced; then apply your intent without the field |
 //! | take a field back | your intent with the live value, forced, under [`Guard::Unchanged`]; both own it until you write another value |
-//! | end a temporary manager | [`release_all`]: an apply of nothing, once another manager owns what it does |
+//! | end a temporary manager | [`release_all`]: an apply of nothing, once another manager owns the same fields |
 //! | take a field out of an entry that isn't yours, with its value as it is | [`Release`]: a JSON patch of `managedFields` |
 //! | make what retired managers own yours | [`Migration`]: the same for whole entries, and for client-side apply |
 
@@ -44,9 +45,9 @@ pub struct Holder {
     position: usize,
 }
 
-/// Who owns a field, in the order of `managedFields`. An entry that can't be read owns nothing, and of two with the same identity
-/// the first doesn't: the server reads them into a map, so that the last one is all that the next write finds. A write of a
-/// `scale` subresource leaves such entries behind.
+/// The owners of a field, in the order of `managedFields`. An entry that can't be read owns nothing. Of two entries with the
+/// same identity the first owns nothing: the server reads them into a map, so the next write finds only the last one. A write
+/// of a `scale` subresource leaves such entries behind.
 ///
 /// ```
 /// use baton_apply::{LiveObject, ownership::holders};
@@ -81,7 +82,7 @@ pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
     entries.iter().enumerate().filter_map(holder).collect()
 }
 
-/// Who owns what of an object, without the rest of its metadata.
+/// The owners of an object's fields, without the rest of its metadata.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Owned<'o> {
@@ -126,10 +127,11 @@ fn may_name(fields: &str, path: Path<'_>) -> bool {
 
 /// Hands a field over: applies its live value alone, as a temporary manager.
 ///
-/// Never forced: force would take the field from whoever has just written it. Afterwards two managers own the field, so the
-/// first may leave it out of its intent without the server resetting it; and whoever writes the field next with another value
-/// takes it from both. Of an item of a list, by its keys or its value, the temporary manager owns nothing but these. `None` where the
-/// object has no value there, and for what is inside an atomic list, which only has owners as a whole.
+/// Never forced: force would take the field over from a manager that has just written it. Afterwards two managers own the
+/// field, so the first may leave it out of its intent without the server resetting it. The next manager that writes the field
+/// with another value takes it over from both. If the path ends at an item of a list, the temporary manager owns only its keys or its value.
+///
+/// `None` if the object has no value there, and for what is inside an atomic list, which only has owners as a whole.
 pub fn hand_over(
     target: Target,
     live: &LiveObject,
@@ -168,8 +170,8 @@ pub fn hand_over(
     Some(Request::apply(target, intent, temporary, false, &Guard::Unchanged(live.revision())))
 }
 
-/// An apply of nothing: the manager gives up all that it owns of the object by server-side apply. What nobody else owns goes
-/// with it, or falls back to its default.
+/// An apply of nothing: the manager releases all that it owns of the object by server-side apply. What no other manager owns is
+/// removed, or gets its default.
 pub fn release_all(target: Target, live: &LiveObject, manager: impl Into<Cow<'static, str>>) -> Request {
     let intent = nothing_of(&target);
     Request::apply(target, intent, manager, false, &Guard::Unchanged(live.revision()))

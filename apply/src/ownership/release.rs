@@ -10,7 +10,7 @@ use super::Holder;
 use crate::{Change, FieldPath, LiveObject, Request, Revision, Target};
 
 /// A JSON patch that takes a field out of the entries of some managers: the only way to take a field from a manager without
-/// writing it. It is made for one version of the object, and counts only for that.
+/// writing it. It is made for one version of the object, and the server refuses it for any other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Release {
     /// The field.
@@ -23,7 +23,7 @@ pub struct Release {
 }
 
 impl Release {
-    /// Takes a field from these of its holders.
+    /// Takes a field from these of its owners.
     pub fn new(live: &LiveObject, path: Path<'_>, holders: &[Holder]) -> Self {
         let arena = Arena::new();
         let rest = |holder: &Holder| {
@@ -41,10 +41,10 @@ impl Release {
         }
     }
 
-    /// The request, signed by this manager, who comes to own nothing by it.
+    /// The request, sent as this manager, which comes to own nothing by it.
     ///
     /// # Errors
-    /// When the patch can't be written, which would be a fault of this crate.
+    /// When the patch can't be written, which would be a bug of this crate.
     pub fn request(&self, target: Target, manager: &'static str) -> Result<Request, serde_json::Error> {
         let operations = serde_json::from_value(self.operations())?;
         Ok(Request { target, change: Change::Patch { operations, manager: manager.into() } })

@@ -14,7 +14,7 @@ use crate::{
     openapi::{self, Index, OpenApiError, document_path},
 };
 
-/// How soon after one refresh the next may follow, however often it is asked for.
+/// The shortest time between two refreshes, however often one is requested.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The schemas of a cluster as they were last read. Clones share them.
@@ -23,7 +23,7 @@ pub struct SchemaCache {
     client: Client,
     kinds: Arc<[ApiResource]>,
     limit: Duration,
-    /// Absent until the first refresh has ended, well or not.
+    /// Absent until the first refresh has ended, with or without problems.
     status: watch::Sender<Option<SchemaStatus>>,
     again: Arc<Notify>,
 }
@@ -33,11 +33,11 @@ pub struct SchemaCache {
 pub struct SchemaStatus {
     /// The schemas.
     pub schemas: Arc<Schemas>,
-    /// The kinds that there is no usable schema of.
+    /// The kinds without a usable schema.
     pub missing: Vec<ApiResource>,
     /// Whether this refresh changed something.
     pub changed: bool,
-    /// What couldn't be read; what was read before stays in use. Kinds whose own document couldn't be read are missing.
+    /// What couldn't be read. What was read before stays in use, but a kind whose own document couldn't be read is missing.
     pub problems: Vec<SchemaProblem>,
 }
 
@@ -85,19 +85,19 @@ impl SchemaCache {
         self.status.subscribe()
     }
 
-    /// Waits until the first refresh has ended, well or not.
+    /// Waits until the first refresh has ended, with or without problems.
     pub async fn ready(&self) {
-        // An error means that the cache is gone, and whoever would use it.
+        // An error means that the cache is gone, and with it all that use it.
         let _ = self.status().wait_for(Option::is_some).await;
     }
 
-    /// Asks for a refresh soon: a prediction was wrong, or a kind has no schema.
+    /// Requests a refresh soon: a prediction was wrong, or a kind has no schema.
     pub fn refresh_soon(&self) {
         self.again.notify_one();
     }
 
-    /// Refreshes now, every `interval`, soon after somebody asked for it, and with growing pauses while a kind is missing.
-    /// Never ends: spawn it.
+    /// Refreshes now, every `interval`, soon after [`Self::refresh_soon`], and with growing pauses while a kind is missing.
+    /// Never returns: spawn it.
     pub async fn keep_current(self, interval: Duration) {
         let (mut fetched, mut pause) = (Fetched::new(), SHORTEST_PAUSE.min(interval));
         loop {
@@ -107,7 +107,7 @@ impl SchemaCache {
             tokio::time::sleep(pause).await;
             if is_complete {
                 pause = SHORTEST_PAUSE.min(interval);
-                // Whether somebody asked or it is time: a refresh is due.
+                // Requested or not, a refresh is due after this.
                 let _ = tokio::time::timeout(interval, self.again.notified()).await;
             } else {
                 pause = (2 * pause).min(interval);
@@ -145,13 +145,13 @@ impl SchemaCache {
                     }
                 }
             }
-            // What was fetched before is as good as it was.
+            // What was fetched before stays in use.
             Err(error) => note("the index of OpenAPI documents".to_owned(), error.into()),
         }
         changed |= before.as_ref().is_none_or(|before| Some(before.release()) != release);
         let schemas = before.filter(|_| !changed).unwrap_or_else(|| {
             let documents = fetched.iter().map(|(path, (_, resources))| (path.clone(), resources.clone()));
-            // Rules of a release that nobody knows would be a guess.
+            // Without the release, its rules would be a guess.
             let documents = documents.filter(|_| release.is_some());
             Arc::new(Schemas::new(release.unwrap_or_default(), documents))
         });

@@ -1,6 +1,6 @@
 //! How the API server spells what it stores: quantities, zero values, and defaults in values that are merged as a whole.
 //!
-//! An intent that says the same as the live object in another spelling changes nothing, and yet never looks like a no-op: it
+//! An intent with the same values as the live object in another spelling changes nothing, and yet is never a no-op: it
 //! would be sent again and again. [`minimal`] spells an intent as the server will; the rest of this module recognizes what
 //! the server has spelled in its own way.
 
@@ -14,18 +14,18 @@ use self::types::Type;
 pub use self::types::Types;
 pub(crate) use self::zeros::unstored;
 
-/// Spells a value of a type as the server stores it, without what says nothing; absent where nothing is left.
+/// Spells a value of a type as the server stores it, without what means nothing; `None` if nothing is left.
 ///
-/// - `null`, empty lists and empty maps go, at any depth. An empty struct stays: `emptyDir: {}` says something, `nodeSelector:
-///   {}` doesn't. In a map, `null` is an empty text or a quantity of zero.
+/// - `null`, empty lists and empty maps are removed, at any depth. An empty struct stays: `emptyDir: {}` means something,
+///   `nodeSelector: {}` doesn't. In a map, `null` is an empty text or a quantity of zero.
 /// - Quantities become canonical: `"1"` for `"1000m"` and for `1.0`.
-/// - A zero value goes where the server can't tell it from absence and either fills in its default or keeps it in a value that is merged as
-///   a whole. `hostNetwork: false` stays: who applies it owns it.
+/// - A zero value is removed where the server treats it as absent, and either fills in its default or keeps it in a value that
+///   is merged as a whole. `hostNetwork: false` stays: the manager that applies it owns it.
 /// - A field that is an old name of another has that one's value, which the server copies to it.
 /// - The server's defaults are added to what is merged as a whole: without them the value would never be live.
 ///
-/// The types are those of the API server that the type's fields come from. Of a type that they lack every object and every spelling
-/// stays.
+/// The types are those of the API server that the type's fields come from. A value of a type that isn't among them stays as it
+/// is spelled, with all its objects.
 pub fn minimal(value: Value, types: &Types, type_name: &str) -> Option<Value> {
     let whole = Place { name: "", keys: &[], in_atomic: false, precision: Precision::Nano };
     Speller { types }.value(value, types.named(type_name), Place { name: type_name, ..whole })
@@ -133,7 +133,7 @@ fn copy(of: &str, members: &mut Map<String, Value>) {
     }
 }
 
-/// A quantity as the server stores it. What is none is left for the server to refuse in its own words.
+/// A quantity as the server stores it. A text that is none is left for the server to refuse.
 fn canonical(value: Value, precision: Precision) -> Value {
     let text = match &value {
         Value::String(text) => text.clone(),
@@ -164,7 +164,7 @@ pub(crate) fn has_only_zeros_more(predicted: &Value, live: &Value) -> bool {
 }
 
 /// Whether a value is what the server makes of the predicted one: quantities may be spelled in another way, zero values be
-/// left out, empty texts taken for what nobody set, and defaults filled in below it.
+/// left out, empty texts treated as absent, and defaults filled in below it.
 pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
     let Some(stored) = stored else { return is_zero(predicted) };
     match (predicted, stored) {
@@ -185,7 +185,7 @@ pub(crate) fn is_filled_in(predicted: &Value, stored: Option<&Value>) -> bool {
     }
 }
 
-/// Whether a Go type without the value looks the same.
+/// Whether the value is the same as its absence in a Go type.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

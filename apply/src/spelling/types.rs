@@ -29,7 +29,7 @@ pub(super) enum Type {
     List {
         items: Box<Type>,
         is_atomic: bool,
-        /// The fields by which the items are told apart.
+        /// The fields that identify an item.
         keys: Vec<String>,
     },
 }

@@ -1,4 +1,4 @@
-//! The zero values that the API server can't tell from absence, and the defaults that it fills in for them.
+//! The zero values that are the same as absence to the API server, and the defaults that it fills in for them.
 
 use std::{collections::HashMap, sync::LazyLock};
 
