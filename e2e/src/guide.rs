@@ -13,38 +13,56 @@ use tokio::process::Command;
 const FENCE: &str = "```";
 const COMMANDS: &str = "sh";
 
-/// The blocks of commands below this heading of a page, which is named by its path in the repository, up to the next heading.
+/// What is fenced in a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The heading that it is below.
+    pub heading: String,
+    /// What follows the fence, such as `sh` or `console`.
+    pub kind: String,
+    /// Its lines.
+    pub text: String,
+}
+
+/// All blocks of a page, which is named by its path in the repository.
+///
+/// # Errors
+/// When the page can't be read.
+pub fn page(page: &str) -> Result<Vec<Block>, Error> {
+    let path = workspace().join(page);
+    Ok(blocks(&fs::read_to_string(&path).map_err(Error::file("read", &path))?))
+}
+
+/// The blocks of commands below this heading of a page, up to the next heading.
 ///
 /// # Errors
 /// When the page can't be read, or has no such heading with commands.
-pub fn commands(page: &str, heading: &str) -> Result<Vec<String>, Error> {
-    let path = workspace().join(page);
-    let text = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
-    let blocks = blocks(&text, heading);
-    if blocks.is_empty() {
-        return Err(Error::parse(page)(format!("it has no commands below the heading {heading}")));
+pub fn commands(name: &str, heading: &str) -> Result<Vec<String>, Error> {
+    let is_wanted = |block: &Block| block.heading == heading && block.kind == COMMANDS;
+    let found: Vec<String> = page(name)?.into_iter().filter(is_wanted).map(|block| block.text).collect();
+    if found.is_empty() {
+        return Err(Error::parse(name)(format!("it has no commands below the heading {heading}")));
     }
-    Ok(blocks)
+    Ok(found)
 }
 
-fn blocks(text: &str, heading: &str) -> Vec<String> {
-    let (mut found, mut below) = (Vec::new(), false);
-    // The block that the line is in, with its kind.
-    let mut inside: Option<(&str, String)> = None;
+fn blocks(text: &str) -> Vec<Block> {
+    let (mut found, mut heading) = (Vec::new(), String::new());
+    let mut inside: Option<Block> = None;
     for line in text.lines() {
         match (&mut inside, line.strip_prefix(FENCE)) {
-            (Some(_), Some("")) => {
-                let ended = inside.take().filter(|(kind, _)| below && *kind == COMMANDS);
-                found.extend(ended.map(|(_, block)| block));
-            }
+            (Some(_), Some("")) => found.extend(inside.take()),
             // A comment in a block is no heading.
-            (Some((_, block)), _) => {
-                block.push_str(line);
-                block.push('\n');
+            (Some(block), _) => {
+                block.text.push_str(line);
+                block.text.push('\n');
             }
-            (None, Some(kind)) => inside = Some((kind, String::new())),
+            (None, Some(kind)) => {
+                let (heading, kind) = (heading.clone(), kind.to_owned());
+                inside = Some(Block { heading, kind, text: String::new() });
+            }
             (None, None) if line.starts_with('#') => {
-                below = line.trim_start_matches('#').trim() == heading;
+                line.trim_start_matches('#').trim().clone_into(&mut heading);
             }
             (None, None) => {}
         }
@@ -131,11 +149,20 @@ fourth
 ";
 
     #[test]
-    fn the_blocks_below_a_heading_are_those_up_to_the_next_one() {
-        assert_eq!(blocks(PAGE, "Page"), ["first\n"]);
-        assert_eq!(blocks(PAGE, "Two blocks"), ["# Not a heading.\nsecond\n", "third\n"]);
-        assert_eq!(blocks(PAGE, "Below"), ["fourth\n"]);
-        assert!(blocks(PAGE, "Not a heading.").is_empty());
+    fn a_block_is_below_the_last_heading_before_it() {
+        let found = blocks(PAGE);
+        let found: Vec<[&str; 3]> =
+            found.iter().map(|block| [&*block.heading, &*block.kind, &*block.text]).collect();
+        assert_eq!(
+            found,
+            [
+                ["Page", "sh", "first\n"],
+                ["Two blocks", "sh", "# Not a heading.\nsecond\n"],
+                ["Two blocks", "yaml", "no: command\n"],
+                ["Two blocks", "sh", "third\n"],
+                ["Below", "sh", "fourth\n"],
+            ]
+        );
     }
 
     #[test]

@@ -33,7 +33,7 @@ async fn follow(kubeconfig: &std::path::Path, section: &str, block: usize) -> St
 }
 
 /// The operator of the installation in this namespace.
-async fn operator(cluster: &Cluster, home: &str, namespace: Option<&str>) -> Operator {
+pub(super) async fn operator(cluster: &Cluster, home: &str, namespace: Option<&str>) -> Operator {
     let options = OperatorOptions {
         home: Some(home.to_owned()),
         name: Some("baton".to_owned()),
