@@ -1,16 +1,10 @@
-//! An operator for a made-up kind: a `Site` becomes a Deployment.
-//!
-//! It applies on every change of anything, and sends nothing that changes nothing. It reports whose fields it takes, leaves a
-//! contested Deployment alone for a while, and hands `spec.replicas` over when a Site stops asking for a number.
+//! An operator for a made-up kind: it makes a Deployment of a `Site`. `docs/build-your-own.md` builds it up step by step.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{env, sync::Arc, time::Duration};
 
 use baton_apply::{
-    ApiError, Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Target,
-    Tries,
+    ApiError, Applier, Effect, Effects, LiveObject, Observer, Options, Outcome, PreparedWrite, Request,
+    SchemaCache, Target, Tries,
     contention::{Contention, Correction},
     fieldpath::{Path, PathElement::Field},
     ownership::{hand_over, holders},
@@ -18,83 +12,109 @@ use baton_apply::{
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
-    Api, Client, CustomResource, Resource, ResourceExt,
+    Api, Client, CustomResource, CustomResourceExt, Resource, ResourceExt,
     core::ApiResource,
     runtime::{Controller, controller::Action, watcher},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::Instant};
 
 /// A site that is served by some pods.
 #[derive(Clone, CustomResource, Debug, Deserialize, JsonSchema, Serialize)]
 #[kube(group = "example.com", version = "v1", kind = "Site", namespaced)]
 pub struct SiteSpec {
-    /// What the pods run.
+    /// The image that the pods run.
     pub image: String,
-    /// How many pods there are; absent where somebody else decides it, such as an autoscaler.
+    /// The replica count; absent where another manager sets it, such as an autoscaler.
     pub replicas: Option<i32>,
 }
 
+/// All fields that the operator wants to own of the Deployment, and no others.
+fn intent(site: &Site) -> Value {
+    let (labels, owners) = (json!({"site": site.name_any()}), [site.controller_owner_ref(&())]);
+    let pod = json!({"containers": [{"name": "site", "image": site.spec.image}]});
+    let mut spec = json!({
+        "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod},
+    });
+    if let Some(replicas) = site.spec.replicas {
+        spec["replicas"] = replicas.into();
+    }
+    let metadata = json!({"name": site.name_any(), "namespace": site.namespace(), "ownerReferences": owners});
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+}
+
 const MANAGER: &str = "sites.example.com";
-/// Owns `spec.replicas` from when the operator lets go of it until somebody else sets it.
+/// Owns `spec.replicas` from when the operator releases it until another manager sets it.
 const TEMPORARY: &str = "sites.example.com-handover";
 const REPLICAS: Path<'static> = Path::new(&[Field("spec"), Field("replicas")]);
 const LIMIT: Duration = Duration::from_secs(30);
 
-struct Context {
-    applier: Applier,
-    contention: Mutex<Contention<String>>,
-}
-
 #[tokio::main]
 async fn main() -> Result<(), kube::Error> {
-    run(Client::try_default().await?, Printed).await;
+    match env::args().nth(1).as_deref() {
+        Some("crd") => println!("{:#}", json!(Site::crd())),
+        _ => run(Client::try_default().await?, Log(Arc::new(|line| println!("{line}")))).await,
+    }
     Ok(())
 }
 
+struct Context {
+    applier: Applier,
+    contention: Mutex<Contention<String>>,
+    log: Log,
+}
+
 /// Runs the operator until it is cancelled.
-pub async fn run(client: Client, observer: impl Observer + 'static) {
+pub async fn run(client: Client, log: Log) {
     let schemas = SchemaCache::new(client.clone(), [ApiResource::erase::<Deployment>(&())], LIMIT);
     tokio::spawn(schemas.clone().keep_current(Duration::from_mins(10)));
-    let applier = Applier::new(client.clone(), Some(schemas), LIMIT).observed_by(observer);
+    let applier = Applier::new(client.clone(), Some(schemas), LIMIT).observed_by(log.clone());
     applier.ready().await;
-    let context = Arc::new(Context { applier, contention: Mutex::default() });
+    let context = Arc::new(Context { applier, contention: Mutex::default(), log });
     Controller::new(Api::<Site>::all(client.clone()), watcher::Config::default())
         .owns(Api::<Deployment>::all(client), watcher::Config::default())
-        .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(5)), context)
+        .run(reconcile, |site, error, context| retry(&site, error, &context.log), context)
         .for_each(async |_| {})
         .await;
 }
 
+fn retry(site: &Site, error: &ApiError, log: &Log) -> Action {
+    (log.0)(format!("Site {}: {error}", site.name_any()));
+    Action::requeue(Duration::from_secs(5))
+}
+
 async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, ApiError> {
     let (uid, generation) = (site.uid().unwrap_or_default(), site.meta().generation.unwrap_or_default());
-    if let Some(pause) = context.contention.lock().await.pause(&uid, generation, Instant::now()) {
+    let now = || Instant::now().into_std();
+    if let Some(pause) = context.contention.lock().await.pause(&uid, generation, now()) {
         return Ok(Action::requeue(pause));
     }
-    let deployments = ApiResource::erase::<Deployment>(&());
-    let target = Target::new(deployments.clone(), site.namespace(), site.name_any());
+    if site.meta().deletion_timestamp.is_some() {
+        return Ok(Action::await_change()); // The garbage collector deletes the Deployment.
+    }
+    let target = Target::new(ApiResource::erase::<Deployment>(&()), site.namespace(), site.name_any());
+    let log = |line: String| (context.log.0)(format!("{target}: {line}"));
     let live = context.applier.read(&target).await?;
-    let outcome = match live.as_ref().filter(|live| must_hand_over(&site, live)) {
-        Some(live) => {
-            let Some(request) = hand_over(target, live, REPLICAS, TEMPORARY) else {
-                return Ok(Action::await_change());
-            };
-            context.applier.write(request, Some(live), false, Tries::default()).await
-        }
-        None => {
-            // Leaving replicas out is safe only while somebody else owns it, as it was read.
-            let options = Options { guarded: true, ..Options::forced(MANAGER) };
-            context.applier.apply(&deployments, live.as_ref(), intent(&site), options).await
-        }
+    if live.as_ref().is_some_and(|live| !live.is_controlled_by(&uid)) {
+        log("not controlled by this Site, left as it is".to_owned());
+        return Ok(Action::requeue(Duration::from_mins(1)));
+    }
+    // Leaving replicas out is safe only while another manager owns it, as it was read.
+    let options = Options { guarded: true, ..Options::forced(MANAGER) };
+    let outcome = match live.as_ref().and_then(|live| handover(&site, live, &target)) {
+        Some(request) => context.applier.write(request, live.as_ref(), false, Tries::default()).await,
+        None => context.applier.apply(&target.resource, live.as_ref(), intent(&site), options).await,
     };
     match outcome {
         Outcome::Stored { effects, .. } => {
-            let taken = effects.takes.into_iter().map(Correction::from);
-            context.contention.lock().await.corrected(uid, generation, taken, Instant::now());
-            // The change of the Deployment leads to the next pass.
-            Ok(Action::await_change())
+            let (mut contention, takes) = (context.contention.lock().await, effects.takes.into_iter());
+            contention.corrected(uid.clone(), generation, takes.map(Correction::from), now());
+            for one in contention.contested(now()).iter().filter(|one| one.key == uid) {
+                log(format!("contested with {}, paused for {:?}", one.manager, one.pause));
+            }
+            Ok(Action::await_change()) // The change of the Deployment starts the next pass.
         }
         Outcome::Skipped | Outcome::Deleted(_) => Ok(Action::await_change()),
         Outcome::Stale { .. } => Ok(Action::requeue(Duration::ZERO)),
@@ -102,48 +122,29 @@ async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, Api
     }
 }
 
-/// Whether the operator is about to let go of `spec.replicas`, and nobody else owns it: the server would reset it to 1.
-fn must_hand_over(site: &Site, live: &LiveObject) -> bool {
-    let owners = holders(live, REPLICAS);
-    let is_ours_alone = !owners.is_empty() && owners.iter().all(|holder| holder.manager == MANAGER);
-    site.spec.replicas.is_none() && is_ours_alone
+/// The write before a release of `spec.replicas` that no other manager owns: the server would reset it to 1.
+fn handover(site: &Site, live: &LiveObject, target: &Target) -> Option<Request> {
+    let is_ours_alone = holders(live, REPLICAS).iter().map(|owner| &owner.manager).eq([MANAGER]);
+    let is_due = site.spec.replicas.is_none() && is_ours_alone;
+    is_due.then(|| hand_over(target.clone(), live, REPLICAS, TEMPORARY)).flatten()
 }
 
-/// All that the operator wants to own of the Deployment, and nothing else.
-fn intent(site: &Site) -> Value {
-    let labels = json!({"site": site.name_any()});
-    let mut intent = json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": site.name_any(), "namespace": site.namespace(), "ownerReferences": [site.controller_owner_ref(&())]},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {"containers": [{"name": "site", "image": site.spec.image}]},
-            },
-        },
-    });
-    if let Some(replicas) = site.spec.replicas {
-        intent["spec"]["replicas"] = replicas.into();
-    }
-    intent
-}
+/// Where the operator writes its lines: to a terminal, or into a test.
+#[derive(Clone)]
+pub struct Log(pub Arc<dyn Fn(String) + Send + Sync>);
 
-/// Prints how each write ends.
-struct Printed;
-
-impl Observer for Printed {
+impl Observer for Log {
     fn ended(&self, write: &PreparedWrite, _: Effect, outcome: &Outcome) {
-        let target = &write.request.target;
-        match outcome {
-            Outcome::Skipped => println!("{target}: as it should be"),
-            Outcome::Stored { effects, .. } => {
-                let takes =
-                    effects.takes.iter().map(|take| format!(", took {} from {}", take.path, take.manager));
-                println!("{target}: written{}", takes.collect::<String>());
+        let line = match outcome {
+            Outcome::Skipped => "skipped, nothing to change".to_owned(),
+            Outcome::Stored { effects: Effects { takes, releases, .. }, .. } => {
+                let takes = takes.iter().map(|it| format!(", took over {} from {}", it.path, it.manager));
+                let releases = releases.iter().map(|path| format!(", released {path}"));
+                format!("stored{}", takes.chain(releases).collect::<String>())
             }
-            other => println!("{target}: {other:?}"),
-        }
+            Outcome::Stale { .. } => "refused, changed since it was read".to_owned(),
+            _ => return, // `retry` logs the error.
+        };
+        (self.0)(format!("{}: {line}", write.request.target));
     }
 }

@@ -254,20 +254,20 @@ impl LiveObject {
         entries.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The fields that a manager owns, by whatever operation. Of a map or a list these are only the ones in it.
+    /// The fields that a manager owns, by any operation. Of a map or a list these are only the ones in it.
     pub fn paths_owned_by(&self, manager: &str) -> Vec<FieldPath> {
         let arena = Arena::new();
         let fields = self.fields_of(&arena, manager);
         fields.leaves(&arena).paths(&arena).into_iter().map(FieldPath::from).collect()
     }
 
-    /// Whether a manager owns a field, by whatever operation.
+    /// Whether a manager owns a field, by any operation.
     pub fn is_owned_by(&self, manager: &str, path: &FieldPath) -> bool {
         let arena = Arena::new();
         self.fields_of(&arena, manager).paths(&arena).into_iter().any(|owned| FieldPath::from(owned) == *path)
     }
 
-    /// What a manager owns, by whatever operation.
+    /// What a manager owns, by any operation.
     pub(crate) fn fields_of<'a>(&'a self, arena: &'a Arena, manager: &str) -> FieldSet<'a> {
         let own = self.managed_fields().iter().filter(|entry| text(entry, "manager") == Some(manager));
         own.filter_map(|entry| FieldSet::from_fields_v1(arena, entry.get("fieldsV1")?).ok())

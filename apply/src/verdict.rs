@@ -95,9 +95,9 @@ impl Schemas {
 }
 
 impl Forecast {
-    /// Whether the forecast was that the server refuses the request in this way. If it was another one, that proves no error of
-    /// the merge: the server checks conflicts before the resourceVersion, so it may have found another object than the
-    /// forecast was made for.
+    /// Whether the server was predicted to refuse the request in this way. A refusal that wasn't predicted proves no error of the
+    /// merge: the server checks conflicts before the resourceVersion, so it may have found another object than the prediction
+    /// was made for.
     pub(crate) fn expected(&self, error: &ApiError) -> bool {
         match self {
             Self::Conflicts(_) => error.is_ownership_conflict(),

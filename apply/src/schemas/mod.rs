@@ -1,4 +1,4 @@
-//! The schemas of the kinds that are written, and the server's release: all that a forecast depends on besides the objects.
+//! The schemas of the kinds that are written, and the server's release: all that a prediction depends on besides the objects.
 
 mod cache;
 

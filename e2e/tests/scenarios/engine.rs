@@ -1,7 +1,7 @@
-//! The operator on the front page of `baton-apply`, on a real API server: it does what its page says.
+//! The operator of `docs/build-your-own.md`, which is the example of `baton-apply`: it does and prints what its page says.
 
 scenarios! {
-    the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands_a_field_over,
+    the_operator_of_the_tutorial_prints_what_its_page_shows,
     an_object_from_a_list_is_as_good_as_one_that_was_read_and_one_that_was_not_seen_is_left_as_it_is,
 }
 
@@ -10,110 +10,236 @@ scenarios! {
 mod operator;
 
 use std::{
+    error::Error,
+    fs,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
+use baton_apiserver::{Actor, ApiServer};
 use baton_apply::{
-    Applier, Effect, LiveObject, Observer, Options, Outcome, PreparedWrite, SchemaCache, Verdict,
+    Applier, LiveObject, Options, Outcome, SchemaCache, Verdict,
     fieldpath::{Path, PathElement::Field},
     ownership::holders,
 };
-use baton_e2e::scenarios;
-use baton_testbed::{Cluster, definition, eventually};
+use baton_e2e::{guide, scenarios};
+use baton_testbed::{Cluster, definition, eventually, workspace};
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::ConfigMap},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, CustomResourceExt,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     core::ApiResource,
 };
-use operator::{Site, SiteSpec};
-use serde_json::json;
+use operator::{Log, Site, SiteSpec, run};
+use serde_json::{Value, json};
 
 const REPLICAS: Path<'static> = Path::new(&[Field("spec"), Field("replicas")]);
 
-/// Remembers how each write ended, in a word and with what was taken.
+const PAGE: &str = "docs/build-your-own.md";
+/// The steps of the page below which commands are typed, by their headings.
+const STEPS: [&str; 8] = [
+    "A Site becomes a Deployment",
+    "A write that changes nothing is skipped",
+    "A takeover is logged",
+    "The replica count is handed over",
+    "The replica count is taken back",
+    "A contested Deployment is paused",
+    "Another Deployment is left as it is",
+    "The Deployment goes with its Site",
+];
+
+fn page() -> String {
+    fs::read_to_string(workspace().join(PAGE)).unwrap()
+}
+
+/// The blocks of one kind in a part of the page.
+fn blocks<'p>(part: &'p str, kind: &str) -> impl Iterator<Item = &'p str> {
+    let blocks = part.split("\n```").filter_map(move |block| block.strip_prefix(kind)?.strip_prefix('\n'));
+    blocks.inspect(|block| assert!(!block.is_empty()))
+}
+
+/// The lines in the blocks of one kind below a heading of the page, up to the next heading.
+fn lines(kind: &str, heading: &str) -> Vec<String> {
+    let page = page();
+    let (_, below) = page.split_once(&format!("\n### {heading}\n")).expect(heading);
+    let section = below.split("\n#").next().unwrap();
+    blocks(section, kind).flat_map(str::lines).map(str::to_owned).collect()
+}
+
+/// What the operator has printed since the step before.
 #[derive(Clone, Default)]
-struct Noted(Arc<Mutex<Vec<String>>>);
+struct Terminal(Arc<Mutex<Vec<String>>>);
 
-impl Observer for Noted {
-    fn ended(&self, _: &PreparedWrite, _: Effect, outcome: &Outcome) {
-        let line = match outcome {
-            Outcome::Skipped => "skipped".to_owned(),
-            Outcome::Stored { effects, .. } => {
-                let takes = effects.takes.iter().map(|take| format!(" {} from {}", take.path, take.manager));
-                format!("stored{}", takes.collect::<String>())
-            }
-            other => format!("{other:?}"),
+impl Terminal {
+    fn log(&self) -> Log {
+        let printed = self.0.clone();
+        Log(Arc::new(move |line| printed.lock().unwrap().push(line)))
+    }
+
+    /// Waits until the operator has printed what the page shows below a heading. What depends on when the Deployment's status
+    /// changes may come between.
+    async fn shows(&self, heading: &str, namespace: &str) {
+        let shown = lines("text", heading);
+        let shown: Vec<_> =
+            shown.iter().map(|line| line.replace(" default/", &format!(" {namespace}/"))).collect();
+        let depends = |line: &&String| line.contains(": skipped, ") || line.contains(": refused, ");
+        let certain = |lines: &[String]| -> Vec<String> {
+            lines.iter().filter(|line| !depends(line)).cloned().collect()
         };
-        self.0.lock().unwrap().push(line);
+        eventually(heading, async || {
+            let mut printed = self.0.lock().unwrap();
+            let is_shown =
+                certain(&printed) == certain(&shown) && shown.iter().all(|line| printed.contains(line));
+            if !is_shown {
+                return Err(format!("{printed:#?}, not {shown:#?}"));
+            }
+            printed.clear();
+            Ok(())
+        })
+        .await;
     }
 }
 
-impl Noted {
-    fn has(&self, what: &str) -> Result<(), String> {
-        let lines = self.0.lock().unwrap();
-        if lines.iter().any(|line| line.contains(what)) { Ok(()) } else { Err(format!("{lines:#?}")) }
+#[test]
+fn the_blocks_of_the_tutorial_are_the_example_whole_and_in_its_order() {
+    let (page, example) = (page(), include_str!("../../../apply/examples/operator.rs"));
+    let (tutorial, rest) = page.split_once("\n## Test it").unwrap();
+    let mut left = example;
+    for block in blocks(tutorial, "rust") {
+        let next = left.trim_start_matches('\n');
+        left =
+            next.strip_prefix(block).unwrap_or_else(|| panic!("the page has\n{block}\nthe example\n{next}"));
+    }
+    assert_eq!(left.trim_start_matches('\n'), "", "the page leaves this out");
+    for block in blocks(rest, "rust") {
+        assert!(include_str!("engine.rs").contains(block), "no test of this file:\n{block}");
     }
 }
 
-async fn the_operator_on_the_front_page_skips_no_ops_reports_takeovers_and_hands_a_field_over(
-    cluster: Cluster,
-) {
-    let cluster = cluster.clone();
+#[tokio::test(start_paused = true)]
+async fn a_site_gets_a_deployment_that_is_written_once() -> Result<(), Box<dyn Error>> {
+    let server = ApiServer::builder().crd::<Site>().actors(Actor::all()).start()?;
+    tokio::spawn(run(server.client(), Log(Arc::new(|line| println!("{line}")))));
+
+    let sites: Api<Site> = Api::default_namespaced(server.client());
+    let spec = SiteSpec { image: "nginx:1.29".to_owned(), replicas: Some(3) };
+    sites.create(&PostParams::default(), &Site::new("web", spec)).await?;
+
+    // The clock jumps when nothing is left to do, so this takes milliseconds.
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let web = Api::<Deployment>::default_namespaced(server.client()).get("web").await?;
+    assert_eq!(web.status.and_then(|status| status.ready_replicas), Some(3));
+    assert_eq!(web.metadata.generation, Some(1), "no second write of the spec");
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "by kubectl"]
+async fn each_command_of_the_tutorial_does_what_its_page_shows() {
+    let server = ApiServer::builder().crd::<Site>().actors(Actor::all()).start().unwrap();
+    let serving = server.serve("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    fs::write(&kubeconfig, serving.kubeconfig()).unwrap();
+    let terminal = Terminal::default();
+    let running = tokio::spawn(run(server.client(), terminal.log()));
+
+    for step in STEPS {
+        let mut typed = String::new();
+        for commands in guide::commands(PAGE, step).unwrap() {
+            typed += &guide::run(&kubeconfig, &commands).await.unwrap();
+        }
+        terminal.shows(step, "default").await;
+        for line in lines("console", step) {
+            assert!(typed.lines().any(|typed| typed.trim_end() == line), "{line}\n\nkubectl:\n{typed}");
+        }
+    }
+    running.abort();
+}
+
+async fn the_operator_of_the_tutorial_prints_what_its_page_shows(cluster: Cluster) {
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("site").await.unwrap();
+    let namespace = namespace.name();
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     definitions.create(&PostParams::default(), &Site::crd()).await.unwrap();
     definition::established(&client, Site::crd_name()).await.unwrap();
-    let noted = Noted::default();
-    let running = tokio::spawn(operator::run(client.clone(), noted.clone()));
+    let terminal = Terminal::default();
+    let running = tokio::spawn(run(client.clone(), terminal.log()));
 
-    let sites: Api<Site> = Api::namespaced(client.clone(), namespace.name());
+    let sites: Api<Site> = Api::namespaced(client.clone(), namespace);
     let deployments = ApiResource::erase::<Deployment>(&());
-    let deployments: Api<LiveObject> = Api::namespaced_with(client.clone(), namespace.name(), &deployments);
-    let site = Site::new("web", SiteSpec { image: "site:1".to_owned(), replicas: Some(3) });
-    sites.create(&PostParams::default(), &site).await.unwrap();
-    let is = async |replicas: i32, image: &str, owners: &[&str]| {
-        let live = deployments.get_opt("web").await.unwrap().ok_or("there is no Deployment")?;
-        let container = &live.get(&["spec", "template", "spec", "containers"]).unwrap()[0];
-        let seen: Vec<String> = holders(&live, REPLICAS).into_iter().map(|holder| holder.manager).collect();
-        let is_so = live.number(&["spec", "replicas"]) == Some(replicas)
-            && container["image"] == image
-            && seen == owners;
-        if is_so {
-            Ok(())
-        } else {
-            Err(format!("{:?}, {container}, {seen:?}", live.number(&["spec", "replicas"])))
-        }
+    let deployments: Api<LiveObject> = Api::namespaced_with(client.clone(), namespace, &deployments);
+    let create = async |name: &str, replicas: Option<i32>| {
+        let spec = SiteSpec { image: "nginx:1.29".to_owned(), replicas };
+        sites.create(&PostParams::default(), &Site::new(name, spec)).await.unwrap();
     };
-    eventually("the Deployment", async || is(3, "site:1", &["sites.example.com"]).await).await;
-
-    let touch = Patch::Merge(json!({"metadata": {"annotations": {"touched": "yes"}}}));
-    sites.patch("web", &PatchParams::default(), &touch).await.unwrap();
-    eventually("a no-op that isn't sent", async || noted.has("skipped")).await;
-
-    let theirs = json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
-        "spec": {"template": {"spec": {"containers": [{"name": "site", "image": "evil:1"}]}}},
-    });
-    let forced = PatchParams::apply("rogue").force();
-    deployments.patch("web", &forced, &Patch::Apply(&theirs)).await.unwrap();
-    let taken = r#".spec.template.spec.containers[name="site"].image from rogue"#;
-    eventually("the takeover", async || noted.has(taken)).await;
-    eventually("the image", async || is(3, "site:1", &["sites.example.com"]).await).await;
-
-    let without = Patch::Merge(json!({"spec": {"replicas": null}}));
-    sites.patch("web", &PatchParams::default(), &without).await.unwrap();
-    eventually("the handover", async || is(3, "site:1", &["sites.example.com-handover"]).await).await;
-    let scale = Patch::Merge(json!({"spec": {"replicas": 5}}));
-    let autoscaler = PatchParams { field_manager: Some("autoscaler".to_owned()), ..PatchParams::default() };
-    deployments.patch_scale("web", &autoscaler, &scale).await.unwrap();
-    eventually("the autoscaler to own the replica count", async || is(5, "site:1", &["autoscaler"]).await)
+    let edit = async |change: Value| {
+        sites.patch("web", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    };
+    let as_manager =
+        |manager: &str| PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+    let set_image = async || {
+        let change =
+            json!({"spec": {"template": {"spec": {"containers": [{"name": "site", "image": "nginx:1.0"}]}}}});
+        deployments.patch("web", &as_manager("kubectl-set"), &Patch::Strategic(change)).await.unwrap();
+        eventually("the image", async || {
+            let live = deployments.get("web").await.unwrap();
+            let containers = live.get(&["spec", "template", "spec", "containers"]).unwrap();
+            if containers[0]["image"] == "nginx:1.29" { Ok(()) } else { Err(containers.clone()) }
+        })
         .await;
+    };
+    let owned = async |replicas: i32, owner: &str| {
+        let live = deployments.get("web").await.unwrap();
+        let owners: Vec<String> = holders(&live, REPLICAS).into_iter().map(|holder| holder.manager).collect();
+        assert_eq!((live.number(&["spec", "replicas"]), owners), (Some(replicas), vec![owner.to_owned()]));
+    };
+
+    create("web", Some(3)).await;
+    terminal.shows(STEPS[0], namespace).await;
+    owned(3, "sites.example.com").await;
+
+    edit(json!({"metadata": {"annotations": {"note": "hello"}}})).await;
+    terminal.shows(STEPS[1], namespace).await;
+
+    set_image().await;
+    terminal.shows(STEPS[2], namespace).await;
+
+    edit(json!({"spec": {"replicas": null}})).await;
+    terminal.shows(STEPS[3], namespace).await;
+    owned(3, "sites.example.com-handover").await;
+
+    let scale = Patch::Merge(json!({"spec": {"replicas": 5}}));
+    deployments.patch_scale("web", &as_manager("kubectl"), &scale).await.unwrap();
+    owned(5, "kubectl").await;
+    edit(json!({"spec": {"replicas": 2}})).await;
+    terminal.shows(STEPS[4], namespace).await;
+    owned(2, "sites.example.com").await;
+
+    for _ in 0..3 {
+        set_image().await;
+    }
+    terminal.shows(STEPS[5], namespace).await;
+
+    let theirs = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "shop"}, "spec": {
+        "selector": {"matchLabels": {"app": "shop"}},
+        "template": {"metadata": {"labels": {"app": "shop"}}, "spec": {"containers": [{"name": "nginx", "image": "nginx"}]}},
+    }});
+    deployments.patch("shop", &PatchParams::apply("kubectl-create"), &Patch::Apply(theirs)).await.unwrap();
+    create("shop", None).await;
+    terminal.shows(STEPS[6], namespace).await;
+
+    sites.delete("web", &DeleteParams::background()).await.unwrap();
+    eventually("the Deployment to be gone", async || match deployments.get_opt("web").await.unwrap() {
+        None => Ok(()),
+        Some(live) => Err(live),
+    })
+    .await;
+    terminal.shows(STEPS[7], namespace).await;
     running.abort();
 }
 
