@@ -179,31 +179,3 @@ fn every_command_says_whose_workloads_it_means() {
     assert!(commands > 50, "{commands} commands");
     assert!(ambiguous.is_empty(), "say bwl or workloads.baton.rs: {ambiguous:#?}");
 }
-
-#[test]
-fn every_link_within_the_pages_leads_somewhere() {
-    for page in ["docs/operations.md", "docs/install.md", "charts/baton/README.md"] {
-        let text = read(page);
-        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
-            if link.contains("://") {
-                continue;
-            }
-            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let folder = repository(page).parent().unwrap().to_owned();
-            let target = if file.is_empty() { repository(page) } else { folder.join(file) };
-            assert!(target.exists(), "{page} links to {link}");
-            if !anchor.is_empty() {
-                let headings = fs::read_to_string(&target).unwrap();
-                let found =
-                    headings.lines().filter(|line| line.starts_with('#')).any(|line| slug(line) == anchor);
-                assert!(found, "{page} links to {link}");
-            }
-        }
-    }
-}
-
-/// The anchor that a heading gets where Markdown is shown.
-fn slug(heading: &str) -> String {
-    let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
-    heading.chars().filter(|c| c.is_alphanumeric() || *c == '-').collect()
-}
