@@ -10,7 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_crd::Workload;
-use baton_e2e::{install_manifests, scenarios};
+use baton_e2e::{
+    guide::{self, Block},
+    install_manifests, scenarios,
+};
 use baton_testbed::{Cluster, eventually};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -443,11 +446,19 @@ async fn the_samples_are_taken_also_by_two_teams(cluster: Cluster) {
     let api = workloads(&cluster, namespace.name()).await;
     let mut paths: Vec<_> = fs::read_dir(samples()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    for path in paths {
-        let sample: DynamicObject = serde_norway::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-        let manager = path.file_stem().unwrap().to_str().unwrap();
-        let taken = api.patch(&sample.name_any(), &PatchParams::apply(manager), &Patch::Apply(&sample)).await;
-        assert!(taken.is_ok(), "{}: {taken:?}", path.display());
+    let named = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap();
+        (path.file_stem().unwrap().to_str().unwrap().to_owned(), text)
+    };
+    let mut texts: Vec<(String, String)> = paths.into_iter().map(named).collect();
+    let in_readme = |block: &Block| block.text.starts_with("apiVersion: baton.rs");
+    let readme = guide::page("README.md").unwrap().into_iter().find(in_readme).unwrap();
+    texts.push(("readme".to_owned(), readme.text));
+    for (manager, text) in texts {
+        let sample: DynamicObject = serde_norway::from_str(&text).unwrap();
+        let taken =
+            api.patch(&sample.name_any(), &PatchParams::apply(&manager), &Patch::Apply(&sample)).await;
+        assert!(taken.is_ok(), "{manager}: {taken:?}");
     }
 
     let both = api.get("two-teams").await.unwrap().data["spec"].take();
@@ -495,7 +506,7 @@ async fn kubectl_lists_what_an_operator_of_workloads_asks_for(cluster: Cluster) 
     };
     assert_eq!(
         columns(&kubectl(&["get", "bwl"]).await),
-        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "APPLIED", "AGE"]
+        ["NAME", "READY", "REPLICAS", "SCALED BY", "STATUS", "AGE"]
     );
     assert_eq!(
         columns(&kubectl(&["get", "baton", "--output", "wide"]).await),
