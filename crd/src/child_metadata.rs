@@ -11,7 +11,7 @@ use crate::nulls::texts;
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChildMetadata {
-    /// Labels for the child object itself, beside those that Baton sets.
+    /// Labels for the child object itself, in addition to those that Baton sets.
     #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub labels: BTreeMap<String, String>,

@@ -33,19 +33,20 @@ pub struct DisruptionBudget {
     #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,
 
-    /// Labels for the PodDisruptionBudget object itself, beside those that Baton sets.
+    /// Labels for the PodDisruptionBudget object itself, in addition to those that Baton sets.
     #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub labels: BTreeMap<String, String>,
 
-    /// Annotations for the PodDisruptionBudget object itself, such as those that a tool of yours reads.
+    /// Annotations for the PodDisruptionBudget object itself, such as those that your tools read.
     #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub annotations: BTreeMap<String, String>,
 
-    /// When a pod that runs but isn't ready may be evicted: `IfHealthyBudget` (default) only while enough others are
-    /// healthy, `AlwaysAllow` any time, so that a broken application doesn't block a node's drain.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// When a pod that runs but isn't ready may be evicted: `IfHealthyBudget` (if absent) only while enough others are healthy,
+    /// `AlwaysAllow` at any time, so that a broken application doesn't block a node's drain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "UnhealthyPodEvictionPolicy")]
     pub unhealthy_pod_eviction_policy: Option<UnhealthyPodEvictionPolicy>,
 }
 

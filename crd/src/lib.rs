@@ -23,6 +23,7 @@ pub mod builtin;
 pub mod condition;
 pub mod labels;
 pub mod manifest;
+pub mod reference;
 
 pub use autoscaling::{Autoscaling, ExternalAutoscaler};
 pub use child_metadata::ChildMetadata;

@@ -1,5 +1,5 @@
 //! How a change of the template replaces running pods: the part of a Deployment's spec that is neither the template
-//! nor the number.
+//! nor the replica count.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
@@ -16,48 +16,48 @@ use crate::schema::{PERCENT_MESSAGE, PERCENT_RULE, SHARE_MESSAGE, SHARE_RULE};
          > (has(self.minReadySeconds) ? self.minReadySeconds : 0)"
     )
         .message(
-            "a rollout would be stuck before its first pod is available: make progressDeadlineSeconds (600 if left out) \
-             greater than minReadySeconds"
+            "a rollout would be stuck before its first pod is available: make progressDeadlineSeconds (600 if absent) greater \
+             than minReadySeconds"
         )
         .field_path(".progressDeadlineSeconds"),
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rollout {
-    /// The way in which old pods give way to new ones. Left out, pods are replaced a few at a time
-    /// (`RollingUpdate`, a quarter of them).
+    /// How new pods replace old ones. If absent, a quarter of them at a time (`RollingUpdate`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<RolloutStrategy>,
 
-    /// How long a new pod must be ready without a crash before it counts as available, in seconds. Default 0: as
-    /// soon as it is ready.
+    /// How long a new pod must be ready without a crash before it counts as available, in seconds. If absent, 0: as soon as it is
+    /// ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub min_ready_seconds: Option<i32>,
 
-    /// How many old ReplicaSets to keep for a rollback. Default 10.
+    /// How many old ReplicaSets to keep for a rollback. If absent, 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub revision_history_limit: Option<i32>,
 
-    /// How long a rollout may go without progress before it is reported as stuck, in seconds. It must be more than
-    /// `minReadySeconds`. Default 600.
+    /// How long a rollout may make no progress before it is reported as stuck, in seconds. It must be greater than
+    /// `minReadySeconds`. If absent, 600.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub progress_deadline_seconds: Option<i32>,
 }
 
-/// The way in which old pods give way to new ones.
+/// How new pods replace old ones.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[x_kube(
     validation = Rule::new("!has(self.rollingUpdate) || dyn(self.rollingUpdate) == null || !has(self.type) || self.type == 'RollingUpdate'")
-        .message("rollingUpdate has no meaning for the type Recreate: drop it, or set the type to RollingUpdate")
+        .message("rollingUpdate has no effect with the type Recreate: remove it, or set the type to RollingUpdate")
         .field_path(".rollingUpdate"),
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RolloutStrategy {
-    /// `RollingUpdate` (default) replaces pods a few at a time; `Recreate` stops all old pods before it starts new
-    /// ones, for applications of which two versions can't run at once.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    /// `RollingUpdate` (if absent) replaces a few pods at a time. `Recreate` stops all old pods before it starts new ones, for
+    /// applications of which two versions can't run at once.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RolloutType")]
     pub type_: Option<RolloutType>,
 
     /// How many pods a rolling update replaces at a time. Only with the type `RollingUpdate`.
@@ -82,19 +82,19 @@ pub enum RolloutType {
         "!(has(self.maxSurge) && has(self.maxUnavailable) \
          && self.maxSurge in [dyn(0), dyn('0%')] && self.maxUnavailable in [dyn(0), dyn('0%')])"
     )
-        .message("with neither maxSurge nor maxUnavailable no pod could ever be replaced: make one of them more than 0"),
+        .message("with maxSurge and maxUnavailable both 0, no pod can be replaced: make one of them greater than 0"),
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RollingUpdate {
-    /// How many pods there may be above the wanted number: a number such as `2`, or a percentage such as `25%`,
-    /// rounded up. Default `25%`. It can't be 0 when `maxUnavailable` is 0.
+    /// How many pods there may be above the replica count: a number such as `2`, or a percentage such as `25%`, rounded up. If
+    /// absent, `25%`. It can't be 0 when `maxUnavailable` is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::count_or_percent")]
     #[x_kube(validation = Rule::new(PERCENT_RULE).message(PERCENT_MESSAGE))]
     pub max_surge: Option<IntOrString>,
 
-    /// How many of the wanted pods may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded
-    /// down. Default `25%`. It can't be 0 when `maxSurge` is 0.
+    /// How many pods of the replica count may be unavailable: a number such as `1`, or a percentage such as `25%`, rounded down. If
+    /// absent, `25%`. It can't be 0 when `maxSurge` is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::count_or_percent")]
     #[x_kube(validation = Rule::new(SHARE_RULE).message(SHARE_MESSAGE))]

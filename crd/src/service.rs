@@ -1,6 +1,6 @@
 //! The Service in front of a Workload's pods.
 //!
-//! Only what people need to set: the selector is Baton's, addresses are the cluster's.
+//! Only what users need to set: Baton sets the selector, and the cluster sets the addresses.
 
 use std::collections::BTreeMap;
 
@@ -21,49 +21,49 @@ use crate::nulls::{absent, texts};
     validation = Rule::new(
         "!has(self.ports) || dyn(self.ports) == null || size(self.ports) <= 1 || self.ports.all(port, has(port.name))"
     )
-        .message("with more than one port each needs a name: set ports[].name")
+        .message("with more than one port, each needs a name: set ports[].name")
         .field_path(".ports"),
     validation = Rule::new(
         "!has(self.ports) || dyn(self.ports) == null || self.ports.all(a, !has(a.name) \
          || self.ports.exists_one(b, has(b.name) && a.name == b.name))"
     )
-        .message("two ports have the same name: give each of ports[].name another")
+        .message("two ports have the same name: give each port another name")
         .field_path(".ports"),
     validation = Rule::new(
         "(has(self.type) && self.type in ['NodePort', 'LoadBalancer']) || !has(self.ports) \
          || dyn(self.ports) == null || self.ports.all(port, !has(port.nodePort))"
     )
-        .message("nodePort needs the type NodePort or LoadBalancer: drop ports[].nodePort, or set the type")
+        .message("nodePort needs the type NodePort or LoadBalancer: remove ports[].nodePort, or set the type")
         .field_path(".ports"),
     validation = Rule::new(
         "!(has(self.headless) && self.headless) || !has(self.type) || self.type == 'ClusterIP'"
     )
         .message(
-            "a headless Service has no address to lead to from outside: set the type to ClusterIP, or \
-             drop headless"
+            "a headless Service has no address that is reachable from outside: set the type to ClusterIP, or remove \
+             headless"
         )
         .field_path(".headless"),
     validation = Rule::new(
         "(has(self.type) && self.type in ['NodePort', 'LoadBalancer']) \
          || !has(self.externalTrafficPolicy)"
     )
-        .message("externalTrafficPolicy needs the type NodePort or LoadBalancer: drop it, or set the type")
+        .message("externalTrafficPolicy needs the type NodePort or LoadBalancer: remove it, or set the type")
         .field_path(".externalTrafficPolicy"),
     validation = Rule::new("(has(self.type) && self.type == 'LoadBalancer') || !has(self.loadBalancerClass)")
-        .message("loadBalancerClass needs the type LoadBalancer: drop it, or set the type")
+        .message("loadBalancerClass needs the type LoadBalancer: remove it, or set the type")
         .field_path(".loadBalancerClass"),
     validation = Rule::new(
         "(has(self.type) && self.type == 'LoadBalancer') || !has(self.loadBalancerSourceRanges) \
          || dyn(self.loadBalancerSourceRanges) == null"
     )
-        .message("loadBalancerSourceRanges needs the type LoadBalancer: drop it, or set the type")
+        .message("loadBalancerSourceRanges needs the type LoadBalancer: remove it, or set the type")
         .field_path(".loadBalancerSourceRanges"),
     validation = Rule::new(
         "!has(self.healthCheckNodePort) || (has(self.type) && self.type == 'LoadBalancer') \
          && has(self.externalTrafficPolicy) && self.externalTrafficPolicy == 'Local'"
     )
         .message(
-            "healthCheckNodePort needs the type LoadBalancer and externalTrafficPolicy Local: drop it, \
+            "healthCheckNodePort needs the type LoadBalancer and externalTrafficPolicy Local: remove it, \
              or set both"
         )
         .field_path(".healthCheckNodePort"),
@@ -71,34 +71,34 @@ use crate::nulls::{absent, texts};
         "!has(self.sessionAffinityTimeoutSeconds) \
          || has(self.sessionAffinity) && self.sessionAffinity == 'ClientIP'"
     )
-        .message("sessionAffinityTimeoutSeconds needs sessionAffinity ClientIP: drop it, or set that")
+        .message("sessionAffinityTimeoutSeconds needs sessionAffinity ClientIP: remove it, or set that")
         .field_path(".sessionAffinityTimeoutSeconds"),
     validation = Rule::new(
         "!has(self.ipFamilies) || dyn(self.ipFamilies) == null || size(self.ipFamilies) <= 1 \
          || has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack'"
     )
         .message(
-            "two ipFamilies need ipFamilyPolicy PreferDualStack or RequireDualStack: set it, or drop one \
+            "two ipFamilies need ipFamilyPolicy PreferDualStack or RequireDualStack: set it, or remove one \
              family"
         )
         .field_path(".ipFamilies"),
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServiceSpec {
-    /// From where the Service can be reached: `ClusterIP` from inside the cluster, `NodePort` also at a port of
-    /// every node, `LoadBalancer` also through a load balancer of the platform. Left out, the API server's default
-    /// applies: `ClusterIP`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    /// Where clients can reach the Service from: `ClusterIP` from inside the cluster, `NodePort` also at a port of every node,
+    /// `LoadBalancer` also through a load balancer of the platform. If absent, `ClusterIP`.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "ServiceType")]
     pub type_: Option<ServiceType>,
 
-    /// The ports that the Service offers. One entry for each port number and protocol; several teams may each apply
-    /// their own. At least one is needed, unless the Service is headless.
+    /// The ports of the Service, one entry for each port number and protocol. Several teams may each apply their own. A Service
+    /// that isn't headless needs at least one.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["port".into(), "protocol".into()]))]
     #[schemars(length(max = 100))]
     pub ports: Vec<ServicePort>,
 
-    /// Labels for the Service object itself, beside those that Baton sets.
+    /// Labels for the Service object itself, in addition to those that Baton sets.
     #[serde(default, deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub labels: BTreeMap<String, String>,
@@ -108,113 +108,112 @@ pub struct ServiceSpec {
     #[x_kube(merge_strategy = MapMerge::Granular)]
     pub annotations: BTreeMap<String, String>,
 
-    /// Whether to give the Service no address of its own, so that its name resolves to the pods' addresses. Only
-    /// with the type `ClusterIP`. Default false. It can't be changed while the Service exists.
+    /// Whether the Service has no address of its own, so that its name resolves to the pods' addresses. Only with the type
+    /// `ClusterIP`. If absent, false. It can't be changed while the Service exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headless: Option<bool>,
 
-    /// Whether the Service's name also resolves to pods that aren't ready yet. For headless Services of which the
-    /// members find each other while they start. Default false.
+    /// Whether the Service's name also resolves to pods that aren't ready yet, for headless Services whose members find each other
+    /// while they start. If absent, false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publish_not_ready_addresses: Option<bool>,
 
     /// The address ranges from which clients may reach the load balancer, in CIDR notation such as `10.0.0.0/8`.
-    /// Left out, any. Several teams may each apply their own. Only with the type `LoadBalancer`.
+    /// If absent, all. Several teams may each apply their own. Only with the type `LoadBalancer`.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Set)]
     #[schemars(length(max = 500))]
     pub load_balancer_source_ranges: Vec<String>,
 
-    /// The implementation that provides the load balancer, such as `example.com/internal`. Left out, the platform's
-    /// default. Only with the type `LoadBalancer`, and it can't be changed later.
+    /// The implementation that provides the load balancer, such as `example.com/internal`. If absent, the platform's default. Only
+    /// with the type `LoadBalancer`. It can't be changed later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub load_balancer_class: Option<String>,
 
-    /// Where traffic from outside the cluster may go: `Cluster` (default) to any pod, `Local` only to pods on the
-    /// node that it arrives at, which keeps the client's address. Only with the types `NodePort` and
-    /// `LoadBalancer`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Where traffic from outside the cluster may go: `Cluster` (if absent) to any pod, `Local` only to pods on the node that it
+    /// arrives at, which keeps the client's address. Only with the types `NodePort` and `LoadBalancer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TrafficPolicy")]
     pub external_traffic_policy: Option<TrafficPolicy>,
 
-    /// Where traffic from inside the cluster may go: `Cluster` (default) to any pod, `Local` only to pods on the
-    /// client's own node.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Where traffic from inside the cluster may go: `Cluster` (if absent) to any pod, `Local` only to pods on the client's node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TrafficPolicy")]
     pub internal_traffic_policy: Option<TrafficPolicy>,
 
-    /// Which pods to prefer, as long as they are ready: `PreferSameZone` those in the client's zone,
-    /// `PreferSameNode` those on the client's node; `PreferClose` is the older name of `PreferSameZone`. Left out,
-    /// none is preferred.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which ready pods to prefer: `PreferSameZone` those in the client's zone, `PreferSameNode` those on the client's node.
+    /// `PreferClose` is the older name of `PreferSameZone`. If absent, none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TrafficDistribution")]
     pub traffic_distribution: Option<TrafficDistribution>,
 
-    /// Whether a client's connections all go to the same pod: `ClientIP` ties them to the client's address, `None`
-    /// (default) spreads them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Whether a client's connections all go to the same pod: `ClientIP` by the client's address; `None` (if absent) spreads them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SessionAffinity")]
     pub session_affinity: Option<SessionAffinity>,
 
-    /// How long a client stays tied to its pod, in seconds, from 1 to 86400 (a day). Default 10800 (three hours).
-    /// Only with `sessionAffinity: ClientIP`.
+    /// How long a client's connections go to the same pod, in seconds, from 1 to 86400 (a day). If absent, 10800 (three hours). Only
+    /// with `sessionAffinity: ClientIP`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86400))]
     pub session_affinity_timeout_seconds: Option<i32>,
 
-    /// The port of every node at which the load balancer asks whether the node has pods of this Service. Left out,
-    /// the API server picks one. Only with the type `LoadBalancer` and `externalTrafficPolicy: Local`, and it can't
-    /// be changed later.
+    /// The port of every node at which the load balancer checks whether the node has pods of this Service. If absent, the API
+    /// server picks one. Only with the type `LoadBalancer` and `externalTrafficPolicy: Local`. It can't be changed later.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub health_check_node_port: Option<i32>,
 
-    /// How many IP families the Service uses: `SingleStack` (default), `PreferDualStack` both where the cluster has
-    /// both, `RequireDualStack` both or not at all. Left out, a Service that is there keeps what it has.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How many IP families the Service uses: `SingleStack` one, `PreferDualStack` both if the cluster has both, `RequireDualStack`
+    /// both or none. If absent, a new Service has one, and an existing Service keeps what it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "IpFamilyPolicy")]
     pub ip_family_policy: Option<IpFamilyPolicy>,
 
-    /// The IP families in order of preference. The first can't be changed later. Left out, the cluster's own order.
+    /// The IP families in order of preference. The first can't be changed later. If absent, the cluster's order.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     #[schemars(length(max = 2))]
     pub ip_families: Vec<IpFamily>,
 }
 
-/// A port that a Service offers.
+/// A port of a Service.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ServicePort {
-    /// A name for the port, such as `http`: lower case letters, digits and `-`. Needed, and different for each, when
-    /// there is more than one port.
+    /// A name for the port, such as `http`: lower case letters, digits and `-`. With more than one port, each needs its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
     pub name: Option<String>,
 
-    /// The port number at which the Service is reached. Together with `protocol` it identifies the entry.
+    /// The port number of the Service. Together with `protocol` it identifies the entry.
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
 
-    /// The protocol: `TCP` (default), `UDP` or `SCTP`. Together with `port` it identifies the entry.
+    /// The protocol. Together with `port` it identifies the entry.
     #[serde(default)]
     pub protocol: Protocol,
 
-    /// The port of the pods, by number or by its name in the template. Left out, the same number as `port`.
+    /// The port of the pods, by number or by its name in the template. If absent, the same number as `port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "crate::schema::port_or_name")]
     pub target_port: Option<IntOrString>,
 
-    /// The port of every node that leads here. Left out, the API server picks one. Only with the types `NodePort`
-    /// and `LoadBalancer`.
+    /// The port of every node that forwards to this port. If absent, the API server picks one. Only with the types `NodePort` and
+    /// `LoadBalancer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub node_port: Option<i32>,
 
-    /// What is spoken at this port, for load balancers and meshes that care: an IANA service name such as `https`,
+    /// The application protocol of this port, for load balancers and meshes that use it: an IANA service name such as `https`,
     /// `kubernetes.io/h2c`, `kubernetes.io/ws` or `kubernetes.io/wss`, or a prefixed name of an implementation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub app_protocol: Option<String>,
 }
 
-/// From where a Service can be reached.
+/// Where clients can reach a Service from.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum ServiceType {
     /// From inside the cluster.
@@ -264,10 +263,10 @@ pub enum TrafficDistribution {
 /// Whether a client's connections all go to the same pod.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum SessionAffinity {
-    /// They are spread.
+    /// No: they are spread.
     #[default]
     None,
-    /// They are tied to the client's address.
+    /// Yes, by the client's address.
     #[serde(rename = "ClientIP")]
     ClientIp,
 }

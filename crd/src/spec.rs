@@ -32,28 +32,28 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
     derive = "Default",
     derive = "PartialEq",
     status = "WorkloadStatus",
-    doc = "An application that Baton runs as a Deployment, with a Service, an autoscaler and a disruption budget \
-           where asked for. Baton owns exactly the fields of these children that the spec sets, and no others.",
+    doc = "An application that Baton runs as a Deployment and, if the spec asks for them, a Service, an autoscaler and a \
+           disruption budget. Baton owns only the fields of these children that the spec sets.",
     validation = Rule::new("size(self.metadata.name) <= 63")
-        .message("the name is also a label's value on every child: choose one of at most 63 characters"),
+        .message("the name is also the value of a label on every child: use at most 63 characters"),
     validation = Rule::new("!has(self.spec.service) || self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
         .message(
-            "a Workload with a service gives it its name: choose one of lower case letters, digits and '-' that starts \
-             with a letter, or drop spec.service"
+            "the Service has the Workload's name: use lower case letters, digits and '-', beginning with a letter, or remove \
+             spec.service"
         ),
     validation = Rule::new(TEMPLATE_LABEL_RULE)
         .message(
-            "the template's label baton.rs/workload is Baton's own: drop it, or set it to the Workload's name"
+            "Baton sets the template's label baton.rs/workload: remove it, or set it to the Workload's name"
         )
         .field_path(".spec.template"),
     validation = Rule::new("!has(self.spec.retiredManagers) || dyn(self.spec.retiredManagers) == null || self.spec.adoption == 'Adopt'")
-        .message("retiredManagers are retired when a child is adopted: set adoption: Adopt, or drop retiredManagers")
+        .message("managers are retired when a child is adopted: set adoption to Adopt, or remove retiredManagers")
         .field_path(".spec.retiredManagers"),
     validation = Rule::new(
         "!has(self.spec.retiredManagers) || dyn(self.spec.retiredManagers) == null \
          || !self.spec.retiredManagers.exists(name, name in ['baton', 'handover-to-hpa'])"
     )
-        .message("baton and handover-to-hpa are Baton's own managers and can't be retired: drop them")
+        .message("baton and handover-to-hpa are Baton's own managers and can't be retired: remove them")
         .field_path(".spec.retiredManagers"),
     printcolumn(
         name = "Ready",
@@ -109,19 +109,19 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WorkloadSpec {
-    /// How many pods to run while nobody else decides. With `autoscaling` it is only the number to start with.
-    /// Left out, Baton leaves the Deployment's number alone.
+    /// The replica count while no autoscaler sets it. With `autoscaling`, it is only the count to start with. If absent, Baton
+    /// doesn't own the Deployment's replica count.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub replicas: Option<i32>,
 
-    /// Runs no pods while it is `true`, whoever decides their number, and comes back to the number before. An autoscaler that
-    /// Baton makes goes for as long. Everything else stays as the spec says.
+    /// While `true`, no pods run, whoever owns the replica count. Baton deletes its autoscaler meanwhile, and restores the count
+    /// afterwards. Everything else stays as the spec says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
-    /// The pods to run: the very pod template of a Deployment, with the same merge rules, so that several teams
-    /// can each apply their part of it. Baton adds the labels by which it selects the pods.
+    /// The pods to run: the pod template of a Deployment, with the same merge rules, so that several teams can each apply their
+    /// part. Baton adds the labels by which it selects the pods.
     #[schemars(schema_with = "crate::schema::builtin_object")]
     pub template: PodTemplate,
 
@@ -130,63 +130,62 @@ pub struct WorkloadSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<ChildMetadata>,
 
-    /// How a change of the template replaces running pods. Left out, the Deployment's defaults apply.
+    /// How a change of the template replaces running pods. If absent, the Deployment's defaults apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
 
-    /// The Service in front of the pods. Left out, there is none; taken out later, Baton deletes it.
+    /// The Service in front of the pods. If absent, there is none; if removed, Baton deletes the Service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceSpec>,
 
-    /// Who decides the number of pods instead of `replicas`: a HorizontalPodAutoscaler that Baton makes, or an
-    /// autoscaler of your own. The number passes from one to the other without dropping.
+    /// What sets the replica count instead of `replicas`: a HorizontalPodAutoscaler that Baton creates, or an autoscaler of your
+    /// own. Baton hands the count over without dropping it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autoscaling: Option<Autoscaling>,
 
-    /// How many pods voluntary disruptions, such as draining a node, must leave running. Left out, there is no
+    /// How many pods voluntary disruptions, such as draining a node, must leave running. If absent, there is no
     /// PodDisruptionBudget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disruption_budget: Option<DisruptionBudget>,
 
-    /// What to do with an object that has a child's name and isn't Baton's: `Refuse` (default) leaves it alone and
-    /// says so in the status, `Adopt` makes it a child of this Workload.
+    /// What to do with an existing object that has a child's name and another owner. `Refuse` doesn't touch it and reports it in
+    /// the status. `Adopt` makes it a child of this Workload.
     #[serde(default)]
     pub adoption: Adoption,
 
-    /// Field managers that have nothing to say about the children any more, such as `helm` after a move from Helm. Only
-    /// with `adoption: Adopt`. What they own of a child becomes Baton's: it stays where the spec sets it, and goes where
-    /// the spec doesn't. A controller reference that one of them made goes too. What was made by client-side `kubectl
-    /// apply` needn't be named: adopting a child takes that over anyway.
+    /// Field managers that have stopped writing the children, such as `helm` after a migration from Helm. Only with `adoption:
+    /// Adopt`. Baton takes over the fields that they own of a child: those that the spec sets stay, the others are removed. A
+    /// controller reference that one of them wrote is removed too. Client-side `kubectl apply` needn't be listed: adoption always
+    /// takes over its fields.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Set)]
     #[schemars(schema_with = "crate::schema::manager_names")]
     pub retired_managers: Vec<String>,
 
-    /// How far Baton goes: `Enforce` (default) writes the children; `Preview` and `Paused` write none, and report in
-    /// `status.plan` what a write would do: with `Preview` before you let Baton go on, with `Paused` what has drifted
-    /// while it rests. It is Baton that pauses: pods run on, and a rollout too. To pause a rollout, set the Deployment's
-    /// own `paused` (`kubectl rollout pause`); to run no pods, `suspend`.
+    /// Whether Baton writes the children. `Enforce` does. `Preview` and `Paused` don't, and report in `status.plan` what Baton
+    /// would write: `Preview` before a change, `Paused` what has drifted. Pods and rollouts go on. To pause a rollout, use `kubectl
+    /// rollout pause`; to run no pods, set `suspend`.
     #[serde(default)]
     pub mode: Mode,
 }
 
-/// What to do with an object that has a child's name and isn't Baton's.
+/// What to do with an existing object that has a child's name and another owner.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum Adoption {
-    /// Leave it alone and say so in the status.
+    /// Don't touch it, and report it in the status.
     #[default]
     Refuse,
     /// Make it a child of the Workload.
     Adopt,
 }
 
-/// How far Baton goes with a Workload.
+/// Whether Baton writes a Workload's children.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum Mode {
     /// Write the children and keep them as the spec says.
     #[default]
     Enforce,
-    /// Write no child; report in the status what a write would do.
+    /// Write no child; report in the status what Baton would write.
     Preview,
     /// Write no child; report in the status what has drifted from the spec.
     Paused,

@@ -1,7 +1,6 @@
-//! What Baton reports about a Workload: what it saw, what it did, and what it would do.
+//! What Baton reports about a Workload: what it read, what it wrote, and what it would write.
 //!
-//! The types only; the controller decides what goes in. Types that carry a time have no `Default`: a time that nobody
-//! set would be a lie.
+//! The types only; the controller fills them. Types with a time have no `Default`, since no time is a sensible one.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
@@ -15,14 +14,13 @@ use crate::nulls::absent;
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadStatus {
-    /// The `metadata.generation` of the spec that this status is about. While it is less than the current one, the
-    /// status is out of date.
+    /// The `metadata.generation` of the spec that this status is about. If it is less than the current one, the status is outdated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// The state in terms that programs can wait for: `Ready`, `Progressing`, `Applied`, with autoscaling `HandedOver`,
-    /// `HandoverPending`, `AutoscalerMissing`, `AutoscalerDisabled`, `AutoscalerConflict`, and `Contested` while another
-    /// manager fights Baton about a field.
+    /// The state, for programs: `Ready` and `Applied`; `Reconciling` and `Stalled` while they are true; with autoscaling `HandedOver`,
+    /// `HandoverPending`, `AutoscalerMissing`, `AutoscalerDisabled` and `AutoscalerConflict`; and `Contested` while another manager
+    /// overwrites a field again and again.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
@@ -39,31 +37,31 @@ pub struct WorkloadStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
 
-    /// Who decides the Deployment's number of pods.
+    /// Who owns the Deployment's replica count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica_ownership: Option<ReplicaOwnership>,
 
-    /// The objects that Baton keeps for this Workload, and how each of them stands.
+    /// The children that Baton manages for this Workload, and the state of each.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into()]))]
     pub children: Vec<ChildStatus>,
 
-    /// Fields of children that Baton took from another field manager, because the spec sets them: the latest, at most
-    /// 50. The same manager again and again means that two tools fight about a field.
+    /// The latest fields of children that Baton took over from another field manager, because the spec sets them, at most 50. A
+    /// count that grows means that two managers set the same field.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into(), "path".into(), "manager".into()]))]
     #[schemars(length(max = 50))]
     pub takeovers: Vec<Takeover>,
 
-    /// What Baton would do with each child if it were let. Filled in the modes `Preview` and `Paused`.
+    /// What Baton would do with each child. Only in the modes `Preview` and `Paused`.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["kind".into(), "name".into()]))]
     pub plan: Vec<PlannedChild>,
 }
 
 impl WorkloadStatus {
-    /// What can be read of the JSON text of a status that another version, or somebody else, may have written. The rest is left out: the next
-    /// status replaces it.
+    /// What can be read of the JSON text of a status that another version or another program may have written. The rest is left
+    /// out: the next status replaces it.
     pub fn readable(status: &str) -> Self {
         if let Ok(status) = serde_json::from_str(status) {
             return status;
@@ -84,60 +82,60 @@ impl WorkloadStatus {
     }
 }
 
-/// Who decides the Deployment's number of pods.
+/// Who owns the Deployment's replica count.
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplicaOwnership {
-    /// The field managers that hold the Deployment's `spec.replicas`: `baton`, `handover-to-hpa`, or another. One that
-    /// writes through the scale subresource, as autoscalers and `kubectl scale` do, is marked: `kube-controller-manager
-    /// (scale)`. `nobody` if the number is only the server's default.
+    /// The field managers that own the Deployment's `spec.replicas`: `baton`, `handover-to-hpa`, or others. `(scale)` marks managers
+    /// that write the scale subresource, as autoscalers and `kubectl scale` do: `kube-controller-manager (scale)`. `nobody` if no
+    /// manager owns it.
     pub holder: String,
 
-    /// Where the number stands on its way between Baton and an autoscaler.
+    /// The phase of the handover between Baton and an autoscaler.
     pub phase: HandoverPhase,
 
-    /// The Deployment's `spec.replicas`; if somebody deleted the Deployment, what it was.
+    /// The Deployment's `spec.replicas`; if the Deployment was deleted, the last one.
     pub value: i32,
 
-    /// The HorizontalPodAutoscalers that scale the Deployment, whoever made them. None of them need hold the number yet.
+    /// The HorizontalPodAutoscalers that scale the Deployment, whoever created them.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub autoscalers: Vec<String>,
 
-    /// Since when the phase and the holder are what they are.
+    /// When the phase or the holder last changed.
     pub since: Time,
 
-    /// What has to happen for the phase to change, in a sentence. Absent if nothing is awaited.
+    /// What Baton waits for before the phase can change. Absent if it waits for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<String>,
 }
 
-/// Where a Deployment's number of pods stands on its way between Baton and an autoscaler.
+/// The phase of the handover between Baton and an autoscaler.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum HandoverPhase {
-    /// Baton holds the number that `spec.replicas` says.
+    /// Baton owns the replica count, which is `spec.replicas`.
     Fixed,
-    /// Neither Baton nor an autoscaler is asked to decide: the number is left alone.
+    /// The spec has neither `replicas` nor `autoscaling`: Baton leaves the replica count alone.
     Unmanaged,
-    /// The temporary manager holds the number until the autoscaler writes one.
+    /// The temporary manager owns the replica count until the autoscaler writes it.
     HandoverPending,
-    /// The autoscaler holds the number.
+    /// The autoscaler owns the replica count.
     HandedOver,
-    /// Somebody who is neither Baton nor an autoscaler holds the number.
+    /// A manager that is neither Baton nor an autoscaler owns the replica count.
     OwnedByOther,
-    /// The autoscaler that held the number is gone; the number stays.
+    /// The autoscaler that owned the replica count is gone; the count stays.
     AutoscalerMissing,
-    /// The number is 0, at which its autoscaler does nothing until somebody scales to 1 or more.
+    /// The replica count is 0, at which its autoscaler does nothing until someone scales to 1 or more.
     AutoscalerDisabled,
-    /// More HorizontalPodAutoscalers scale the Deployment than the spec tells of. They would stop each other.
+    /// More HorizontalPodAutoscalers scale the Deployment than the spec allows. They would disable each other.
     AutoscalerConflict,
-    /// Autoscaling is no longer wanted, and Baton is taking the number back.
+    /// The spec no longer asks for autoscaling, and Baton is taking the replica count back.
     TakingBack,
-    /// Baton holds the number at 0, until the Workload is resumed.
+    /// Baton owns the replica count at 0, until the Workload is resumed.
     Suspended,
 }
 
-/// How one of a Workload's children stands.
+/// The state of one of a Workload's children.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildStatus {
@@ -150,15 +148,15 @@ pub struct ChildStatus {
     /// The API group and version in which Baton writes the child, such as `apps/v1`.
     pub api_version: String,
 
-    /// How the child stands.
+    /// The state of the child.
     pub state: ChildState,
 
-    /// Why it stands so, in a sentence: the API server's own words where it rejected the child.
+    /// The reason of the state: the API server's message if it rejected the child.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// How a child stands.
+/// The state of a child.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum ChildState {
     /// Not written yet.
@@ -168,15 +166,15 @@ pub enum ChildState {
     Applied,
     /// The API server rejected it.
     Rejected,
-    /// It exists and isn't Baton's, and the Workload doesn't adopt.
+    /// An object of its name exists with another owner, and the Workload doesn't adopt it.
     Refused,
-    /// Another manager takes a field again and again as Baton takes it back: it is left alone for a while.
+    /// Another manager overwrites a field again and again: Baton pauses before the next correction.
     Contested,
-    /// The spec no longer wants it, and it is being deleted.
+    /// The spec no longer asks for it, and it is being deleted.
     Deleting,
 }
 
-/// A field of a child that Baton took from another field manager.
+/// A field of a child that Baton took over from another field manager.
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Takeover {
@@ -189,26 +187,26 @@ pub struct Takeover {
     /// The field's path, such as `.spec.template.spec.containers[name="app"].image`.
     pub path: String,
 
-    /// The field manager that held the field before.
+    /// The field manager that owned the field before.
     pub manager: String,
 
-    /// The value before, as JSON, shortened where it is long. What may be secret, such as the value of an environment
-    /// variable, is `(hidden)`.
+    /// The value before, as JSON, shortened if it is long. Values that may be secret, such as those of environment variables, are
+    /// `(hidden)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old_value: Option<String>,
 
-    /// The value that Baton wrote, in the same form. Absent if the field went.
+    /// The value that Baton wrote, in the same form. Absent if the field was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_value: Option<String>,
 
-    /// How often Baton took this field from this manager.
+    /// How often Baton took this field over from this manager.
     #[schemars(range(min = 1))]
     pub count: i32,
 
-    /// When it happened first.
+    /// The first time.
     pub first_time: Time,
 
-    /// When it happened last.
+    /// The last time.
     pub last_time: Time,
 }
 
@@ -225,7 +223,7 @@ pub struct PlannedChild {
     /// What Baton would do: `Create`, `Update` or `Delete` the child, or `Nothing`.
     pub action: PlannedAction,
 
-    /// How many writes it would take, where it is more than one: the number of pods changes hands in several.
+    /// How many writes this needs, if more than one: a handover of the replica count needs several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes: Option<i32>,
 
@@ -234,63 +232,63 @@ pub struct PlannedChild {
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub sets: Vec<String>,
 
-    /// The fields that Baton would take from another field manager.
+    /// The fields that Baton would take over from another field manager.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub takes: Vec<PlannedTake>,
 
-    /// The fields that Baton would no longer own, and that stay because somebody else owns them.
+    /// The fields that Baton would release, and that stay because another manager owns them.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub releases: Vec<String>,
 
-    /// The fields that would go, because Baton owned them alone and the spec no longer sets them.
+    /// The fields that would be removed, because only Baton owned them and the spec no longer sets them.
     #[serde(default, deserialize_with = "absent", skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub removes: Vec<String>,
 
-    /// What the API server said when it was asked to try the first of these writes without storing it.
+    /// How a server-side dry run of the first of these writes compares with the plan.
     pub dry_run: DryRun,
 
-    /// Why it is planned so, or how the API server's answer differs from the plan.
+    /// The reason of the plan, or how the dry run differs from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// A field that Baton would take from another field manager.
+/// A field that Baton would take over from another field manager.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedTake {
     /// The field's path.
     pub path: String,
 
-    /// The field manager that holds the field.
+    /// The field manager that owns the field.
     pub manager: String,
 }
 
-/// What the API server said to a write that it was asked to try.
+/// How a server-side dry run of a write compares with the plan.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum DryRun {
-    /// There is nothing to compare: no write, no prediction for want of a schema, or the API server couldn't be asked.
+    /// There is nothing to compare: no write, no schema for a prediction, or no response to the dry run.
     #[default]
     NotRun,
-    /// It would do what the plan says.
+    /// The result is as planned.
     Agreed,
-    /// It would do something else; see the message.
+    /// The result differs; see the message.
     Disagreed,
-    /// It would refuse the write; see the message for its words.
+    /// The API server would reject the write; see the message.
     Rejected,
 }
 
 /// What Baton would do with a child.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, JsonSchema, PartialEq, Serialize)]
 pub enum PlannedAction {
-    /// It is as the spec says, or isn't Baton's to write; see the message.
+    /// It is as the spec says, or Baton may not write it; see the message.
     #[default]
     Nothing,
-    /// Make it.
+    /// Create it.
     Create,
-    /// Change it.
+    /// Update it.
     Update,
     /// Delete it.
     Delete,

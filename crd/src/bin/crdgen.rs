@@ -1,12 +1,13 @@
-//! Writes the Workload's `CustomResourceDefinition` into `manifests/crd`, or with `--check` says whether it is up to date.
+//! Writes the Workload's `CustomResourceDefinition` into `manifests/crd` and its reference into `docs`, or with `--check` says whether
+//! they are up to date.
 //!
-//! Run it as `cargo crdgen`. What is in the file is the library's business.
+//! Run it as `cargo crdgen`. What is in the files is the library's business.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
 
-use baton_crd::manifest;
+use baton_crd::{manifest, reference};
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
@@ -31,9 +32,16 @@ fn main() -> ExitCode {
 }
 
 fn run(check: bool) -> Result<String, String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(manifest::PATH);
-    let name = manifest::PATH;
-    let wanted = manifest::render().map_err(|error| format!("the CRD can't be written as YAML: {error}"))?;
+    let crd = manifest::render().map_err(|error| format!("the CRD can't be written as YAML: {error}"))?;
+    let page = reference::render().map_err(|error| format!("the reference can't be written: {error}"))?;
+    let files = [(manifest::PATH, crd), (reference::PATH, page)];
+    let messages: Result<Vec<String>, String> =
+        files.iter().map(|(name, wanted)| file(name, wanted, check)).collect();
+    messages.map(|messages| messages.join("\n"))
+}
+
+fn file(name: &str, wanted: &str, check: bool) -> Result<String, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
     if check {
         return match fs::read_to_string(&path) {
             Ok(found) if found == wanted => Ok(format!("{name} is up to date")),

@@ -122,16 +122,21 @@ async fn the_definition_is_structural_and_established(cluster: Cluster) {
 }
 
 async fn a_name_fits_into_a_label(cluster: Cluster) {
-    let advice = "choose one of at most 63 characters";
+    let advice = "use at most 63 characters";
     assert_refused_named(&cluster, &"a".repeat(64), json!({}), advice).await;
     create(&cluster, &"a".repeat(63), json!({})).await.unwrap();
 }
 
 async fn a_name_fits_a_service_where_there_is_one(cluster: Cluster) {
     let service = json!({"service": {"ports": [{"port": 80}]}});
-    assert_refused_named(&cluster, "shop.v2", service.clone(), "starts with a letter, or drop spec.service")
-        .await;
-    assert_refused_named(&cluster, "2shop", service, "starts with a letter, or drop spec.service").await;
+    assert_refused_named(
+        &cluster,
+        "shop.v2",
+        service.clone(),
+        "beginning with a letter, or remove spec.service",
+    )
+    .await;
+    assert_refused_named(&cluster, "2shop", service, "beginning with a letter, or remove spec.service").await;
     create(&cluster, "shop.v2", json!({})).await.unwrap();
 }
 
@@ -141,7 +146,7 @@ async fn the_selector_label_names_the_workload(cluster: Cluster) {
         spec["template"]["metadata"] = json!({"labels": {"baton.rs/workload": name, "team": "a"}});
         spec
     };
-    assert_refused(&cluster, labelled("other"), "drop it, or set it to the Workload's name").await;
+    assert_refused(&cluster, labelled("other"), "remove it, or set it to the Workload's name").await;
     assert_taken(&cluster, labelled("shop")).await;
 }
 
@@ -151,9 +156,14 @@ async fn replicas_are_not_negative(cluster: Cluster) {
 }
 
 async fn an_autoscaler_has_a_maximum(cluster: Cluster) {
-    assert_refused(&cluster, json!({"autoscaling": {"minReplicas": 2}}), "set maxReplicas, or external")
+    assert_refused(
+        &cluster,
+        json!({"autoscaling": {"minReplicas": 2}}),
+        "or set external if another autoscaler scales",
+    )
+    .await;
+    assert_refused(&cluster, json!({"autoscaling": {}}), "or set external if another autoscaler scales")
         .await;
-    assert_refused(&cluster, json!({"autoscaling": {}}), "set maxReplicas, or external").await;
 }
 
 async fn the_minimum_is_not_above_the_maximum(cluster: Cluster) {
@@ -163,7 +173,7 @@ async fn the_minimum_is_not_above_the_maximum(cluster: Cluster) {
 }
 
 async fn an_external_autoscaler_stands_alone(cluster: Cluster) {
-    let advice = "drop every other field of autoscaling, or drop external";
+    let advice = "remove the other fields of autoscaling, or remove external";
     assert_refused(&cluster, json!({"autoscaling": {"external": {}, "maxReplicas": 3}}), advice).await;
     assert_refused(&cluster, json!({"autoscaling": {"external": {}, "behavior": {}}}), advice).await;
     assert_taken(&cluster, json!({"autoscaling": {"external": {}}})).await;
@@ -171,11 +181,12 @@ async fn an_external_autoscaler_stands_alone(cluster: Cluster) {
 
 async fn managers_are_retired_only_by_an_adoption_and_never_batons_own(cluster: Cluster) {
     let retired = |adoption: &str, manager: &str| json!({"adoption": adoption, "retiredManagers": [manager]});
-    assert_refused(&cluster, retired("Refuse", "helm"), "set adoption: Adopt, or drop retiredManagers").await;
+    assert_refused(&cluster, retired("Refuse", "helm"), "set adoption to Adopt, or remove retiredManagers")
+        .await;
     assert_refused(&cluster, retired("Adopt", "baton"), "are Baton's own managers").await;
     assert_refused(&cluster, retired("Adopt", "handover-to-hpa"), "are Baton's own managers").await;
     assert_refused(&cluster, retired("Adopt", ""), "at least 1 chars long").await;
-    assert_refused(&cluster, json!({"retiredManagers": ["helm"]}), "set adoption: Adopt").await;
+    assert_refused(&cluster, json!({"retiredManagers": ["helm"]}), "set adoption to Adopt").await;
     assert_taken(&cluster, retired("Adopt", "helm")).await;
 }
 
@@ -199,14 +210,14 @@ async fn a_disruption_budget_is_a_number_or_a_percentage(cluster: Cluster) {
 async fn a_rolling_update_is_for_the_type_of_that_name(cluster: Cluster) {
     let strategy =
         |type_: &str| json!({"rollout": {"strategy": {"type": type_, "rollingUpdate": {"maxSurge": 1}}}});
-    assert_refused(&cluster, strategy("Recreate"), "drop it, or set the type to RollingUpdate").await;
+    assert_refused(&cluster, strategy("Recreate"), "remove it, or set the type to RollingUpdate").await;
     assert_taken(&cluster, strategy("RollingUpdate")).await;
     assert_taken(&cluster, json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "150%"}}}})).await;
 }
 
 async fn a_rolling_update_can_move(cluster: Cluster) {
     let update = |surge: Value, unavailable: Value| json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}}});
-    assert_refused(&cluster, update(json!(0), json!("0%")), "make one of them more than 0").await;
+    assert_refused(&cluster, update(json!(0), json!("0%")), "make one of them greater than 0").await;
     assert_refused(&cluster, update(json!("ten"), json!(1)), "write a number such as 2").await;
     assert_refused(&cluster, update(json!(1), json!("101%")), "a percentage from 0% to 100%").await;
     assert_taken(&cluster, update(json!(0), json!("25%"))).await;
@@ -238,7 +249,7 @@ async fn several_ports_have_names_of_their_own(cluster: Cluster) {
     assert_refused(
         &cluster,
         ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "http"}])),
-        "give each of ports[].name another",
+        "give each port another name",
     )
     .await;
     assert_taken(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]))).await;
@@ -254,7 +265,7 @@ async fn a_port_is_there_once(cluster: Cluster) {
 async fn a_node_port_needs_a_type_that_has_one(cluster: Cluster) {
     let service =
         |type_: &str| json!({"service": {"type": type_, "ports": [{"port": 80, "nodePort": 30080}]}});
-    assert_refused(&cluster, service("ClusterIP"), "drop ports[].nodePort, or set the type").await;
+    assert_refused(&cluster, service("ClusterIP"), "remove ports[].nodePort, or set the type").await;
     assert_taken(&cluster, service("NodePort")).await;
     assert_taken(&cluster, service("LoadBalancer")).await;
 }
@@ -271,7 +282,7 @@ async fn a_headless_service_stays_inside(cluster: Cluster) {
     assert_refused(
         &cluster,
         service("LoadBalancer", headless.clone()),
-        "set the type to ClusterIP, or drop headless",
+        "set the type to ClusterIP, or remove headless",
     )
     .await;
     assert_taken(&cluster, service("ClusterIP", headless)).await;
@@ -321,7 +332,7 @@ async fn an_affinity_timeout_needs_an_affinity(cluster: Cluster) {
 
 async fn two_ip_families_need_a_policy_that_allows_them(cluster: Cluster) {
     let families = json!({"ipFamilies": ["IPv4", "IPv6"]});
-    assert_refused(&cluster, service("ClusterIP", families), "set it, or drop one family").await;
+    assert_refused(&cluster, service("ClusterIP", families), "set it, or remove one family").await;
     let both = json!({"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"});
     assert_taken(&cluster, service("ClusterIP", both)).await;
 }
