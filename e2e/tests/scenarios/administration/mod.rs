@@ -8,6 +8,7 @@ mod monitoring;
 mod objects;
 mod operations;
 mod rbac;
+mod release;
 mod server;
 mod shards;
 
