@@ -3,16 +3,15 @@
 #     docker build --tag baton:0.1.0 .
 #     docker buildx build --platform linux/amd64,linux/arm64 --tag registry.example/baton:0.1.0 --push .
 
-# The release is the one that rust-toolchain.toml names. A tag can be moved: to have the same builder each time, give it by the
-# digest that you have checked, --build-arg RUST_IMAGE=rust:1.95.0@sha256:… (`docker buildx imagetools inspect rust:1.95.0`
-# shows it). The image itself has nothing of another: it begins at scratch.
-ARG RUST_IMAGE=rust:1.95.0
+# The builder, by digest: a tag can be moved. Its release is the one in rust-toolchain.toml; release/check.sh compares the two, and
+# docs/releasing.md describes how to change them. The image itself contains nothing of it: it begins at scratch.
+ARG RUST_IMAGE=rust:1.95.0@sha256:f49565f188ee00bc2a18dd418183f2c5f23ef7d6e691890517ed341a598f67c3
 
-# Compiled on the builder's own architecture, whatever the image's is.
+# The compiler runs on the builder's own architecture, for any architecture of the image.
 FROM --platform=$BUILDPLATFORM $RUST_IMAGE AS build
 ARG BUILDARCH
 ARG TARGETARCH
-# A C compiler for the other architecture, for the assembler of the cryptography and for the linker.
+# For the other architecture, a C compiler: it assembles the cryptography, and it links.
 RUN if [ "$TARGETARCH" != "$BUILDARCH" ]; then \
         case "$TARGETARCH" in amd64) cross=x86-64 ;; *) cross=aarch64 ;; esac \
         && apt-get update \
@@ -20,7 +19,7 @@ RUN if [ "$TARGETARCH" != "$BUILDARCH" ]; then \
     fi
 WORKDIR /src
 COPY . .
-# The caches are kept from one build to the next and are in no layer; the binary is copied out of them.
+# The caches remain for the next build and are in no layer, so the script copies the binary out of them.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
     release/build.sh "$TARGETARCH" /baton
@@ -34,7 +33,7 @@ LABEL org.opencontainers.image.title="baton" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /baton /baton
-# By number: with `runAsNonRoot` the kubelet must see that it isn't root, and there is no /etc/passwd to look in.
+# By number: with `runAsNonRoot` the kubelet must see that the user isn't root, and the image has no /etc/passwd.
 USER 65532:65532
 ENTRYPOINT ["/baton"]
 CMD ["run"]

@@ -1,6 +1,6 @@
 //! Baton's image, built from the repository's own Dockerfile as `docker build` builds it, but without a registry: in the
 //! place of the builder's base stands an image that holds nothing but mount points, over which come this machine's own
-//! toolchain, C compiler and downloaded crates. What the Dockerfile says is not known here, but for the name of that base.
+//! toolchain, C compiler and downloaded crates. What the Dockerfile says is not known here, but for the argument that names it.
 
 use std::{
     env, fs,
@@ -16,7 +16,7 @@ use baton_testbed::{
     workspace,
 };
 
-/// The base that the Dockerfile names, in the storage that is asked instead of a registry.
+/// Stands in for the builder that the Dockerfile names by digest, which only a registry has.
 const BASE: &str = "docker.io/library/rust:1.95.0";
 /// What the base looks like from inside: the toolchain, the downloaded crates, and no network.
 const BASE_RECIPE: &str = "FROM scratch\n\
@@ -76,7 +76,10 @@ fn build(store: &Store, root: &Path, name: &str, version: &str) -> Result<(), Er
     for (from, to) in host.filter(|(from, _)| from.is_dir()).chain([toolchain, crates]) {
         command.arg("--volume").arg(format!("{}:{to}:ro", from.display()));
     }
-    command.args(["--tag", name, "--build-arg", &format!("VERSION={version}")]).arg(root);
+    for argument in [format!("RUST_IMAGE={BASE}"), format!("VERSION={version}")] {
+        command.args(["--build-arg", &argument]);
+    }
+    command.args(["--tag", name]).arg(root);
     store.run(&command)
 }
 
