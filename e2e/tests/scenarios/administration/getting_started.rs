@@ -1,86 +1,125 @@
 //! `docs/getting-started.md` as a newcomer follows it: each block of commands is typed unless it is marked, and what the page
 //! shows is what comes of it. The nodes are played here, so the operator runs as a process beside them.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
 
 use baton_e2e::guide;
-use baton_testbed::{Cluster, eventually};
+use baton_testbed::{Cluster, ControlPlane, Error, eventually};
+use tokio::task::JoinHandle;
 
-use super::guide::operator;
+use super::{guide::operator, objects::repository};
 
 const PAGE: &str = "docs/getting-started.md";
 /// How a block begins that needs the reader's machine.
 const MARK: &str = "# not run by the tests";
 
-pub(super) async fn a_first_handover_is_seen_as_the_page_shows_it(cluster: &Cluster) {
-    let folder = tempfile::tempdir().unwrap();
+/// In a cluster of its own: the page lists what a namespace has.
+#[tokio::test]
+#[ignore = "on a real control plane of its own, by kubectl"]
+async fn a_first_handover_is_seen_as_the_page_shows_it() {
+    let cluster: Cluster = ControlPlane::options().start().await.unwrap().into();
     let kubeconfig = cluster.real().kubeconfig();
-    let watched = folder.path().join("watched");
-    let (mut operating, mut watching, mut printed) = (None, None, String::new());
-    // So many lines of the watch were shown already.
-    let mut shown = 0;
-    for block in guide::page(PAGE).unwrap() {
+    // The page writes files beside the manifests, which must not be in this repository.
+    let folder = tempfile::tempdir().unwrap();
+    symlink(repository("manifests").canonicalize().unwrap(), folder.path().join("manifests")).unwrap();
+
+    let (mut operating, mut second_terminal, mut printed) = (None, None::<Watch>, String::new());
+    for (number, block) in guide::page(PAGE).unwrap().into_iter().enumerate() {
+        let heading = &block.heading;
         match &*block.kind {
             "sh" if block.text.starts_with(MARK) => {}
             "sh" if block.text.contains("--watch") => {
-                let command = format!("exec {} >{}", block.text.trim_end(), watched.display());
-                let kubeconfig = kubeconfig.to_owned();
-                watching = Some(tokio::spawn(async move { guide::run(&kubeconfig, &command).await }));
-                eventually("the watch to begin", async || {
-                    let lines = lines_of(&watched);
-                    if lines.len() > 1 { Ok(()) } else { Err(lines) }
-                })
-                .await;
+                if let Some(watch) = second_terminal.take() {
+                    watch.end();
+                }
+                let output = folder.path().join(format!("watch-{number}"));
+                second_terminal = Some(Watch::begin(kubeconfig, &block.text, output).await);
             }
             "sh" => {
-                printed = guide::run(kubeconfig, &block.text)
-                    .await
-                    .unwrap_or_else(|error| panic!("{}: {error}", block.heading));
-                if block.heading.contains("Install Baton") {
-                    operating = Some(operator(cluster, "baton-system", None).await);
+                let typed = guide::run_in(folder.path(), kubeconfig, &block.text).await;
+                printed = typed.unwrap_or_else(|error| panic!("{heading}: {error}"));
+                if heading.contains("Install Baton") {
+                    operating = Some(operator(&cluster, "baton-system", None).await);
                 }
             }
-            "console" if block.text.starts_with("REPLICAS   OWNED") || shown > 0 && is_row(&block.text) => {
-                let expected: Vec<String> = block.text.lines().map(normal).collect();
-                shown += expected.len();
-                eventually("the watch to show what the page shows", async || {
-                    let lines = lines_of(&watched);
-                    let seen = lines.get(shown - expected.len()..).unwrap_or_default();
-                    if seen == expected { Ok(()) } else { Err((seen.to_vec(), expected.clone())) }
-                })
-                .await;
-            }
-            "console" => {
-                let normal = |text: &str| text.lines().map(normal).collect::<Vec<_>>();
-                assert_eq!(normal(&printed), normal(&block.text), "{}", block.heading);
-            }
-            other => panic!("{}: a block of the kind {other} is neither typed nor compared", block.heading),
+            "console" => assert_eq!(lines(&printed), lines(&block.text), "{heading}"),
+            "text" => second_terminal.as_mut().expect("a watch").shows_next(&block.text).await,
+            other => panic!("{heading}: a block of the kind {other} is neither typed nor compared"),
         }
     }
-    watching.expect("the page has a watch").abort();
+    second_terminal.expect("the page has a watch").end();
     operating.expect("the page installs Baton").stop().await.unwrap();
 }
 
-/// Whether it is a row of the watch without its header.
-fn is_row(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit())
+/// The reader's second terminal.
+struct Watch {
+    command: JoinHandle<Result<String, Error>>,
+    output: PathBuf,
+    /// How many of its lines the page has shown.
+    shown: usize,
 }
 
-/// What the watch has shown, each line once as long as it stays the same.
-fn lines_of(watched: &Path) -> Vec<String> {
-    let mut lines: Vec<String> =
-        fs::read_to_string(watched).unwrap_or_default().lines().map(normal).collect();
-    lines.dedup();
-    lines
+impl Watch {
+    async fn begin(kubeconfig: &Path, command: &str, output: PathBuf) -> Self {
+        let command = format!("exec {} >{}", command.trim_end(), output.display());
+        let kubeconfig = kubeconfig.to_owned();
+        let command = tokio::spawn(async move { guide::run(&kubeconfig, &command).await });
+        let watch = Self { command, output, shown: 0 };
+        eventually("the watch to begin", async || {
+            let seen = watch.seen();
+            if seen.len() > 1 { Ok(()) } else { Err(seen) }
+        })
+        .await;
+        watch
+    }
+
+    /// Its output, each line once as long as it stays the same.
+    fn seen(&self) -> Vec<String> {
+        let mut seen = lines(&fs::read_to_string(&self.output).unwrap_or_default());
+        seen.dedup();
+        seen
+    }
+
+    /// Waits for what the page shows, after what it has shown before.
+    async fn shows_next(&mut self, text: &str) {
+        let expected = lines(text);
+        let before = self.shown;
+        self.shown += expected.len();
+        eventually("the watch to show what the page shows", async || {
+            let seen = self.seen();
+            let next = seen.get(before..self.shown).unwrap_or_default();
+            if next == expected { Ok(()) } else { Err((seen, expected.clone())) }
+        })
+        .await;
+    }
+
+    /// Ends it. The page must have shown all of its lines.
+    fn end(self) {
+        self.command.abort();
+        let seen = self.seen();
+        assert_eq!(seen.len(), self.shown, "the page leaves lines out: {seen:?}");
+    }
 }
 
-/// A line without what is different each time: ages, and the widths of columns.
-fn normal(line: &str) -> String {
+/// Lines without what is different each time: ages, the widths of columns, and the order of managers, which the API server
+/// sorts by the second of their last write.
+fn lines(text: &str) -> Vec<String> {
     let is_age = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_digit())
             && word.ends_with(['s', 'm', 'h'])
             && !word.contains('/')
     };
-    let words = line.split_whitespace().map(|word| if is_age(word) { "AGE" } else { word });
-    words.collect::<Vec<_>>().join(" ")
+    let normal = |word: &str| {
+        if is_age(word) {
+            return "AGE".to_owned();
+        }
+        let mut names: Vec<&str> = word.split(',').collect();
+        names.sort_unstable();
+        names.join(",")
+    };
+    text.lines().map(|line| line.split_whitespace().map(normal).collect::<Vec<_>>().join(" ")).collect()
 }

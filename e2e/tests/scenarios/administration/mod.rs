@@ -17,7 +17,6 @@ mod shards;
 #[ignore = "on a real control plane of its own, by kubectl and Helm"]
 async fn every_way_to_install_upgrade_and_uninstall_works_as_its_page_says() {
     let cluster = &server::start().await;
-    getting_started::a_first_handover_is_seen_as_the_page_shows_it(cluster).await;
     guide::uninstalled_the_one_way_everything_runs_on(cluster).await;
     guide::uninstalled_the_other_way_everything_goes(cluster).await;
     guide::with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_go_of(cluster).await;
