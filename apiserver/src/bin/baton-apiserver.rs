@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// A Kubernetes API server in one small process, for tests: without etcd, and with controllers only if they are asked for.
 #[derive(Parser)]
-#[command(name = "baton-apiserver", version)]
+#[command(name = "baton-apiserver", version, max_term_width = 80)]
 struct Cli {
     /// Where to listen, on the loopback interface; port 0 is any free one.
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT", value_parser = address)]

@@ -13,17 +13,17 @@ use super::Cli;
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/flags.md");
 
 const HEAD: &str = "\
-# Flags and environment
+# Flags and environment variables
 
-Each flag has an environment variable; where both are given, the flag counts. This page is written from what `baton --help`
-says, by a test (`cargo test -p baton-controller flags`, which tells how to write it anew).
+Each flag has an environment variable; the flag wins over the variable. A test writes this page from the texts of `baton --help`
+(`cargo test -p baton-controller flags`).
 
-Times are written as `30s`, `1m 30s` or `500ms`. The cluster is found as by every client: in a pod by its ServiceAccount, else
-by `KUBECONFIG` or `~/.kube/config`.
+Times are written as `30s`, `1m 30s` or `500ms`. Baton finds the cluster as other clients do: in a pod by its ServiceAccount, else by
+`KUBECONFIG` or `~/.kube/config`.
 
-A binary that was built with the feature `otel` has one flag more: `--otlp-endpoint`, or `OTEL_EXPORTER_OTLP_ENDPOINT`, is where
-spans of passes and requests are sent, by OTLP over HTTP without TLS, such as `http://localhost:4318`. The other `OTEL_…`
-variables of OTLP exporters count too.
+A binary that is built with the feature `otel` has one more flag: `--otlp-endpoint`, or `OTEL_EXPORTER_OTLP_ENDPOINT`, sets where spans
+of passes and requests are sent, by OTLP over HTTP without TLS, such as `http://localhost:4318`. The other `OTEL_…` variables of OTLP
+exporters apply too.
 ";
 
 fn page() -> String {

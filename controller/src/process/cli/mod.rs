@@ -21,9 +21,9 @@ use super::{
 };
 use crate::observe::Scope;
 
-/// Runs applications on Kubernetes by server-side apply, and passes their replicas to an autoscaler without a drop.
+/// Runs applications on Kubernetes by server-side apply, and hands their replica counts to an autoscaler without dropping a pod.
 #[derive(Debug, Parser)]
-#[command(name = "baton", version, arg_required_else_help = true)]
+#[command(name = "baton", version, arg_required_else_help = true, max_term_width = 80)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -33,17 +33,17 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the operator until SIGTERM or Ctrl-C. On SIGHUP it looks at every Workload again.
+    /// Run the operator until SIGTERM or Ctrl-C. SIGHUP reconciles every Workload again.
     Run(Box<RunArgs>),
-    /// Find out whether Baton can work in this cluster, as `run` does at its start: is the Workload definition there and of
-    /// this version, is the API server's release supported, and may Baton do what it needs? Exit code 1 if not.
+    /// Check whether Baton can work in this cluster, as `run` does at its start: is the CRD installed and of this version, is the API
+    /// server's release supported, and does Baton have the permissions that it needs? Exit code 1 if not.
     Check(CheckArgs),
-    /// Print the Workload CustomResourceDefinition as YAML, for `kubectl apply --server-side -f -`.
+    /// Print the CRD as YAML, for `kubectl apply --server-side -f -`.
     Crd,
 }
 
-/// Settings of `baton run`. The cluster is found as by every client: in a pod by its ServiceAccount, else by
-/// `KUBECONFIG` or `~/.kube/config`.
+/// Settings of `baton run`. It finds the cluster as other clients do: in a pod by its ServiceAccount, else by `KUBECONFIG` or
+/// `~/.kube/config`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
     /// Where it works.
@@ -58,50 +58,47 @@ pub struct RunArgs {
     /// How many Workloads are reconciled at the same time.
     #[arg(long, env = "BATON_CONCURRENCY", default_value = "16")]
     pub concurrency: NonZeroU16,
-    /// How many writes are sent in a second at most, status and Events among them. When they are more, those come first that can't
-    /// wait: a child that is missing or is to go, and a handover under way.
+    /// The most writes in a second, including status and Events. If there are more, the urgent ones come first: missing children,
+    /// deletions, and handovers under way.
     #[arg(long, env = "BATON_WRITE_RATE", default_value = "200")]
     pub write_rate: NonZeroU32,
     /// The time limit of each request, such as `30s` or `1m`.
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
-    /// Where `/healthz`, `/readyz` and, unless `--secure-metrics-addr` is given, `/metrics` are served.
+    /// The address of `/healthz`, `/readyz` and, without `--secure-metrics-addr`, `/metrics`.
     #[arg(long, env = "BATON_ADMIN_ADDR", default_value = "0.0.0.0:8080")]
     pub admin_addr: SocketAddr,
-    /// Where `/metrics` is served over HTTPS, such as `0.0.0.0:8443`, to whoever may `get` the non-resource URL `/metrics` by
-    /// the API server's review of their bearer token. Then the admin port has no `/metrics`.
+    /// The address of `/metrics` over HTTPS, such as `0.0.0.0:8443`. The API server reviews the client's bearer token: the client
+    /// must be allowed to `get` the non-resource URL `/metrics`. The admin port then has no `/metrics`.
     #[arg(long, env = "BATON_SECURE_METRICS_ADDR")]
     pub secure_metrics_addr: Option<SocketAddr>,
-    /// The folder with the certificate of `--secure-metrics-addr` and its key: `tls.crt` and `tls.key`, as in a Secret of
-    /// the type `kubernetes.io/tls`. They are read again when they change. If absent, a self-signed certificate is made at
-    /// the start.
+    /// The folder with the certificate of `--secure-metrics-addr` and its key: `tls.crt` and `tls.key`, as in a Secret of the type
+    /// `kubernetes.io/tls`. Baton reads them again when they change. If absent, Baton makes a self-signed certificate at its start.
     #[arg(long, env = "BATON_METRICS_CERT_DIR", requires = "secure_metrics_addr")]
     pub metrics_cert_dir: Option<PathBuf>,
-    /// Whether each write is predicted first, so that those that would change nothing aren't sent, and people are told what
-    /// the others take. `false` sends every apply.
+    /// Whether to predict each write, in order to skip those that change nothing and to report takeovers. `false` sends every apply.
     #[arg(long, env = "BATON_PREDICT", default_value_t = true, action = ArgAction::Set)]
     pub predict: bool,
-    /// How often a Workload is applied for real even if that should change nothing, in case that a prediction is wrong.
-    /// About: a quarter more or less, so that they don't all come at once.
+    /// How often to apply each Workload even if no change is predicted, in case a prediction is wrong. Varies by up to a quarter, so
+    /// that Workloads don't come all at once.
     #[arg(long, env = "BATON_RESYNC", default_value = "6h")]
     pub resync: Span,
-    /// How often the API server is asked whether its schemas are still the same. A prediction that turns out wrong asks at
-    /// once.
+    /// How often to check whether the API server's schemas have changed. After a wrong prediction, Baton checks at once.
     #[arg(long, env = "BATON_SCHEMA_REFRESH", default_value = "5m")]
     pub schema_refresh: Span,
-    /// How log lines are written.
+    /// The format of log lines.
     #[arg(long, env = "BATON_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
-    /// What is logged: a level, or directives such as `info,baton_controller=debug`.
+    /// What to log: a level, or directives such as `info,baton_controller=debug`.
     #[arg(long, env = "BATON_LOG", default_value = "info")]
     pub log: String,
-    /// Where spans of passes and requests are sent, by OTLP over HTTP, such as `http://localhost:4318`. None are if absent.
+    /// Where to send spans of passes and requests, by OTLP over HTTP, such as `http://localhost:4318`. If absent, none are sent.
     #[cfg(feature = "otel")]
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<super::telemetry::Endpoint>,
 }
 
-/// Settings of `baton check`: the same as those that `baton run` has here.
+/// Settings of `baton check`: give those that `baton run` gets.
 #[derive(Clone, Debug, Args)]
 pub struct CheckArgs {
     /// Where Baton is to work.
@@ -113,7 +110,7 @@ pub struct CheckArgs {
     /// The time limit of each request, such as `30s` or `1m`.
     #[arg(long, env = "BATON_REQUEST_TIMEOUT", default_value = "30s")]
     pub request_timeout: Span,
-    /// Where `/metrics` is to be served over HTTPS; if absent, the permissions for that aren't asked for.
+    /// The address of `/metrics` over HTTPS. If absent, the permissions for that aren't checked.
     #[arg(long, env = "BATON_SECURE_METRICS_ADDR")]
     pub secure_metrics_addr: Option<SocketAddr>,
 }
@@ -121,11 +118,11 @@ pub struct CheckArgs {
 /// Which Workloads are Baton's.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScopeArgs {
-    /// Watch Workloads in this namespace only; give it several times, or with commas, for several. All namespaces if absent.
+    /// Watch Workloads in this namespace only. For several namespaces, use commas or repeat the flag. If absent, all namespaces.
     #[arg(long, env = "BATON_NAMESPACE", value_delimiter = ',')]
     pub namespace: Vec<NamespaceName>,
-    /// The shard that this operator is: it looks after the Workloads whose label `baton.rs/shard` has this value, and caches
-    /// nothing of others. If absent, it looks after the Workloads without that label.
+    /// The name of this shard: Baton reconciles only the Workloads whose label `baton.rs/shard` has this value, and caches no others.
+    /// If absent, only the Workloads without that label.
     #[arg(long, env = "BATON_SHARD")]
     pub shard: Option<ShardName>,
 }
@@ -146,19 +143,19 @@ impl From<&ScopeArgs> for Scope {
     }
 }
 
-/// Whether there are several operators of which one works, and which Lease they agree by.
+/// Whether one of several replicas is elected, and by which Lease.
 #[derive(Clone, Debug, Args)]
 pub struct LeaseArgs {
-    /// Elect one of several operators by a Lease. The others stand by with warm caches. Without it, run only one.
+    /// Elect one of several replicas by a Lease. The others stand by with warm caches. Without it, run only one replica.
     #[arg(
         long, env = "BATON_LEADER_ELECT", action = ArgAction::Set, default_value_t = false,
         num_args = 0..=1, require_equals = true, default_missing_value = "true"
     )]
     pub leader_elect: bool,
-    /// The Lease's name. If absent, `baton`, and of a shard `baton-` with the shard's name.
+    /// The Lease's name. If absent, `baton`, or for a shard `baton-` and the shard's name.
     #[arg(long, env = "BATON_LEASE_NAME")]
     pub lease_name: Option<ObjectName>,
-    /// The Lease's namespace. If absent, that of the kubeconfig's context, and in a pod the pod's own.
+    /// The Lease's namespace. If absent, that of the pod, or outside a pod that of the kubeconfig's context.
     #[arg(long, env = "BATON_LEASE_NAMESPACE")]
     pub lease_namespace: Option<NamespaceName>,
 }
@@ -171,19 +168,19 @@ impl LeaseArgs {
     }
 }
 
-/// The times of the election, which have the meaning that they have in other Kubernetes components.
+/// The times of the election, with the meaning that they have in other Kubernetes components.
 #[derive(Clone, Debug, Args)]
 pub struct ElectionArgs {
-    /// After how long without a renewal another operator takes over; whole seconds.
+    /// How long after the last renewal another replica takes over, in whole seconds.
     #[arg(long, env = "BATON_LEASE_DURATION", default_value = "15s")]
     pub lease_duration: Span,
-    /// After how long without a renewal a leader stops writing and ends. Shorter than the lease's duration.
+    /// How long after the last renewal the leader stops writing and exits. Must be shorter than the lease duration.
     #[arg(long, env = "BATON_RENEW_DEADLINE", default_value = "10s")]
     pub renew_deadline: Span,
-    /// How often a leader renews its lease, and the others look at it.
+    /// How often the leader renews its Lease, and the others read it.
     #[arg(long, env = "BATON_RETRY_PERIOD", default_value = "2s")]
     pub retry_period: Span,
-    /// The name of this process in the Lease; has to differ between processes. The hostname and something random if absent.
+    /// The name of this process in the Lease, different for each process. If absent, the hostname and a random part.
     #[arg(long, env = "BATON_IDENTITY")]
     pub identity: Option<Identity>,
 }
@@ -198,10 +195,10 @@ impl ElectionArgs {
     }
 }
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// For eyes.
+    /// For people.
     Text,
     /// One JSON object a line.
     Json,
