@@ -14,6 +14,7 @@ mod engine;
 mod footprint;
 mod guards;
 mod handover;
+mod health;
 mod holders;
 mod install;
 mod kubectl;

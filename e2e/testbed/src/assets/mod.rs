@@ -124,6 +124,21 @@ pub fn promql() -> Result<PathBuf, Error> {
     .binary()
 }
 
+/// A program that judges objects as kstatus, Argo CD and kube-state-metrics do, from the cache or built now. A build says so on
+/// standard error, and blocks the thread.
+pub fn health() -> Result<PathBuf, Error> {
+    GoProgram {
+        title: "a judge of health",
+        source: folder("health"),
+        module_file: None,
+        package: ".",
+        name: "health",
+        packages: 770,
+        takes: "one to three minutes",
+    }
+    .binary()
+}
+
 /// What runs in the pods of a real node, one static program of our own; built now if it isn't in the cache.
 pub(crate) fn pods() -> Result<PathBuf, Error> {
     GoProgram {
