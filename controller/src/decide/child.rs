@@ -12,7 +12,7 @@ use k8s_openapi::api::{
 };
 use kube::{Resource as _, ResourceExt, core::ApiResource};
 
-/// A kind of child. Every child has its Workload's name and namespace, so the kind tells one from another.
+/// A kind of child. Every child has its Workload's name and namespace, so the kind identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChildKind {
     /// `apps/v1` Deployment: always there.

@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{HANDOVER_MANAGER, causes::with_causes, hash::digest_of};
 
-/// The longest way through the handover takes five plans (migrate, adopt, hand over, let go, rest; or delete the autoscaler,
-/// take back, release twice, set). Beyond that somebody else is writing at the same time; the next pass goes on.
+/// The longest handover takes five plans (migrate, adopt, hand over, release, rest; or delete the autoscaler, take back, release
+/// twice, set). After more than that, another manager is writing at the same time; the next pass goes on.
 const MOST_PLANS: usize = 10;
 
 /// What is said to be taken where an object was deleted.
@@ -142,7 +142,7 @@ struct PassRecord {
 pub enum ChildResult {
     /// It was made.
     Created,
-    /// It was somebody else's, and is this Workload's now.
+    /// It had another owner, and is this Workload's now.
     Adopted {
         /// The managers whose fields became Baton's.
         retired: Vec<String>,
@@ -183,7 +183,7 @@ pub struct Finished {
     pub seen: Snapshot,
     /// How the writes of each child ended; no entry where there was nothing to write.
     pub results: BTreeMap<ChildKind, ChildResult>,
-    /// Children that weren't written because of somebody else's object.
+    /// Children that weren't written because an object of another owner is there.
     pub refused: Vec<Refusal>,
     /// What Baton took from other managers, in the order of the writes.
     pub takes: Vec<(ChildKind, Take)>,
@@ -198,7 +198,7 @@ pub struct Finished {
 /// An intent that would change nothing of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveIntent {
-    /// What tells the intent from any other, in this process.
+    /// What identifies the intent, in this process.
     pub intent: u64,
     /// The object as it is.
     pub revision: Revision,

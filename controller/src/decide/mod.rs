@@ -1,10 +1,10 @@
-//! What is decided, as pure functions and machines without I/O: no request, no clock, no memory between two passes.
+//! Decisions, as pure functions and state machines without I/O: no request, no clock, no memory between two passes.
 //!
-//! - [`snapshot`] is what a pass has seen;
-//! - [`plan`] says which [steps](plan::Step) come next: [`replicas`] is its part about `spec.replicas`, [`adoption`] its part about
-//!   what somebody else made, and [`intent`] its part about what a child should look like;
-//! - [`course`] is a pass: what to read, what to write, and what to make of each response;
-//! - [`rehearsal`] is a course with forecasts in the API server's place.
+//! - [`snapshot`] is what a pass has read;
+//! - [`plan`] says which [steps](plan::Step) come next: [`replicas`] decides about `spec.replicas`, [`adoption`] about objects that
+//!   another manager created, and [`intent`] builds the children;
+//! - [`course`] is a pass: what to read, what to write, and what each response means;
+//! - [`rehearsal`] is a course with predictions in the place of the API server.
 
 pub mod adoption;
 pub mod child;

@@ -1,4 +1,4 @@
-//! From what was seen to the next steps, as a pure function: no I/O, no memory, no clock.
+//! From what was read to the next steps, as a pure function: no I/O, no memory, no clock.
 //!
 //! A plan that moves `spec.replicas` between owners holds that one move and says [`Then::PlanAgain`]: the next move is planned
 //! from the server's response, never from a guess.
@@ -25,7 +25,7 @@ use crate::{FIELD_MANAGER, HANDOVER_MANAGER};
 pub struct Plan {
     /// Steps in order. Steps of different children are independent; one that fails holds back only its own child's.
     pub steps: Vec<Step>,
-    /// Children that aren't written because of somebody else's object.
+    /// Children that aren't written because an object of another owner is there.
     pub refused: Vec<Refusal>,
     /// What comes after the steps.
     pub then: Then,
@@ -55,7 +55,7 @@ pub enum Step {
     },
     /// The live replica count alone, applied to the Deployment as the temporary manager, not forced.
     HandOver(Box<Request>),
-    /// An empty apply as the temporary manager: it gives up what it owns of the Deployment.
+    /// An empty apply as the temporary manager: it releases what it owns of the Deployment.
     ReleaseTemporary(Box<Request>),
     /// Takes `.spec.replicas` out of stale `scale` entries of the Deployment's `managedFields`.
     ReleaseScale(Release),
@@ -106,13 +106,13 @@ impl Step {
         }
     }
 
-    /// What other managers lose by a step that takes their name out of `managedFields`. What an apply takes is in its
-    /// forecast. An adoption is reported as a whole.
+    /// What other managers lose by a step that takes their name out of `managedFields`. The prediction of an apply has its own
+    /// takeovers. An adoption is reported as a whole.
     pub fn releases(&self, seen: &Snapshot) -> Vec<Take> {
         let Some(live) = seen.own(self.child()) else { return Vec::new() };
         match self {
             Self::ReleaseScale(release) => {
-                // The way back from an autoscaler that was wanted is no takeover; that somebody scaled a fixed count is.
+                // Taking the count back from a wanted autoscaler is no takeover; overwriting a scale of a fixed count is.
                 let before =
                     seen.workload.status.as_ref().and_then(|status| status.replica_ownership.as_ref());
                 if before.is_none_or(|before| before.phase != HandoverPhase::Fixed) {
@@ -154,7 +154,7 @@ impl Step {
     }
 }
 
-/// A child that isn't written because of somebody else's object.
+/// A child that isn't written because an object of another owner is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The child.
@@ -168,14 +168,14 @@ pub struct Refusal {
 /// Why a child is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// An object of its name exists and isn't this Workload's. No watch tells when that changes.
+    /// An object of its name exists and isn't this Workload's. No watch reports when that changes.
     NotOwned,
-    /// Another HorizontalPodAutoscaler scales the Deployment; two would stop each other.
+    /// Another HorizontalPodAutoscaler scales the Deployment; two would disable each other.
     OtherAutoscaler,
 }
 
-/// Plans the next steps, whatever the Workload's mode: who calls decides whether they are done or only told. `held_back`
-/// names children that aren't to be touched now.
+/// Plans the next steps, whatever the Workload's mode: the caller decides whether to do them or only to report them. `held_back`
+/// names children that must not be written now.
 ///
 /// # Errors
 /// When the Workload can't be written as an intent.
@@ -304,7 +304,7 @@ fn others(
             continue;
         }
         if let Some(intent) = intent::child(&seen.workload, child, selector)? {
-            // Whoever looks after the Workload by then may have written it: another replica of Baton, or another shard.
+            // Another replica of Baton or another shard may have written it since.
             let guard = live.map_or(Guard::Absent, |live| Guard::Unchanged(live.revision()));
             steps.push(Step::Apply { child, intent, guard });
         }

@@ -15,7 +15,7 @@ use crate::decide::{
     snapshot::Snapshot,
 };
 
-/// What a condition says, before it is known since when.
+/// A condition, before it is dated.
 struct ConditionDraft {
     type_: &'static str,
     status: &'static str,
@@ -62,8 +62,8 @@ pub(super) fn conditions(
     drafts.into_iter().map(|draft| dated(draft, generation, previous, now)).collect()
 }
 
-/// A Deployment that was ready stays so until its controller has looked at a change that isn't the Workload's, such as
-/// another number from the autoscaler: nothing is known to be worse yet.
+/// A Deployment that was ready stays so until its controller has seen a change that isn't the Workload's, such as another replica
+/// count from the autoscaler.
 fn still_ready<'a>(
     rollout: &Rollout,
     applied: bool,
@@ -163,10 +163,10 @@ fn applied(pass: &Pass, children: &[ChildStatus]) -> ConditionDraft {
 /// How far the Deployment's rollout is.
 enum Rollout {
     Missing,
-    /// The Deployment controller hasn't looked at the latest spec.
+    /// The Deployment controller hasn't seen the latest spec.
     Unseen,
     Stuck(String),
-    /// Pods can't be made: why, such as a quota.
+    /// Pods can't be created: why, such as a quota.
     Short(String),
     Underway {
         updated: i32,
@@ -274,7 +274,7 @@ fn progress(
     Some(ConditionDraft::new(type_, true, reason, message))
 }
 
-/// Who fights Baton about which field; nothing in peace.
+/// Which managers overwrite which fields; nothing without contention.
 fn contested(pass: &Pass) -> Option<ConditionDraft> {
     let describe = |Contested { key: child, path, manager, count, pause }: &Contested<ChildKind>| {
         format!(
@@ -292,8 +292,8 @@ fn contested(pass: &Pass) -> Option<ConditionDraft> {
     Some(ConditionDraft::new(condition::CONTESTED, true, "Contested", message))
 }
 
-/// With autoscaling, `HandedOver` tells whether the autoscaler holds the number; what is unusual is told by a condition
-/// of its own, which goes away with its cause.
+/// With autoscaling, `HandedOver` says whether the autoscaler owns the replica count. Unusual phases have a condition of their own,
+/// which disappears with its cause.
 fn handover(ownership: &ReplicaOwnership, number: Option<i32>) -> Vec<ConditionDraft> {
     let ReplicaOwnership { holder, value, waiting_for, .. } = ownership;
     let idle = number.filter(|number| number != value);

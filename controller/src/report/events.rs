@@ -1,4 +1,4 @@
-//! The Events of a Workload: what people need to know, once for each change.
+//! The Events of a Workload, one for each change.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::decide::{child::ChildKind, course::ChildResult};
 /// How many fields an Event names.
 const MOST_FIELDS: usize = 5;
 
-/// One for each child and manager from which something was taken for the first time in a while.
+/// One for each child and manager from which fields were taken over for the first time in a while.
 fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Event> {
     let mut bursts: BTreeMap<(ChildKind, &str), Vec<&Take>> = BTreeMap::new();
     for (child, take) in news(pass, &previous.takeovers, now) {
@@ -35,7 +35,7 @@ fn takeovers(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Vec<Even
     bursts.into_iter().map(burst).collect()
 }
 
-/// Names the manager, since Events that differ only in their notes would be taken for one that happens again.
+/// Names the manager, since Kubernetes counts Events that differ only in their notes as one.
 fn action_against(manager: &str) -> String {
     let mut action = format!("TakeFrom/{manager}");
     action.truncate(action.floor_char_boundary(LONGEST_ACTION));
@@ -47,7 +47,7 @@ fn described(take: &Take) -> String {
     format!("{} ({} to {})", take.path, value(&take.old), value(&take.new))
 }
 
-/// The Events about what a pass wrote, but what it made.
+/// The Events about what a pass wrote, except creations.
 pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
     let Done::Enforced { results, .. } = &pass.done else { return Vec::new() };
     let name = pass.seen.workload.name_any();
@@ -71,7 +71,7 @@ pub fn events_of_writes(pass: &Pass) -> Vec<Event> {
     results.iter().filter_map(event_of).collect()
 }
 
-/// One for all that was made.
+/// One for all children that were created.
 fn created_event(pass: &Pass) -> Option<Event> {
     let made: Vec<ChildKind> = pass.unreported.made.iter().copied().collect();
     let kinds: Vec<&str> = made.iter().map(|child| child.name()).collect();
@@ -84,7 +84,7 @@ fn created_event(pass: &Pass) -> Option<Event> {
     }
 }
 
-/// The Events about what has changed between two statuses, about what was made, and about what was taken.
+/// The Events about the differences between two statuses, creations and takeovers.
 pub fn events_of_status(
     pass: &Pass,
     previous: &WorkloadStatus,
@@ -130,8 +130,7 @@ fn child_changes(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus
     events
 }
 
-/// Names the child that the Event is about too. Without it, Events of one reason about different children would be taken
-/// for one that happens again.
+/// Names the child that the Event is about. Without it, Kubernetes would count Events of one reason about different children as one.
 fn about(pass: &Pass, child: ChildKind, event: Event) -> Event {
     let workload = &pass.seen.workload;
     let reference = ObjectReference {
@@ -155,7 +154,7 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
     let normal = |reason, note| normal(reason, "HandOver", note);
     let warning = |reason, note| warning(reason, "HandOver", note);
     Some(match after.phase {
-        // That a new Workload's number is on its way is no change.
+        // For a new Workload, the pending handover is no change.
         HandoverPhase::HandoverPending if before.is_none() => return None,
         HandoverPhase::HandoverPending => normal(
             "HandoverPending",

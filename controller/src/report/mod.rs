@@ -1,4 +1,4 @@
-//! What people are told: status, conditions and Events, as pure functions of what a pass saw and did.
+//! What Baton reports: status, conditions and Events, as pure functions of what a pass read and did.
 
 mod conditions;
 mod events;
@@ -20,14 +20,14 @@ use crate::decide::{
     child::ChildKind, course::ChildResult, plan::Refusal, rehearsal::Rehearsed, snapshot::Snapshot,
 };
 
-/// What one pass of the loop saw and did.
+/// What one pass of the loop read and did.
 #[derive(Debug)]
 pub struct Pass {
     /// The Workload and its children as they are after the pass.
     pub seen: Snapshot,
-    /// Children left alone because they aren't this Workload's.
+    /// Children that weren't written because they aren't this Workload's.
     pub refused: Vec<Refusal>,
-    /// What people are to be told of.
+    /// What wasn't reported yet.
     pub unreported: Unreported,
     /// Whether nothing was left to do.
     pub settled: bool,
@@ -38,9 +38,9 @@ pub struct Pass {
 /// What writes have done that isn't in the status and the Events yet.
 #[derive(Clone, Debug, Default)]
 pub struct Unreported {
-    /// The children that were made.
+    /// The children that were created.
     pub made: BTreeSet<ChildKind>,
-    /// What Baton took from other managers, in the order of the writes.
+    /// What Baton took over from other managers, in the order of the writes.
     pub takes: Vec<(ChildKind, Take)>,
 }
 
@@ -69,7 +69,7 @@ pub enum Done {
 /// How soon a status is to be written that differs from the one that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Haste {
-    /// Somebody may be waiting for it, to do something about it.
+    /// A user may be waiting for it, to do something about it.
     AtOnce,
     /// With what else happens within a moment.
     Gathers,
@@ -89,7 +89,7 @@ pub fn haste(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) ->
     if workload.spec.mode != Mode::Enforce || troubles(previous) != troubles(status) {
         return Haste::AtOnce;
     }
-    // The Deployment's controller is about to tell what has become of it.
+    // The Deployment's controller is about to report on it.
     let is_observed = ChildKind::Deployment.is_observed();
     match pass.seen.own(ChildKind::Deployment) {
         Some(live) if !is_observed(live) => Haste::Awaits,
@@ -102,20 +102,20 @@ pub fn haste(pass: &Pass, previous: &WorkloadStatus, status: &WorkloadStatus) ->
 pub struct Tried {
     /// What would be done.
     pub rehearsed: Rehearsed,
-    /// What the API server said.
+    /// How the dry run compares.
     pub dry_run: DryRun,
     /// Its message, or how its response differs.
     pub message: Option<String>,
 }
 
 impl Pass {
-    /// A pass that finds all children as they should be.
+    /// A pass that finds all children as the spec says.
     pub fn of_nothing(seen: Snapshot) -> Self {
         let done = Done::Enforced { results: BTreeMap::new(), contested: Vec::new() };
         Self { seen, refused: Vec::new(), unreported: Unreported::default(), settled: true, done }
     }
 
-    /// Whether it has found all children as they should be, or made them so.
+    /// Whether all children are as the spec says after it.
     pub fn is_well(&self) -> bool {
         let is_well = |result: &ChildResult| {
             !matches!(result, ChildResult::Rejected(_) | ChildResult::Failed(_) | ChildResult::HeldBack)

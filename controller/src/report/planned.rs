@@ -1,4 +1,4 @@
-//! The plan of a pass that did nothing, as the status shows it.
+//! The plan of a pass that wrote nothing, as the status shows it.
 
 use baton_apply::{FieldPath, LiveObject, Take};
 use baton_crd::{PlannedAction, PlannedChild, PlannedTake};
@@ -20,7 +20,7 @@ pub(super) fn planned(pass: &Pass) -> Vec<PlannedChild> {
     pass.previewed().map(planned).collect()
 }
 
-/// `adopted` is the object that would become the child.
+/// `adopted` is the object that would be adopted.
 fn planned_child(kind: ChildKind, name: &str, tried: &Tried, adopted: Option<&LiveObject>) -> PlannedChild {
     let rehearsed = &tried.rehearsed;
     let effects = &rehearsed.effects;

@@ -22,7 +22,7 @@ use crate::decide::{
     snapshot::wants,
 };
 
-/// The complete status after a pass. Equal to the previous one where nothing that people see has changed.
+/// The complete status after a pass. Equal to the previous one if nothing in it has changed.
 pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> WorkloadStatus {
     let workload = &pass.seen.workload;
     let deployment = pass.seen.own(ChildKind::Deployment);
@@ -45,7 +45,7 @@ pub fn status(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Workloa
     }
 }
 
-/// The status of a Workload that can't be read: what was known of it before, and that no more is known.
+/// The status of a Workload that can't be read: the previous one, and the problem.
 pub fn unreadable(
     generation: Option<i64>,
     previous: &WorkloadStatus,
@@ -68,7 +68,7 @@ fn children(pass: &Pass, previous: &WorkloadStatus) -> Vec<ChildStatus> {
         let wanted = wants(workload, kind);
         let is_told = || previous.children.iter().any(|child| child.kind == kind.name());
         let (state, message) = match (wanted, live) {
-            // Nobody knows whether it is gone.
+            // It may still exist.
             (false, None) if failure(pass, kind).is_some() && is_told() => {
                 (ChildState::Deleting, failure(pass, kind))
             }
@@ -139,7 +139,7 @@ fn written(
 const STAYS_HEADLESS: &str = "the Service is headless, which the API server never changes: set spec.service.headless, or delete \
                               the Service, and Baton makes another";
 
-/// Whether the Service has no address though the spec doesn't say so. The server keeps that without an error.
+/// Whether the Service is headless though the spec isn't. The server keeps that without an error.
 fn stays_headless(pass: &Pass) -> bool {
     let wanted = pass.seen.workload.spec.service.as_ref().is_some_and(|wanted| wanted.headless == Some(true));
     let live =
@@ -166,10 +166,10 @@ fn failure(pass: &Pass, kind: ChildKind) -> Option<String> {
     }
 }
 
-/// Who holds the number, as the handover's state machine sees it after the pass.
+/// Who owns the replica count after the pass, by the handover's state machine.
 fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<ReplicaOwnership> {
     let previous = previous.replica_ownership.as_ref();
-    // The number of a Deployment that is gone is the one that the next comes back with.
+    // The count of a deleted Deployment is the one that the next is created with.
     let is_gone = pass.seen.child(ChildKind::Deployment).is_none();
     let gone =
         |before: &ReplicaOwnership| Replicas { count: before.value, holders: ReplicaHolders::default() };
@@ -181,7 +181,7 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
         && before.holder == holder
         && (!before.autoscalers.is_empty() || before.phase == HandoverPhase::AutoscalerMissing)
     {
-        // Somebody may scale without an autoscaler that Baton can see. But one that was here and is gone is news.
+        // Scaling without an autoscaler that Baton can see is fine. An autoscaler that was here and is gone is reported.
         phase = HandoverPhase::AutoscalerMissing;
         waiting_for = Some(
             "a HorizontalPodAutoscaler that scales the Deployment, or another write of spec.replicas"
@@ -196,7 +196,7 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
             in_vain.join(", ")
         ));
     }
-    // A mode that writes nothing sets the number on no way.
+    // A mode that writes nothing begins no handover.
     let begins_a_way = matches!(phase, HandoverPhase::HandoverPending | HandoverPhase::TakingBack);
     if let Some(before) = previous.filter(|before| begins_a_way && before.phase != phase)
         && pass.seen.workload.spec.mode != Mode::Enforce

@@ -1,4 +1,4 @@
-//! What Baton took from other managers, as the status keeps it.
+//! What Baton took over from other managers, as the status records it.
 
 use baton_apply::Take;
 use baton_crd::Takeover;
@@ -9,8 +9,8 @@ use crate::decide::child::ChildKind;
 
 /// How many are kept; the CRD allows no more.
 const MOST: usize = 50;
-/// How long nothing may be taken from a manager before the next take is news again. Longer than the
-/// [longest pause](baton_apply::contention::LONGEST_PAUSE) of contention, or each of its takes would be.
+/// How long after the last takeover from a manager the next one is reported again. Longer than the
+/// [longest pause](baton_apply::contention::LONGEST_PAUSE) of contention, or each of its takeovers would be reported.
 const BURST: SignedDuration = SignedDuration::from_mins(10);
 
 /// The takeovers after a pass: those from before with the pass's added, in the order of the last time. The oldest are dropped.
@@ -36,7 +36,7 @@ pub(super) fn takeovers(pass: &Pass, previous: &[Takeover], now: Timestamp) -> V
     takeovers
 }
 
-/// The takes that begin a burst: nothing was taken from that manager's part of the child in a while.
+/// The takeovers that begin a burst: nothing was taken over from that manager in this child for a while.
 pub(super) fn news<'p>(
     pass: &'p Pass,
     previous: &'p [Takeover],

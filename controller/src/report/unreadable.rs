@@ -1,9 +1,9 @@
-//! Workloads that can't be taken for what their authors wrote.
+//! Workloads that Baton can't read reliably.
 
-/// Why a Workload can't be taken for what its author wrote.
+/// Why Baton can't read a Workload reliably.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It isn't what this version knows: why.
+    /// This version can't decode it: why.
     #[error(
         "this version of Baton can't read the Workload, so its children stay as they are: {0}. Compare the installed CRD with \
          the one that `baton crd` prints"
@@ -15,7 +15,7 @@ pub enum Unreadable {
 }
 
 impl Unreadable {
-    /// In a word, for programs.
+    /// For conditions and Events.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Undecodable(_) => "Undecodable",

@@ -11,7 +11,7 @@ use crate::decide::child::ChildKind;
 
 const CHILD: ChildKind = ChildKind::Deployment;
 
-/// The Deployment's intent, with this number of replicas or, where somebody else decides it, without.
+/// The Deployment's intent, with this replica count or, if another manager sets it, without.
 ///
 /// # Errors
 /// When the Workload can't be written as JSON.

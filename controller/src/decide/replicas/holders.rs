@@ -30,7 +30,7 @@ pub struct ReplicaHolders {
     pub baton: bool,
     /// The temporary manager.
     pub temporary: bool,
-    /// Whoever wrote through the `scale` subresource: an autoscaler or `kubectl scale`.
+    /// The managers that wrote the `scale` subresource: an autoscaler or `kubectl scale`.
     pub scale: Vec<Holder>,
     /// Any other manager, by name.
     pub others: Vec<String>,
@@ -53,7 +53,7 @@ impl Replicas {
 }
 
 impl ReplicaHolders {
-    /// Whether somebody other than Baton owns the count too, so that it stays when Baton lets go.
+    /// Whether a manager other than Baton owns the count too, so that it stays when Baton releases it.
     pub fn shared(&self) -> bool {
         self.temporary || !self.scale.is_empty() || !self.others.is_empty()
     }

@@ -1,16 +1,15 @@
 //! Who should own `spec.replicas`, and the next move towards it: a pure state machine.
 //!
-//! It derives everything from what was seen: the spec, the Deployment's `managedFields` and replica count, and the autoscalers
-//! that are there. So a crash between two moves loses nothing: the next pass finds the state again.
+//! It derives everything from what was read: the spec, the Deployment's `managedFields` and replica count, and the existing
+//! autoscalers. So a crash between two moves loses nothing: the next pass finds the state again.
 //!
-//! Three rules stand behind every row:
+//! Three rules are behind every row:
 //!
-//! - **Baton lets go of the number only while somebody else holds it too.** Dropping a field that nobody else owns makes the
-//!   server reset it to its default, which is 1.
-//! - **What is passed on is the live number.** A move is guarded by the version that it was read from, so a number that
-//!   somebody wrote in the meantime is never undone by an older one.
-//! - **As long as an autoscaler scales, Baton doesn't.** On the way back the autoscaler goes first; one that isn't Baton's to
-//!   delete is waited for.
+//! - **Baton releases the field only while another manager owns it too.** If an apply drops a field that no one else owns, the
+//!   server resets it to its default, which is 1.
+//! - **The handover passes on the live count.** A move is guarded by the version that it was read from, so it never overwrites a
+//!   count that was written in the meantime.
+//! - **While an autoscaler scales, Baton doesn't.** On the way back, Baton deletes its autoscaler first, and waits for another one.
 
 mod autoscaler;
 mod holders;
@@ -22,33 +21,33 @@ use baton_crd::HandoverPhase;
 pub use autoscaler::{Autoscaler, ScaleTarget};
 pub use holders::{REPLICAS, ReplicaHolders, Replicas};
 
-/// Who the spec wants to decide the number.
+/// Who the spec wants to set the replica count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Baton: `spec.replicas` is set and nobody scales.
+    /// Baton: `spec.replicas` is set, and no autoscaler.
     Number(i32),
-    /// Nobody that Baton knows of: neither `spec.replicas` nor `spec.autoscaling` is set.
+    /// No manager that Baton knows: neither `spec.replicas` nor `spec.autoscaling` is set.
     HandsOff,
-    /// Baton, which holds it at zero until the Workload is resumed.
+    /// Baton, at zero until the Workload is resumed.
     Suspended,
-    /// An autoscaler, which finds this number where Baton has to create the Deployment.
+    /// An autoscaler, which starts from this count if Baton has to create the Deployment.
     Autoscaler {
         /// `spec.replicas`, else `minReplicas`, else 1.
         start: i32,
-        /// Who makes it.
+        /// Who creates it.
         whose: Whose,
     },
 }
 
-/// Who makes the autoscaler.
+/// Who creates the autoscaler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Baton, as a child.
     Own {
-        /// The least number that it may choose.
+        /// The smallest count that it may choose.
         min_replicas: i32,
     },
-    /// Somebody else; or it is somebody who scales without one.
+    /// Another manager, with an autoscaler or without.
     External,
 }
 
@@ -57,45 +56,45 @@ pub enum Whose {
 pub struct Seen<'a> {
     /// The live Deployment's replica count and its owners; absent if there is no Deployment.
     pub deployment: Option<&'a Replicas>,
-    /// Whether Baton's own HorizontalPodAutoscaler is there.
+    /// Whether Baton's own HorizontalPodAutoscaler exists.
     pub own_autoscaler: bool,
     /// The HorizontalPodAutoscalers of others that scale the Deployment, by name.
     pub others: &'a [Autoscaler],
-    /// The number that the Deployment had, where it was suspended or is gone.
+    /// The count that the Deployment had before it was suspended or deleted.
     pub before: Option<i32>,
 }
 
 impl Seen<'_> {
-    /// Whether an autoscaler of somebody else's would not let this number be.
+    /// Whether another autoscaler would overwrite this count.
     fn others_undo(&self, number: i32) -> bool {
         self.others.iter().any(|other| number != 0 || !other.rests_at_zero())
     }
 }
 
-/// Who holds the number, as `managedFields` tells it. Several may, as long as they agree; then it is the first that fits.
+/// Who owns the replica count, by `managedFields`. Several may, as long as they agree; then it is the first that fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// There is no Deployment.
     Absent,
-    /// Whoever wrote through the `scale` subresource: an autoscaler or `kubectl scale`, whatever its name. A zero that nobody
-    /// holds was written that way too: a `Scale` leaves its number out when that is 0, so nobody gets to own it.
+    /// A manager that wrote the `scale` subresource: an autoscaler or `kubectl scale`, whatever its name. A zero without an owner was
+    /// written that way too: a `Scale` omits the count when it is 0, so no one gets to own it.
     Scaled {
-        /// Whether Baton holds it too.
+        /// Whether Baton owns it too.
         baton: bool,
     },
-    /// Another manager, which is no autoscaler.
+    /// Another manager, which isn't an autoscaler.
     Other {
-        /// Whether Baton holds it too.
+        /// Whether Baton owns it too.
         baton: bool,
     },
-    /// The temporary manager: the number is on its way to an autoscaler.
+    /// The temporary manager: the field is on its way to an autoscaler.
     HandingOver {
-        /// Whether Baton holds it too.
+        /// Whether Baton owns it too.
         baton: bool,
     },
-    /// Baton alone: if it let go, the server would reset the number.
+    /// Baton alone: if it released the field, the server would reset it.
     Held,
-    /// Nobody: it is the server's default, or was left behind. Nobody can drop it.
+    /// Nobody: it is the server's default, or a leftover.
     Unheld,
 }
 
@@ -123,33 +122,33 @@ impl Replicas {
 /// The next move with `spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Rest: apply the whole intent with this number.
+    /// Rest: apply the whole intent with this count.
     Set(i32),
-    /// Rest: apply the whole intent without a number, guarded by the resourceVersion that was seen, because it is safe
-    /// only while somebody else holds the number.
+    /// Rest: apply the whole intent without the field, guarded by the resourceVersion that was read, because it is safe only while
+    /// another manager owns the field.
     LeaveOut,
-    /// Create the Deployment with this number (absent: the server's default), then look again.
+    /// Create the Deployment with this count (absent: the server's default), then plan again.
     Create(Option<i32>),
-    /// Apply the live number alone as the temporary manager, never forced, then look again.
+    /// Apply the live count alone as the temporary manager, never forced, then plan again.
     HandOver(i32),
-    /// Apply the whole intent with this number, forced and guarded by the resourceVersion that was seen, then look again.
+    /// Apply the whole intent with this count, forced and guarded by the resourceVersion that was read, then plan again.
     Claim(i32),
-    /// Baton owns the count: release the temporary manager, which owns it too, then look again.
+    /// Baton owns the count: release the temporary manager, which owns it too, then plan again.
     ReleaseTemporary,
-    /// Baton owns the count: release the entries that writes of the `scale` subresource left behind, then look again.
+    /// Baton owns the count: release the leftover entries of writes of the `scale` subresource, then plan again.
     ReleaseScale(Vec<Holder>),
-    /// Write nothing to the Deployment: an autoscaler that is no longer wanted has to go first.
+    /// Write nothing to the Deployment: Baton's autoscaler has to be deleted first.
     Wait,
 }
 
-/// The next move and what to tell people about the state it was derived from.
+/// The next move, and what to report about the state that it was derived from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// What to do.
     pub next: Move,
     /// The phase that the state is in.
     pub phase: HandoverPhase,
-    /// What the phase waits for, in words; absent at rest.
+    /// What the phase waits for, as text; absent at rest.
     pub waiting_for: Option<String>,
 }
 
@@ -169,7 +168,7 @@ pub fn decide(wanted: Wanted, seen: &Seen<'_>) -> Decision {
     Decision { next, phase, waiting_for }
 }
 
-/// The number that a Deployment is made with, where this is the one that it had before; absent: the server's default.
+/// The count that a Deployment is created with, given the one that it had before; absent: the server's default.
 pub fn first_number(wanted: Wanted, before: Option<i32>) -> Option<i32> {
     match wanted {
         Wanted::Number(number) => Some(number),
@@ -193,8 +192,8 @@ fn create(wanted: Wanted, before: Option<i32>) -> Decision {
     }
 }
 
-/// Lets go of the count, so that whoever scales may set it. `start` is what they should find in the place of a zero that Baton
-/// itself had set: at zero an autoscaler would do nothing.
+/// Releases the count, so that an autoscaler may set it. `start` replaces a zero that Baton itself had set: at zero an autoscaler
+/// would do nothing.
 fn hand_over(replicas: &Replicas, start: i32) -> Move {
     match replicas.state() {
         State::Held if replicas.count == 0 && start > 0 => Move::Claim(start),
@@ -211,7 +210,7 @@ fn take_back(number: i32, replicas: &Replicas, seen: &Seen<'_>) -> Move {
         return if *baton { Move::Wait } else { Move::LeaveOut };
     }
     match replicas.state() {
-        // Somebody else's autoscaler owns the count, or is about to: taking it back would be contention without an end.
+        // Another autoscaler owns the count, or is about to: taking it back would be endless contention.
         State::Scaled { .. } | State::HandingOver { baton: false } if seen.others_undo(number) => {
             Move::LeaveOut
         }

@@ -4,7 +4,7 @@ use baton_crd::HandoverPhase;
 
 use super::{Autoscaler, Replicas, Seen, State, Wanted, Whose};
 
-/// What has to become of an autoscaler that the spec doesn't mention.
+/// How to resolve an autoscaler that the spec doesn't mention.
 const SAY_SO: &str = "to be deleted, or spec.autoscaling.external to be set";
 
 /// A phase, and what it waits for.
@@ -81,7 +81,7 @@ fn waiting(phase: HandoverPhase, for_what: impl Into<String>) -> Reported {
     (phase, Some(for_what.into()))
 }
 
-/// The autoscalers of others, in words.
+/// The autoscalers of others, as text.
 fn names(seen: &Seen<'_>) -> String {
     let names: Vec<&str> = seen.others.iter().map(|other| other.name.as_str()).collect();
     let kind = if names.len() == 1 { "HorizontalPodAutoscaler" } else { "HorizontalPodAutoscalers" };
