@@ -56,7 +56,7 @@ fn judged(objects: &[Value]) -> Vec<Answer> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines: String = objects.iter().map(|object| format!("{object}\n")).collect();
+    let lines: String = objects.iter().map(|object| object.to_string() + "\n").collect();
     judge.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = judge.wait_with_output().unwrap();
     let answers = String::from_utf8(output.stdout).unwrap();
