@@ -28,7 +28,7 @@ FROM scratch
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="baton" \
-      org.opencontainers.image.description="A Kubernetes operator that owns exactly the fields it sets" \
+      org.opencontainers.image.description="Hands spec.replicas to an autoscaler without dropping a pod" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.licenses="Apache-2.0"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the operator for the image: one static binary that needs nothing beside it.
+# Builds the operator for the image, as one static binary.
 #
 #     release/build.sh ARCHITECTURE OUTPUT      for example: release/build.sh arm64 /tmp/baton
 #
-# The same sources, toolchain and C compiler give the same bytes, wherever the checkout and the caches lie:
-# `release/reproducible.sh` builds twice and compares. `CARGO_TARGET_DIR` is respected.
+# The same sources, toolchain, C compiler and C library give the same bytes, in any folder: `release/reproducible.sh` builds twice
+# and compares. It builds in `CARGO_TARGET_DIR`, if that is set.
 set -euo pipefail
 
 architecture=${1:?which architecture: amd64 or arm64}
@@ -30,16 +30,15 @@ if [[ $target != "$(rustc --print host-tuple)" ]]; then
     export "CARGO_TARGET_${name^^}_LINKER=$linker" "CC_$name=$linker"
 fi
 
-# crt-static makes a binary that needs no C library beside it. The explicit --target keeps these flags away from build
-# scripts and procedural macros, which can't be linked so. Paths of this machine don't belong into the binary: they would
-# make it another one on the next machine.
+# crt-static links the C library statically. With an explicit --target, these flags don't apply to build scripts and procedural
+# macros, which can't be static. The paths of this machine are replaced, since they would make a different binary on another one.
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 flags=(
     -Ctarget-feature=+crt-static
     "--remap-path-prefix=$PWD=/baton"
     "--remap-path-prefix=$cargo_home=/cargo"
 )
-# Flags are separated by a character that is in no path.
+# A separator that is in no path.
 encoded=$(printf '%s\x1f' "${flags[@]}")
 CARGO_ENCODED_RUSTFLAGS=${encoded%$'\x1f'} CFLAGS="-ffile-prefix-map=$cargo_home=/cargo" \
     cargo build --profile image --locked --package baton-controller --bin baton --target "$target"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Pushes a packaged chart to an OCI registry, and prints the digest that it has there.
 #
-#     release/push-chart.sh PACKAGE REGISTRY [HELM'S FLAGS]      for example: release/push-chart.sh baton-0.1.0.tgz registry.example/charts
+#     release/push-chart.sh PACKAGE REGISTRY [FLAGS OF HELM]
+#     release/push-chart.sh baton-0.1.0.tgz registry.example/charts      for example
 #
 # Log in before, with `docker login` or `helm registry login`. Helm is the tests' own, built as they build it.
 set -euo pipefail

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the operator's binary twice, from two copies of the last commit in folders of different names, with nothing shared but
-# the downloaded crates, and compares the two byte for byte.
+# Builds the operator's binary twice and compares the two byte for byte. The builds are of the last commit, in folders of different
+# names, and share only the downloaded crates.
 #
-#     release/reproducible.sh [ARCHITECTURE]      amd64 if absent
+#     release/reproducible.sh [ARCHITECTURE]      if absent, amd64
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

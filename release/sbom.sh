@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes what the operator's binary is made of: a CycloneDX 1.5 document of the crates that are linked into it, from Cargo.lock.
+# Writes the SBOM of the operator's binary, a CycloneDX 1.5 document: the crates that are linked into it, from Cargo.lock.
 #
 #     release/sbom.sh OUTPUT [ARCHITECTURE]      for example: release/sbom.sh baton.cdx.json arm64
 set -euo pipefail
@@ -19,10 +19,10 @@ root="${BATON_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/baton}/tools/cargo-cycl
 if [[ ! -x $root/bin/cargo-cyclonedx ]]; then
     cargo install cargo-cyclonedx --debug --locked --version "$version" --root "$root"
 fi
-# It writes beside each manifest; only the operator's document is wanted.
+# The tool writes a document beside each manifest. Only the operator's is kept.
 name=baton.sbom
 "$root/bin/cargo-cyclonedx" cyclonedx --manifest-path controller/Cargo.toml --format json --spec-version 1.5 \
     --target "$target" --no-build-deps --override-filename "$name"
-# Where the checkout lies is nobody's concern.
+# The document doesn't contain the path of the checkout.
 sed "s#file://$PWD#file:///baton#g" "controller/$name.json" >"$output"
 find . -name "$name.json" -not -path './target/*' -delete
