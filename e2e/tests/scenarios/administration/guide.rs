@@ -140,6 +140,8 @@ pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_
     object(cluster, "workloads.baton.rs/web", namespace.name()).await;
     follow(admin, "Uninstall and leave everything running", 2).await;
     orphans(cluster, namespace.name()).await;
+    follow(admin, "Install with Helm", 0).await;
+    follow(admin, "Uninstall and take everything along", 1).await;
     kubectl(cluster, "delete namespace baton-system").await;
 }
 
