@@ -74,7 +74,7 @@ impl Operator {
         let (stores, streams) = watch(&client, &Scope::from(&args.scope), &definition);
         let readiness = Readiness::new(stores.clone());
         readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
-        readiness.close(Gate::Schemas, "looking at the API server's schemas for the first time");
+        readiness.close(Gate::Schemas, "reading the API server's schemas for the first time");
         let view = View { readiness, metrics, workloads: streams.workloads.clone() };
         Ok(Self { cluster, args, clock, leadership, client, definition, stores, streams, view })
     }
@@ -250,7 +250,7 @@ fn once_and_again(
     sighups: impl Stream<Item = ()> + Send + 'static,
     definition: Arc<Notify>,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    let told = sighups.inspect(|()| info!("SIGHUP: looking at every Workload again"));
+    let told = sighups.inspect(|()| info!("SIGHUP: reconciling every Workload again"));
     let changed = stream::unfold(definition, async |definition| {
         definition.notified().await;
         Some(((), definition))
@@ -305,7 +305,7 @@ fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
         // The Workload went away between its change and its turn.
         ControllerError::ObjectNotFound(_) => {}
         ControllerError::ReconcilerFailed(error, workload) => {
-            warn!(%workload, error = with_causes(error), "reconcile failed; it is tried again");
+            warn!(%workload, error = with_causes(error), "reconcile failed; Baton retries");
         }
         error => warn!(error = with_causes(error), "the controller failed; it goes on"),
     }

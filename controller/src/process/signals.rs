@@ -108,8 +108,8 @@ impl Shutdown {
     pub(crate) async fn overdue(mut self) {
         self.reached(Stage::Stopping).await;
         tokio::select! {
-            () = self.reached(Stage::Now) => warn!("a second signal: passes under way are left where they are"),
-            () = tokio::time::sleep(GRACE) => warn!("passes under way took too long; they are left where they are"),
+            () = self.reached(Stage::Now) => warn!("a second signal: passes under way are abandoned"),
+            () = tokio::time::sleep(GRACE) => warn!("passes under way took too long and are abandoned"),
         }
     }
 

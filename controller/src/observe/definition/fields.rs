@@ -34,7 +34,7 @@ pub(super) fn judge(document: &Value) -> Judgement {
     let (named, more) = missing.split_at(missing.len().min(NAMED));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     Judgement::Older(format!(
-        "the definition of Workloads is older than this operator (version {}): it lacks {}{more}. Install this version's: \
+        "the CRD is older than this operator (version {}): it lacks {}{more}. Install this version's: \
          `baton crd | kubectl apply --server-side -f -`, or with all of Baton by `kubectl apply --server-side -k manifests`",
         env!("CARGO_PKG_VERSION"),
         named.join(", ")

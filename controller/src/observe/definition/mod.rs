@@ -115,7 +115,7 @@ impl Definition {
             if told != older {
                 match &older {
                     Some(message) => warn!("no child is written: {message}"),
-                    None => info!("the definition of Workloads is complete: children are written again"),
+                    None => info!("the CRD is complete again: Baton writes children"),
                 }
                 tell(older.as_deref());
                 told.clone_from(&older);
@@ -152,10 +152,7 @@ impl Definition {
                 // Where the API server has no schema to give, Baton works without.
                 Err(OpenApiError::Request(ApiError::Response(_))) => return State::Usable,
                 Err(error) => {
-                    warn!(
-                        error = with_causes(&error),
-                        "can't read the definition of Workloads; it is tried again"
-                    );
+                    warn!(error = with_causes(&error), "can't read the CRD; Baton retries");
                 }
             }
             tokio::time::sleep(PAUSE / 4).await;

@@ -88,7 +88,7 @@ impl Watch {
             warn!(
                 watch = self.what,
                 error = words,
-                "a watch failed; it is tried again. If this goes on: is the Workload CRD installed, and may Baton list and \
+                "a watch failed; Baton retries. If this goes on: is the Workload CRD installed, and may Baton list and \
                  watch in its scope?"
             );
         }

@@ -50,7 +50,7 @@ impl FromStr for Identity {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.trim().is_empty() {
-            return Err("it is empty; leave it out to have one made up".to_owned());
+            return Err("it is empty; leave it out for a generated one".to_owned());
         }
         Ok(Self(text.to_owned()))
     }
@@ -61,7 +61,7 @@ impl FromStr for ShardName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("it is empty; leave it out to look after the Workloads without a shard".to_owned());
+            return Err("it is empty; leave it out to reconcile the Workloads without a shard".to_owned());
         }
         if is_label(text) {
             Ok(Self(text.to_owned()))

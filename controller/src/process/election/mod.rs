@@ -105,7 +105,7 @@ pub enum Lost {
     #[error("the lease could not be renewed for {0:?}")]
     NotRenewed(Duration),
     /// Somebody else holds it, or nobody, where the name is empty.
-    #[error("the lease is {}", if .0.is_empty() { "nobody's, since somebody emptied it".to_owned() } else { format!("{}'s now", .0) })]
+    #[error("the lease is {}", if .0.is_empty() { "nobody's, since it was emptied".to_owned() } else { format!("{}'s now", .0) })]
     TakenBy(String),
     /// The election itself ended, which is a fault of the program.
     #[error("the election ended by itself")]
@@ -312,7 +312,7 @@ impl Stand {
         if self.trouble.as_ref() == Some(&words) {
             debug!(lease = %self.candidacy, error = words, "still can't read or write the lease");
         } else {
-            warn!(lease = %self.candidacy, error = words, "can't read or write the lease; it is tried again");
+            warn!(lease = %self.candidacy, error = words, "can't read or write the lease; Baton retries");
             self.trouble = Some(words);
         }
     }
@@ -424,9 +424,6 @@ mod tests {
     #[test]
     fn a_lost_lease_is_told_with_who_has_it() {
         assert_eq!(Lost::TakenBy("b".to_owned()).to_string(), "the lease is b's now");
-        assert_eq!(
-            Lost::TakenBy(String::new()).to_string(),
-            "the lease is nobody's, since somebody emptied it"
-        );
+        assert_eq!(Lost::TakenBy(String::new()).to_string(), "the lease is nobody's, since it was emptied");
     }
 }

@@ -75,7 +75,7 @@ async fn metrics(State(Protected { reviewer, view }): State<Protected>, headers:
             (StatusCode::FORBIDDEN, message).into_response()
         }
         None => {
-            let message = "the API server can't be asked who may read this; the operator's log says why\n";
+            let message = "can't check at the API server who may read this; see the operator's log\n";
             (StatusCode::SERVICE_UNAVAILABLE, message).into_response()
         }
     }

@@ -118,7 +118,7 @@ impl Reviewer {
         if !self.state.fails.swap(true, Ordering::Relaxed) {
             warn!(
                 error = with_causes(error),
-                "can't ask the API server who may read the metrics; nobody may meanwhile"
+                "can't check who may read the metrics; every scrape is refused meanwhile"
             );
         }
     }

@@ -70,7 +70,7 @@ pub(super) fn questions(
 /// Judges by the questions that were answered with no.
 pub(super) fn judge(missing: &[Question]) -> CheckResult {
     if missing.is_empty() {
-        return CheckResult::Fine("Baton may do all that it needs".to_owned());
+        return CheckResult::Fine("Baton has all permissions that it needs".to_owned());
     }
     // By place and rule, as they would be granted.
     let mut places: BTreeMap<Option<&str>, Vec<(&Question, Vec<&str>)>> = BTreeMap::new();
@@ -82,7 +82,7 @@ pub(super) fn judge(missing: &[Question]) -> CheckResult {
         }
     }
     let places: Vec<_> = places.into_iter().map(|(namespace, rules)| in_place(namespace, &rules)).collect();
-    CheckResult::Wrong(format!("Baton may not do all that it needs. {}", places.join(" ")))
+    CheckResult::Wrong(format!("Baton lacks permissions. {}", places.join(" ")))
 }
 
 fn in_place(namespace: Option<&str>, rules: &[(&Question, Vec<&str>)]) -> String {
@@ -166,7 +166,7 @@ mod tests {
         let CheckResult::Wrong(message) = judge(&missing) else { panic!("permissions are missing") };
         assert_eq!(
             message,
-            "Baton may not do all that it needs. To its Role in the namespace a, add: \
+            "Baton lacks permissions. To its Role in the namespace a, add: \
              `{apiGroups: [\"\"], resources: [services], verbs: [get, list]}`. To its Role in the namespace baton-system, \
              add: `{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [mine], verbs: [get, patch]}`."
         );

@@ -31,8 +31,8 @@ use crate::{
 /// How many questions about permissions are asked at the same time.
 const AT_ONCE: usize = 8;
 /// What to do where there is no definition.
-const NOT_SERVED: &str = "the API server serves no Workloads: their CustomResourceDefinition isn't installed, or not \
-                          accepted. Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
+const NOT_SERVED: &str = "the API server serves no Workloads: the CRD isn't installed, or not accepted. \
+                          Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
                           Baton by `kubectl apply --server-side -k manifests`";
 /// How soon a check that found something is made again, at first and later.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -132,7 +132,7 @@ impl SelfCheck {
             Finding { about: "API server", result: release },
             Finding { about: "Workloads", result: served },
         ];
-        findings.extend(is_served.then_some(Finding { about: "definition", result: fields }));
+        findings.extend(is_served.then_some(Finding { about: "CRD", result: fields }));
         findings.push(Finding { about: "permissions", result: access });
         findings
     }
@@ -141,7 +141,7 @@ impl SelfCheck {
         match bounded(self.request_timeout, self.client.apiserver_version()).await {
             Ok(info) => release::judge(&info.git_version),
             Err(error) if is_refused(&error) => CheckResult::Warning(format!(
-                "can't ask for its release: {}. Each ServiceAccount may by the role system:discovery",
+                "can't read its release: {}. The ClusterRole system:discovery lets each ServiceAccount read it",
                 with_causes(&error)
             )),
             Err(error) => unknown(&error),
@@ -157,7 +157,7 @@ impl SelfCheck {
             Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
             Err(error) if answered_with(&error, &[404]) => CheckResult::Wrong(NOT_SERVED.to_owned()),
             Err(error) if is_refused(&error) => {
-                CheckResult::Warning("can't be looked for without the permission to list them".to_owned())
+                CheckResult::Warning("can't be checked without the permission to list them".to_owned())
             }
             Err(error) => unknown(&error),
         }
@@ -193,7 +193,7 @@ impl SelfCheck {
                 Ok(false) => missing.push(question),
                 Err(error) if is_refused(&error) => {
                     return CheckResult::Warning(format!(
-                        "can't ask what Baton may do: {}. Each ServiceAccount may by the role system:basic-user",
+                        "can't check Baton's permissions: {}. The ClusterRole system:basic-user lets each ServiceAccount check",
                         with_causes(&error)
                     ));
                 }
@@ -222,7 +222,7 @@ fn answered_with(error: &ApiError, codes: &[u16]) -> bool {
 }
 
 fn unknown(error: &dyn std::error::Error) -> CheckResult {
-    CheckResult::Unknown(format!("the API server gives no answer; it is asked again: {}", with_causes(error)))
+    CheckResult::Unknown(format!("no response from the API server; Baton retries: {}", with_causes(error)))
 }
 
 impl Finding {
@@ -251,7 +251,7 @@ fn tell(finding: &Finding) {
         CheckResult::Fine(message) => info!("self-check, {about}: {message}"),
         CheckResult::Warning(message) => warn!("self-check, {about}: {message}"),
         CheckResult::Wrong(message) | CheckResult::Unknown(message) => {
-            warn!("self-check, {about}: {message}; Baton waits until this is mended");
+            warn!("self-check, {about}: {message}; Baton waits until this is fixed");
         }
     }
 }

@@ -167,11 +167,16 @@ fn every_command_says_whose_workloads_it_means() {
             commands += 1;
             let is_name = |c: char| c.is_ascii_alphanumeric() || "./-".contains(c);
             let words = command.split('`').next().unwrap().split(|c| !is_name(c));
-            let ours = ["workloads.baton.rs", "workload.baton.rs", "workloads.v1alpha1.baton.rs"];
+            let qualified = [
+                "workloads.baton.rs",
+                "workload.baton.rs",
+                "workloads.v1alpha1.baton.rs",
+                "workloads.kueue.x-k8s.io",
+            ];
             let is_ambiguous = |word: &&str| {
                 let kind = word.split(['/', '.']).next().unwrap();
                 ["wl", "workload", "workloads"].contains(&kind)
-                    && !ours.iter().any(|name| word.starts_with(name))
+                    && !qualified.iter().any(|name| word.starts_with(name))
             };
             ambiguous.extend(words.filter(is_ambiguous).map(|word| format!("{file}: {word} in {line}")));
         }
