@@ -1,7 +1,7 @@
 //! Whether a refusal (403) means that a permission is missing.
 //!
 //! The API server's authorizer isn't alone in answering with 403: quotas, admission webhooks and policies do too, which is a
-//! tenant's concern and not the operator's. Only the message tells them apart; the authorizer's is always
+//! tenant's concern and not the operator's. Only the message distinguishes them; the authorizer's is always
 //! `… forbidden: User "…" cannot …` (`apiserver/pkg/endpoints/handlers/responsewriters/errors.go`).
 
 use serde::Deserialize;

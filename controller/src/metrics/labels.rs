@@ -51,7 +51,7 @@ label_values! {
         Skipped = "skipped",
         /// The server refused it, and would again.
         Rejected = "rejected",
-        /// It got no answer, or one that says nothing about the apply itself.
+        /// It got no response, or one that says nothing about the apply itself.
         Failed = "failed",
         /// The live object was no longer the one that was planned for.
         Stale = "stale",
@@ -59,7 +59,7 @@ label_values! {
 }
 
 label_values! {
-    /// How the prediction of an apply compares with the server's answer.
+    /// How the prediction of an apply compares with the server's response.
     PredictionOutcome {
         /// They are equal.
         Match = "match",
@@ -89,9 +89,9 @@ label_values! {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Code {
-    /// With an answer of this HTTP status.
+    /// With a response of this HTTP status.
     Status(u16),
-    /// Without an answer: it couldn't be sent, the connection broke, or the time limit was over.
+    /// Without a response: it couldn't be sent, the connection broke, or the time limit was over.
     Error,
 }
 
@@ -110,7 +110,7 @@ impl EncodeLabelValue for ChildKind {
     }
 }
 
-/// The labels of what is told apart by its outcome alone: the text of one of the enums above.
+/// The label of metrics that differ only by outcome: the text of one of the enums above.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ByOutcome {
     pub(super) outcome: &'static str,
@@ -129,7 +129,7 @@ pub(super) struct ByKindAndOutcome {
     pub(super) outcome: &'static str,
 }
 
-/// The labels of what was taken from somebody.
+/// The labels of takeovers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ByKindAndManager {
     pub(super) kind: ChildKind,

@@ -1,6 +1,6 @@
 //! What the operator counts about itself, for Prometheus. `docs/metrics.md` has a row for each metric.
 //!
-//! Others tell it what happened; how something ended they say by an enum such as [`ApplyOutcome`]. Nothing is decided by what
+//! Others report to it what happened; outcomes are enums such as [`ApplyOutcome`]. Nothing is decided by what
 //! is in here.
 
 mod denial;
@@ -100,7 +100,7 @@ impl Metrics {
         self.0.counts.applies.get_or_create(&ByKindAndOutcome { kind, outcome: outcome.text() }).inc();
     }
 
-    /// The server's answer to a write was compared with what had been predicted.
+    /// The server's response to a write was compared with the prediction.
     pub fn predicted(&self, kind: ChildKind, outcome: PredictionOutcome) {
         let labels = ByKindAndOutcome { kind, outcome: outcome.text() };
         self.0.counts.predictions.get_or_create(&labels).inc();
@@ -210,26 +210,26 @@ impl Counts {
         let counts = self.clone();
         registry.register(
             "baton_build",
-            "Which Baton this is",
+            "The version of Baton",
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
         registry.register("baton_leader", "1 if this process reconciles, 0 if it stands by", counts.leader);
         registry.register("baton_reconciles", "Passes for a Workload, by how they ended", counts.reconciles);
         registry.register_with_unit(
             "baton_reconcile_duration",
-            "How long passes for a Workload took, waiting for a turn left out",
+            "How long passes for a Workload took, without the time in the queue",
             Unit::Seconds,
             counts.reconcile_duration,
         );
-        registry.register("baton_applies", "Applies of children, by what became of them", counts.applies);
+        registry.register("baton_applies", "Applies of children, by outcome", counts.applies);
         registry.register(
             "baton_predictions",
-            "Applies of children, by how the server's answer compares with what was predicted",
+            "Applies of children, by how the server's response compares with the prediction",
             counts.predictions,
         );
         registry.register(
             "baton_takeovers",
-            "Fields of children that Baton took from other field managers",
+            "Fields of children that Baton took over from other field managers",
             counts.takeovers,
         );
         registry.register(
@@ -239,14 +239,14 @@ impl Counts {
         );
         registry.register(
             "baton_schema_refreshes",
-            "Times that newer schemas were looked for, by how that ended",
+            "Checks for newer schemas, by outcome",
             counts.schema_refreshes,
         );
         registry.register("baton_api_requests", "Requests to the API server", counts.api_requests);
         registry.register_with_unit(
             "baton_api_request_duration",
-            "How long requests to the API server took until the head of the answer, or until they failed; watches left \
-             out",
+            "How long requests to the API server took until the head of the response, or until they failed; without \
+             watches",
             Unit::Seconds,
             counts.api_request_duration,
         );

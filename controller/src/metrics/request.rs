@@ -25,7 +25,7 @@ pub(super) enum Verb {
     Get,
     /// Read a collection.
     List,
-    /// Be told of changes.
+    /// Watch for changes.
     Watch,
     /// Make an object.
     Create,

@@ -31,7 +31,7 @@ struct ByPhase {
     phase: String,
 }
 
-/// What a Workload tells of itself: its phase, and the children that are fought about.
+/// What a Workload's status reports: its phase, and its contested children.
 pub(crate) type Told<'w> = (Option<HandoverPhase>, &'w [ChildKind]);
 
 /// Registers the metrics of these Workloads.
