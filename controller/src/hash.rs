@@ -1,4 +1,4 @@
-//! Numbers that tell one value from another, in this process.
+//! Digests of values, in this process.
 
 use std::{
     hash::{BuildHasher as _, Hash},

@@ -46,11 +46,11 @@ pub(crate) struct Context {
     /// How long a request may take.
     limit: Duration,
     pace: Mutex<Pace>,
-    /// Counts how often every Workload was to be looked at again.
+    /// Counts how often every Workload was to be reconciled again.
     rounds: AtomicU64,
 }
 
-/// How long a change of a child is waited for that somebody else is about to make, or has made already.
+/// How long to wait for a change of a child that another program is about to make, or has made already.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 impl Context {
@@ -81,12 +81,12 @@ impl Context {
         }
     }
 
-    /// Every Workload is to be looked at again, whatever is known of it.
+    /// Every Workload is to be reconciled again, whatever is known of it.
     pub(crate) fn look_again(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often every Workload was to be looked at again.
+    /// How often every Workload was to be reconciled again.
     pub(crate) fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)
     }
@@ -164,7 +164,7 @@ impl Context {
         self.applier.read(&child.target(workload)).await
     }
 
-    /// A version of a child after the one that was seen: from its watch, once its controllers have looked at it too; from the API
+    /// A version of a child after the one that was read: from its watch, once its controllers have seen it too; from the API
     /// server, where the watch shows none soon.
     pub(crate) async fn newer_child(
         &self,

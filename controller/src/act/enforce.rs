@@ -37,7 +37,7 @@ pub(super) enum Enforced {
 }
 
 /// Brings the children to what the spec says, as far as one pass that `begun` then can. `always_send` applies also what would
-/// change nothing. `around` tells afterwards what the pass has seen in the end.
+/// change nothing. `around` says afterwards what the pass has read in the end.
 pub(super) async fn enforce(
     seen: Snapshot,
     around: &mut Digests,

@@ -30,7 +30,7 @@ pub(super) async fn preview(mut seen: Snapshot, context: &Context) -> Result<Pas
     let mut reads = 0;
     loop {
         for child in to_read {
-            // One that can't be read is planned as it was seen; the dry run tells.
+            // A child that can't be read is planned as it was seen; the dry run shows whether that holds.
             if let Ok(live) = context.read_child(&seen.workload, child).await {
                 seen.put(child, live);
             }

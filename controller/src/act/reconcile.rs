@@ -50,7 +50,7 @@ pub(crate) fn on_error(watched: Arc<WatchedWorkload>, _: &ReconcileError, contex
 pub(crate) struct Passed {
     /// For people who count; absent where there was nothing to do.
     pub(crate) outcome: Option<ReconcileOutcome>,
-    /// When to look again.
+    /// When to reconcile again.
     pub(crate) next: Action,
 }
 
@@ -92,7 +92,7 @@ pub(crate) async fn reconcile(
     Ok(Passed { outcome: Some(ReconcileOutcome::Failed), next: Action::await_change() })
 }
 
-/// What tells what a pass sees from anything else.
+/// The digests of what a pass reads.
 fn all_of(inputs: &Inputs, spec: u64, context: &Context) -> Seen {
     Seen {
         all: digest_of(inputs),
@@ -145,7 +145,7 @@ async fn reconcile_workload(
     let report_again = report(&pass, &mut inputs, &mut spec, context).await?;
     let end = PassEnd { mode, generation, settled: pass.settled, report_again };
     if spec != watched.spec() {
-        // The response to the status shows another one than this pass was about, and the watch won't tell again.
+        // The response to the status shows another Workload than this pass was about, and the watch won't report it again.
         return Ok(Passed {
             outcome: Some(ReconcileOutcome::Unsettled),
             next: Action::requeue(Duration::ZERO),
@@ -222,7 +222,7 @@ async fn publish(events: Vec<Event>, workload: &Workload, context: &Context) {
 }
 
 /// Applies the Workload's status. A status follows from the one before it, so it counts only for the Workload as it was seen.
-/// Returns what tells the Workload with this status from any other.
+/// Returns the digest of the Workload with this status.
 async fn apply_status(
     workload: &Workload,
     status: &WorkloadStatus,

@@ -550,7 +550,7 @@ fn lets_scale(step: &Step) -> bool {
 }
 
 /// The children that the server is asked for, since the caches don't show them. They hold only what bears Baton's label: what is
-/// wanted may be there as an object of somebody else's, as the status says if it was so before; and what the status still names,
+/// wanted may be there as an object of another owner, as the status says if it was so before; and what the status still names,
 /// though the spec no longer asks for it, may have lost its label before it could be deleted. So may an autoscaler, while there is no
 /// Deployment of this Workload's for it. What else isn't shown is created, which the server refuses where there is an object after all.
 pub fn out_of_sight(seen: &Snapshot, held_back: &BTreeSet<ChildKind>) -> BTreeSet<ChildKind> {

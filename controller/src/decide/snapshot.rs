@@ -114,7 +114,7 @@ impl Snapshot {
         names
     }
 
-    /// The number that the Deployment had before it was suspended, as its annotation says; or before somebody deleted it, as the
+    /// The count that the Deployment had before it was suspended, by its annotation; or before it was deleted, by the
     /// status does.
     fn replicas_before(&self) -> Option<i32> {
         let before = match self.own(ChildKind::Deployment) {

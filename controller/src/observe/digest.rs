@@ -1,7 +1,7 @@
-//! A number that tells an object from a version of it that means something else to Baton.
+//! A digest of an object, which changes when something changes that Baton reads.
 //!
-//! Most versions of an object differ in what no pass looks at: the times of `managedFields`, the status of an autoscaler. A pass that
-//! would look at what the last one has seen can be left out.
+//! Most versions of an object differ in what no pass reads: the times of `managedFields`, the status of an autoscaler. A pass that
+//! would read what the last one has read can be skipped.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use serde::{
 
 use crate::hash::{digest_of, hasher};
 
-/// What tells an object from a version of it that means something else. Its kind and version don't count, nor the times in it, nor
+/// The digest of an object. Its kind and version don't count, nor the times in it, nor
 /// who owns what of its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Digest {

@@ -67,13 +67,13 @@ pub(crate) struct Seen {
     pub(crate) digests: Digests,
 }
 
-/// What tells whether something around a Workload means something else than before. What isn't there is nothing.
+/// The digests of what is around a Workload. What isn't there has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Digests {
     /// Of the children but for their status, by kind.
     children: [u64; ChildKind::ALL.len()],
     autoscalers: u64,
-    /// Of the Deployment's status, the only one that is looked at, and only to be reported, once it is about the Deployment as it is.
+    /// Of the Deployment's status, the only one that is read, and only to be reported, once it is about the Deployment as it is.
     status: u64,
 }
 
@@ -124,7 +124,7 @@ impl Families {
         Seen { children, autoscalers, digests }
     }
 
-    /// What tells whether a Workload's surroundings mean something else than before.
+    /// The digests of what is around a Workload.
     pub(crate) fn digests(&self, of: &FamilyName) -> Digests {
         self.with(of, |family| family.digests())
     }
@@ -305,7 +305,7 @@ impl Families {
     }
 
     /// Takes in the events of a watch of this kind in this namespace, or in all; returns the families that each changes. Of
-    /// HorizontalPodAutoscalers it is told of all.
+    /// HorizontalPodAutoscalers it gets all.
     pub(super) fn feed(
         &self,
         kind: ChildKind,

@@ -15,9 +15,9 @@ const WINDOW: usize = 64 << 10;
 /// An object in a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// Its `resourceVersion`, by which an older version is told from a newer one; 0 where that is no number.
+    /// Its `resourceVersion`, by which versions are ordered; 0 where that is no number.
     pub(super) version: u64,
-    /// What tells whether it [means something else](super::digest) than before.
+    /// Its [digest](super::digest).
     pub(super) digest: Digest,
     length: u32,
     block: Box<[u8]>,
@@ -50,7 +50,7 @@ impl Dictionary {
 
 impl Packed {
     /// Whether this version is to take its place, rather than being older or the same. What a list has may be another object of the
-    /// same version: the API server shows it as the definition is that it has now.
+    /// same version: the API server shows it by the CRD that it has now.
     pub(super) fn is_older_than(&self, version: u64, is_listed: bool) -> bool {
         version == 0 || version > self.version || (is_listed && version == self.version)
     }

@@ -12,14 +12,14 @@ use kube::{Resource as _, runtime::watcher::Event};
 use super::version_of;
 use crate::lock::lock;
 
-/// The newest version that each watch of a kind has told, by its namespace; that of all has none. Clones share it.
+/// The newest version that each watch of a kind has delivered, by its namespace; that of all has none. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress(Arc<Mutex<HashMap<Box<str>, u64>>>);
 
 const UNKNOWN: u64 = u64::MAX;
 
 impl Progress {
-    /// The watch of this namespace, or of all, tells something.
+    /// The watch of this namespace, or of all, delivers something.
     pub(super) fn tell(&self, namespace: Option<&str>, event: &Event<LiveObject>) {
         let version = match event {
             Event::Apply(object) | Event::Delete(object) => version_of(object.meta()),
@@ -35,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// Whether a watch has told of what came after this version of an object in a namespace.
+    /// Whether a watch has delivered what came after this version of an object in a namespace.
     pub(super) fn is_beyond(&self, namespace: Option<&str>, version: u64) -> bool {
         let newest = lock(&self.0);
         let of = |namespace: &str| newest.get(namespace).copied().unwrap_or_default();

@@ -37,9 +37,9 @@ pub(crate) struct WatchedWorkload {
     metadata: ObjectMeta,
     packed: Packed,
     dictionary: Arc<Dictionary>,
-    /// Where its replicas stand, as its status tells it.
+    /// The phase of its handover, by its status.
     pub(crate) phase: Option<HandoverPhase>,
-    /// The children that its status tells a fight about.
+    /// Its contested children, by its status.
     pub(crate) contested: Box<[ChildKind]>,
 }
 
@@ -107,12 +107,12 @@ impl WatchedWorkload {
         self.live().ok()?.status_text().map(WorkloadStatus::readable)
     }
 
-    /// What tells whether it [means something else](super::digest) than before.
+    /// Its [digest](super::digest).
     pub(super) fn digest(&self) -> u64 {
         digest_of(self.packed.digest)
     }
 
-    /// What tells its spec from any other.
+    /// The digest of its spec.
     pub(crate) fn spec(&self) -> u64 {
         self.packed.digest.spec
     }
@@ -190,7 +190,7 @@ pub(crate) struct Workloads {
     progress: Progress,
 }
 
-/// What tells a Workload, as the API server has responded with it, from any other: all of it, and its spec.
+/// The digests of a Workload in a response of the API server: of all of it, and of its spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) digest: u64,
@@ -255,7 +255,7 @@ impl Workloads {
         }
     }
 
-    /// Takes in what the API server has responded to a write of a Workload: the watch would say it later. Returns what tells it from any other.
+    /// Takes in the API server's response to a write of a Workload: the watch would deliver it later. Returns its digests.
     pub(super) fn take(&self, response: &LiveObject) -> Taken {
         let workload = WatchedWorkload::new(response, &self.dictionary);
         let taken = Taken { digest: workload.digest(), spec: workload.spec() };

@@ -47,7 +47,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// There is no certificate for the secure metrics port.
-    #[error("there is no certificate to serve metrics with; look at --metrics-cert-dir")]
+    #[error("there is no certificate to serve metrics with; check --metrics-cert-dir")]
     Certificate(#[from] CertificateError),
     /// The signal handlers could not be installed.
     #[error("can't listen for SIGTERM and SIGHUP")]

@@ -31,13 +31,13 @@ use crate::{
     report::{Haste, Unreported},
 };
 
-/// A Workload whose pass isn't settled is looked at again after this.
+/// A Workload whose pass isn't settled is reconciled again after this.
 const PAUSE_WHEN_UNSETTLED: Duration = Duration::from_secs(1);
 
 /// How long the status of a contested Workload may be out of date, so that it isn't written as often as the contested field.
 const OLDEST_CONTESTED_STATUS: Duration = Duration::from_secs(30);
 
-/// How long a status, and the next pass of a Workload whose spec hasn't changed, wait for what else happens: it is looked at
+/// How long a status, and the next pass of a Workload whose spec hasn't changed, wait for further changes: it is reconciled
 /// and written once.
 const GATHERS_FOR: Duration = Duration::from_millis(500);
 /// How long a status waits for what is certainly about to happen: as long as a controller may take that is busy with many others.
@@ -68,11 +68,11 @@ pub struct WorkloadPace {
     pub contention: Contention<ChildKind>,
     /// When everything is applied for real.
     pub resync: Resync,
-    /// What nobody was told of yet.
+    /// What wasn't reported yet.
     pub unreported: Unreported,
     /// How many passes in a row ended early.
     failed_passes: u32,
-    /// The last spec: its generation, and a number that tells it from any other.
+    /// The last spec: its generation, and its digest.
     spec: Option<(i64, u64)>,
     is_recalled: bool,
     /// When the status was written last while it was contested.
@@ -93,7 +93,7 @@ pub struct WorkloadPace {
 #[derive(Clone, Debug, Default)]
 pub struct LiveIntents {
     round: u64,
-    /// For each child: what tells the live object and the intent from any other.
+    /// For each child: the digests of the live object and of the intent.
     by_child: [Option<(u64, u64)>; ChildKind::ALL.len()],
 }
 
@@ -131,7 +131,7 @@ impl Rest {
     }
 }
 
-/// Numbers that tell what a pass sees from anything else.
+/// Digests of what a pass reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Of all of it.
@@ -289,7 +289,7 @@ impl WorkloadPace {
                 | ChildResult::Deleted => self.backoff.succeeded(*child),
             }
         }
-        // No watch tells when somebody else's object is gone.
+        // No watch reports when an object of another owner is gone.
         for refusal in refused.iter().filter(|refusal| refusal.cause == Cause::NotOwned) {
             self.backoff.failed(refusal.child, generation, now);
         }
@@ -330,13 +330,13 @@ impl WorkloadPace {
         self.rest.take()
     }
 
-    /// A pass has left nothing to do of what it has seen, before the next one is due in this time. `is_well` tells whether all
+    /// A pass has left nothing to do of what it has seen, before the next one is due in this time. `is_well` says whether all
     /// children are as they should be.
     pub fn rests(&mut self, seen: Seen, is_well: bool, next: Option<Duration>, now: Instant) {
         self.rest = Some(Rest { seen, since: now, until: next.map(|next| now + next), is_well });
     }
 
-    /// Whether a pass that would see this has nothing to do yet: when it will have, or that only a change will tell.
+    /// Whether a pass that would read this has nothing to do yet: until when, or until something changes.
     pub fn is_at_rest(&self, seen: Seen, now: Instant) -> Option<Option<Duration>> {
         let rest = self.rest.filter(|rest| rest.seen.urgent == seen.urgent)?;
         let gathered = (rest.seen != seen).then_some(rest.since + GATHERS_FOR);

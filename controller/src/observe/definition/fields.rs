@@ -1,4 +1,4 @@
-//! Whether the cluster's definition of a Workload has the fields that this version knows.
+//! Whether the cluster's CRD has the fields that this version knows.
 //!
 //! A field that it lacks is dropped by the API server without a word, so a Workload would ask for something and Baton would
 //! never hear of it. Fields that it has besides are a newer version's, and do no harm.
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 /// How many fields are named.
 const NAMED: usize = 5;
 
-/// The fields of a Workload that this version knows; a test tells how to write them anew.
+/// The fields of a Workload that this version knows; a test says how to write them again.
 const OWN: &str = include_str!("fields.json");
 
-/// What is known of the cluster's definition.
+/// What is known of the cluster's CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// It has every field that this version knows.

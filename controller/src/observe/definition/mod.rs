@@ -1,8 +1,8 @@
-//! Whether the cluster's definition of Workloads is at least as new as this operator, while it runs.
+//! Whether the cluster's CRD is at least as new as this operator, while it runs.
 //!
-//! The API server drops fields that its definition lacks from every Workload that it returns, so that under an older one a
+//! The API server drops fields that its CRD lacks from every Workload that it returns, so that under an older one a
 //! Workload asks for less than its author wrote, and children would lose what is missing. Nothing is written to them while that
-//! may be so: after each beginning of the watch of Workloads, which a change of the definition ends, and after a spec that
+//! may be so: after each beginning of the watch of Workloads, which a change of the CRD ends, and after a spec that
 //! has changed without its `generation`, the published schema is read before the next pass.
 
 mod fields;
@@ -24,10 +24,10 @@ use crate::causes::with_causes;
 
 /// How soon the schema is read again while it is older, or can't be read.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long the published schema may lag behind the definition.
+/// How long the published schema may lag behind the CRD.
 const LAG: Duration = Duration::from_secs(10);
 
-/// The definition as it was last read. Clones share it.
+/// The CRD as it was last read. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Definition {
     client: Client,
@@ -73,7 +73,7 @@ impl Definition {
         Ok(judgement)
     }
 
-    /// The definition may have changed.
+    /// The CRD may have changed.
     pub(crate) fn doubt(&self) {
         self.state.send_if_modified(|state| {
             let is_news = !matches!(state, State::Doubtful { .. });
@@ -84,7 +84,7 @@ impl Definition {
         });
     }
 
-    /// A Workload has changed though nobody has written it, so the definition has.
+    /// A Workload has changed without a write, so the CRD has.
     pub(crate) fn doubt_certainly(&self) {
         self.state.send_replace(State::Doubtful { certain: true });
     }
@@ -141,7 +141,7 @@ impl Definition {
         loop {
             match self.look().await {
                 Ok(Judgement::Older(message)) => return State::Older(message),
-                // While a definition changes, or is new, nothing is published for a moment.
+                // While a CRD changes, or is new, nothing is published for a moment.
                 Ok(Judgement::Unpublished) if begun.elapsed() < LAG => {}
                 Ok(Judgement::Complete | Judgement::Unpublished) => {
                     let is_same = self.url_read().await == before;

@@ -1,6 +1,6 @@
 //! Whether Baton hears what happens in the cluster: for each watch, whether it fails and for how long.
 //!
-//! A quiet watch that works again tells nothing, so a failure counts as over when it hasn't come again for longer than any
+//! A quiet watch that works again reports nothing, so a failure counts as over when it hasn't come again for longer than any
 //! pause between two attempts.
 
 use std::{
@@ -40,7 +40,7 @@ struct Trouble {
 }
 
 impl Health {
-    /// Adds a watch. What is returned is to be told of each of its events and errors.
+    /// Adds a watch. Report each of its events and errors to what is returned.
     pub(super) fn of<K>(&self, what: String) -> impl FnMut(&watcher::Result<Event<K>>) + Send + use<K> {
         let (watches, number) = (self.0.clone(), self.add(what));
         move |event| {

@@ -80,14 +80,14 @@ pub(crate) struct Stores {
     pub(crate) health: Health,
 }
 
-/// What fills the caches and tells what was touched; nothing moves unless it is polled.
+/// What fills the caches and reports what was touched; nothing moves unless it is polled.
 pub(crate) struct Streams {
     pub(crate) workloads: Store<WatchedWorkload>,
     /// The Workloads that need a look, because they, a child or what scales it has changed. It never ends.
     pub(crate) touched: BoxStream<'static, ObjectRef<WatchedWorkload>>,
 }
 
-/// What tells whether a pass would see something else than another.
+/// The digests of what a pass would read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Inputs {
     pub(crate) workload: u64,
@@ -147,7 +147,7 @@ impl Stores {
         self.workloads.store.len()
     }
 
-    /// Waits, but no longer than this, for a version of a child after this one that its controllers have looked at. If there is
+    /// Waits, but no longer than this, for a version of a child after this one that its controllers have seen. If there is
     /// none, the newest; none where that isn't newer.
     pub(crate) async fn newer_child(
         &self,
@@ -171,7 +171,7 @@ impl Stores {
         self.families.take(&family_of(workload), child, returned, around);
     }
 
-    /// The same of a Workload. Returns what tells it from any other.
+    /// The same of a Workload. Returns its digests.
     pub(crate) fn take_workload(&self, live: &LiveObject) -> Taken {
         self.workloads.take(live)
     }
@@ -229,7 +229,7 @@ pub(crate) fn watch(client: &Client, scope: &Scope, definition: &Definition) -> 
         let events = stores.watch("Workloads", namespace, api, selected.clone());
         let definition = definition.clone();
         let events = events.inspect(move |event| {
-            // A change of the definition ends every watch, as many other things do.
+            // A change of the CRD ends every watch, as many other things do.
             if matches!(event, Event::Init) {
                 definition.doubt();
             }

@@ -213,10 +213,11 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let example = "write it like `30s` or `1m`";
-        let duration: jiff::SignedDuration = text.parse().map_err(|error| format!("{error}; {example}"))?;
+        // The parser's own message is about its grammar, which is no help here.
+        let duration: jiff::SignedDuration = text.parse().map_err(|_| example.to_owned())?;
         match Duration::try_from(duration) {
             Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
-            _ => Err(format!("a time limit has to be longer than zero; {example}")),
+            _ => Err(format!("it has to be longer than zero; {example}")),
         }
     }
 }
