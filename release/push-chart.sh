@@ -11,12 +11,12 @@ package=$(realpath -- "${1:?the packaged chart}")
 registry=${2:?the registry, without oci://}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-said=$(CGO_ENABLED=0 GOFLAGS=-trimpath go -C e2e/helm tool helm push "$package" "oci://$registry" "${@:3}" 2>&1) || {
-    printf '%s\n' "$said" >&2
+output=$(CGO_ENABLED=0 GOFLAGS=-trimpath go -C e2e/helm tool helm push "$package" "oci://$registry" "${@:3}" 2>&1) || {
+    printf '%s\n' "$output" >&2
     exit 1
 }
-printf '%s\n' "$said" >&2
-grep --only-matching --extended-regexp 'sha256:[0-9a-f]{64}' <<<"$said" || {
+printf '%s\n' "$output" >&2
+grep --only-matching --extended-regexp 'sha256:[0-9a-f]{64}' <<<"$output" || {
     printf 'Helm printed no digest\n' >&2
     exit 1
 }
