@@ -1,5 +1,5 @@
 //! Measures the API server inside a process beside a real kube-apiserver with etcd, in one run and by the same client: applies and
-//! gets over HTTP, the time from the start to the first answer, and memory for each object.
+//! gets over HTTP, the time from the start to the first response, and memory for each object.
 
 use std::{
     future::Future,
@@ -20,17 +20,17 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// Measure the API server inside a process beside a real one.
+/// Measure the in-process API server and a real one: requests a second, time to start, memory.
 #[derive(Parser)]
-#[command(name = "cargo apiserver-bench --")]
+#[command(bin_name = "cargo apiserver-bench")]
 struct Cli {
-    /// For how many seconds each server gets requests of each sort.
+    /// How many seconds each server gets requests of each type.
     #[arg(long, default_value = "5")]
     seconds: u64,
-    /// How many clients there are side by side.
+    /// How many clients send requests at the same time.
     #[arg(long, default_value = "8")]
     clients: usize,
-    /// How many objects there are when memory is measured.
+    /// How many objects the server holds when its memory is measured.
     #[arg(long, default_value = "10000")]
     objects: usize,
 }
@@ -77,7 +77,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The time from the start of our server to its first answer.
+/// The time from the start of our server to its first response.
 async fn start_of_ours() -> anyhow::Result<Duration> {
     let began = Instant::now();
     let server = ApiServer::builder().start()?;

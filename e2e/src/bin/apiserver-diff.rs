@@ -1,29 +1,29 @@
-//! Sends random requests to a real kube-apiserver and to the one inside this process, and compares the answers.
+//! Sends random requests to a real kube-apiserver and to the one inside this process, and compares the responses.
 //!
-//! What that means to the letter is said in `baton_e2e::apiserver_diff`.
+//! `baton_e2e::apiserver_diff` has the details.
 
 use std::process::ExitCode;
 
 use baton_e2e::apiserver_diff::{Effort, Pair, cases, reads, run};
 use clap::Parser;
 
-/// Compare the API server inside a process with a real one.
+/// Send the same requests to the in-process API server and to a real one, and compare the responses.
 #[derive(Parser)]
-#[command(name = "cargo apiserver-diff --")]
+#[command(bin_name = "cargo apiserver-diff")]
 struct Cli {
-    /// How many requests are sent, about.
+    /// About how many requests to send.
     #[arg(long, default_value = "2000")]
     writes: usize,
-    /// Tells every request; by chance if absent.
+    /// The seed of all requests. If absent, a random one.
     #[arg(long)]
     seed: Option<u64>,
-    /// Play this sequence alone, and tell each of its requests.
+    /// Send only this sequence of requests, and print each request.
     #[arg(long)]
     only: Option<u64>,
-    /// Send the table of reads instead: lists, watches, formats, discovery.
+    /// Send a fixed table of reads instead: lists, watches, formats, discovery.
     #[arg(long)]
     reads: bool,
-    /// Send chosen requests in place of random ones: those about kinds with this word in their name.
+    /// Send fixed test cases instead: those of kinds with this word in their name, or all.
     #[arg(long, value_name = "WORD", num_args = 0..=1, default_missing_value = "")]
     cases: Option<String>,
 }

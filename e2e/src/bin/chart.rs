@@ -1,7 +1,7 @@
-//! Copies into the Helm chart what it takes from `manifests/` as it stands there, or with `--check` says whether the copies
-//! are up to date. A chart has to hold all that it installs: it is packed and sent around without the repository.
+//! Copies the files of `manifests/` that the Helm chart uses unchanged into the chart. With `--check`, reports whether the copies
+//! are up to date. The chart needs copies because it is packaged without the rest of the repository.
 //!
-//! Run it as `cargo chart`, after `cargo crdgen`. What the chart's templates make of the files is not its business.
+//! Run it as `cargo chart`, after `cargo crdgen`.
 
 use std::{
     fs,
@@ -32,10 +32,11 @@ const SOURCES: [&str; 14] = [
 /// Where they are copied to.
 const COPIES: &str = "charts/baton/files";
 
-/// Copies what the Helm chart takes from the manifests.
+/// Copy the manifests that the Helm chart uses into the chart.
 #[derive(Parser)]
+#[command(bin_name = "cargo chart")]
 struct Cli {
-    /// Compare only, and fail when a copy is stale, or when there is one of a file that isn't copied.
+    /// Write nothing. Fail if a copy is stale, or if the folder has another file.
     #[arg(long)]
     check: bool,
 }
@@ -58,7 +59,7 @@ fn main() -> anyhow::Result<()> {
     }
     for path in files(&folder)? {
         if !copies.contains(&path) {
-            bail!("{} is a copy of nothing: remove it", path.display());
+            bail!("{} is not a copy of a manifest: remove it", path.display());
         }
     }
     println!("{COPIES} is up to date");

@@ -1,7 +1,7 @@
-//! Writes `controller/tests/golden/<version>/`: Workloads with their children as this version of Baton makes them on a real
-//! API server, for the test that later versions leave them as they are.
+//! Writes `controller/tests/golden/<version>/`: Workloads with their children as this version of Baton creates them on a real API
+//! server. A test checks that later versions don't change them.
 //!
-//! A folder belongs to its version for good. Run it when a version is released, and again only before that.
+//! The folder of a released version never changes. Run it before the release.
 
 use std::{
     fs,

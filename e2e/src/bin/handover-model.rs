@@ -1,5 +1,5 @@
-//! Explores the handover in a model checker, and shows that it would see a mistake. The status is 1 if a promise was broken, or
-//! with a fault if none was.
+//! Explores the handover in a model checker, and shows that it finds mistakes. The exit code is 1 if a promise was broken, or with
+//! `--fault` if none was.
 
 use std::process::ExitCode;
 
@@ -8,22 +8,23 @@ use baton_e2e::handover_model::{
 };
 use clap::Parser;
 
-/// Explore every order of what the operator, autoscalers, people and crashes do with spec.replicas.
+/// Check the handover of spec.replicas in every order of what the operator, autoscalers, users and crashes do.
 ///
-/// The operator is the real code; the API server is the merge core. Each configuration is explored to its end: it begins with
-/// a Workload at rest, and lets each disturbance happen a few times at any moment.
+/// The operator is the real code; the API server is the merge core. Each configuration starts with a settled Workload. Every
+/// disturbance may happen at any moment, a few times each. All orders are explored.
 #[derive(Parser)]
+#[command(bin_name = "cargo handover-model")]
 struct Cli {
-    /// Only configurations whose name contains this.
+    /// Explore only the configurations with this in their name.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// As far as `cargo test` goes, which takes some seconds.
+    /// Explore only what `cargo test` does, which takes seconds.
     #[arg(long)]
     quick: bool,
-    /// Another number of times for a disturbance: edits, scalings, by-hand, rogue, others, losses, crashes, late, resyncs or deletions.
+    /// How many times a disturbance may happen: edits, scalings, by-hand, rogue, others, losses, crashes, late, resyncs or deletions.
     #[arg(long, value_name = "NAME=TIMES")]
     budget: Vec<Allowance>,
-    /// Put this mistake into the operator, and show how it goes wrong.
+    /// Put this mistake into the operator, and print the trace that it leads to.
     #[arg(long, value_name = "FAULT")]
     fault: Option<Fault>,
 }

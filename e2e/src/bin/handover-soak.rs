@@ -1,7 +1,7 @@
-//! Switches autoscaling of Workloads on, off and over to somebody else's, at random and under a load that goes up and down,
-//! with the real autoscaler of Kubernetes at work; no replica count may ever be less than somebody asked for.
+//! Turns autoscaling of Workloads on and off, and hands it to an autoscaler of another owner, at random and under a load that goes
+//! up and down. Kubernetes' real autoscaler runs. No replica count may ever be less than what was asked for.
 //!
-//! What that means to the letter is said in `baton_e2e::soak`.
+//! `baton_e2e::soak` has the details.
 
 use std::{num::NonZeroU32, process::ExitCode};
 
@@ -12,17 +12,17 @@ use baton_e2e::soak::{
 use baton_testbed::{Cluster, ControlPlane, MetricsApi};
 use clap::Parser;
 
-/// Switch autoscaling on and off at random, and see that no replica is ever dropped.
+/// Turn autoscaling on and off at random, and check that no replica is ever dropped.
 #[derive(Parser)]
-#[command(name = "cargo handover-soak --")]
+#[command(bin_name = "cargo handover-soak")]
 struct Cli {
-    /// How many switches there are, of all Workloads together.
+    /// How many switches to make, of all Workloads together.
     #[arg(long, default_value = "300")]
     switches: NonZeroU32,
-    /// How many Workloads there are.
+    /// How many Workloads to create.
     #[arg(long, default_value = "10")]
     workloads: NonZeroU32,
-    /// Tells what is switched when; by chance if absent.
+    /// The seed of all switches. If absent, a random one.
     #[arg(long)]
     seed: Option<u64>,
 }

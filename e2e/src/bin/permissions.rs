@@ -1,5 +1,5 @@
-//! Holds what the operators of a whole test run did, by the audit logs of all its control planes, against what the
-//! manifests let them do:
+//! Compares the permissions in the manifests with the requests of the operators in a whole test run, which the audit logs of all
+//! control planes record:
 //!
 //!     BATON_E2E_AUDIT_DIR=/tmp/audit cargo test --workspace
 //!     BATON_E2E_AUDIT_DIR=/tmp/audit cargo permissions --check
@@ -13,10 +13,11 @@ use baton_e2e::permissions::{ELECTION, SECURE_METRICS, Usage, WORKLOADS, granted
 use baton_testbed::AUDIT_DIR;
 use clap::Parser;
 
-/// Compares the operator's permissions with what it did in a test run.
+/// Compare the operator's permissions with its requests in a test run.
 #[derive(Parser)]
+#[command(bin_name = "cargo permissions")]
 struct Cli {
-    /// Fail when a permission is missing or was never used.
+    /// Fail if a permission is missing or was never used.
     #[arg(long)]
     check: bool,
 }
@@ -24,7 +25,7 @@ struct Cli {
 fn main() -> anyhow::Result<()> {
     let Cli { check } = Cli::parse();
     let folder = env::var_os(AUDIT_DIR).filter(|value| !value.is_empty());
-    let folder = folder.with_context(|| format!("{AUDIT_DIR} doesn't say where the audit logs are"))?;
+    let folder = folder.with_context(|| format!("set {AUDIT_DIR} to the folder with the audit logs"))?;
     let (usage, logs) = usage(Path::new(&folder))?;
     if logs == 0 {
         bail!("no audit log in {}: run the tests with {AUDIT_DIR} set", folder.display());
@@ -54,7 +55,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the operators did by all logs in `folder`, and how many logs there are.
+/// The requests of the operators in all logs in `folder`, and how many logs there are.
 fn usage(folder: &Path) -> anyhow::Result<(Usage, usize)> {
     let (mut usage, mut logs) = (Usage::default(), 0);
     let entries = fs::read_dir(folder).with_context(|| format!("can't read {}", folder.display()))?;

@@ -1,4 +1,4 @@
-//! Records the runs that the pictures of the README are drawn from, and draws them, into `docs/pictures`.
+//! Records the runs that the README's pictures show, and draws the pictures, into `docs/pictures`.
 
 use std::{fs, path::PathBuf};
 
@@ -7,9 +7,9 @@ use baton_testbed::{Error, workspace};
 use clap::{Parser, Subcommand};
 use serde::Serialize;
 
-/// Record a run, and draw its picture.
+/// Record a run and draw its picture, into docs/pictures.
 #[derive(Parser)]
-#[command(name = "cargo pictures --")]
+#[command(bin_name = "cargo pictures")]
 struct Cli {
     #[command(subcommand)]
     picture: Picture,
@@ -17,11 +17,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Picture {
-    /// Three operators turn on autoscaling: three minutes on a real control plane.
+    /// The replica counts of three operators after autoscaling is turned on. Three minutes on a real control plane.
     Replicas,
-    /// The owners of a Deployment's fields in a handover: a moment on the API server in the process.
+    /// The owners of a Deployment's fields during a handover. A second on the in-process API server.
     Ownership,
-    /// `cargo demo` in a terminal, on the API server in the process.
+    /// `cargo demo` in a terminal, on the in-process API server.
     Demo,
 }
 

@@ -1,7 +1,6 @@
-//! Measures what an operator of Workloads costs for 100, 1,000 and 10,000 of them: CPU, memory, requests, and how long a change
-//! takes.
+//! Measures what an operator costs for 100, 1,000 and 10,000 Workloads: CPU, memory, requests, and how long a change takes.
 //!
-//! What counts is said in `baton_e2e::scale_bench`.
+//! `baton_e2e::scale_bench` has the details.
 
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
@@ -14,35 +13,35 @@ use baton_e2e::scale_bench::{
 use baton_testbed::Error;
 use clap::{Parser, Subcommand};
 
-/// Measure what an operator of Workloads costs as their number grows.
+/// Measure what an operator costs as the number of Workloads grows: CPU, memory, requests, and how long a change takes.
 #[derive(Parser)]
-#[command(name = "cargo scale-bench --", args_conflicts_with_subcommands = true)]
+#[command(bin_name = "cargo scale-bench", args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Show>,
-    /// How many Workloads there are; several numbers, with commas, are measured one after the other.
+    /// How many Workloads to create. Several numbers with commas are measured one after the other.
     #[arg(long, value_delimiter = ',', default_value = "100,1000,10000")]
     workloads: Vec<NonZeroU32>,
-    /// The server that the operator talks to.
+    /// The API server.
     #[arg(long, value_enum, default_value = "in-process")]
     server: Kind,
-    /// How many Workloads are edited one at a time.
+    /// How many Workloads to edit one at a time.
     #[arg(long, default_value = "100")]
     singles: NonZeroU32,
-    /// For how many seconds nothing happens in the idle phase.
+    /// How many seconds the idle phase lasts.
     #[arg(long, default_value = "30")]
     idle: NonZeroU32,
-    /// For how many seconds operator and cluster are quiet at the end of each phase.
+    /// How many seconds operator and cluster must be quiet at the end of each phase.
     #[arg(long, default_value = "5")]
     quiet: NonZeroU32,
-    /// Another operator of Workloads instead of Baton: a command for the shell, which has KUBECONFIG set, and in which `{port}` is
-    /// where it is to serve its metrics on the loopback interface.
+    /// A shell command that runs another operator of Workloads instead of Baton, with KUBECONFIG set. `{port}` stands for the port to
+    /// serve metrics on, on the loopback interface.
     #[arg(long, value_name = "COMMAND", requires = "name", conflicts_with = "flags")]
     operator: Option<String>,
-    /// The name of the other operator.
+    /// The name of the other operator in the figures.
     #[arg(long, requires = "operator")]
     name: Option<String>,
-    /// A file of figures. New ones are added, and replace those of the same operator, server and number of Workloads.
+    /// A file to add the figures to. They replace those of the same operator, server and number of Workloads.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// More flags of `baton run`, such as `--predict=false`.
@@ -52,12 +51,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Show {
-    /// Show figures that were measured before.
+    /// Show figures from files.
     Show {
-        /// The files of figures.
+        /// Files that `--json` has written.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Where to draw a plot of CPU and memory over the number of Workloads.
+        /// Also draw a plot of CPU and memory, into this file.
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
@@ -78,7 +77,7 @@ async fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     if cfg!(debug_assertions) {
-        eprintln!("this is a debug build, and so is the operator: the figures are of no use");
+        eprintln!("this is a debug build, and so is the operator: the figures mean nothing");
     }
     let subject = match cli.name.zip(cli.operator) {
         Some((name, command)) => Subject::Other(name, command),

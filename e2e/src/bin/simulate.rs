@@ -1,4 +1,4 @@
-//! Simulates whole clusters. The status is 1 if a promise was broken, or with a fault if none was.
+//! Simulates whole clusters. The exit code is 1 if a promise was broken, or with `--fault` if none was.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -8,25 +8,26 @@ use baton_e2e::{
 };
 use clap::Parser;
 
-/// Simulate whole clusters: the real operator on an API server inside this process, among people, autoscalers, crashes, and lost
-/// and late responses.
+/// Simulate whole clusters: the real operator on an in-process API server, with users, autoscalers, crashes, and lost and late
+/// responses.
 ///
-/// A seed tells everything that happens in a run. One that breaks a promise is shrunk, and replayed by its seed.
+/// The seed determines everything in a run, so the same seed replays it. A run that breaks a promise is shrunk.
 #[derive(Parser)]
+#[command(bin_name = "cargo simulate")]
 struct Cli {
-    /// The seed of the first run; each other one has the next.
+    /// The seed of the first run. Each further run has the next number.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many runs; 100 if neither this nor a time is given.
+    /// How many runs. If absent, as many as `--minutes` allows, or 100.
     #[arg(long)]
     runs: Option<u64>,
-    /// For how many minutes.
+    /// How many minutes to run.
     #[arg(long)]
     minutes: Option<u64>,
-    /// Put this mistake into the operator, and show the first run in which it goes wrong.
+    /// Put this mistake into the operator, and print the first run that breaks a promise.
     #[arg(long, value_name = "FAULT")]
     fault: Option<Fault>,
-    /// Show a run that breaks a promise as it is, in the place of a smaller one.
+    /// Don't shrink a run that breaks a promise.
     #[arg(long)]
     no_shrink: bool,
 }

@@ -1,7 +1,7 @@
-//! Edits pod templates of Workloads at random, and holds each child against what a server makes of the same template where
-//! nothing was before.
+//! Edits pod templates of Workloads at random, and compares each child with what the API server makes of the same template in a new
+//! object.
 //!
-//! What that means to the letter is said in `baton_e2e::template_property`.
+//! `baton_e2e::template_property` has the details.
 
 use std::{num::NonZeroUsize, process::ExitCode};
 
@@ -10,26 +10,26 @@ use baton_testbed::{ControlPlane, Error};
 use clap::Parser;
 use tokio::runtime::Builder;
 
-/// Edit pod templates at random, and see that every child is what its Workload says.
+/// Edit pod templates at random, and check that every child has what its Workload sets.
 #[derive(Parser)]
-#[command(name = "cargo template-property --")]
+#[command(bin_name = "cargo template-property")]
 struct Cli {
-    /// How many templates there are, of all Workloads together.
+    /// How many templates to try, of all Workloads together.
     #[arg(long, default_value = "1000")]
     cases: NonZeroUsize,
-    /// How many Workloads there are side by side.
+    /// How many Workloads to edit at the same time.
     #[arg(long, default_value = "25")]
     workloads: NonZeroUsize,
-    /// Tells every template and edit; by chance if absent. In this process, every 250 cases have the next one.
+    /// The seed of all templates and edits. If absent, a random one. Without `--real`, every 250 cases have the next seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// On a real control plane, in the place of the API server inside this process.
+    /// Run on a real control plane instead of the in-process API server.
     #[arg(long)]
     real: bool,
-    /// Makes a failure of each sort small, which takes half a minute each.
+    /// Shrink one failure of each kind, which takes half a minute each.
     #[arg(long)]
     shrink: bool,
-    /// Also prints what the API server refused.
+    /// Also print what the API server refused.
     #[arg(long)]
     refusals: bool,
 }

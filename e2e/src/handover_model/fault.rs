@@ -19,40 +19,40 @@ use super::cluster::{Cluster, Scaler, Spec};
 /// A mistake, or half of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Fault {
-    /// Leaves the number out before anybody else holds it.
+    /// Releases the field before another manager owns it.
     ReleaseFirst,
-    /// Forces the apply of the temporary manager. Its guard still holds, and is enough.
+    /// Forces the apply of the temporary manager. Harmless: the guard is enough.
     ForceTemporary,
-    /// Doesn't guard the apply of the temporary manager. It still isn't forced, so it goes wrong only where nobody holds the
-    /// number any more.
+    /// Doesn't guard the apply of the temporary manager. It isn't forced, so it breaks a promise only if no manager owns the field
+    /// any more.
     UnguardedTemporary,
     /// Forces the apply of the temporary manager, and doesn't guard it.
     ForceUnguardedTemporary,
-    /// Reads what a move rests on from the caches, and guards nothing by the resourceVersion.
+    /// Decides by the caches alone, and guards nothing by the resourceVersion.
     TrustCache,
-    /// Takes for an autoscaler's only what `kube-controller-manager` wrote.
+    /// Recognises an autoscaler only by the manager name `kube-controller-manager`.
     MatchByName,
-    /// Creates its autoscaler before it lets go of the number.
+    /// Creates its autoscaler before it releases the field.
     AutoscalerFirst,
-    /// Takes the number back before it deletes its autoscaler.
+    /// Takes the field back before it deletes its autoscaler.
     TakeBackFirst,
-    /// Doesn't guard what it applies to the Deployment, so that a number may be taken back that is an old one.
+    /// Doesn't guard its apply of the Deployment, so it may apply an old replica count.
     UnguardedClaim,
-    /// Sets `spec.replicas` at once in the place of taking the live number back first.
+    /// Applies the Workload's replica count without applying the live count first.
     SpecAtOnce,
-    /// Releases the temporary manager while it alone holds the number.
+    /// Releases the temporary manager while no other manager owns the field.
     ReleaseTemporaryAlone,
-    /// Doesn't look for the autoscalers of others.
+    /// Ignores the autoscalers of other owners.
     BlindToOthers,
     /// Guards nothing by the resourceVersion.
     Unguarded,
-    /// Guards by the resourceVersion that the object has when the request is sent, not by the one that it was planned from.
+    /// Guards by the resourceVersion at the time of the request, not by that of the plan.
     GuardTooLate,
-    /// Leaves out what changes no value, though it changes who owns one.
+    /// Skips a write that changes no value, even if it changes an owner.
     SkipsOwnership,
-    /// Doesn't require of what it creates that there is none.
+    /// Doesn't guard a creation, so the object may already exist.
     UnguardedCreation,
-    /// Takes the number to zero without a note of what it was.
+    /// Suspends the Workload without recording the replica count.
     ForgetsOnSuspend,
 }
 

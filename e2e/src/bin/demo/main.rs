@@ -25,7 +25,7 @@ use crate::{claims::Claims, stage::Stage};
 /// Show how Baton owns only the fields that it applies, and how it hands spec.replicas to an autoscaler and back. Runs on an API
 /// server in this process, and needs nothing else.
 #[derive(Debug, Parser)]
-#[command(name = "cargo demo", max_term_width = 80)]
+#[command(bin_name = "cargo demo", max_term_width = 80)]
 struct Args {
     #[command(flatten)]
     ground: GroundArgs,
