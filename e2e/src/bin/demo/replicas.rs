@@ -43,7 +43,7 @@ fn what_happened(before: Option<&ReplicaHolders>, now: &ReplicaHolders) -> &'sta
         () if !scaled(before) && scaled(now) => "the autoscaler writes its own",
         () if !before.baton && now.baton => "Baton applies it too",
         () if before.baton && !now.baton => "Baton releases it",
-        () if scaled(before) && !scaled(now) => "the autoscaler's is released",
+        () if scaled(before) && !scaled(now) => "the autoscaler's entry is gone",
         () if before.temporary && !now.temporary => "handover-to-hpa releases it",
         () if now.baton => "Baton sets what the spec says",
         () => "another count",
@@ -115,7 +115,7 @@ mod tests {
             [
                 "       5   hpa          (before)",
                 "       5   hpa, baton   Baton applies it too",
-                "       5   baton        the autoscaler's is released",
+                "       5   baton        the autoscaler's entry is gone",
                 "       6   baton        Baton sets what the spec says",
             ]
         );

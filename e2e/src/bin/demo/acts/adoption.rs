@@ -61,7 +61,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
         &[false, false],
     )?;
     claims.equal(
-        "the deadline that only it had set is back at its default",
+        "the deadline that only kubectl had set is back at its default",
         &adopted.number(&["spec", "progressDeadlineSeconds"]),
         &Some(600),
     )?;
