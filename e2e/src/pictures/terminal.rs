@@ -15,8 +15,8 @@ use term_transcript::{
 
 /// Lines that are seen at once.
 const LINES: usize = 24;
-/// Of a line, in pixels.
-const HEIGHT: usize = 18;
+/// Of a line, in pixels, with a font of 14. The picture scrolls by whole lines, since all of its height is lines.
+const HEIGHT: u8 = 18;
 /// From this act on the demo is shown, up to but without the second.
 const ACTS: [&str; 2] = ["4  ", "6  "];
 
@@ -52,13 +52,16 @@ pub fn record() -> Result<Recording, Error> {
 /// When the recording isn't one of a terminal.
 pub fn svg(recording: &Recording) -> String {
     let mut transcript = Transcript::new();
-    let output = StyledString::from_ansi(&acts(&recording.output)).expect("the demo writes ANSI escapes");
-    transcript.add_interaction(UserInput::command("cargo demo"), output);
+    let shown = format!("$ cargo demo\n\n{}", acts(&recording.output));
+    let output = StyledString::from_ansi(&shown).expect("the demo writes ANSI escapes");
+    // The template pads a command that it draws itself.
+    transcript.add_interaction(UserInput::command("cargo demo").hide(), output);
     let options = TemplateOptions {
         palette: NamedPalette::PowerShell.into(),
+        line_height: Some(f64::from(HEIGHT) / 14.0),
         scroll: Some(ScrollOptions {
-            max_height: (LINES * HEIGHT).try_into().expect("it isn't zero"),
-            pixels_per_scroll: HEIGHT.try_into().expect("it isn't zero"),
+            max_height: (LINES * usize::from(HEIGHT)).try_into().expect("it isn't zero"),
+            pixels_per_scroll: usize::from(HEIGHT).try_into().expect("it isn't zero"),
             interval: 1.0,
             ..ScrollOptions::default()
         }),
