@@ -20,16 +20,17 @@ const TITLE: &str = "Who owns which field of the Deployment, while autoscaling i
 const HEADS: [&str; 4] =
     ["1. before", "2. both own the count", "3. Baton releases it", "4. the autoscaler writes"];
 
-/// Owners by their classes; any other is a part of the cluster.
+/// Owners by their classes; any other is a part of the cluster. The colours are Okabe and Ito's, which people with a colour-vision
+/// deficiency can distinguish.
 const OWNERS: [(&str, &str); 3] = [("baton", "a"), ("handover-to-hpa", "b"), ("mesh", "d")];
 
 /// Draws a recording.
 pub fn svg(recording: &Recording) -> String {
     let style = format!(
         "{TEXT}.head{{font-size:15px;font-weight:600}}.code{{font:12px ui-monospace,monospace;white-space:pre}}\
-         .small{{font-size:11px}}.faint{{opacity:.6}}rect{{stroke:none}}.tint{{opacity:.16}}\
-         .a{{fill:#0969da}}.b{{fill:#bc4c00}}.c{{fill:#1a7f37}}.d{{fill:#8250df}}\
-         {DARK_TEXT}.a{{fill:#4493f8}}.b{{fill:#f0883e}}.c{{fill:#3fb950}}.d{{fill:#ab7df8}}}}"
+         .owner{{font-size:11px;font-weight:600}}.faint{{opacity:.6}}.tint{{opacity:.2}}\
+         .a{{fill:#0072b2}}.b{{fill:#d55e00}}.c{{fill:#009e73}}.d{{fill:#cc79a7}}\
+         {DARK_TEXT}.tint{{opacity:.3}}}}"
     );
     let mut body = format!("<text class=\"head\" x=\"4\" y=\"20\">{TITLE}</text>\n");
     for (number, (head, moment)) in (0_i32..).zip(HEADS.iter().zip(&recording.moments)) {
@@ -67,8 +68,8 @@ fn column(body: &mut String, left: f64, moment: &Moment) {
             let _ = writeln!(
                 body,
                 "<rect class=\"tint {class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{share:.1}\" height=\"{height}\"/>\
-                 <rect class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"3\" height=\"{height}\"/>\
-                 <text class=\"small {class}\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
+                 <rect class=\"{class}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"4\" height=\"{height}\"/>\
+                 <text class=\"owner\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
                 y - 14.0,
                 y - 14.0,
                 x + 9.0,
