@@ -43,7 +43,7 @@ const NAIVE: &str = "operator";
 pub struct Recording {
     /// The release of the API server.
     pub kubernetes: String,
-    /// When autoscaling was turned on, and when the recording ended, in seconds.
+    /// When autoscaling was turned on, in seconds.
     pub autoscaling: f64,
     /// When the recording ended, in seconds.
     pub end: f64,

@@ -17,7 +17,7 @@ const BOTTOM: f64 = 238.0;
 const MOST: i32 = 70;
 const LINES: [i32; 4] = [0, 20, 40, 60];
 
-const TITLE: &str = "Autoscaling is turned on for a Deployment of 50 pods, and the load needs 60";
+const TITLE: &str = "Three operators turn on autoscaling for 50 pods. The load needs 60.";
 
 /// Draws a recording.
 pub fn svg(recording: &Recording) -> String {
@@ -118,11 +118,14 @@ fn line(changes: &[Change], end: f64, x: impl Fn(f64) -> f64, y: impl Fn(i32) ->
 fn note(track: &Track) -> String {
     let counts = counts(track);
     match track.operator {
-        Operator::StopsApplying => format!("fell to {}", counts.iter().min().unwrap_or(&0)),
+        Operator::StopsApplying => format!("spec.replicas fell to {}", counts.iter().min().unwrap_or(&0)),
         Operator::KeepsApplying => {
-            format!("overwritten {} times", counts.windows(2).filter(|pair| pair[1] < pair[0]).count())
+            format!(
+                "spec.replicas overwritten {} times",
+                counts.windows(2).filter(|pair| pair[1] < pair[0]).count()
+            )
         }
-        Operator::Baton => joined(&counts, " → "),
+        Operator::Baton => format!("spec.replicas: {}", joined(&counts, " → ")),
     }
 }
 
