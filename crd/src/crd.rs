@@ -33,7 +33,7 @@ pub fn workload_crd() -> CustomResourceDefinition {
 ///
 /// # Errors
 ///
-/// Fails only if the YAML library can't write the definition, which would be a bug here.
+/// Fails only if the YAML library can't write the CRD, which would be a bug here.
 pub fn workload_crd_yaml() -> Result<String, serde_norway::Error> {
     serde_norway::to_string(&workload_crd())
 }

@@ -1,4 +1,4 @@
-//! The file in `manifests/crd` that installs the Workload's definition: where it is and what is in it.
+//! The file in `manifests/crd` that installs the CRD: its path and its content.
 //!
 //! Reading and writing it is up to `cargo crdgen`.
 
@@ -15,7 +15,7 @@ const HEADER: &str = "\
 ///
 /// # Errors
 ///
-/// Fails only if the YAML library can't write the definition, which would be a bug here.
+/// Fails only if the YAML library can't write the CRD, which would be a bug here.
 pub fn render() -> Result<String, serde_norway::Error> {
     Ok(format!("{HEADER}{}", crate::workload_crd_yaml()?))
 }

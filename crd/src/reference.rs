@@ -1,6 +1,6 @@
 //! The reference of the Workload's API, `docs/api.md`: a table for each object of the schema.
 //!
-//! Writing the file is up to `cargo crdgen`.
+//! `cargo crdgen` writes the file.
 
 use std::{
     collections::BTreeSet,
@@ -27,24 +27,26 @@ const INTRODUCTION: &str = "\
 - **Merge**: what one field manager owns in a server-side apply, and what several managers can share. `each field` and `each key`: every
   member has its own owners. `by KEYS`: items of a list are identified by these keys, and each has its own owners. `each item`: items of
   a set have their own owners. `whole`: one manager owns all of it.
-- **Rules**: the API server rejects a Workload that breaks one, with the message that is shown.
+- **Rules**: the API server rejects a Workload that breaks one, with the message that is shown. Their CEL expressions are in the
+  [CRD](../manifests/crd/workloads.baton.rs.yaml), as `x-kubernetes-validations`.
 
 ";
 
-/// Built-in objects, which Kubernetes' own reference describes: their paths, its page, and what it calls them.
-const BUILT_IN: [(&str, &str); 3] = [
+/// Objects of Kubernetes' own types, each by its path, with a link to the page that describes it.
+const BUILT_IN: [(&str, &str); 4] = [
     (
         "spec.template",
-        "[PodTemplateSpec](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/#PodTemplateSpec)",
+        "[PodTemplateSpec](https://kubernetes.io/docs/reference/kubernetes-api/core/pod-template-v1/#PodTemplateSpec)",
     ),
     (
         "spec.autoscaling.metrics[]",
-        "[MetricSpec](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/#HorizontalPodAutoscalerSpec)",
+        "[MetricSpec](https://kubernetes.io/docs/reference/kubernetes-api/autoscaling/horizontal-pod-autoscaler-v2/#MetricSpec)",
     ),
     (
         "spec.autoscaling.behavior",
-        "[HorizontalPodAutoscalerBehavior](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/#HorizontalPodAutoscalerSpec)",
+        "[HorizontalPodAutoscalerBehavior](https://kubernetes.io/docs/reference/kubernetes-api/autoscaling/horizontal-pod-autoscaler-v2/#HorizontalPodAutoscalerBehavior)",
     ),
+    ("status.conditions[]", "[Condition](operations.md#conditions)"),
 ];
 
 /// What the file should hold.
@@ -64,7 +66,7 @@ pub fn render() -> Result<String, fmt::Error> {
         writeln!(page, "| kind | `{}` |", names.kind)?;
         writeln!(page, "| names for kubectl | `{short}`, `{}.{}` |", names.plural, crd.spec.group)?;
         writeln!(page, "| scope | {} |", crd.spec.scope)?;
-        writeln!(page, "| subresources | `status`, `scale` (`kubectl scale`) |\n")?;
+        subresources(&mut page, version)?;
         columns(&mut page, version)?;
         let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
         let Some(schema) = schema else { continue };
@@ -95,6 +97,22 @@ fn contents(page: &str) -> Result<String, fmt::Error> {
         write!(contents, "{before}[{heading}](#{})", anchor(heading))?;
     }
     Ok(contents + "\n\n<!-- end of contents -->\n\n")
+}
+
+fn subresources(page: &mut String, version: &CustomResourceDefinitionVersion) -> fmt::Result {
+    let subresources = version.subresources.as_ref();
+    if subresources.is_some_and(|all| all.status.is_some()) {
+        writeln!(page, "| subresource `status` | what Baton reports; see [status](#status) |")?;
+    }
+    if let Some(scale) = subresources.and_then(|all| all.scale.as_ref()) {
+        let selector = scale.label_selector_path.as_deref().unwrap_or_default();
+        writeln!(
+            page,
+            "| subresource `scale`, for `kubectl scale` | writes `{}`; reads `{}`, `{selector}` |",
+            scale.spec_replicas_path, scale.status_replicas_path
+        )?;
+    }
+    writeln!(page)
 }
 
 fn columns(page: &mut String, version: &CustomResourceDefinitionVersion) -> fmt::Result {
@@ -213,8 +231,10 @@ fn limits(field: &JSONSchemaProps) -> String {
     let length = match (field.min_length, field.max_length) {
         _ if field.x_kubernetes_int_or_string == Some(true) => String::new(),
         (Some(1), None) => ", not empty".to_owned(),
+        (Some(least), None) => format!(", at least {least} characters"),
         (Some(least), Some(most)) => format!(", {least} to {most} characters"),
-        _ => String::new(),
+        (None, Some(most)) => format!(", at most {most} characters"),
+        (None, None) => String::new(),
     };
     let pattern = field.pattern.as_ref().map_or_else(String::new, |pattern| format!(", `{pattern}`"));
     format!("{range}{length}{pattern}").replace('|', "\\|")

@@ -91,7 +91,13 @@ pub struct ReplicaOwnership {
     /// manager owns it.
     pub holder: String,
 
-    /// The phase of the handover between Baton and an autoscaler.
+    /// The phase of the handover between Baton and an autoscaler. `Fixed`: Baton owns the replica count, which is `spec.replicas`.
+    /// `Unmanaged`: the spec has neither `replicas` nor `autoscaling`, and Baton leaves the count alone. `HandoverPending`: a
+    /// temporary manager owns the count until the autoscaler writes it. `HandedOver`: the autoscaler owns the count. `OwnedByOther`:
+    /// another manager owns it. `AutoscalerMissing`: the autoscaler that owned the count is gone; the count stays.
+    /// `AutoscalerDisabled`: the count is 0, at which an autoscaler does nothing. `AutoscalerConflict`: more
+    /// HorizontalPodAutoscalers scale the Deployment than the spec allows. `TakingBack`: the spec no longer asks for autoscaling, and
+    /// Baton is taking the count back. `Suspended`: Baton owns the count, which is 0.
     pub phase: HandoverPhase,
 
     /// The Deployment's `spec.replicas`; if the Deployment was deleted, the last one.
@@ -148,7 +154,9 @@ pub struct ChildStatus {
     /// The API group and version in which Baton writes the child, such as `apps/v1`.
     pub api_version: String,
 
-    /// The state of the child.
+    /// The state of the child. `Pending`: not written yet. `Applied`: as the spec says. `Rejected`: the API server rejected it.
+    /// `Refused`: an object of its name exists with another owner, and the Workload doesn't adopt it. `Contested`: another manager
+    /// overwrites a field again and again, and Baton pauses before the next correction. `Deleting`: the spec no longer asks for it.
     pub state: ChildState,
 
     /// The reason of the state: the API server's message if it rejected the child.
@@ -247,7 +255,9 @@ pub struct PlannedChild {
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub removes: Vec<String>,
 
-    /// How a server-side dry run of the first of these writes compares with the plan.
+    /// How a server-side dry run of the first of these writes compares with the plan. `Agreed`: the result is as planned.
+    /// `Disagreed`: it differs; see `message`. `Rejected`: the API server would reject the write; see `message`. `NotRun`: there is no
+    /// write, no schema for a prediction, or no response.
     pub dry_run: DryRun,
 
     /// The reason of the plan, or how the dry run differs from it.

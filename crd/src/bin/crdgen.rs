@@ -1,7 +1,6 @@
-//! Writes the Workload's `CustomResourceDefinition` into `manifests/crd` and its reference into `docs`, or with `--check` says whether
-//! they are up to date.
+//! Writes the CRD into `manifests/crd` and its reference into `docs`. With `--check`, it only reports whether they are up to date.
 //!
-//! Run it as `cargo crdgen`. What is in the files is the library's business.
+//! Run it as `cargo crdgen`. The library renders both files.
 
 use std::path::Path;
 use std::process::ExitCode;

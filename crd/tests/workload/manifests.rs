@@ -17,13 +17,13 @@ fn the_generated_file_is_up_to_date() {
 }
 
 #[test]
-fn the_yaml_reads_back_as_the_definition() {
+fn the_yaml_reads_back_as_the_crd() {
     let read: Value = serde_norway::from_str(&workload_crd_yaml().unwrap()).unwrap();
     assert!(read == serde_json::to_value(workload_crd()).unwrap());
 }
 
 #[test]
-fn the_definition_has_the_names_that_people_type() {
+fn the_crd_has_the_names_that_people_type() {
     let crd = workload_crd();
     assert_eq!(crd.metadata.name.as_deref(), Some("workloads.baton.rs"));
     assert_eq!(crd.spec.group, baton_crd::GROUP);
@@ -39,7 +39,7 @@ fn the_definition_has_the_names_that_people_type() {
 }
 
 #[test]
-fn the_definition_fits_into_a_request_with_room_to_spare() {
+fn the_crd_fits_into_a_request_with_room_to_spare() {
     let size = serde_json::to_vec(&workload_crd()).unwrap().len();
     assert!(size < 512 * 1024, "{size} bytes; etcd takes 1.5 MiB, and a list of CRDs holds them all");
 }
