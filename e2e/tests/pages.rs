@@ -46,8 +46,8 @@ fn pages() -> BTreeMap<PathBuf, Page> {
             let name = entry.file_name().into_string().unwrap();
             let path = folder.join(&name);
             if entry.file_type().unwrap().is_dir() {
-                let is_ours = !matches!(&*name, "target" | ".git" | "fuzz");
-                folders.extend(is_ours.then_some(path));
+                let has_pages = !matches!(&*name, "target" | ".git" | "corpus");
+                folders.extend(has_pages.then_some(path));
             } else if path.extension().is_some_and(|extension| extension == "md") {
                 pages.insert(path.clone(), Page::read(path));
             }
@@ -68,7 +68,7 @@ impl Page {
         for node in root.descendants() {
             match &node.data.borrow().value {
                 NodeValue::Heading(heading) => {
-                    let text = words(node);
+                    let text = plain(node);
                     let anchor = anchorizer.anchorize(&text);
                     headings.push(Heading { level: heading.level, text, anchor });
                 }
@@ -115,17 +115,17 @@ fn is_first_below(contents: &str) -> bool {
     !contents.lines().last().unwrap_or_default().contains("): [")
 }
 
-/// What a heading says, without its markup.
-fn words<'a>(heading: &'a AstNode<'a>) -> String {
-    let mut words = String::new();
+/// The text of a heading, without its markup.
+fn plain<'a>(heading: &'a AstNode<'a>) -> String {
+    let mut plain = String::new();
     for node in heading.descendants() {
         match &node.data.borrow().value {
-            NodeValue::Text(text) => words.push_str(text),
-            NodeValue::Code(code) => words.push_str(&code.literal),
+            NodeValue::Text(text) => plain.push_str(text),
+            NodeValue::Code(code) => plain.push_str(&code.literal),
             _ => {}
         }
     }
-    words
+    plain
 }
 
 /// A path without `..`.
