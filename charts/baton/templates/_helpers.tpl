@@ -1,4 +1,4 @@
-{{/* What a shard's objects end in, so that they stand beside those of other releases. */}}
+{{/* The suffix of the names of a shard's objects, so that they differ from those of other releases. */}}
 {{- define "baton.suffix" -}}
 {{- with .Values.shard }}-{{ . }}{{ end -}}
 {{- end }}
@@ -7,7 +7,7 @@
 baton{{ include "baton.suffix" . }}
 {{- end }}
 
-{{/* The labels of every object. The selectors have the first one only, which never changes. */}}
+{{/* The labels of every object. Selectors use only the first, which never changes. */}}
 {{- define "baton.labels" -}}
 app.kubernetes.io/name: {{ include "baton.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -27,7 +27,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
-{{/* An object as it lies in files/, with this release's labels and its shard's name. Called with the context and the object's text. */}}
+{{/* An object of files/, with this release's labels and its shard's name. Called with the context and the object's text. */}}
 {{- define "baton.labelled" -}}
 {{- $object := index . 1 | fromYaml -}}
 {{- $labels := include "baton.labels" (index . 0) | fromYaml -}}
