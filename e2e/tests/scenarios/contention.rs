@@ -73,7 +73,7 @@ fn summary(writes: &AuditEntries) -> String {
 
 /// How often Baton has taken the field back, as a condition tells it.
 fn rounds(message: &str) -> u32 {
-    let (_, rest) = message.split_once("took it back ").unwrap();
+    let (_, rest) = message.split_once("has corrected it ").unwrap();
     rest.split_once(" times").unwrap().0.parse().unwrap()
 }
 
@@ -145,7 +145,7 @@ async fn fight(scene: &Scene, lasts: Duration) {
     contested_deployments(scene, 0).await;
     scene.at_rest().await;
     let events = scene.events().await;
-    for begins in ["Warning Contested: Deployment: rogue takes", "Normal ContentionOver:"] {
+    for begins in ["Warning Contested: Deployment: rogue overwrites", "Normal ContentionOver:"] {
         let told = events.iter().filter(|event| event.starts_with(begins)).count();
         assert_eq!(told, 1, "{begins} in {events:#?}");
     }

@@ -111,7 +111,7 @@ async fn a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_h
     let scene = Scene::start(&cluster, "deleted").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
     let told = scene.condition("HandedOver", "True").await;
-    assert!(told.message.contains("4 replicas"), "{}", told.message);
+    assert!(told.message.contains("spec.replicas (4)"), "{}", told.message);
     let watch = scene.watch().await.unwrap();
     scene.children(ChildKind::Deployment).delete("web", &DeleteParams::background()).await.unwrap();
     scene.event(&["Normal Created", "Deployment"]).await;

@@ -254,7 +254,7 @@ async fn an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another
     scene.make_autoscaler(&theirs).await;
     let conflict = scene.phase(HandoverPhase::AutoscalerConflict, 2).await;
     let waiting = conflict.waiting_for.unwrap();
-    assert!(waiting.starts_with("theirs to have the Deployment as target"), "{waiting}");
+    assert!(waiting.starts_with("theirs to target the Deployment"), "{waiting}");
     scene.event(&["Warning AutoscalerConflict", "theirs"]).await;
 
     // Where nobody else decides, the number that it writes is the spec's.

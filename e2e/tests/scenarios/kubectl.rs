@@ -45,14 +45,14 @@ async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides(clu
         let line = format!("--replicas={number}");
         let args = ["scale", "bwl/web", &line, "--namespace", scene.ns()];
         let warning = scene.cluster.real().kubectl(args).await.unwrap().stderr;
-        if warning.contains("scaling this Workload does nothing") { Ok(()) } else { Err(warning) }
+        if warning.contains("scaling this Workload has no effect") { Ok(()) } else { Err(warning) }
     })
     .await;
     let edit = r#"{"spec": {"replicas": 3}}"#;
     let args =
         ["patch", "bwl/web", "--type=merge", "-p", edit, "--dry-run=server", "--namespace", scene.ns()];
     let warning = scene.cluster.real().kubectl(args).await.unwrap().stderr;
-    assert!(warning.contains("spec.replicas does nothing"), "{warning}");
+    assert!(warning.contains("spec.replicas has no effect"), "{warning}");
 
     let told = scene.condition("HandedOver", "False").await.message;
     assert!(told.contains(&format!("spec.replicas ({number}) has no effect meanwhile")), "{told}");

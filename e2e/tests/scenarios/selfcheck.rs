@@ -119,6 +119,6 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended(scene: 
         scene.raw("/apis/baton.rs/v1alpha1").await.map_or(Ok(()), |_| Err("it serves them"))
     })
     .await;
-    let words = ["CustomResourceDefinition isn't installed"];
+    let words = ["the CRD isn't installed"];
     scene.says_until_mended(&words, async || scene.install().await).await;
 }
