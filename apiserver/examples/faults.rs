@@ -1,4 +1,4 @@
-//! How an operator gets over lost answers, conflicts, busy servers and watches that end: each at a request of the test's choice.
+//! How an operator recovers from lost responses, conflicts, busy servers and watches that end: each at a chosen request.
 //!
 //! The operator gives a Deployment the replica count that a ConfigMap asks for. It reads, changes and writes the Deployment, and
 //! tries again five seconds after an error.
@@ -35,7 +35,7 @@ async fn reconcile(config: Arc<ConfigMap>, client: Arc<Client>) -> kube::Result<
     let deployments: Api<Deployment> = Api::default_namespaced(client.as_ref().clone());
     let mut deployment = deployments.get("web").await?;
     deployment.spec.get_or_insert_default().replicas = wanted;
-    // With the resource version that was read, so the server refuses it if somebody else was faster.
+    // With the resource version that was read, so the server refuses it if another write came first.
     deployments.replace("web", &PostParams::default(), &deployment).await?;
     Ok(Action::await_change())
 }
@@ -72,7 +72,7 @@ async fn scale(server: &ApiServer) -> Result<()> {
     let deployments: Api<Deployment> = Api::default_namespaced(server.client());
     let scaled = await_condition(deployments, "web", is_scaled);
     timeout(Duration::from_mins(10), scaled).await.context("the operator didn't get over it")??;
-    // The operator may have more to do than to reach the number.
+    // The operator may have more to do than to reach the replica count.
     tokio::time::sleep(Duration::from_mins(1)).await;
     Ok(())
 }

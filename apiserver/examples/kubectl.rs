@@ -1,4 +1,4 @@
-//! The server over HTTP, for kubectl: with a Deployment to look at, until Ctrl-C.
+//! The server over HTTP, for kubectl: with a Deployment in it, until Ctrl-C.
 //!
 //!     cargo run --example kubectl
 //!

@@ -102,7 +102,7 @@ async fn main() -> Result<()> {
     let deployment = deployments.get("shop").await?;
     assert_eq!(deployment.metadata.generation, Some(1), "the operator wrote the Deployment once");
 
-    // An operator that fights with itself or with the server's defaults writes on and on. This one doesn't.
+    // An operator that contests its own writes or the server's defaults never stops writing. This one doesn't.
     sleep(Duration::from_mins(10)).await;
     let later = deployments.get("shop").await?;
     assert_eq!(later.resource_version(), deployment.resource_version(), "nothing is written any more");

@@ -10,7 +10,7 @@ use crate::{
     server::Server,
 };
 
-/// Is told of each request, as a line of an audit log.
+/// Gets each request as a line of an audit log.
 pub(crate) type Audit = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What is never written down.

@@ -47,7 +47,7 @@ pub struct Builder {
     like: Option<ApiServer>,
 }
 
-/// Why a server can't begin as it is told to.
+/// Why a server can't start with these settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -81,7 +81,7 @@ pub enum StartError {
     NoRuntime(#[from] tokio::runtime::TryCurrentError),
 }
 
-/// So many changes of each resource are kept for watches, unless the builder is told otherwise.
+/// So many changes of each resource are kept for watches, unless the builder sets another number.
 const HISTORY: usize = 10_000;
 
 impl ApiServer {
@@ -271,7 +271,7 @@ impl Builder {
         self
     }
 
-    /// With so many changes of each resource kept. A watch from before them is told that its version is gone.
+    /// With so many changes of each resource kept. A watch from before them gets the error that its version is gone.
     #[must_use]
     pub fn history(mut self, length: usize) -> Self {
         self.history_length = length;
@@ -303,7 +303,7 @@ impl Builder {
         self
     }
 
-    /// With somebody who acts in the cluster besides its clients. None does unless it is asked for.
+    /// With an actor, which works in the cluster beside its clients. By default there is none.
     ///
     /// ```
     /// # #[tokio::main]

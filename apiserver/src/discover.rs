@@ -72,7 +72,7 @@ pub(crate) fn answer(server: &Server, request: &Request) -> Result<Option<Answer
     Ok(Some(answer))
 }
 
-/// What a route checks before its handler is asked.
+/// What a route checks before its handler runs.
 fn check_routed(request: &Request, formats: &[&str]) -> Result<(), Failure> {
     if request.method != Method::GET {
         return Err(Failure::method_not_allowed());

@@ -162,7 +162,7 @@ fn too_many(why: &str) -> Failure {
     failure
 }
 
-/// Notes in a pod that it is evicted. The server writes it itself, so that nobody becomes its owner.
+/// Notes in a pod that it is evicted. The server writes it itself, so that no manager becomes its owner.
 fn note(server: &Server, pod: &Place) -> Result<(), Failure> {
     let condition = json!({
         "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,

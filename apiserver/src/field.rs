@@ -1,4 +1,4 @@
-//! What is wrong with a field of an object, in the words of `k8s.io/apimachinery/pkg/util/validation/field`.
+//! What is wrong with a field of an object, with the messages of `k8s.io/apimachinery/pkg/util/validation/field`.
 
 use std::fmt;
 

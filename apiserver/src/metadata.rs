@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::{server::Place, types};
 
-/// The alphabet of generated names: no vowels, so that no words come out.
+/// The alphabet of generated names: no vowels, so that no real words appear.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const GENERATED: usize = 5;
 const MAX_BASE: usize = 58;
@@ -55,7 +55,7 @@ pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> V
     for name in ["creationTimestamp", "generation", "resourceVersion", "selfLink"] {
         object = object.with(arena, &["metadata", name], live(name));
     }
-    // It was looked at before; an object in no namespace may have said anything.
+    // It was checked before; an object in no namespace may have named any.
     object = object.with(arena, &["metadata", "namespace"], live("namespace"));
     for name in ["name", "uid", "deletionGracePeriodSeconds"] {
         let is_unset = own(object, name).is_none_or(|value| value.as_str() == Some(""));
@@ -69,7 +69,7 @@ pub(crate) fn kept<'a>(arena: &'a Arena, object: Value<'a>, old: Value<'a>) -> V
     object
 }
 
-/// Whether an object is deleted and nothing holds it any more.
+/// Whether an object is deleted and no finalizer is left.
 pub(crate) fn is_done_for(object: Value<'_>) -> bool {
     let of = |name| object.at(&["metadata", name]);
     let is_empty =

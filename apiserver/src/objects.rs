@@ -46,7 +46,7 @@ fn parse_yaml<'a>(arena: &'a Arena, text: &str) -> Result<Value<'a>, Failure> {
     let value: serde_json::Value = serde_norway::from_str(text).map_err(|error| {
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        // The server's reader tells the line of some mistakes only.
+        // The server's parser reports the line of some mistakes only.
         let line = error.location().filter(|_| message.starts_with("did not find"));
         let line = line.map(|location| format!("line {}: ", location.line())).unwrap_or_default();
         Failure::bad_request(format!(
@@ -72,10 +72,10 @@ fn is_nested_too_deep(text: &str) -> bool {
     depths.max().unwrap_or_default() > LIMIT
 }
 
-/// How deep an object may be. Most readers of JSON give up at 128 levels, and in lists and in `managedFields` some are added.
+/// How deep an object may be. Most parsers of JSON fail at 128 levels, and in lists and in `managedFields` some are added.
 const MAX_DEPTH: usize = 100;
 
-/// Refuses what is so deep that its readers would give up.
+/// Refuses what is too deep for other parsers.
 pub(crate) fn check_depth(object: Value<'_>) -> Result<(), Failure> {
     fn fits(value: Value<'_>, depth: usize) -> bool {
         match value {
@@ -154,7 +154,7 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// What Go's reader says of JSON that ends too early. Other mistakes are told in our reader's words.
+/// What Go's parser says of JSON that ends too early. Other mistakes get the message of our parser.
 pub(crate) fn in_go(error: &serde_json::Error) -> String {
     if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() }
 }
@@ -190,7 +190,7 @@ impl Server {
         self.read(arena, resource, object, false)
     }
 
-    /// The object of an update as the store keeps it: without the empty lists that only who owns what tells.
+    /// The object of an update as the store keeps it: without the empty lists that only `managedFields` records.
     pub(crate) fn without_empty_lists<'a>(
         &self,
         arena: &'a Arena,

@@ -82,7 +82,7 @@ pub(crate) fn resource_version(text: &str) -> Result<u64, FieldError> {
         .map_err(|why| FieldError::invalid_text(&FieldPath::new("resourceVersion"), text, &why))
 }
 
-/// As [`resource_version`], with nothing but Go's words where it is none.
+/// As [`resource_version`], with only Go's message where it is none.
 pub(crate) fn version_number(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
@@ -196,7 +196,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) is_dry_run: bool,
 }
 
-/// What has to hold of an object.
+/// What must be true of an object.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Preconditions {

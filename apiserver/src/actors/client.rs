@@ -108,14 +108,14 @@ impl Pass<'_> {
         self.request(Method::PUT, path, "application/json", object)
     }
 
-    /// Applies what a manager wants of an object, whoever else wants something else.
+    /// Applies a manager's intent by force.
     pub(super) fn apply(&self, object: &Value, manager: &str) -> Result<Value, Refused> {
         let path = self.path(object, name(object), "");
         let query = Query::of(Some(&format!("fieldManager={manager}&force=true")));
         self.send(Method::PATCH, path, query, "application/apply-patch+yaml", object)
     }
 
-    /// Patches the metadata of an object, which has to be the one that was looked at.
+    /// Patches the metadata of an object, which has to be the one that was read.
     pub(super) fn patch_metadata(&self, object: &Value, mut metadata: Value) -> Result<Value, Refused> {
         metadata["uid"] = uid(object).into();
         metadata["resourceVersion"] = text(object, "/metadata/resourceVersion").into();
@@ -130,7 +130,7 @@ impl Pass<'_> {
         self.request(Method::PATCH, path, "application/strategic-merge-patch+json", &body)
     }
 
-    /// Deletes an object, if it is still the one that was looked at.
+    /// Deletes an object, if it is still the one that was read.
     pub(super) fn delete(&self, object: &Value, mut options: Value) -> Result<Value, Refused> {
         options["preconditions"] = json!({"uid": uid(object)});
         let path = self.path(object, name(object), "");

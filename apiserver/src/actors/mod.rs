@@ -41,7 +41,7 @@ use crate::server::Server;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Actor {
-    /// Refuses what the roles in the server don't allow, and that somebody grants more than they have; makes roles of
+    /// Refuses what the roles in the server don't allow, and that users grant more than they have; makes roles of
     /// others as their `aggregationRule` says.
     AccessControl,
     /// Scales the targets of HorizontalPodAutoscalers, by [loads](crate::ApiServer::set_load) that a test sets.
@@ -124,7 +124,7 @@ impl FromStr for Actor {
     }
 }
 
-/// The actors of a server, and what tests tell them.
+/// The actors of a server, and how tests control them.
 pub(crate) struct Actors {
     playing: Vec<Actor>,
     pub(crate) settings: watch::Sender<Settings>,
@@ -173,7 +173,7 @@ trait Controller: Send {
     fn act(&mut self, pass: &mut Pass<'_>);
 }
 
-/// One look at all there is.
+/// One pass over all objects.
 struct Pass<'p> {
     server: &'p Arc<Server>,
     view: &'p mut View,

@@ -37,7 +37,7 @@ impl Controller for Kubelet {
     }
 }
 
-/// Ends a pod whose containers have been told to.
+/// Ends a pod whose containers were asked to stop.
 fn end(pass: &mut Pass<'_>, pod: &Value) {
     if int(pod, "/metadata/deletionGracePeriodSeconds") > 0
         && pass.delete(pod, json!({"gracePeriodSeconds": 0})).is_err()

@@ -1,4 +1,4 @@
-//! What a test tells the actors: how pods fare, and how busy they are.
+//! What a test sets for the actors: whether pods become ready, and how busy they are.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -36,7 +36,7 @@ pub(super) type Target = (String, String, String);
 
 type Labels = BTreeMap<String, String>;
 
-/// What actors are told.
+/// The settings of the actors.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     readiness: Readiness,

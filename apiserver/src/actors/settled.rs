@@ -1,4 +1,4 @@
-//! What a controller has seen to, so that it looks again only where there is something new.
+//! What a controller has reconciled, so that it reconciles only what has changed since.
 
 use std::{
     collections::{HashMap, HashSet},

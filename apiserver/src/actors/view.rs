@@ -1,4 +1,4 @@
-//! The objects in the store as controllers look at them: as JSON, each read once.
+//! The objects in the store as controllers read them: as JSON, each parsed once.
 
 use std::{
     collections::{BTreeMap, HashMap},

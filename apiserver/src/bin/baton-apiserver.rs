@@ -1,4 +1,4 @@
-//! The binary `baton-apiserver`: the API server on an address of this machine, for kubectl and whoever else speaks HTTP.
+//! The binary `baton-apiserver`: the API server on an address of this machine, for kubectl and other HTTP clients.
 
 use std::{
     error::Error,
@@ -105,7 +105,7 @@ struct KubeconfigFile {
 const MARK: &str = "current-context: baton-apiserver";
 
 impl KubeconfigFile {
-    /// Writes it in one go, for its owner only. What is somebody else's isn't overwritten.
+    /// Writes it in one go, for its owner only. A file that another program wrote isn't overwritten.
     fn write(path: &Path, text: String) -> Result<Self, String> {
         let name = path.file_name().ok_or_else(|| format!("{} is no name of a file", path.display()))?;
         match fs::read_to_string(path) {

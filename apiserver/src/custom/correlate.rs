@@ -1,4 +1,4 @@
-//! Which old value a new one goes on from, as `CorrelatedObject` of apiserver tells it: what was wrong before an update
+//! Which old value a new one goes on from, as `CorrelatedObject` of apiserver finds it: what was wrong before an update
 //! and didn't change is tolerated.
 
 use baton_merge::value::Value;
@@ -14,7 +14,7 @@ pub(super) struct Correlated<'s, 'a> {
 }
 
 impl Correlated<'_, '_> {
-    /// The same for a member, where both have it and a schema tells of it.
+    /// The same for a member, where both have it and a schema describes it.
     pub(super) fn key(&self, name: &str) -> Option<Self> {
         Some(Self { schema: self.schema.member(name)?, old: self.old.get(name)?, new: self.new.get(name)? })
     }
@@ -26,7 +26,7 @@ impl Correlated<'_, '_> {
         Some(Self { schema: self.schema.items.as_deref()?, old, new })
     }
 
-    /// Whether nothing in it changed, as far as that can be told.
+    /// Whether nothing in it changed, as far as that can be known.
     pub(super) fn is_unchanged(&self) -> bool {
         match (self.old, self.new) {
             (Value::List(old), Value::List(new)) => {

@@ -1,4 +1,4 @@
-//! A custom resource as its definition tells it, ready to serve objects: read, default, prepare and check them.
+//! A custom resource as its CRD describes it, ready to serve objects: read, default, prepare and check them.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
@@ -15,7 +15,7 @@ use super::schema::{EMPTY, Schema};
 use super::{lists, validate};
 use crate::field::{FieldError, FieldPath};
 
-/// Finalizers that belong to nobody's domain.
+/// Finalizers without a domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 /// A custom resource.
@@ -45,7 +45,7 @@ pub(crate) struct CustomVersion {
     pub(crate) api_version: String,
     pub(crate) kind: String,
     pub(crate) served: bool,
-    /// What clients of a deprecated version are told.
+    /// The warning for clients of a deprecated version.
     pub(crate) deprecation: Option<String>,
     /// Whether there is a `status` subresource.
     pub(crate) status: bool,
@@ -277,7 +277,7 @@ impl CustomVersion {
     }
 }
 
-/// What clients are told of finalizers that a write adds.
+/// The warnings about finalizers that a write adds.
 pub(crate) fn finalizer_warnings(new: Value<'_>, old: Option<Value<'_>>) -> Vec<String> {
     let finalizers = |object: Value<'_>| -> BTreeSet<String> {
         let all = object.at(&["metadata", "finalizers"]).and_then(|all| all.as_list()).unwrap_or_default();

@@ -80,7 +80,7 @@ fn share<'a>(arena: &'a Arena, value: Value<'_>) -> Value<'a> {
     }
 }
 
-/// Each item that is there before, told once.
+/// Each item that is there before, reported once.
 fn duplicates<'a>(items: &[Value<'a>], mut found: impl FnMut(usize, Value<'a>)) {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by(|left, right| items[*left].compare(&items[*right]).then(left.cmp(right)));

@@ -1,4 +1,4 @@
-//! The forms of names, in the words of `k8s.io/apimachinery/pkg/util/validation`.
+//! The forms of names, with the messages of `k8s.io/apimachinery/pkg/util/validation`.
 
 use std::sync::LazyLock;
 

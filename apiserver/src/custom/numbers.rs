@@ -1,4 +1,4 @@
-//! Checks numbers against their schemas, in the words of kube-openapi's validation.
+//! Checks numbers against their schemas, with the messages of kube-openapi's validation.
 
 use baton_merge::value::Value;
 use serde_json::Value as Json;

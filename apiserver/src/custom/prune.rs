@@ -8,7 +8,7 @@ use super::schema::{Additional, Schema};
 /// The fields of every object, which no schema has to name.
 pub(super) const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Takes out all fields of an object that its schema doesn't name, and tells their paths.
+/// Removes all fields of an object that its schema doesn't name, and returns their paths.
 pub(super) fn prune<'a>(arena: &'a Arena, schema: &Schema, object: Value<'a>) -> (Value<'a>, Vec<String>) {
     let mut pruner = Pruner { arena, unknown: Vec::new() };
     let place = Place { schema: Some(schema), is_object: true, preserves: schema.preserves() };

@@ -27,7 +27,7 @@ impl ScalePaths {
     /// The Scale of an object, and whether the object says how many replicas are wanted.
     ///
     /// # Errors
-    /// When a path leads to something of another type, in upstream's words.
+    /// When a path leads to something of another type, with upstream's message.
     pub(crate) fn of<'a>(&self, arena: &'a Arena, object: Value<'a>) -> Result<(Value<'a>, bool), String> {
         let wanted = number(object, &self.spec_replicas)?;
         let seen = number(object, &self.status_replicas)?.unwrap_or_default();

@@ -199,7 +199,7 @@ impl Schema {
         !self.rules.is_empty() || below.into_iter().any(Self::has_rules)
     }
 
-    /// Calls this with all schemas in it that tell structure or validate.
+    /// Calls this with all schemas in it that describe structure or validate.
     pub(super) fn each(&self, visit: &mut impl FnMut(&Self)) {
         visit(self);
         let lists = [&self.all_of, &self.any_of, &self.one_of];

@@ -1,4 +1,4 @@
-//! Checks objects against their schemas, in the words of kube-openapi's validation.
+//! Checks objects against their schemas, with the messages of kube-openapi's validation.
 
 use baton_merge::value::{Map, Value};
 
@@ -18,7 +18,7 @@ pub(super) fn validate(
     Validator { base }.with_past(schema, value, "", past).errors
 }
 
-/// The outcome for a value. The matches tell which of several alternatives failed the least.
+/// The outcome for a value. The matches show which of several alternatives failed the least.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) errors: Vec<FieldError>,

@@ -54,7 +54,7 @@ pub(crate) fn clean_up(server: &Server, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One attempt; none where somebody else was faster.
+/// One attempt; none where another write came first.
 fn step(
     server: &Server,
     definitions: &Resource,
@@ -98,7 +98,7 @@ fn resource_of(server: &Server, name: &str) -> Option<Arc<Resource>> {
     resources.find(|resource| resource.storage == name).cloned()
 }
 
-/// Deletes all objects of a resource, and tells whether none are left.
+/// Deletes all objects of a resource, and returns whether none are left.
 fn is_emptied(server: &Server, resource: &Arc<Resource>) -> Result<bool, Failure> {
     for Key { namespace, name } in instances(server, resource) {
         let place = Place { resource: resource.clone(), namespace, name, subresource: String::new() };

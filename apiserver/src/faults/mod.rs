@@ -134,7 +134,7 @@ impl Faults {
             let serve = async move || Ok(serve().await?.map(Either::Right));
             return self.act(action, info, None, serve).await;
         }
-        // Only a whole response tells that the server is done.
+        // Only a whole response shows that the server is done.
         let (head, body) = serve().await?.into_parts();
         let code = head.status.as_u16();
         let Ok(body) = body.collect().await else { return Err(self.note_cut(info, Some(code))) };

@@ -43,13 +43,13 @@ pub enum Action {
     CutLater(Duration),
     /// The server gets it this much later.
     Delay(Duration),
-    /// The server gets it once this is done, such as a write of somebody else that is faster, or a restart.
+    /// The server gets it once this is done, such as another client's write, or a restart.
     Behind(BoxFuture<'static, ()>),
-    /// The server doesn't get it, and the client waits in vain until it gives up.
+    /// The server doesn't get it, and the client waits until it times out.
     Hold,
     /// The server gets it and has done all of it when this happens to the response: after a [`Cut`](Self::Cut) a write is
-    /// stored and the client doesn't know, after a [`Respond`](Self::Respond) it is told something else, after a
-    /// [`Delay`](Self::Delay) it is told late. Not for watches, which are never done.
+    /// stored and the client doesn't know, after a [`Respond`](Self::Respond) it gets another response, after a
+    /// [`Delay`](Self::Delay) it gets it late. Not for watches, which have no end.
     After(Box<Self>),
 }
 
@@ -148,7 +148,7 @@ impl RequestInfo {
     }
 
     pub(super) fn is_write(&self) -> bool {
-        // A review is a question that is asked by POST.
+        // A review is a read that is sent by POST.
         !self.method.is_safe() && !self.is_dry_run && !self.path.ends_with("/selfsubjectaccessreviews")
     }
 }

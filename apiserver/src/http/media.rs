@@ -31,7 +31,7 @@ pub(crate) struct Media {
     pub(crate) version: &'static str,
 }
 
-/// Who is asked, which decides on the forms that there are.
+/// Which endpoint a request is for: it decides which formats there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// Objects of a resource.

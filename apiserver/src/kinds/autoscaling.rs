@@ -14,7 +14,7 @@ use super::{
 const MAX_PERIOD: i64 = 1800;
 const MAX_WINDOW: i64 = 3600;
 
-/// The sources of metrics in the order in which the server looks at them, with the types that they belong to.
+/// The sources of metrics in the order in which the server checks them, with the types that they belong to.
 const SOURCES: [(&str, &str); 5] = [
     ("object", "Object"),
     ("external", "External"),

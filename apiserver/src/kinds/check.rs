@@ -62,7 +62,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// As [`metadata_or_update`](Self::metadata_or_update), for the kinds that look at an update in both ways.
+    /// As [`metadata_or_update`](Self::metadata_or_update), for the kinds that check an update in both ways.
     pub(super) fn metadata_update_and_metadata(&mut self) {
         self.metadata_update();
         self.metadata();

@@ -2,7 +2,7 @@
 
 use super::node::TextRule;
 
-/// What a text has to look like, in the words of the server.
+/// The form that a text must have, with the server's messages.
 struct Form {
     message: &'static str,
     regex: &'static str,
@@ -333,7 +333,7 @@ impl NameRule {
             return path_segment_prefix(prefix);
         }
         match prefix.strip_suffix('-') {
-            // The name goes on behind the dash: the server looks at it with something else in place of its last two bytes.
+            // The name goes on behind the dash: the server checks it with something else in place of its last two bytes.
             Some(rest) if !rest.is_empty() => {
                 let kept: String = rest.chars().take(rest.chars().count() - 1).chain(['a']).collect();
                 self.of_name()(&kept)

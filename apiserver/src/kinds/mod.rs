@@ -82,7 +82,7 @@ pub(crate) fn validate_addresses(service: Value<'_>, is_new: bool) -> Vec<FieldE
 }
 
 /// What is wrong with a built-in kind's object that is created, or that replaces an `old` one. Of a kind that isn't played
-/// only the metadata is looked at.
+/// only the metadata is checked.
 pub(crate) fn validate(
     gvk: &GroupVersionKind,
     subresource: &str,
@@ -98,7 +98,7 @@ pub(crate) fn validate(
         kind.subresources.iter().find(|(name, _)| *name == subresource).map_or(kind.rule, |(_, rule)| *rule);
     let meta = check.new.child("metadata");
     match (&check.old, kind.name) {
-        // A scale isn't stored: what holds for all objects is looked at in the object that is scaled.
+        // A scale isn't stored: what holds for all objects is checked in the object that is scaled.
         (_, "Scale") => rule(&mut check),
         (Some(old), _) => {
             metadata::check_common_update(&meta, &old.child("metadata"), &mut check.errors, kind.namespaced);

@@ -11,7 +11,7 @@ use super::strategic::{PATCH, merge_members, unknown_directive, wrong_type};
 pub(super) struct List<'s> {
     pub(super) schema: &'s PatchSchema,
     pub(super) items: &'s Shape,
-    /// The member that tells its items apart, where they are maps.
+    /// The member that identifies its items, where they are maps.
     pub(super) key: Option<&'s str>,
 }
 

@@ -1,4 +1,4 @@
-//! Patches that aren't server-side apply: JSON merge patch, JSON patch and strategic merge patch, with the server's answers to
+//! Patches that aren't server-side apply: JSON merge patch, JSON patch and strategic merge patch, with the server's responses to
 //! patches that can't be applied.
 
 mod go;
@@ -18,7 +18,7 @@ pub(crate) use strategic::strategic;
 
 use serde_json::Value;
 
-/// Why a patch can't be applied. Shows as the message of the answer's status.
+/// Why a patch can't be applied. Shown as the message of the response's status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatchError {
     /// It isn't a patch of this sort.
@@ -39,7 +39,7 @@ pub(crate) enum PatchError {
 }
 
 impl PatchError {
-    /// The code of the answer.
+    /// The code of the response.
     pub(crate) fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,
@@ -49,7 +49,7 @@ impl PatchError {
         }
     }
 
-    /// The reason in the answer's status.
+    /// The reason in the response's status.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::BadRequest(_) => "BadRequest",
@@ -60,7 +60,7 @@ impl PatchError {
     }
 }
 
-/// What Go's JSON reader says of a value of another type than it was told to read.
+/// What Go's JSON parser says of a value of an unexpected type.
 fn cannot_unmarshal(value: &Value, into: &str) -> String {
     let found = match value {
         Value::Null => "null",

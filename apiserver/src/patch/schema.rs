@@ -16,7 +16,7 @@ pub(super) struct Field {
     shape: Shape,
     /// What a map or list in the patch does to the one that is there.
     pub(super) strategy: Strategy,
-    /// The member that tells the items of the list apart.
+    /// The member that identifies the items of the list.
     pub(super) merge_key: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What patches make of an object, as the Go libraries do it: `cases.json` holds what they made of the same patches.
+//! What patches make of an object, as the Go libraries do it: `cases.json` has their results for the same patches.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn cases() -> Value {
     serde_json::from_str(include_str!("cases.json")).unwrap()
 }
 
-/// Applies all patches of one sort, and says which answers differ from Go's.
+/// Applies all patches of one sort, and returns which results differ from Go's.
 fn check(sort: &str, apply: impl Fn(Value, &mut Value) -> Result<Value, PatchError>) {
     let cases = cases();
     for case in cases[sort].as_array().unwrap() {

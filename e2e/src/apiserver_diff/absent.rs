@@ -1,4 +1,4 @@
-//! What the server inside the process hasn't got at all, each with requests that show what there is instead.
+//! The parts that the server inside the process lacks, each with requests that show what there is instead.
 
 use baton_apiserver::ApiServer;
 use baton_testbed::raw::Request;
@@ -15,7 +15,7 @@ pub(super) struct Absent {
 const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// A request, and what its answer says.
+/// A request, and what its response says.
 struct Probe {
     method: &'static str,
     path: &'static str,
@@ -47,7 +47,7 @@ macro_rules! absent {
 /// All of them.
 pub(super) const ABSENT: &[Absent] = absent! {
     "authentication, admission and conversion webhooks, `ValidatingAdmissionPolicy`",
-    "they can be stored, and nothing comes of them": [
+    "they are stored, and have no effect": [
         post(
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
             r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"no"},
@@ -61,7 +61,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web"}}"#, 201, "web",
         ),
     ];
-    "the admission plugins ServiceAccount and RuntimeClass", "a pod may name any account and any class, and gets nothing from them": [
+    "the admission plugins ServiceAccount and RuntimeClass", "a pod may name any account and any class, without effect": [
         post(
             "/api/v1/namespaces/default/pods",
             r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"accountable"},"spec":{"serviceAccountName":"nobody",
@@ -70,7 +70,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
         ),
     ];
     "controllers and nodes",
-    "actors, if a test asks for them: garbage collection, the end of namespaces, Deployments, pods, an autoscaler, disruption \
+    "actors, if a test asks for them: garbage collection, namespace deletion, Deployments, pods, an autoscaler, disruption \
      budgets, quotas, RBAC": [
         post(
             "/api/v1/namespaces/default/pods",
@@ -79,7 +79,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
         ),
         get("/api/v1/nodes", 200, r#""items":[]"#),
     ];
-    "StatefulSets, DaemonSets, Jobs, EndpointSlices, Events of controllers", "nothing happens by itself": [
+    "StatefulSets, DaemonSets, Jobs, EndpointSlices, Events of controllers", "no controller works on them": [
         post(
             "/apis/batch/v1/namespaces/default/jobs",
             r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"web"},"spec":{"template":
@@ -95,14 +95,14 @@ pub(super) const ABSENT: &[Absent] = absent! {
         get("/api/v1/namespaces/default/pods/web/portforward", 501, "isn't played"),
         get("/api/v1/namespaces/default/pods/web/proxy", 501, "isn't played"),
     ];
-    "defaults and validation of kinds that operators seldom make", "stored and merged as they are, with a warning": [
+    "defaults and validation of kinds that operators rarely create", "stored and merged as they are, with a warning": [
         post(
             "/apis/resource.k8s.io/v1/deviceclasses",
             r#"{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"web"},"spec":{}}"#,
             201, "doesn't play the defaults and the validation of deviceclasses",
         ),
     ];
-    "CEL: cost limits, macros with two variables, `sortBy`", "the first aren't checked, the others refuse the object": [
+    "CEL: cost limits, macros with two variables, `sortBy`", "the first aren't checked; with the others, the object is refused": [
         post(
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
             r#"{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"shops.example.com"},
@@ -118,7 +118,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
             422, "Undeclared reference to 'all'",
         ),
     ];
-    "protobuf in answers, CBOR", "JSON and YAML; what clients send as protobuf is read": [
+    "protobuf in responses, CBOR", "JSON and YAML; what clients send as protobuf is read": [
         get_as(PROTOBUF, "/api/v1/namespaces/default", 406, "media types"),
         get_as("application/cbor", "/api/v1/namespaces/default", 406, "Available representations"),
     ];
@@ -131,7 +131,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
     "indented (`pretty`) and compressed responses", "JSON without spaces": [
         get("/api/v1/namespaces/default?pretty=true", 200, r#"{"kind":"Namespace""#),
     ];
-    "the parameters `timeout` and `export`", "passed over": [
+    "the parameters `timeout` and `export`", "ignored": [
         get("/api/v1/namespaces?timeout=x", 200, ""),
         get("/api/v1/namespaces/default?export=true", 200, ""),
     ];
@@ -149,7 +149,7 @@ pub(super) const ABSENT: &[Absent] = absent! {
         get("/openapi/v2", 200, r#""paths":{}"#),
         get("/openapi/v2", 200, r#""io.k8s.api.core.v1.Pod":{"#),
     ];
-    "what LimitRanges, RuntimeClasses and ServiceAccounts do to new pods", "pods are made as they are, whatever these say": [
+    "what LimitRanges, RuntimeClasses and ServiceAccounts do to new pods", "pods are stored without these changes": [
         post(
             "/api/v1/namespaces/kube-public/limitranges",
             r#"{"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"small"},"spec":{"limits":[{"type":"Container",

@@ -134,7 +134,7 @@ impl Memory {
         let highest = within(down.window).fold(proposed, i64::max);
         let longest = seconds(up.window.max(down.window));
         self.recommendations.retain(|(at, _)| age(now, *at) < longest);
-        // Many looks at one proposal are one.
+        // A proposal counts once, however often it is read.
         match self.recommendations.last_mut() {
             Some((at, replicas)) if *replicas == proposed => *at = now,
             _ => self.recommendations.push((now, proposed)),

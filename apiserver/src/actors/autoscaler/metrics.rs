@@ -210,7 +210,7 @@ impl Usage {
         let counted = pods.iter().filter(|pod| !is_deleted(pod) && text(pod, "/status/phase") != "Failed");
         let (ready, unready): (Vec<_>, Vec<_>) = counted.partition(|pod| is_ready(pod));
         let requested: Option<i64> = ready.iter().map(|pod| requests(pod).ok()).sum();
-        // A target whose pods nobody plays has as many as it says.
+        // Without an actor for its pods, a target has as many as its spec says.
         let count = if pods.is_empty() { current } else { count(ready.len()) };
         if count == 0 {
             return Err("did not receive metrics for targeted pods (pods might be unready)".to_owned());

@@ -21,7 +21,7 @@ use super::{
     view::Object,
 };
 
-/// How often the targets are looked at, whatever happens.
+/// How often the targets are read, also without a change.
 const PERIOD: Duration = Duration::from_secs(15);
 
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub(super) struct Autoscaler {
 struct Known {
     memory: Memory,
     load: Option<Load>,
-    /// When it is looked at again, whatever happens.
+    /// When it is reconciled again, also without a change.
     next: Instant,
     /// What the last look was at.
     seen: Value,
@@ -78,7 +78,7 @@ fn scaled(pass: &mut Pass<'_>, autoscaler: &Object) -> Vec<Object> {
     all.filter(|object| namespace(object) == namespace(autoscaler)).collect()
 }
 
-/// One look at one autoscaler.
+/// One pass over one autoscaler.
 struct Look<'l, 'p> {
     pass: &'l mut Pass<'p>,
     autoscaler: &'l Object,
@@ -125,7 +125,7 @@ impl Look<'_, '_> {
         self.scale(known, &target, status);
     }
 
-    /// What decides whether an autoscaler has to be looked at before its time.
+    /// What decides whether an autoscaler has to be reconciled early.
     fn seen(&mut self, target: &Target) -> Value {
         let pods = self.pods(&target.scale);
         let pods: Vec<_> = pods.iter().map(|pod| (uid(pod), super::object::is_ready(pod))).collect();

@@ -1,4 +1,4 @@
-//! Which objects are a controller's: those that its selector picks, and that nobody else controls. After
+//! Which objects are a controller's: those that its selector picks, and that no other object controls. After
 //! `pkg/controller/controller_ref_manager.go`.
 
 use serde_json::{Value, json};

@@ -167,7 +167,7 @@ impl Rollout<'_, '_> {
         Ok(is_other)
     }
 
-    /// Whether the Deployment wants another number than its ReplicaSets were last told.
+    /// Whether the Deployment's replica count differs from the one that its ReplicaSets last recorded.
     fn is_scaled(&self, sets: &Sets) -> bool {
         let wanted = replicas(&self.deployment);
         let told = |set: &Value| annotation(set, DESIRED).and_then(|text| text.parse::<i64>().ok());
@@ -279,7 +279,7 @@ impl Rollout<'_, '_> {
         if spare <= 0 {
             return Ok(false);
         }
-        // Pods that aren't available first: nobody misses them.
+        // Pods that aren't available first, since they serve nothing.
         let sick = self.shrink(&mut sets.old, spare, |old| replicas(old) - available(old))?;
         let healthy = sets.sum(available) - least;
         let well = self.shrink(&mut sets.old, healthy, replicas)?;

@@ -124,7 +124,7 @@ impl Rollout<'_, '_> {
         self.write_status()
     }
 
-    /// Brings the status up to date, without a look at progress.
+    /// Brings the status up to date, without checking progress.
     pub(super) fn sync_status(&mut self, sets: &Sets) -> Result<(), Refused> {
         let status = self.calculated(sets);
         self.store(status)

@@ -68,7 +68,7 @@ fn total<'v>(
     own.filter_map(|object| usage(resource, object).remove(name)).fold(Amount::default(), Amount::plus)
 }
 
-/// Refuses a write that a quota has no room for. No other write is weighed until the answer is dropped.
+/// Refuses a write that a quota has no room for. No other write is checked until the returned value is dropped.
 ///
 /// # Errors
 /// When there is no room.

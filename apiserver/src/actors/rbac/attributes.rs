@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::User;
 use crate::{actors::object::text, http::Request, status::Failure};
 
-/// What somebody wants to do.
+/// What a user wants to do.
 #[derive(Default)]
 pub(crate) struct Attributes {
     pub(crate) verb: String,
@@ -92,7 +92,7 @@ impl Attributes {
         }
     }
 
-    /// What somebody is told who may not.
+    /// The message for a user who may not.
     pub(super) fn forbidden(&self, user: &User, reason: &str) -> Failure {
         let (user, verb) = (&user.name, &self.verb);
         let what = if self.resource.is_empty() {

@@ -124,7 +124,7 @@ impl Writer<'_> {
         }
         let key = Key { namespace: namespace.to_owned(), name: role.to_owned() };
         let record = self.server.store.get(&format!("{plural}.{GROUP}"), &key);
-        // In the words of the binding's own store.
+        // With the messages of the binding's own store.
         let record = record.ok_or_else(|| Failure::not_found(&self.place.resource, role))?;
         let role: Value = serde_json::from_str(record.text()).unwrap_or_default();
         self.check_rules(items(&role, "/rules"))
@@ -208,7 +208,7 @@ fn covers(rule: &Value, part: &Value) -> bool {
         && (is_anything || !items(part, "/resourceNames").is_empty() && has_all("/resourceNames"))
 }
 
-/// Parts in words, those of one resource in one.
+/// Parts as text, those of one resource in one.
 fn compact(parts: &[Value]) -> BTreeSet<String> {
     const LISTS: [(&str, &str); 4] = [
         ("APIGroups", "/apiGroups"),

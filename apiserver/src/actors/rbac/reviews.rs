@@ -18,7 +18,7 @@ use crate::{
 
 const GROUP: &str = "authorization.k8s.io";
 
-/// The answer to a `POST` of a review; none for other kinds.
+/// The response to a `POST` of a review; none for other kinds.
 pub(crate) fn review(server: &Server, request: &Request, place: &Place) -> Result<Option<Answer>, Failure> {
     let resource = &place.resource;
     let kind = resource.gvk.kind.as_str();

@@ -13,7 +13,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// A rule, or why the rules of a binding aren't known.
 pub(super) struct Rule {
-    /// The binding by which it applies, in words.
+    /// The binding by which it applies, as text.
     source: String,
     pub(super) rule: Result<Value, String>,
 }

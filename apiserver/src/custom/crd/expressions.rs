@@ -38,7 +38,7 @@ const MACROS: [&str; 12] = [
 const NAMESPACES: [&str; 3] = ["google", "kubernetes", "net"];
 
 /// Why a rule isn't accepted, and its member that is wrong: it can't be parsed, it names a field that there isn't, in
-/// cel-go's words, or it is no condition.
+/// cel-go's message, or that it is no condition.
 pub(super) fn check(
     schema: &Schema,
     is_object: bool,
@@ -77,7 +77,7 @@ fn compile<'s>(
 struct Walk<'s> {
     root: Known<'s>,
     variables: Vec<(String, Known<'s>)>,
-    /// What is wrong, and what to look for in the source to tell where.
+    /// What is wrong, and what to search for in the source to find where.
     undefined: Option<(String, String)>,
     has_macros: bool,
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a definition, in the words of apiextensions-apiserver.
+//! What is wrong with a CRD, with the messages of apiextensions-apiserver.
 
 use baton_merge::value::Value;
 use serde_json::Value as Json;

@@ -7,7 +7,7 @@ use super::structural;
 use crate::field::FieldPath;
 
 /// Brings the status up to date, as the controllers do one after another: accepts the names that no other definition of
-/// the group has, tells of schemas that aren't structural, and establishes the resource. Tells whether anything changed.
+/// the group has, reports schemas that aren't structural, and establishes the resource. Returns whether anything changed.
 pub(crate) fn reconcile(crd: &mut Json, others: &[&Json], now: &str) -> bool {
     let before = crd["status"].clone();
     accept_names(crd, others, now);

@@ -1,4 +1,4 @@
-//! Whether a schema is structural, in the words of apiextensions-apiserver.
+//! Whether a schema is structural, with the messages of apiextensions-apiserver.
 
 use super::super::schema::{Additional, Schema};
 use crate::field::{FieldError, FieldPath};
@@ -141,7 +141,7 @@ fn only_names(metadata: &Schema) -> bool {
     says_nothing_else && metadata.properties.keys().all(|name| names.contains(&name.as_str()))
 }
 
-/// The one form in which what only validates may tell types.
+/// The one form in which what only validates may name types.
 fn is_int_or_string(any_of: &[Schema]) -> bool {
     let is = |schema: &Schema, type_name| schema.type_name == type_name;
     matches!(any_of, [first, second] if is(first, "integer") && is(second, "string"))

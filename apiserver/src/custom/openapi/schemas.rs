@@ -84,7 +84,7 @@ impl Resource<'_> {
     }
 }
 
-/// Says with other words that a value may be an integer or a string.
+/// Says in another form that a value may be an integer or a string.
 fn unfold(schema: &mut Json) {
     let Some(members) = schema.as_object_mut() else { return };
     for name in ["items", "additionalProperties"] {

@@ -1,4 +1,4 @@
-//! What rules see of a value: only what its schema tells, with names escaped so that they can be written in CEL.
+//! What rules see of a value: only what its schema describes, with names escaped so that they can be written in CEL.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -113,7 +113,7 @@ fn key(name: &str) -> Key {
     Key::String(Arc::new(name.to_owned()))
 }
 
-/// A value that no schema tells of.
+/// A value that no schema describes.
 fn plain(value: Value<'_>) -> cel::Value {
     match value {
         Value::Null => cel::Value::Null,

@@ -1,4 +1,4 @@
-//! Schedules of cron jobs: what is wrong with one, in the words of the server's parser.
+//! Schedules of cron jobs: what is wrong with one, with the messages of the server's parser.
 
 /// One of the fields of a schedule.
 struct Field {

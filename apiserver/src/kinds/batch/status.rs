@@ -30,7 +30,7 @@ impl States {
     }
 }
 
-/// A status that is looked at.
+/// A status that is checked.
 struct Change<'a, 'c> {
     job: &'c Node<'a>,
     status: Node<'a>,

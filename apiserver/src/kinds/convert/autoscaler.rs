@@ -33,7 +33,7 @@ const ANNOTATIONS: [&str; 6] = [
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
 ];
 
-/// The utilization of the CPU where nothing else is asked for.
+/// The utilization of the CPU where the spec sets no other.
 const DEFAULT_UTILIZATION: Value<'static> = Value::Int(80);
 
 /// The behavior as the server writes it to its annotation: as its own type, with Go's names.

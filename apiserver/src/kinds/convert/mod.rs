@@ -1,6 +1,6 @@
 //! Built-in kinds that are served in more than one version: in which one their objects are stored, and how these look in another.
 //!
-//! The store has one version of each object. What a request brings becomes that first, and what an answer shows is made from it.
+//! The store has one version of each object. What a request brings becomes that first, and a response is made from it.
 
 mod autoscaler;
 mod event;

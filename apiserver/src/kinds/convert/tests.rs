@@ -1,4 +1,4 @@
-//! What is expected here is what a server of Kubernetes 1.36 answers.
+//! The expected values are the responses of a server of Kubernetes 1.36.
 
 use serde_json::{Value as Json, json};
 

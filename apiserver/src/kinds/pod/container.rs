@@ -94,7 +94,7 @@ impl<'a> Context<'a, '_> {
         }
     }
 
-    /// The rules for the containers that are added to look at a running pod.
+    /// The rules for the containers that are added to debug a running pod.
     pub(super) fn check_ephemeral_containers(&self, errors: &mut Errors) {
         const FORBIDDEN: &str = "cannot be set for an Ephemeral Container";
 

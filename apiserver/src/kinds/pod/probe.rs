@@ -8,7 +8,7 @@ use crate::kinds::{
     node::{Errors, Node},
 };
 
-/// The ways to probe, and to run something, in the order in which the server looks at them.
+/// The ways to probe, and to run something, in the order in which the server checks them.
 const HANDLERS: [&str; 5] = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
 
 /// The signals that stop a container, in the server's order.

@@ -17,7 +17,7 @@ const ADDRESS: &[GoField] = &[("IP", "ip", GoType::Plain("\"\""))];
 const NEGATIVE: &str = "must be a non-negative integer";
 
 /// The rules for the update of a pod's status, apart from its metadata. What nodes alone report about resources and users
-/// isn't looked at.
+/// isn't checked.
 pub(in crate::kinds) fn check_status_update(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) {
     check_annotation_updates(new, old, errors);
     let (status, old_status) = (new.child("status"), old.child("status"));

@@ -165,7 +165,7 @@ pub(super) fn check_annotation_updates(new: &Node<'_>, old: &Node<'_>, errors: &
     check_pod_annotations(&annotations, &new.child("spec"), errors);
 }
 
-/// Whether the rest of the rules is still to be looked at.
+/// Whether the rest of the rules still has to be checked.
 fn check_deadline(new: &Node<'_>, old: &Node<'_>, errors: &mut Errors) -> bool {
     if !new.is_set() {
         if old.is_set() {

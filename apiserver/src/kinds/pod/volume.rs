@@ -19,7 +19,7 @@ const FILE_MODE: &str = "must be a number between 0 and 0777 (octal), both inclu
 /// The highest mode that a file may have.
 const MAX_FILE_MODE: i64 = 0o777;
 
-/// The sources of volumes in the order in which the server looks at them, and the names that it shows when one is too many.
+/// The sources of volumes in the order in which the server checks them, and the names that it shows when one is too many.
 const SOURCES: [(&str, &str); 30] = [
     ("emptyDir", "emptyDir"),
     ("hostPath", "hostPath"),

@@ -34,7 +34,7 @@ pub(super) fn prepare_new<'a>(arena: &'a Arena, pod: Value<'a>) -> Value<'a> {
     with_label_keys(arena, pod)
 }
 
-/// The class of service of a pod, which tells who has to go first when a node runs out of something.
+/// The class of service of a pod, which decides which pods go first when a node runs out of resources.
 pub(in crate::kinds) fn class_of_service(pod: Value<'_>) -> &'static str {
     let (mut requests, mut limits) = (BTreeMap::new(), BTreeMap::new());
     let mut guaranteed = true;

@@ -55,7 +55,7 @@ pub(super) fn check_addresses(spec: &Node<'_>, old_spec: &Node<'_>, errors: &mut
     }
 }
 
-/// What is wrong with what a service says of its addresses, in a cluster whose addresses are all of IPv4. The server looks at it
+/// What is wrong with what a service says of its addresses, in a cluster whose addresses are all of IPv4. The server checks it
 /// before it allocates any.
 pub(in crate::kinds) fn check_allocated(spec: &Node<'_>, is_new: bool, errors: &mut Errors) {
     const DUAL: &str = "must be 'RequireDualStack' or 'PreferDualStack' when multiple";

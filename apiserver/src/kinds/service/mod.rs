@@ -224,7 +224,7 @@ fn check_traffic(spec: &Node<'_>, errors: &mut Errors) {
             errors.push(health.invalid_int(detail));
         }
     } else if health.int() != 0 {
-        // One that isn't given is allocated before the server looks at it.
+        // One that isn't given is allocated before the server checks it.
         errors.extend(format::port_number(health.int()).map(|problem| health.invalid_int(problem)));
     }
     let internal = spec.child("internalTrafficPolicy");

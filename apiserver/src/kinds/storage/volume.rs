@@ -55,7 +55,7 @@ const MOUNTABLE: [&str; 13] = [
     "azureDisk",
     "photonPersistentDisk",
 ];
-/// The secrets of a driver that the server looks at.
+/// The secrets of a driver that the server checks.
 const SECRETS: [&str; 4] = [
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",

@@ -132,7 +132,7 @@ impl Written<'_> {
 
     fn replication_controller(&mut self) {
         self.name(IN_POD_NAMES);
-        // The server looks at the template as it was.
+        // The server reads the template as it was.
         let of = if self.has_new_generation() { self.old.as_ref().unwrap_or(&self.new) } else { return };
         warn_of_template(&of.at(&["spec", "template"]), &mut self.warnings);
     }
