@@ -1,4 +1,4 @@
-//! What a kube-apiserver does to the fields of an object when somebody writes it: the merge, the conflicts, and who owns
+//! What a kube-apiserver does to the fields of an object when a client writes it: the merge, the conflicts, and who owns
 //! what afterwards. As a library, without a server and without I/O.
 //!
 //! With it a program can ask before it writes:
@@ -7,7 +7,7 @@
 //! - What will the object and its `managedFields` be? ([`Resource::predict`])
 //! - Who stops me, or whose fields do I take? ([`Prediction::conflicts`], [`Prediction::taken`])
 //! - What disappears because I don't apply it any more? ([`Prediction::released`], [`Prediction::comparison`])
-//! - How far can I rely on the answer? ([`Prediction::certainty`])
+//! - How certain is the prediction? ([`Prediction::certainty`])
 //!
 //! ```
 //! use baton_merge::{Arena, Release, predict::Apply, schema::kinds::GroupVersionKind, server::Resources};
@@ -110,7 +110,7 @@
 //!       f:replicas: {}
 //! ```
 //!
-//! Manager, operation, subresource and (for updates) version together tell managers apart. The same name by `Apply` and by
+//! Manager, operation, subresource and (for updates) version together identify a manager. The same name by `Apply` and by
 //! `Update` is two managers, and they can conflict with each other.
 //!
 //! A field set is a tree. A name says what kind of step it is; `.` in a level means that the path to this level is owned
@@ -131,13 +131,13 @@
 //! An apply sends an **intent**: not the whole object, but every field that its manager cares about, and no other. The
 //! server then does this, and so does this crate:
 //!
-//! 1. If nobody owns anything of the live object, give all that is there to a manager called `before-first-apply`.
+//! 1. If no manager owns anything of the live object, give all fields to a manager called `before-first-apply`.
 //! 2. Check the intent against the **schema** of the kind. Unknown fields, wrong types and duplicate items are refused.
 //! 3. Read everybody's field set under today's schema: it may have changed since the set was written.
 //! 4. **Merge**: lay the intent over the live object. The intent wins where both have something; nothing is removed yet.
 //! 5. Take the intent's own paths as the applier's new field set. It replaces the old one: what isn't in the intent is
 //!    given up.
-//! 6. **Prune**: remove what the applier owned before, doesn't apply now, and nobody else owns.
+//! 6. **Prune**: remove what the applier owned before, doesn't apply now, and no other manager owns.
 //! 7. Compare the outcome with the live object. What others own and what now has another value is a **conflict**: the
 //!    apply is refused, with every conflict named. If it is forced, the others lose these paths instead.
 //! 8. Write `managedFields` anew. If nothing is different but times, store nothing: `resourceVersion` stays.
@@ -189,15 +189,15 @@
 //! assert_eq!(less.object.unwrap().value().to_json(), serde_json::json!({"image": "shop:1"}));
 //! ```
 //!
-//! On a real server the story may go on: a field that is gone gets its default, if it has one. A Deployment whose last
+//! A real server then fills in the default of a removed field, if it has one. A Deployment whose last
 //! owner drops `replicas` runs one pod. And a field that nobody owns, because the server filled it in, stays as long as the
-//! struct around it does: nobody can let go of it.
+//! struct around it does: no manager can release it.
 //!
 //! # Co-ownership
 //!
 //! Two managers that apply the *same value* both own the field. Neither can change it without a conflict with the other;
 //! either can leave, and the field stays for the other one. That makes it the way to hand a field over without a gap: the
-//! new owner applies the live value, then the old one lets go.
+//! new owner applies the live value, then the old one releases the field.
 //!
 //! ```
 //! # use baton_merge::{
@@ -215,7 +215,7 @@
 //! let first = apply(object("{}"), Managers::default(), "alice", r#"{"image": "shop:1", "replicas": 3}"#);
 //! let live = first.object.unwrap();
 //!
-//! // Bob agrees. The object stays as it is, which an outcome tells by having none.
+//! // Bob agrees. The object stays as it is, so the outcome has none.
 //! let shared = apply(live, first.managers, "bob", r#"{"replicas": 3}"#);
 //! assert!(shared.object.is_none());
 //! assert_eq!(shared.managers.get(&"bob").unwrap().set.to_string(), ".replicas");
@@ -228,11 +228,11 @@
 //!
 //! # Conflicts and force
 //!
-//! Applying *another value* to what somebody else owns is a conflict. Three ways out: apply their value (and co-own), leave
+//! Applying *another value* to another manager's field is a conflict. Three ways out: apply their value (and co-own), leave
 //! the field out (and own nothing of it), or **force**: take it. Where the value differs, force doesn't add an owner, it
 //! replaces all others. Where it is the same, a forced apply co-owns as any other does.
 //!
-//! Controllers usually force, since there is nobody to ask. A tool that a person runs usually doesn't.
+//! Controllers usually force, since they have no user to ask. A tool that a person runs usually doesn't.
 //!
 //! ```
 //! # use baton_merge::{
@@ -265,9 +265,9 @@
 //!
 //! # Any other write
 //!
-//! A `PUT`, a JSON patch, `kubectl edit`, `kubectl scale`: all of them send what the object should be, not what somebody
-//! cares about. The server compares before and after, and the writer becomes the owner of what is *different*. Everybody
-//! else loses that. There are no conflicts: an update always takes.
+//! A `PUT`, a JSON patch, `kubectl edit`, `kubectl scale`: all of them send what the object should be, not an intent.
+//! The server compares before and after, and the writer becomes the owner of what is *different*. The
+//! other owners lose it. There are no conflicts: an update always takes over.
 //!
 //! ```
 //! # use baton_merge::{
@@ -349,9 +349,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Three things surprise people. The *order* of a shared list follows the intent only as far as it can be told, and the
-//! outcome isn't always what one would write by hand. A missing key takes the schema's default, so a port without
-//! `protocol` is the `TCP` one. And an item stays only while somebody owns the *item*; owning a field in it isn't enough.
+//! Three things surprise people. The *order* of a shared list follows the intent only in part, and the
+//! result isn't always what one would write by hand. A missing key takes the schema's default, so a port without
+//! `protocol` is the `TCP` one. And an item stays only while a manager owns the *item*; owning a field in it isn't enough.
 //!
 //! # Structs and maps
 //!
@@ -359,8 +359,8 @@
 //! labels. A key is owned as such. A field of a struct isn't, unless it is empty: it is there as long as there is something
 //! in it.
 //!
-//! So a struct goes when the last owner of anything in it lets go, and it goes *whole*, with whatever nobody owned in it,
-//! such as defaults. A map key goes when the last owner of that key lets go.
+//! So a struct is removed when the last owner of anything in it releases it. It is removed *whole*, with its unowned fields,
+//! such as defaults. A map key is removed when its last owner releases it.
 //!
 //! ```
 //! # use baton_merge::{
@@ -412,15 +412,15 @@
 //! | certainty | means |
 //! | --- | --- |
 //! | [`Exact`](server::Certainty::Exact) | the server does just this |
-//! | [`ModuloDefaulting`](server::Certainty::ModuloDefaulting) | the server does this, and then fills in what nobody sets |
-//! | [`Unknown`](server::Certainty::Unknown) | the server knows more than this crate does; the reason is told |
+//! | [`ModuloDefaulting`](server::Certainty::ModuloDefaulting) | the server does this, and then fills in defaults |
+//! | [`Unknown`](server::Certainty::Unknown) | the server knows more than this crate does; the reason is given |
 //!
 //! Outside of all three is what runs before and after the field manager: admission, webhooks, validation beyond the schema,
-//! permissions, quotas. A prediction is about fields and owners, not about whether the server will have the object.
+//! permissions, quotas. A prediction is about fields and owners, not about whether the server accepts the object.
 //!
 //! # Skipping what changes nothing
 //!
-//! Most applies of a controller change nothing. [`Resource::is_noop`] tells that for much less than a prediction costs.
+//! Most applies of a controller change nothing. [`Resource::is_noop`] finds that for much less than a prediction costs.
 //! Its `true` is certain, for a live object as the server returned it; its `false` only means: predict, or just apply.
 //!
 //! ```
@@ -494,8 +494,8 @@
 //! | [`server`] | what an API server does to one write of a Kubernetes object |
 //! | [`predict`] | the same, explained |
 //!
-//! `DESIGN.md` beside this crate tells how it is built and how it is held equal to the Go libraries, and what is not
-//! promised; `COMPARE.md` sets it beside other ways to the same answers. `examples/` has one program for each use.
+//! `DESIGN.md` beside this crate describes how it is built and compared with the Go libraries, and what is not
+//! promised; `COMPARE.md` compares it with other ways to the same results. `examples/` has one program for each use.
 //!
 //! [`Resource::predict`]: server::Resource::predict
 //! [`Resource::is_noop`]: server::Resource::is_noop

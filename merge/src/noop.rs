@@ -4,8 +4,8 @@
 //! enough to walk over the intent once, with the live object, the schema and the applier's own entry alongside. Each
 //! field of the intent has to be live as it is, in the same order, and owned; and nothing else may be owned.
 //!
-//! "Yes" is certain for an object as a server returned it. "No" only means that the prediction has to tell: this walk
-//! gives up on what is rare (nulls, entries of other versions, a map that isn't sorted).
+//! "Yes" is certain for an object as a server returned it. "No" only means that a prediction is needed: this walk
+//! stops at what is rare (nulls, entries of other versions, a map that isn't sorted).
 
 use crate::{
     fieldpath::PathElement,
@@ -18,7 +18,8 @@ use crate::{
 type Object<'a> = value::Map<'a>;
 
 impl Resource<'_> {
-    /// Whether an apply certainly changes nothing, for much less than what [`predict`](Self::predict) costs. `false` means that it changes something, or that only the prediction can tell.
+    /// Whether an apply certainly changes nothing, for much less than what [`predict`](Self::predict) costs. `false` means
+    /// that it changes something, or that only the prediction can find out.
     ///
     /// The live object has to be as the server returned it. A server that stored it before its schema changed is
     /// provided for.
@@ -107,7 +108,7 @@ impl Walk<'_> {
         own
     }
 
-    /// Whether a set is read under this schema as it was written: nobody owns something below what is atomic.
+    /// Whether a set is read under this schema as it was written: no manager owns something below what is atomic.
     fn stays(self, type_id: TypeId, fields: Object<'_>, is_leaf: bool) -> Option<()> {
         let atom = self.schema.atom(type_id)?;
         match (&atom.map, atom.scalar, &atom.list) {
@@ -344,7 +345,7 @@ fn write_scalar(value: Value<'_>, out: &mut String) -> Option<()> {
             out.push('"');
         }
         Value::Int(number) => {
-            // A set that is read again holds floats, of which a large one stands for several integers.
+            // A set that is read again has floats, of which a large one stands for several integers.
             require(number.unsigned_abs() < 1 << f64::MANTISSA_DIGITS)?;
             out.push_str(&number.to_string());
         }

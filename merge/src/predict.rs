@@ -1,7 +1,7 @@
 //! What a server-side apply would do, before it is sent.
 //!
-//! The face of this crate for whoever applies: a [`Prediction`] says what becomes of the object and of everybody's
-//! ownership, whose fields are taken and which are given up, and how far it can be relied on. [`Resource::is_noop`] says
+//! The entry point of this crate for appliers: a [`Prediction`] says what becomes of the object and of each manager's
+//! ownership, whose fields are taken over and which are released, and how certain that is. [`Resource::is_noop`] finds
 //! for less that an apply would change nothing.
 
 use std::fmt::{self, Display};

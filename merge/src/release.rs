@@ -78,7 +78,7 @@ pub(crate) struct Rules {
     pub(crate) trailing_data_is_refused: bool,
     /// In the zero value of a Go type, `creationTimestamp` is null; elsewhere it is absent.
     pub(crate) unset_times_are_null: bool,
-    /// Where an update is stored though its new owners can't be told, the live ones stay; elsewhere nobody is left.
+    /// Where an update is stored though its new owners can't be computed, the live ones stay; elsewhere none is left.
     pub(crate) failed_updates_keep_owners: bool,
 }
 

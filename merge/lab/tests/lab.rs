@@ -30,7 +30,7 @@ fn the_libraries_agree_with_themselves_and_a_run_asks_as_many_cases_as_it_was_to
     );
 }
 
-/// The merge core ships what a new object of each built-in kind has before anyone set anything, since no schema tells it.
+/// The merge core ships what a new object of each built-in kind has before anyone set anything, since no schema has it.
 #[test]
 fn the_zero_values_of_built_in_kinds_are_those_of_the_libraries() {
     let printed = Command::new(oracle(RECORDED).unwrap()).arg("zero-values").output().unwrap();

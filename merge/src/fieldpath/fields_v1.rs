@@ -94,7 +94,7 @@ fn write_level(set: FieldSet<'_>, out: &mut String, scratch: &mut String) {
     }
 }
 
-/// Writes the name of an item within a JSON string, where nothing in it has to be escaped but its quotes; tells whether
+/// Writes the name of an item within a JSON string, where nothing in it has to be escaped but its quotes; returns whether
 /// that was so. Most items are named by such keys.
 fn write_plain_name(element: PathElement<'_>, out: &mut String) -> bool {
     let start = out.len();

@@ -103,7 +103,7 @@ where
     Ok(FieldSet::of_nodes(nodes.into_bump_slice()))
 }
 
-/// Reads one level of a value, as [`Level`] reads one of a text; tells whether the element that holds it is a member.
+/// Reads one level of a value, as [`Level`] reads one of a text; returns whether the element that has it is a member.
 fn read_level<'a>(
     arena: &'a Arena,
     members: Map<'a>,
@@ -144,7 +144,7 @@ fn read_level<'a>(
     Ok(is_member || nodes.len() == start)
 }
 
-/// Reads one level; tells whether the element that holds it is a member.
+/// Reads one level; returns whether the element that has it is a member.
 struct Level<'n, 'a> {
     arena: &'a Arena,
     nodes: &'n mut ArenaVec<'a, Node<'a>>,

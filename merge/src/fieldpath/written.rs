@@ -2,7 +2,7 @@
 //! nothing escaped but the quotes in the names of items.
 //!
 //! Nearly all text is, and a parser of any JSON costs several times what that takes. Whatever isn't is left to the
-//! parser, which also finds the words for what is wrong.
+//! parser, which also makes the error message.
 
 use super::{FieldSet, Node, PathElement, builder::position, plain};
 use crate::{
@@ -32,7 +32,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads what follows a level's opening brace; tells whether the element that holds it is a member.
+    /// Reads what follows a level's opening brace; returns whether the element that has it is a member.
     fn read_level(&mut self, depth: usize) -> Option<bool> {
         let depth = depth.checked_sub(1)?;
         if self.pass("}").is_some() {

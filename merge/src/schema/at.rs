@@ -1,4 +1,4 @@
-//! Where in a JSON document a reader is, the first questions that it asks of a value, and errors that tell the place.
+//! Where in a JSON document a reader is, the first checks of a value, and errors that name the place.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::error::{Problem, SchemaError};
 /// How many levels of JSON a schema may have: as many as `serde_json` parses, and little enough for any stack.
 const DEEPEST: usize = 128;
 
-/// A place in a document. It borrows its parent, so that going down costs nothing until an error is told.
+/// A place in a document. It borrows its parent, so that going down costs nothing until there is an error.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     parent: Option<&'a At<'a>>,
@@ -25,7 +25,7 @@ enum Step<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The place that others are told from; `name` is empty for the whole document.
+    /// The place that others start from; `name` is empty for the whole document.
     pub(super) fn root(name: &'a str) -> Self {
         Self { parent: None, step: Step::Root(name), depth: 0 }
     }

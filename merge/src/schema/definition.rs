@@ -103,7 +103,7 @@ pub struct FieldDefinition {
     /// The field's type.
     #[serde(rename = "type", skip_serializing_if = "TypeReference::is_empty")]
     pub type_reference: TypeReference,
-    /// The value of an absent field, where the schema tells one. Counts for the keys of list items only.
+    /// The value of an absent field, where the schema has one. Counts for the keys of list items only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
 }

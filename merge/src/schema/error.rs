@@ -48,7 +48,7 @@ pub enum Problem {
         what: &'static str,
         /// The word, as JSON.
         found: String,
-        /// The words with a meaning.
+        /// The words that are allowed.
         known: &'static [&'static str],
     },
     /// A list of type `map` without the names of its keys.
@@ -57,14 +57,14 @@ pub enum Problem {
     /// The names of a list's keys are no names.
     #[error("{member} must be {expected}, it is {found}")]
     UnreadableKeys {
-        /// The member that should tell them.
+        /// The member that should name them.
         member: &'static str,
-        /// What it should hold.
+        /// What it should be.
         expected: &'static str,
-        /// What it holds, as JSON.
+        /// What it is, as JSON.
         found: String,
     },
-    /// An array that doesn't tell the type of its items.
+    /// An array that doesn't name the type of its items.
     #[error("an array needs `items`: say what its items are")]
     MissingItems,
     /// An array with several types of items, or none that can be read.

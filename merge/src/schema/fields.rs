@@ -93,7 +93,7 @@ impl Outline {
         self.length <= 16
     }
 
-    /// The slots to look at, in their order, in a table of a power of two of them.
+    /// The slots to try, in their order, in a table of a power of two of them.
     fn slots(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
         let mixed =
             (self.first ^ self.last.rotate_left(23) ^ self.length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -39,7 +39,7 @@ impl GroupVersionKind {
         Ok(Self::new(group, version, kind))
     }
 
-    /// Names the kind of an object by its own `apiVersion` and `kind`; `None` where it doesn't tell them.
+    /// Names the kind of an object by its own `apiVersion` and `kind`; `None` where it lacks them.
     pub fn of(object: &Value) -> Option<Self> {
         let api_version = object.get("apiVersion")?.as_str()?;
         let kind = object.get("kind")?.as_str()?;

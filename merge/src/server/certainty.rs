@@ -1,7 +1,7 @@
 //! How far what is computed for a write can be relied on.
 //!
-//! What the server does beyond the field manager can often be ruled out by looking at the write. Where it can't, this says
-//! so. Most reasons were found by comparing predictions with a real server's answers.
+//! What the server does beyond the field manager can often be ruled out from the write. Where it can't, this says
+//! so. Most reasons were found by comparing predictions with a real server's responses.
 
 use super::{Request, Resource, Verb, entries::Managed};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 pub enum Certainty {
     /// The server does just this.
     Exact,
-    /// The server does this, and then fills in what nobody sets.
+    /// The server does this, and then fills in defaults.
     ModuloDefaulting,
     /// The server knows more than the core: see the reason.
     Unknown(&'static str),

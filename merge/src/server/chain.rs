@@ -240,7 +240,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         Typed::validated(self.context, self.type_id, value, Duplicates::Forbidden).ok()
     }
 
-    /// Any other write: the object is there, its owners are to be told.
+    /// Any other write: the object is known, its owners are to be computed.
     ///
     /// Where they can't be computed the object is stored all the same, so this can't fail.
     pub(super) fn update(&self, live: Value<'a>, object: Value<'a>, manager: &'a str) -> Written<'a> {
@@ -259,7 +259,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         let arena = self.context.arena;
         let live_uid = live.at(&["metadata", "uid"]).and_then(|uid| uid.as_str()).unwrap_or_default();
         let object = objects::without_managed_fields(arena, object);
-        // An object that nobody owns stays so, unless this write creates it.
+        // An object without owners stays so, unless this write creates it.
         if owners.fields.is_empty() && !live_uid.is_empty() {
             return Written { object, before: owners.clone(), owners, is_incomplete: false };
         }
@@ -275,7 +275,7 @@ impl<'c, 'a> Chain<'c, 'a> {
         Written { object, owners, before, is_incomplete }
     }
 
-    /// The live owners, as they stay where an update can't tell the new ones; and whether there are entries besides.
+    /// The live owners, as they stay where an update can't compute the new ones; and whether there are entries besides.
     fn owners_kept(&self, live: Value<'a>, before: &Managed<'a>) -> (Managed<'a>, bool) {
         // A scale has no entries of its own; its owners were those of the live parent.
         if self.subresource == "scale" {

@@ -32,8 +32,8 @@ impl Operation {
     }
 }
 
-/// What tells one manager of an object from another: the same name by another operation, through another subresource or
-/// (for updates) in another version is somebody else.
+/// What identifies a manager of an object: the same name by another operation, through another subresource or
+/// (for updates) in another version is another manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagerId<'a> {
     /// The manager's name.
@@ -47,7 +47,7 @@ pub struct ManagerId<'a> {
 }
 
 impl<'a> ManagerId<'a> {
-    /// The identity of whoever writes. A manager without a name is called `unknown`.
+    /// The identity of the writer. A manager without a name is called `unknown`.
     pub(crate) fn of_writer(
         manager: &'a str,
         operation: Operation,
@@ -148,7 +148,7 @@ struct RawEntry<'a> {
 }
 
 impl RawEntry<'_> {
-    /// Whether an object holds this entry and nothing else, each part as the server writes it.
+    /// Whether a JSON object is this entry and nothing else, each part as the server writes it.
     fn is_all_of(&self, object: &Value<'_>) -> bool {
         let texts = [self.manager, self.operation, self.api_version, self.fields_type, self.subresource];
         let expected = texts.iter().filter(|text| !text.is_empty()).count()
@@ -244,7 +244,7 @@ impl<'a> Managed<'a> {
         Self::decode(context, &raw_entries(managed_fields_of(object)).unwrap_or_default())
     }
 
-    /// Reads the entries of an object that somebody wants to write.
+    /// Reads the entries of an object that a client wants to write.
     pub(super) fn of_request(context: Context<'a>, object: &Value<'a>) -> Requested<'a> {
         match raw_entries(managed_fields_of(object)).as_deref() {
             None | Some([]) => Requested::Absent,

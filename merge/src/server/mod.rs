@@ -355,7 +355,7 @@ impl<'f, 'a> Request<'f, 'a> {
         versions.map(|version| (version, filter.clone())).collect()
     }
 
-    /// `[]` as `managedFields` of a built-in kind means what `[{}]` does; a custom resource can't tell it from absent.
+    /// `[]` as `managedFields` of a built-in kind means what `[{}]` does; in a custom resource it equals absent.
     fn with_reset_by_empty_list(&self) -> Value<'a> {
         let list = entries::managed_fields_of(&self.object).and_then(|list| list.as_list());
         if self.resource.is_custom() || list.is_none_or(|list| !list.is_empty()) {

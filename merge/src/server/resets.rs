@@ -1,8 +1,8 @@
-//! The fields that a write resets: whoever writes them doesn't own them, and they stay as they are.
+//! The fields that a write resets: a writer doesn't own them, and they stay as they are.
 //!
-//! For built-in kinds this is what `GetResetFields` of the strategies in kubernetes' `pkg/registry` answers (and those
+//! For built-in kinds this is what `GetResetFields` of the strategies in kubernetes' `pkg/registry` returns (and those
 //! of apiextensions and the aggregator), the same for every served version of a kind; for custom resources what
-//! apiextensions' strategies answer.
+//! apiextensions' strategies return.
 
 /// What the writes to some kinds reset. A kind stands in one of these rules, as `Kind.group` or `Kind`.
 struct Rule {

@@ -51,7 +51,7 @@ struct Kind {
     status_versions: Vec<String>,
     /// Whether a webhook converts between versions.
     converts_by_webhook: bool,
-    /// Whether the server fills in fields that nobody sets.
+    /// Whether the server fills in defaults.
     has_defaults: bool,
     /// Whether objects are stored in a version that has the same fields.
     is_stored_as_written: bool,
@@ -132,7 +132,7 @@ impl Resources {
                 status_versions,
                 versions,
                 converts_by_webhook: false,
-                // A document doesn't tell which of a custom resource's fields have defaults in which version.
+                // A document doesn't show which of a custom resource's fields have defaults in which version.
                 has_defaults: true,
                 // Nor in which version it is stored.
                 is_stored_as_written: !is_custom || is_only_type(api, gvk),
@@ -224,7 +224,7 @@ impl<'s> Resource<'s> {
         self.kind.is_custom
     }
 
-    /// Whether the server fills in fields that nobody sets.
+    /// Whether the server fills in defaults.
     pub(super) fn has_defaults(&self) -> bool {
         self.kind.has_defaults
     }
@@ -292,7 +292,7 @@ fn is_stored_as_written(resource: &CustomResource, version: &crd::Version) -> bo
     })
 }
 
-/// Whether a document tells only one version of a kind.
+/// Whether a document has only one version of a kind.
 fn is_only_type(api: &OpenApi, gvk: &GroupVersionKind) -> bool {
     api.kinds.keys().filter(|other| other.group == gvk.group && other.kind == gvk.kind).count() == 1
 }

@@ -75,7 +75,7 @@ impl<'a> Request<'_, 'a> {
                 Ok(chain.update_owned(before, after, owners, self.write.manager))
             }
             Verb::Apply { force } => {
-                // The server can't convert the scale of a custom resource: neither to make an owner of what nobody owns,
+                // The server can't convert the scale of a custom resource: neither to make an owner of what has none,
                 // nor to store another number.
                 let failure = |doing: &str, of: Option<Value<'_>>| {
                     let named = |name| of?.at(&["metadata", name])?.as_str();

@@ -64,7 +64,7 @@ impl Default for Spelling {
     }
 }
 
-/// FieldsV1 in its own order, without space and with escapes only where the server writes some: a client can't tell how
+/// FieldsV1 in its own order, without space and with escapes only where the server writes some: a client can't know how
 /// the server has escaped what it stores.
 fn normalized(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());

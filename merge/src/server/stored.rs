@@ -93,7 +93,7 @@ impl<'a> Stored<'a> {
 }
 
 impl<'a> Resource<'a> {
-    /// What somebody owns, as it is to be read under the schema of today.
+    /// What a manager owns, as it is read under the current schema.
     pub(crate) fn reconciled(
         &self,
         arena: &'a Arena,

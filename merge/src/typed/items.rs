@@ -11,7 +11,7 @@ impl<'a> Context<'a> {
     /// The element that names an item of a list.
     ///
     /// # Errors
-    /// When nothing names it: the list isn't associative, the item isn't what its list holds, or its keys are missing.
+    /// When it has no name: the list isn't associative, the item isn't of the list's type, or its keys are missing.
     pub(super) fn element(self, list: &'a List, item: &Value<'a>) -> Result<PathElement<'a>, String> {
         if !list.is_associative() {
             return Err("items of a list that isn't associative have no name".to_owned());

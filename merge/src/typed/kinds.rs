@@ -51,7 +51,7 @@ pub(super) fn fits(scalar: Scalar, value: &Value<'_>) -> bool {
     }
 }
 
-/// What a scalar type expects, in words.
+/// What a scalar type expects, as text.
 pub(super) fn expectation(scalar: Scalar) -> &'static str {
     match scalar {
         Scalar::Numeric => "a number",
@@ -61,7 +61,7 @@ pub(super) fn expectation(scalar: Scalar) -> &'static str {
     }
 }
 
-/// What a value is, in words.
+/// What a value is, as text.
 pub(super) fn description(value: &Value<'_>) -> String {
     match value {
         Value::List(_) => "a list".to_owned(),

@@ -11,7 +11,7 @@ use crate::{
     value::{self, Value},
 };
 
-/// `known` is a value of the type that was checked as strictly before: what shares its memory isn't looked at again.
+/// `known` is a value of the type that was checked as strictly before: what shares its memory isn't checked again.
 pub(super) fn validate<'a>(
     context: Context<'a>,
     type_id: TypeId,
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         for (position, item) in items.iter().enumerate() {
             match self.context.element(list, item) {
                 Ok(element) => elements.push(element),
-                // Where one item has no name, nothing deeper can be told.
+                // Where one item has no name, nothing deeper can be checked.
                 Err(error) => return violations.add(format!("item {position}: {error}")),
             }
         }

@@ -55,7 +55,7 @@ impl<'a, M: Ord> Managers<'a, M> {
         self.0.len()
     }
 
-    /// Whether nobody owns anything.
+    /// Whether no manager owns anything.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

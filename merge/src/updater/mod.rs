@@ -69,7 +69,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// A path that an applier may not change, because somebody else owns it and it has another value there.
+/// A path that an applier may not change, because another manager owns it with another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict<'a, M> {
     /// The owner.
@@ -88,7 +88,7 @@ pub enum UpdateError<'a, M> {
     /// The schema refuses it.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// It can't be brought to the version in which somebody owns fields of it.
+    /// It can't be brought to the version in which a manager owns fields of it.
     #[error(transparent)]
     Conversion(#[from] ConversionError),
 }
@@ -104,7 +104,7 @@ pub struct Outcome<'a, M> {
 
 /// Computes what a write does to an object and to who owns what of it.
 ///
-/// `M` is what tells managers apart: a name, or more.
+/// `M` is what identifies a manager: a name, or more.
 pub struct Updater<'u, 'a> {
     arena: &'a Arena,
     converter: &'u dyn Converter<'a>,
@@ -124,8 +124,8 @@ impl<'u, 'a> Updater<'u, 'a> {
         self
     }
 
-    /// Lays the intent of a manager over the live object: sets what it holds, prunes what the manager held before and
-    /// nobody else owns, and makes the manager an owner of all it applied.
+    /// Lays the intent of a manager over the live object: sets its fields, prunes those that the manager owned before and
+    /// no other manager owns, and makes the manager an owner of all it applied.
     ///
     /// # Errors
     /// With the conflicts, unless it is forced; and where schema or conversion fail.

@@ -1,7 +1,7 @@
-//! Removing what an applier held before and holds no more.
+//! Removing what an applier applied before and doesn't apply now.
 //!
-//! Three passes, as in the original: everything that the applier last held goes; what anybody (the applier's new intent
-//! included) owns comes back, with the fields of structs above it; and what the applier never held comes back too.
+//! Three passes, as in the original: everything that the applier last owned is removed; what any manager (the applier's new intent
+//! included) owns comes back, with the fields of structs above it; and what the applier never owned comes back too.
 
 use super::{Managers, UpdateError, Updater, VersionedSet, known};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<'a> Updater<'_, 'a> {
-    /// The merged object without what the applier owned last time, doesn't apply now, and nobody else owns.
+    /// The merged object without what the applier owned last time, doesn't apply now, and no other manager owns.
     pub(super) fn prune<M: Ord>(
         &self,
         merged: Typed<'a>,
@@ -82,7 +82,7 @@ impl<'a> Updater<'_, 'a> {
     }
 }
 
-/// Whether the applier still applies all that it held, and there is only one version to think of. An applied item
+/// Whether the applier still applies all that it owned, and there is only one version to think of. An applied item
 /// or map key is always owned itself, so nothing above what it holds is unowned then. A number that lost digits stands
 /// for several items, of which not all need to be applied still.
 fn keeps_all<M: Ord>(managers: &Managers<'_, M>, applier: &M, last: VersionedSet<'_>) -> bool {

@@ -80,7 +80,7 @@ fn floats_equal(left: f64, right: f64) -> bool {
 }
 
 fn compare_floats(left: f64, right: f64) -> Ordering {
-    // No JSON has a NaN; and `0.0` equals `-0.0` here, which a total order would tell apart.
+    // No JSON has a NaN; and `0.0` equals `-0.0` here, which a total order would distinguish.
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
 }
 
@@ -93,7 +93,7 @@ fn compare_lists(left: &[Value<'_>], right: &[Value<'_>]) -> Ordering {
 }
 
 /// Follows `MapCompareUsing`: the first name in order that only one side has makes that side the greater one, unless
-/// the other side has already run out of as many members as names were looked at.
+/// the other side has already run out of as many members as names were compared.
 fn compare_maps(left: &[Member<'_>], right: &[Member<'_>]) -> Ordering {
     for (seen, (_, left_value, right_value)) in Map::zip(Map(left), Map(right)).enumerate() {
         let order = match (left_value, right_value) {

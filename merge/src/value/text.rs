@@ -141,7 +141,7 @@ fn escape_character(out: &mut String, character: char, dialect: Dialect) {
 }
 
 fn write_json_float(out: &mut String, value: f64, dialect: Dialect) {
-    /// Up to here a float holds every integer.
+    /// Up to here a float represents every integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let size = value.abs();
     if size < EXACT && value.fract() == 0.0 && !(value == 0.0 && value.is_sign_negative()) {
@@ -157,7 +157,7 @@ fn write_json_float(out: &mut String, value: f64, dialect: Dialect) {
     }
 }
 
-/// A float without exponent, as Go writes it: the digits that tell it from all others, then zeros.
+/// A float without exponent, as Go writes it: the digits that distinguish it from all others, then zeros.
 struct Digits(f64);
 
 impl fmt::Display for Digits {

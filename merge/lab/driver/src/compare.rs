@@ -23,7 +23,7 @@ pub enum Verdict {
     },
 }
 
-/// The ways in which answers differ.
+/// The ways in which responses differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The left response is no JSON: the peer died, or hung.
@@ -114,7 +114,7 @@ impl<'a> Response<'a> {
 /// A place in a response, by what the order of members means there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// At the top of a response: nothing, and the members tell what is below.
+    /// At the top of a response: nothing, and the members say what is below.
     Response,
     /// At the top of a response that holds what a server stores.
     Write,

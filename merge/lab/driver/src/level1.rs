@@ -85,7 +85,7 @@ pub(crate) fn answer<'a>(
         // To reconcile.
         _ => {
             let set = request.set(arena, "set")?;
-            // Only the type is looked at; null is a value of any that can be resolved.
+            // Only the type is checked; null is a value of any that can be resolved.
             let typed = of.check("type", Value::Null, allowed)?;
             match typed.reconcile(set).map_err(Refusal::invalid)? {
                 Some(set) => Answer::new().with_set("set", set),

@@ -126,7 +126,7 @@ fn object<'a>(arena: &'a Arena, request: &Request<'a>, member: &str) -> Result<O
     }
 }
 
-/// How the field sets of the live object are spelled; in which order is told by the text alone.
+/// How the field sets of the live object are spelled; only the text shows in which order.
 fn spelling(request: &Request<'_>) -> Result<Spelling, Refusal> {
     #[derive(Deserialize)]
     struct Object<'a> {

@@ -1,4 +1,4 @@
-//! The merge driver protocol: one JSON object a line asks something of the merge core, one a line answers.
+//! The merge driver protocol: one JSON object a line for a request to the merge core, one a line for its response.
 //!
 //! Any implementation of the merge core can speak it, so that two can be asked the same and compared; the Go libraries
 //! behind server-side apply do, as this project's oracle. Three levels: typed values, the updater, and what an API server

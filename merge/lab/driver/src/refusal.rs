@@ -1,4 +1,4 @@
-//! Why there is no answer.
+//! Why a request is refused.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::answer::Answer;
 
-/// A question that has an error for an answer.
+/// A request whose response is an error.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Refusal {
     reason: Reason,

@@ -20,7 +20,7 @@ pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
                 continue;
             }
             (Some(_), _) => 6,
-            // Another escape, or something broken, which the parser will tell.
+            // Another escape, or something broken, which the parser will report.
             (None, _) => 1 + tail[1..].chars().next().map_or(0, char::len_utf8),
         };
         out.push_str(&tail[..length]);

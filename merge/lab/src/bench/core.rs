@@ -26,7 +26,7 @@ pub type CountAllocations = fn(&mut dyn FnMut()) -> (u64, u64);
 
 /// How many results are let into an arena before it is reset, where resetting it costs the input as well.
 const RESULTS: usize = 8;
-/// How long a batch is to take between two looks at the clock: long against the look, short against a run.
+/// How long a batch is to take between two reads of the clock: long against a read, short against a run.
 const BATCH: Duration = Duration::from_millis(1);
 
 /// An object made ready for all rows.
@@ -128,7 +128,7 @@ impl<'s> Core<'s> {
         })
     }
 
-    /// Repeats a row for about so long, and tells the nanoseconds that an op took.
+    /// Repeats a row for about so long, and returns the nanoseconds that an op took.
     pub fn time(&self, row: Row, duration: Duration) -> Result<f64> {
         let mut memory = Memory::default();
         time(duration, |ops, meter| self.repeat(row, &mut memory, ops, meter))

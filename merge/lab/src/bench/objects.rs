@@ -1,6 +1,6 @@
 //! The objects, from a small Deployment to a CustomResourceDefinition.
 //!
-//! Each is the end of a story in `objects.yaml`: somebody applied an intent, the server filled in what it fills in, controllers
+//! Each is the end of a story in `objects.yaml`: a client applied an intent, the server filled in what it fills in, controllers
 //! wrote the status and others a field here and there. So `managedFields` are what such a story leaves, not made up.
 
 use std::{
@@ -97,7 +97,7 @@ struct Story {
     update: Change,
 }
 
-/// A write by somebody else.
+/// A write by another manager.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Other {

@@ -2,7 +2,7 @@
 //! in turns, in one run. The last line on standard output is `median ratio X, lowest Y`, where a ratio is how many times
 //! as long Go takes.
 //!
-//! What counts on which side is told in `baton_merge_lab::bench`.
+//! What counts on which side is described in `baton_merge_lab::bench`.
 
 use std::time::Duration;
 

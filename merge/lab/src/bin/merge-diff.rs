@@ -1,5 +1,5 @@
 //! Puts generated questions to the Rust merge core and to the Go libraries of a release of Kubernetes, compares their
-//! answers, and shows every difference as a small request that can be replayed by hand. The last line on standard output
+//! responses, and shows every difference as a small request that can be replayed by hand. The last line on standard output
 //! is `matched X of Y`.
 
 use std::{env, process::ExitCode};
@@ -71,7 +71,7 @@ fn main() -> Result<ExitCode> {
     let options = Options {
         cases: cli.cases,
         seed: cli.seed,
-        // The libraries of two releases don't answer for the same one.
+        // The libraries of two releases don't respond for the same one.
         profile: cli.against.is_none().then(|| cli.release.clone()),
     };
     let report = run(&options, sides)?;

@@ -57,7 +57,7 @@ pub fn replay(
     Ok((cases.len(), differences))
 }
 
-/// Records what the libraries of every release respond to every case, and tells where.
+/// Records what the libraries of every release respond to every case, and returns where.
 pub fn record(oracle: impl Fn(&str) -> Result<Peer>) -> Result<PathBuf> {
     let mut cases = read()?;
     for release in [RECORDED].into_iter().chain(RELEASES.into_iter().filter(|other| *other != RECORDED)) {
@@ -73,7 +73,7 @@ pub fn record(oracle: impl Fn(&str) -> Result<Peer>) -> Result<PathBuf> {
     Ok(folder())
 }
 
-/// Keeps a case that was found, and tells the file. Its responses are to be recorded.
+/// Keeps a case that was found, and returns the file. Its responses are to be recorded.
 pub fn save(folder: &Path, name: &str, small: &Difference) -> Result<PathBuf> {
     let path = folder.join("found.jsonl");
     let mut request = small.request.clone();

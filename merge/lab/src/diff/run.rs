@@ -33,14 +33,14 @@ pub struct Options {
     pub cases: u64,
     /// What all choices follow from.
     pub seed: u64,
-    /// The release that the requests name; without one the peers answer as they like best.
+    /// The release that the requests name; without one each peer uses its default.
     pub profile: Option<String>,
 }
 
 /// Starts a peer.
 pub type Start<'a> = &'a (dyn Fn() -> Result<Peer> + Sync);
 
-/// The two that are asked. What the right one answers leads to the next question, so it should be the oracle.
+/// The two that are compared. The response of the right one leads to the next request, so it should be the oracle.
 #[derive(Clone, Copy)]
 pub struct Sides<'a> {
     /// The one that is tested.
@@ -167,7 +167,7 @@ fn is_another_choice(right: &mut Peer, request: &Json, left: &str) -> Result<boo
     Ok(right(&again)?.iter().any(|response| compare(left, response) == Verdict::Matched))
 }
 
-/// Names the release in a request, and the time where a server would look at its clock.
+/// Names the release in a request, and the time where a server would read its clock.
 fn complete(mut request: Json, profile: Option<&str>) -> Json {
     if request.get("gvk").is_some() && request.get("now").is_none() {
         request.set("now", NOW);

@@ -64,7 +64,7 @@ fn ask(left: &mut Peer, right: &mut Peer, requests: &[Json]) -> Result<Vec<Optio
 fn candidates(request: &Json) -> Vec<Json> {
     let size = |json: &Json| json.to_string().len();
     let mut found = smaller(request);
-    // Without a time each side looks at its own clock, and without a release at rules of its own: that alone makes a
+    // Without a time each side reads its own clock, and without a release at rules of its own: that alone makes a
     // difference.
     let has_time = |request: &Json| request.get("now").is_some();
     found.retain(|candidate| {

@@ -1,4 +1,4 @@
-//! Transcripts: sequences of writes to the real API server, each answer held against what the merge core predicts.
+//! Transcripts: sequences of writes to the real API server, each response compared with the merge core's prediction.
 //!
 //! The testbed's [writes](baton_testbed::writes) are sent by [`run`], which has every prediction judged. What was asked and answered can be kept as a transcript, one write a line, so that
 //! it is judged again without a server. Nothing here knows how anything merges.

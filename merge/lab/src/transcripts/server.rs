@@ -1,4 +1,4 @@
-//! The API server as a transcript sees it: raw answers, in which the members of field sets keep their order.
+//! The API server as a transcript sees it: raw responses, in which the members of field sets keep their order.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -15,7 +15,7 @@ use kube::Client;
 /// The one controller without which no pod can be created. Without the others nothing else writes what is written here.
 const CONTROLLERS: &str = "--controllers=serviceaccount-controller";
 
-/// A control plane where nobody else writes to the objects, and the schemas that it serves.
+/// A control plane where no other client writes to the objects, and the schemas that it serves.
 pub struct Server {
     control_plane: ControlPlane,
     client: Client,
@@ -85,7 +85,7 @@ impl Server {
         Ok(raw::read(&self.client, &format!("{}/{name}", resource.path(&self.namespace))).await?)
     }
 
-    /// Sends a write. The inner result is the server's answer.
+    /// Sends a write. The inner result is the server's response.
     pub(super) async fn write(&self, resource: &Resource, name: &str, write: &Write) -> Result<Answer> {
         let (method, content_type) = write.method.on_the_wire();
         let mut uri = write.path(resource, &self.namespace, name);

@@ -16,7 +16,7 @@ use crate::schema::openapi::{Endpoints, KindInfo, OpenApi};
 type Result<T> = std::result::Result<T, SchemaError>;
 type Object = Map<String, Value>;
 
-/// A custom resource, as its definition tells it.
+/// A custom resource, as its CRD describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomResource {
     /// The API group.
@@ -51,7 +51,7 @@ pub enum Scope {
 pub enum Conversion {
     /// Only `apiVersion` changes.
     None,
-    /// A webhook converts: nobody else can know the result.
+    /// A webhook converts: only it knows the result.
     Webhook,
 }
 

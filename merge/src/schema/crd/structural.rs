@@ -98,7 +98,7 @@ enum Junctor {
     Not,
 }
 
-/// The rules of a schema that tells structure.
+/// The rules of a schema that describes structure.
 fn check_invariants(props: &Props<'_>, is_root: bool, at: &At<'_>) -> Result {
     check_type(props, is_root, at)?;
     check_extensions(props, at)?;
@@ -176,7 +176,7 @@ fn check_validations(props: &Props<'_>, at: &At<'_>) -> Result {
     })
 }
 
-/// The one form in which validation may tell types: an integer or a string.
+/// The one form in which validation may name types: an integer or a string.
 fn is_int_or_string(any_of: &[Props<'_>]) -> bool {
     let is = |props: &Props<'_>, type_name| props.said == ["type"] && props.type_name == type_name;
     matches!(any_of, [first, second] if is(first, "integer") && is(second, "string"))

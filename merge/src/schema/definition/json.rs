@@ -63,7 +63,7 @@ fn members<'v>(value: &'v Value, at: &At<'_>, known: &'static [&'static str]) ->
     }
 }
 
-/// A list whose items are told apart by `name`: it must be there and may not be there twice.
+/// A list whose items are identified by `name`: it must be there and may not be there twice.
 fn named_list<T>(
     object: &Object,
     member: &str,

@@ -15,7 +15,7 @@ use crate::schema::error::{Problem, SchemaError};
 
 type Result<T> = std::result::Result<T, SchemaError>;
 
-/// Its JSON is a number or a string, which its schema (a string) doesn't tell.
+/// Its JSON is a number or a string, which its schema (a string) doesn't say.
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 /// Its JSON is anything, and merges as one.
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";

@@ -1,7 +1,7 @@
 //! One schema of an OpenAPI v3 document, with the members that say how values merge.
 //!
 //! Follows how kube-openapi decodes a `spec.Schema`: null is absent, `type` is a string or a list of strings, an
-//! extension counts by its exact name and may hold anything. Members that only validate aren't looked at, and so
+//! extension counts by its exact name and may hold anything. Members that only validate aren't read, and so
 //! aren't refused either.
 
 use std::collections::BTreeMap;

@@ -35,7 +35,7 @@ impl Laws {
         Self { client, version, touched: BTreeSet::new() }
     }
 
-    /// Sends a request, and holds its answer to the laws.
+    /// Sends a request, and checks its response against the laws.
     pub(super) async fn check(&mut self, request: Request<Bytes>) {
         let shown = format!("{} {}", request.method(), request.uri());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -140,7 +140,7 @@ async fn get(client: &Client, path: &str, accept: &str) -> Response<Bytes> {
     ask(client, request.expect("what was sent to can be read")).await
 }
 
-/// The body of an answer that is in order; null where it is text or a watch.
+/// The body of a correct response; null where it is text or a watch.
 fn checked_body(shown: &str, method: &Method, answer: &Response<Bytes>) -> Value {
     let code = answer.status();
     assert!(code.as_u16() < 600, "{shown} is answered {code}");

@@ -1,4 +1,4 @@
-//! Requests to the API server inside a process: whatever is sent is answered as a server answers, and nothing is stored by halves.
+//! Requests to the API server inside a process: every request gets a server's response, and nothing is stored by halves.
 //!
 //! An input is a text of requests as editors have it in `.http` files. Bytes that aren't such requests are no finding.
 //!
@@ -37,7 +37,7 @@ const SHOPS: &str = include_str!("shops.yaml");
 /// No case is longer: each further request would only be slower.
 const MAX_REQUESTS: usize = 16;
 
-/// A watch lasts for half an hour if it isn't told otherwise. The clock is paused, so that takes no time.
+/// A watch lasts for half an hour if the request sets no other time. The clock is paused, so that takes no time.
 const LONGEST: Duration = Duration::from_hours(2);
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -66,7 +66,7 @@ fn server(data: &[u8]) -> Result<ApiServer, StartError> {
     if names_shops { builder.load(SHOPS)?.start() } else { builder.start() }
 }
 
-/// The whole answer to a request; what a watch has sent until it was cut.
+/// The whole response to a request; what a watch has sent until it was cut.
 async fn ask(client: &Client, request: Request<Bytes>) -> Response<Bytes> {
     let shown = format!("{} {}", request.method(), request.uri());
     let answer = client.send(request.map(Body::from)).await;

@@ -1,4 +1,4 @@
-//! Documents that tell what a kind's objects look like: OpenAPI, custom resources, structured-merge-diff schemas. Where
+//! Documents that describe what a kind's objects look like: OpenAPI, custom resources, structured-merge-diff schemas. Where
 //! one is accepted, objects are laid over each other by it.
 
 use std::sync::LazyLock;

@@ -83,7 +83,7 @@ fn changed_request(data: &[u8]) -> Value {
     let mut request = requests[(high << 8 | low) % requests.len()].clone();
     mutate(&mut choices, &mut request, &FRAGMENTS);
     if let Some(request) = request.as_object_mut() {
-        // Without one the answer tells the time.
+        // Without one the response depends on the time.
         let now = request.entry("now").or_insert(Value::Null);
         if now.is_null() {
             *now = json!("2026-01-02T03:04:05Z");

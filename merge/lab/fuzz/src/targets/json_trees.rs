@@ -1,4 +1,4 @@
-//! JSON that is nearly what somebody expects: a good tree with a few things changed.
+//! JSON that is nearly what a reader expects: a good tree with a few things changed.
 
 use serde_json::{Map, Value, json};
 

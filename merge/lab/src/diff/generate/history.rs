@@ -93,7 +93,7 @@ impl History {
             metadata.take("managedFields");
         }
         let mut mutated = self.values(schema).mutated(&mut self.random, &bare);
-        // Servers and clients don't let go of these.
+        // Servers and clients don't release these.
         for name in ["apiVersion", "kind"] {
             if let Some(known) = value.get(name)
                 && !self.random.one_in(200)

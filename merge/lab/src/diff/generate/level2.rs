@@ -72,7 +72,7 @@ impl Scenario for Updates {
                 managers.set(name, manager);
             }
         }
-        // An updater and an applier of one name would be two managers of a server, which tells them apart by name.
+        // An updater and an applier of one name would be two managers of a server, which distinguishes them by name.
         let manager = if random.one_in(20) {
             name.to_owned()
         } else {
@@ -101,7 +101,7 @@ impl Scenario for Updates {
         if applied {
             self.history.has_applied(request.get("object"));
         }
-        // An apply that changes nothing answers no object.
+        // An apply that changes nothing returns no object.
         if *object != Json::Null || !applied {
             self.history.live = object.clone();
         }

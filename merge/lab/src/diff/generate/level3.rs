@@ -1,5 +1,5 @@
 //! Scenarios of the third level: what happens to one object on an API server, write by write: applies and updates of the
-//! object and its subresources by people and controllers, and now and then somebody who meddles with managedFields.
+//! object and its subresources by people and controllers, and sometimes a client that edits managedFields.
 
 use std::sync::Arc;
 

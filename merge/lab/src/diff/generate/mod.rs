@@ -1,5 +1,5 @@
-//! Makes the questions: schemas, values, field sets, and scenarios of requests in which one answer leads to the next
-//! question. Nothing here knows what the right answer is.
+//! Makes the requests: schemas, values, field sets, and scenarios in which one response leads to the next
+//! request. Nothing here knows what the right response is.
 
 pub mod definition;
 pub mod history;
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// The requests of some scenarios whose answers lead nowhere.
+    /// The requests of some scenarios whose responses lead to no next request.
     fn requests(seed: u64) -> Vec<String> {
         let mut scenarios = Scenarios::new(seed);
         (0..300)

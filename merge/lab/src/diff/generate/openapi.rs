@@ -366,7 +366,7 @@ fn anything() -> TypeRef {
     })
 }
 
-/// A string; where the name of the field tells what is in it, of few likely ones.
+/// A string; where the name of the field shows what is in it, of few likely ones.
 fn strings(name: &str, format: Option<&str>) -> Atom {
     let samples: &[&str] = match (name, format) {
         (_, Some("date-time")) => &["2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"],

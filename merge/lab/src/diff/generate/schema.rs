@@ -369,7 +369,7 @@ fn several(random: &mut Random, types: usize) -> Atom {
     atom
 }
 
-/// Makes a schema that nobody should write.
+/// Makes a schema that a client shouldn't write.
 fn spoil(random: &mut Random, schema: &mut Schema) {
     let at = random.below(schema.types.len());
     match random.below(6) {

@@ -1,4 +1,4 @@
-//! Field sets in the form of FieldsV1: some that a server could have written, and some that nobody should write.
+//! Field sets in the form of FieldsV1: some that a server could have written, and some that a client shouldn't write.
 
 use baton_testbed::{Json, Random};
 

@@ -276,7 +276,7 @@ fn same_item(list: &List, one: &Json, other: &Json) -> bool {
 
 /// Strings that collide easily.
 const STRINGS: [&str; 5] = ["a", "b", "c", "d", "x"];
-/// Strings that are hard to write, to sort or to tell from something else.
+/// Strings that are hard to write, to sort or to distinguish from something else.
 const ODD_STRINGS: [&str; 20] = [
     "",
     ".",
