@@ -47,7 +47,7 @@ macro_rules! absent {
 /// All of them.
 pub(super) const ABSENT: &[Absent] = absent! {
     "authentication, admission and conversion webhooks, `ValidatingAdmissionPolicy`",
-    "they are stored, and have no effect": [
+    "they can be stored, without effect": [
         post(
             "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
             r#"{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"no"},
