@@ -1,7 +1,6 @@
-//! The labels that Baton puts on a Workload's children: who manages them, and whose they are. The label that says which Baton looks
-//! after a Workload. And the one annotation.
+//! The labels and the annotation that Baton sets on a Workload's children, and the label of a Workload that names its shard.
 //!
-//! Which child carries which label is the controller's business.
+//! The controller decides which child gets which label.
 
 /// The well-known label that names the tool managing an object; Baton sets it to [`MANAGED_BY_BATON`].
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -16,10 +15,10 @@ pub const NAME: &str = "app.kubernetes.io/name";
 /// `PodDisruptionBudget`. Its value is the Workload's name.
 pub const WORKLOAD: &str = "baton.rs/workload";
 
-/// The label of a Workload that says which shard looks after it, by the name that the shard's `--shard` has. A Workload without it is
-/// looked after by an installation without a shard. Baton copies the label to the Workload's children, never to their pods: a
-/// Workload that moves restarts nothing.
+/// The label of a Workload that names the shard that reconciles it: the value of that shard's `--shard`. An installation without a
+/// shard reconciles the Workloads without this label. Baton copies the label to the Workload's children, but not to their pods, so
+/// that moving a Workload restarts nothing.
 pub const SHARD: &str = "baton.rs/shard";
 
-/// The annotation of a suspended Workload's Deployment with the number of replicas that it had, and gets again.
+/// The annotation of a suspended Workload's Deployment that keeps the replica count to restore.
 pub const REPLICAS_BEFORE_SUSPEND: &str = "baton.rs/replicas-before-suspend";

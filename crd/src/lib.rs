@@ -1,6 +1,6 @@
 //! The `Workload` custom resource: its Rust types, their merge markers, validation rules and conditions.
 //!
-//! This crate says what a Workload *is*. What is done with one is the controller's: here is no client and no runtime.
+//! This crate defines what a Workload is, without a client or a runtime. The controller defines what Baton does with one.
 //!
 //! One file holds one part of the resource. [`workload_crd`] puts them together with the schemas of the built-in types
 //! ([`builtin`]) into the `CustomResourceDefinition` that a cluster installs.

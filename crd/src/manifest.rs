@@ -1,6 +1,6 @@
 //! The file in `manifests/crd` that installs the CRD: its path and its content.
 //!
-//! Reading and writing it is up to `cargo crdgen`.
+//! `cargo crdgen` writes the file.
 
 /// The file's path in the repository.
 pub const PATH: &str = "manifests/crd/workloads.baton.rs.yaml";
@@ -11,7 +11,7 @@ const HEADER: &str = "\
 #   kubectl apply --server-side -f manifests/crd/workloads.baton.rs.yaml
 ";
 
-/// What the file should hold.
+/// The content that the file should have.
 ///
 /// # Errors
 ///

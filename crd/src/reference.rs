@@ -49,7 +49,7 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("status.conditions[]", "[Condition](operations.md#conditions)"),
 ];
 
-/// What the file should hold.
+/// The content that the file should have.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Schemas of fields for which the one that is derived says too little, and the rules they share.
+//! Schemas of fields whose derived schema lacks limits or a type, and the rules that they share.
 //!
 //! An optional field that takes its schema from here needs `#[serde(default)]`, or the derive calls it required.
 
