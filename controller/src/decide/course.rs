@@ -289,8 +289,7 @@ impl Course {
     }
 
     fn turn(&self, step: &Step) -> Turn {
-        let observed = self.seen.workload.status.as_ref().and_then(|status| status.observed_generation);
-        let is_new = observed.is_none_or(|generation| generation < 0);
+        let is_new = self.seen.workload.status.is_none();
         match step {
             Step::Apply { child: ChildKind::Deployment, .. } if step.creates() && is_new => {
                 Turn::AfterNewcomers

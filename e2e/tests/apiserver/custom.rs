@@ -40,8 +40,8 @@ workload.baton.rs/shop created
 $ kubectl apply -f shop.yaml
 workload.baton.rs/shop unchanged
 $ kubectl get workloads
-NAME   READY   REPLICAS   SCALED BY   STATUS   APPLIED   AGE
-shop                                                     0s
+NAME   READY   REPLICAS   SCALED BY   STATUS   AGE
+shop                                           0s
 $ kubectl get bwl -o wide
 NAME   READY   REPLICAS   SCALED BY   STATUS   APPLIED   PHASE   MODE      AGE
 shop                                                             Enforce   0s

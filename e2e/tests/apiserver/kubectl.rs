@@ -117,9 +117,9 @@ KIND:       Workload
 VERSION:    v1alpha1
 FIELD: replicas <integer>
 DESCRIPTION:
-    How many pods to run while nobody else decides. With `autoscaling` it is
-    only the number to start with. Left out, Baton leaves the Deployment's
-    number alone.
+    The replica count while no autoscaler sets it. With `autoscaling`, it is
+    only the count to start with. If absent, Baton doesn't own the Deployment's
+    replica count.
 $ kubectl explain deployment.spec.nothing
 GROUP:      apps
 KIND:       Deployment
@@ -150,9 +150,9 @@ KIND:     Workload
 VERSION:  baton.rs/v1alpha1
 FIELD:    replicas <integer>
 DESCRIPTION:
-     How many pods to run while nobody else decides. With `autoscaling` it is
-     only the number to start with. Left out, Baton leaves the Deployment's
-     number alone.
+     The replica count while no autoscaler sets it. With `autoscaling`, it is
+     only the count to start with. If absent, Baton doesn't own the Deployment's
+     replica count.
 ",
         )
         .await
