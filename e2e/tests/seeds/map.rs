@@ -78,8 +78,9 @@ fn what_the_tutorial_names_is_there() -> Result<(), Failed> {
     });
     let is_missing = |(shown, target): &(&str, &str)| {
         let path = docs.join(target);
+        // Where other links lead is checked for all pages.
         let Some(name) = shown.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
-            return !path.exists();
+            return false;
         };
         let name = name.rsplit("::").next().unwrap_or(name);
         let is_the_file = path.file_stem().is_some_and(|stem| stem == name) || target.ends_with(name);
