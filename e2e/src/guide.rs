@@ -105,8 +105,11 @@ pub async fn run_in(folder: &Path, kubeconfig: &Path, commands: &str) -> Result<
     })
 }
 
-/// Where programs are looked for: ours first.
-fn path() -> Result<std::ffi::OsString, Error> {
+/// The `PATH` on which commands are found: kubectl and Helm of this crate first.
+///
+/// # Errors
+/// When one of them can't be built.
+pub fn path() -> Result<std::ffi::OsString, Error> {
     let programs = [Assets::locate(&[Program::Kubectl])?.path(Program::Kubectl), assets::helm()?];
     let ours = programs.iter().filter_map(|program| program.parent().map(Path::to_owned));
     let others = env::var_os("PATH").unwrap_or_default();

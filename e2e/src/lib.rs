@@ -16,6 +16,7 @@ mod any_object;
 pub mod apiserver_diff;
 pub mod change;
 pub mod client_side_apply;
+pub mod containers;
 pub mod guide;
 pub mod handover_model;
 mod image;

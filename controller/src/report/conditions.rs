@@ -214,12 +214,12 @@ fn message_of(deployment: &DeploymentStatus, type_: &str, status: &str) -> Optio
     Some(condition.message.clone().unwrap_or_default())
 }
 
+const UNSEEN: &str = "the Deployment controller has not seen the latest spec yet";
+
 fn ready(rollout: &Rollout, applied: bool, suspended: bool) -> ConditionDraft {
     let (status, reason, message) = match rollout {
         _ if !applied => (false, "NotApplied", "not every child is as the spec says; see Applied".to_owned()),
-        Rollout::Missing | Rollout::Unseen => {
-            (false, "RollingOut", "the Deployment controller has not seen the latest spec yet".to_owned())
-        }
+        Rollout::Missing | Rollout::Unseen => (false, "RollingOut", UNSEEN.to_owned()),
         Rollout::Stuck(message) => (false, "Stuck", message.clone()),
         Rollout::Short(message) => (false, "ReplicaFailure", message.clone()),
         Rollout::Complete { enough: true, .. } | Rollout::Underway { enough: true, .. } if suspended => {
@@ -254,10 +254,7 @@ fn progress(
         }
         Rollout::Stuck(message) => (condition::STALLED, "Stuck", message.clone()),
         Rollout::Short(message) => (condition::RECONCILING, "ReplicaFailure", message.clone()),
-        Rollout::Unseen => {
-            let message = "the Deployment controller has not seen the latest spec yet".to_owned();
-            (condition::RECONCILING, "RollingOut", message)
-        }
+        Rollout::Unseen => (condition::RECONCILING, "RollingOut", UNSEEN.to_owned()),
         Rollout::Underway { updated, wanted, available, .. } => {
             let message = format!("{updated} of {wanted} pods are updated, {available} are available");
             (condition::RECONCILING, "RollingOut", message)

@@ -9,18 +9,33 @@ mod replicas_plot;
 pub(crate) mod svg;
 pub mod terminal;
 
-/// The picture of this name in `docs/pictures` is what is drawn of the recording beside it; with `BATON_WRITE_DOCS` it is drawn
-/// anew.
 #[cfg(test)]
-fn up_to_date<R: serde::de::DeserializeOwned>(name: &str, draw: impl FnOnce(&R) -> String) {
-    let folder = baton_testbed::workspace().join("docs/pictures");
-    let recording = std::fs::read(folder.join(format!("{name}.json"))).unwrap();
-    let drawn = draw(&serde_json::from_slice(&recording).unwrap());
-    let path = folder.join(format!("{name}.svg"));
-    if std::env::var_os("BATON_WRITE_DOCS").is_some() {
-        std::fs::write(&path, &drawn).unwrap();
+mod tests {
+    use std::{env, fs};
+
+    use baton_testbed::workspace;
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    #[test]
+    fn each_picture_is_that_of_its_recording() {
+        up_to_date("replicas", replicas::svg);
+        up_to_date("ownership", ownership::svg);
+        up_to_date("demo", terminal::svg);
     }
-    let kept = std::fs::read_to_string(&path).unwrap();
-    let hint = "BATON_WRITE_DOCS=1 cargo test -p baton-e2e --lib pictures";
-    assert!(kept == drawn, "{} is stale: {hint}", path.display());
+
+    /// Compares a picture with what is drawn of the recording beside it, or with `BATON_WRITE_DOCS` draws it again.
+    fn up_to_date<R: DeserializeOwned>(name: &str, draw: impl FnOnce(&R) -> String) {
+        let folder = workspace().join("docs/pictures");
+        let recording = fs::read(folder.join(format!("{name}.json"))).unwrap();
+        let drawn = draw(&serde_json::from_slice(&recording).unwrap());
+        let path = folder.join(format!("{name}.svg"));
+        if env::var_os("BATON_WRITE_DOCS").is_some() {
+            fs::write(&path, &drawn).unwrap();
+        }
+        let kept = fs::read_to_string(&path).unwrap();
+        let hint = "BATON_WRITE_DOCS=1 cargo test -p baton-e2e --lib pictures";
+        assert!(kept == drawn, "{} is stale: {hint}", path.display());
+    }
 }

@@ -2,15 +2,9 @@
 
 use baton_apply::{
     LiveObject,
-    fieldpath::{
-        Path,
-        PathElement::{Field, Key},
-    },
     ownership::{Holder, holders},
 };
-use baton_controller::decide::replicas::Replicas;
-use baton_crd::Workload;
-use baton_merge::value;
+use baton_controller::decide::replicas::{REPLICAS, Replicas};
 use baton_testbed::{Cluster, Error, PATIENCE, Recorder, wait_for};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
@@ -21,7 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use super::ownership_plot::svg;
-use crate::{OperatorOptions, Place};
+use crate::{
+    OperatorOptions, Place,
+    containers::{image, image_holders},
+    web,
+};
 
 /// A recording: what the server stored, moment by moment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -62,18 +60,11 @@ pub async fn record() -> Result<Recording, Error> {
     let version = place.client.apiserver_version().await.map_err(Error::api("read the version"))?;
     let operator = place.operator(OperatorOptions::default()).await?;
     let container = |name: &str, image: &str| json!({"name": name, "image": image});
-    let mut workload = json!({
-        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "web"},
-        "spec": {"replicas": 3, "template": {"spec": {"containers": [container("app", "nginx:1.29")]}}},
-    });
-    let workloads = place.api::<Workload>();
-    let apply = async |workload: &Value| {
-        let applied = workloads.patch("web", &PatchParams::apply("user"), &Patch::Apply(workload)).await;
-        applied.map(drop).map_err(Error::api("apply the Workload"))
-    };
+    let template = json!({"spec": {"containers": [container("app", "nginx:1.29")]}});
+    let mut workload = web(&json!({"replicas": 3, "template": template}));
     let kinds = [ApiResource::erase::<Deployment>(&())];
     let recorder = Recorder::start(&cluster, place.ns(), &kinds, Some("web")).await?;
-    apply(&workload).await?;
+    place.apply_as("user", &workload).await.map_err(Error::api("apply the Workload"))?;
     let deployments = place.api::<Deployment>();
     until(&recorder, "the Deployment", |_| true).await?;
     let sidecar = json!({
@@ -83,7 +74,7 @@ pub async fn record() -> Result<Recording, Error> {
     let applied = deployments.patch("web", &PatchParams::apply("mesh"), &Patch::Apply(&sidecar)).await;
     applied.map_err(Error::api("apply the sidecar"))?;
     workload["spec"]["autoscaling"] = json!({"minReplicas": 5, "maxReplicas": 10});
-    apply(&workload).await?;
+    place.apply_as("user", &workload).await.map_err(Error::api("apply the Workload"))?;
     let seen = until(&recorder, "the autoscaler's write", |live| Replicas::of(live).count == 5).await?;
     operator.stop().await?;
     let mut moments: Vec<Moment> = seen.iter().map(moment).collect();
@@ -111,33 +102,21 @@ async fn until(
 }
 
 fn moment(live: &LiveObject) -> Moment {
-    let image = |name: &str| {
-        let containers = live.get(&["spec", "template", "spec", "containers"]).and_then(Value::as_array);
-        let container = containers.into_iter().flatten().find(|container| container["name"] == name);
-        let item = [("name", value::Value::String(name))];
-        let path = [
-            Field("spec"),
-            Field("template"),
-            Field("spec"),
-            Field("containers"),
-            Key(&item),
-            Field("image"),
-        ];
-        let value = container.map(|container| container["image"].clone()).unwrap_or_default();
-        Shown { value, owners: owners(live, Path::new(&path)) }
+    let image = |name: &str| Shown {
+        value: image(live, name).into(),
+        owners: image_holders(live, name).into_iter().map(shown).collect(),
     };
-    let replicas = Path::new(&[Field("spec"), Field("replicas")]);
+    let owners = holders(live, REPLICAS).into_iter().map(shown).collect();
     Moment {
-        replicas: Shown { value: Replicas::of(live).count.into(), owners: owners(live, replicas) },
+        replicas: Shown { value: Replicas::of(live).count.into(), owners },
         image: image("app"),
         sidecar: image("proxy"),
     }
 }
 
-fn owners(live: &LiveObject, path: Path<'_>) -> Vec<String> {
-    let owner = |owner: Holder| match owner.subresource {
+fn shown(owner: Holder) -> String {
+    match owner.subresource {
         None => owner.manager,
         Some(subresource) => format!("{} ({subresource})", owner.manager),
-    };
-    holders(live, path).into_iter().map(owner).collect()
+    }
 }

@@ -103,14 +103,3 @@ fn description(recording: &Recording) -> String {
     let _ = write!(text, "Recorded on Kubernetes {}.", recording.kubernetes);
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pictures::up_to_date;
-
-    #[test]
-    fn the_picture_is_that_of_the_recording() {
-        up_to_date("ownership", svg);
-    }
-}

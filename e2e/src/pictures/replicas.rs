@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use baton_crd::Workload;
 use baton_testbed::{Cluster, ControlPlane, Error, MetricsApi, Recorder};
 use futures::StreamExt as _;
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
@@ -23,7 +22,7 @@ use tokio::{
 };
 
 pub use super::replicas_plot::svg;
-use crate::{OperatorOptions, Place, autoscaler};
+use crate::{OperatorOptions, Place, autoscaler, web};
 
 /// The load of a Deployment, and what one pod is to have of it, in thousandths of a processor.
 const LOAD: u32 = 6_000;
@@ -119,14 +118,10 @@ pub async fn record(say: impl Fn(&str)) -> Result<Recording, Error> {
 async fn baton(cluster: &Cluster, metrics: &MetricsApi, start: &Barrier) -> Result<Track, Error> {
     let place = Place::new(cluster, "picture-baton").await?;
     let operator = place.operator(OperatorOptions::default()).await?;
-    let mut workload = json!({
-        "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "web"},
-        "spec": {"replicas": PODS, "template": {"spec": {"containers": [container()]}}},
-    });
-    let api = place.api::<Workload>();
+    let template = json!({"spec": {"containers": [container()]}});
+    let mut workload = web(&json!({"replicas": PODS, "template": template}));
     let apply = async |workload: &Value| {
-        let applied = api.patch("web", &PatchParams::apply("user"), &Patch::Apply(workload)).await;
-        applied.map(drop).map_err(Error::api("apply the Workload"))
+        place.apply_as("user", workload).await.map(drop).map_err(Error::api("apply the Workload"))
     };
     apply(&workload).await?;
     metrics.set_cpu(place.ns(), "baton.rs/workload=web", LOAD);

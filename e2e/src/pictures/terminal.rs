@@ -81,14 +81,3 @@ pub fn acts(output: &str) -> String {
     let lines = output.lines().skip_while(from).take_while(|line| !plain(line).starts_with(ACTS[1]));
     lines.collect::<Vec<_>>().join("\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pictures::up_to_date;
-
-    #[test]
-    fn the_picture_is_that_of_the_recording() {
-        up_to_date("demo", svg);
-    }
-}

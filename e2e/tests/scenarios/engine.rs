@@ -22,8 +22,11 @@ use baton_apply::{
     fieldpath::{Path, PathElement::Field},
     ownership::holders,
 };
-use baton_e2e::{guide, scenarios};
-use baton_testbed::{Cluster, definition, eventually, workspace};
+use baton_e2e::{
+    guide::{self, Block},
+    scenarios,
+};
+use baton_testbed::{Cluster, definition, eventually};
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::ConfigMap},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -51,22 +54,18 @@ const STEPS: [&str; 8] = [
     "The Deployment goes with its Site",
 ];
 
-fn page() -> String {
-    fs::read_to_string(workspace().join(PAGE)).unwrap()
-}
-
-/// The blocks of one kind in a part of the page.
-fn blocks<'p>(part: &'p str, kind: &str) -> impl Iterator<Item = &'p str> {
-    let blocks = part.split("\n```").filter_map(move |block| block.strip_prefix(kind)?.strip_prefix('\n'));
-    blocks.inspect(|block| assert!(!block.is_empty()))
+/// The blocks of one kind in the page.
+fn blocks(kind: &str) -> Vec<Block> {
+    let mut blocks = guide::page(PAGE).unwrap();
+    blocks.retain(|block| block.kind == kind);
+    blocks
 }
 
 /// The lines in the blocks of one kind below a heading of the page, up to the next heading.
 fn lines(kind: &str, heading: &str) -> Vec<String> {
-    let page = page();
-    let (_, below) = page.split_once(&format!("\n### {heading}\n")).expect(heading);
-    let section = below.split("\n#").next().unwrap();
-    blocks(section, kind).flat_map(str::lines).map(str::to_owned).collect()
+    let mut blocks = blocks(kind);
+    blocks.retain(|block| block.heading == heading);
+    blocks.iter().flat_map(|block| block.text.lines()).map(str::to_owned).collect()
 }
 
 /// What the operator has printed since the step before.
@@ -105,17 +104,18 @@ impl Terminal {
 
 #[test]
 fn the_blocks_of_the_tutorial_are_the_example_whole_and_in_its_order() {
-    let (page, example) = (page(), include_str!("../../../apply/examples/operator.rs"));
-    let (tutorial, rest) = page.split_once("\n## Test it").unwrap();
-    let mut left = example;
-    for block in blocks(tutorial, "rust") {
+    let blocks = blocks("rust");
+    let (tutorial, tests): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.heading != "Test it");
+    let mut left = include_str!("../../../apply/examples/operator.rs");
+    for Block { text, .. } in tutorial {
         let next = left.trim_start_matches('\n');
         left =
-            next.strip_prefix(block).unwrap_or_else(|| panic!("the page has\n{block}\nthe example\n{next}"));
+            next.strip_prefix(&**text).unwrap_or_else(|| panic!("the page has\n{text}\nthe example\n{next}"));
     }
     assert_eq!(left.trim_start_matches('\n'), "", "the page leaves this out");
-    for block in blocks(rest, "rust") {
-        assert!(include_str!("engine.rs").contains(block), "no test of this file:\n{block}");
+    assert!(!tests.is_empty());
+    for Block { text, .. } in tests {
+        assert!(include_str!("engine.rs").contains(&**text), "no test of this file:\n{text}");
     }
 }
 

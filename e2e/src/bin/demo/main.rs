@@ -5,7 +5,6 @@
 
 mod acts;
 mod claims;
-mod containers;
 mod get;
 mod keep;
 mod manifests;

@@ -1,12 +1,12 @@
 //! What a release consists of installs what the repository installs, with the image of the release.
 
 use std::{
-    env, fs,
+    fs,
     path::Path,
     process::{Command, Output},
 };
 
-use baton_testbed::assets::{Assets, Program};
+use baton_e2e::guide;
 use serde_json::Value;
 
 use super::objects::{INSTALLATIONS, Id, Objects, helm, parse, rendered, repository};
@@ -16,11 +16,8 @@ const DIGEST: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca49
 
 /// Runs a script of `release/`, with the kubectl of the tests.
 fn release(script: &str, args: &[&str]) -> Output {
-    let kubectl = Assets::locate(&[Program::Kubectl]).unwrap().path(Program::Kubectl);
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = [kubectl.parent().unwrap().to_owned()].into_iter().chain(env::split_paths(&path));
     let mut command = Command::new(repository("release").join(script));
-    command.args(args).env("PATH", env::join_paths(folders).unwrap()).output().unwrap()
+    command.args(args).env("PATH", guide::path().unwrap()).output().unwrap()
 }
 
 fn released(script: &str, args: &[&str]) {

@@ -1,13 +1,15 @@
 //! A user changes a field that Baton owns.
 
 use baton_controller::decide::child::ChildKind;
-use baton_e2e::Table;
+use baton_e2e::{
+    Table,
+    containers::{image, image_owners},
+};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::{
     claims::Claims,
-    containers::{image, image_owners},
     print,
     recorder::changes,
     stage::{NAME, Stage},

@@ -1,13 +1,13 @@
 //! What a change would write, before it is written; and that a pass without changes sends nothing.
 
 use baton_crd::{Mode, PlannedAction, Workload};
+use baton_e2e::containers::image;
 use baton_testbed::{AuditEntries, Mark, PATIENCE, wait_for};
 use kube::api::Patch;
 use serde_json::json;
 
 use crate::{
     claims::Claims,
-    containers::image,
     print,
     stage::{NAME, Stage},
 };

@@ -1,12 +1,12 @@
 //! Another manager adds what Baton doesn't own.
 
 use baton_apply::LiveObject;
+use baton_e2e::containers::{image_owners, names};
 use kube::api::Patch;
 use serde_json::json;
 
 use crate::{
     claims::Claims,
-    containers::{image_owners, names},
     manifests::SIDECAR,
     ownership, print,
     recorder::changes,

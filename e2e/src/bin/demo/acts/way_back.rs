@@ -1,6 +1,7 @@
 //! Baton takes the replica count back.
 
 use baton_controller::decide::{child::ChildKind, replicas::Replicas};
+use baton_e2e::containers;
 
 use super::{
     children::one_entry_each,
@@ -8,7 +9,7 @@ use super::{
 };
 use crate::{
     claims::Claims,
-    containers, manifests, print,
+    manifests, print,
     replicas::{self, ready},
     stage::{NAME, Stage},
 };

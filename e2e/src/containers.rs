@@ -14,18 +14,18 @@ use baton_merge::{
 use serde_json::Value;
 
 /// The names, in order.
-pub(crate) fn names(deployment: &LiveObject) -> Vec<&str> {
+pub fn names(deployment: &LiveObject) -> Vec<&str> {
     all(deployment).iter().filter_map(|container| container["name"].as_str()).collect()
 }
 
 /// The image of a container; empty if there is no such container.
-pub(crate) fn image<'a>(deployment: &'a LiveObject, name: &str) -> &'a str {
+pub fn image<'a>(deployment: &'a LiveObject, name: &str) -> &'a str {
     let container = all(deployment).iter().find(|container| container["name"] == name);
     container.and_then(|container| container["image"].as_str()).unwrap_or_default()
 }
 
-/// Who owns the image of a container.
-pub(crate) fn image_owners(deployment: &LiveObject, name: &str) -> Vec<String> {
+/// The owners of the image of a container.
+pub fn image_holders(deployment: &LiveObject, name: &str) -> Vec<Holder> {
     let container = [("name", value::Value::String(name))];
     let path = [
         Field("spec"),
@@ -35,8 +35,13 @@ pub(crate) fn image_owners(deployment: &LiveObject, name: &str) -> Vec<String> {
         Key(&container),
         Field("image"),
     ];
+    holders(deployment, Path::new(&path))
+}
+
+/// The owners of the image of a container, as `baton (Apply)`.
+pub fn image_owners(deployment: &LiveObject, name: &str) -> Vec<String> {
     let owner = |holder: &Holder| format!("{} ({:?})", holder.manager, holder.operation);
-    holders(deployment, Path::new(&path)).iter().map(owner).collect()
+    image_holders(deployment, name).iter().map(owner).collect()
 }
 
 fn all(deployment: &LiveObject) -> &[Value] {
