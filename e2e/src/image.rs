@@ -40,7 +40,7 @@ const SOURCES: [&str; 9] = [
     "controller",
     "crd",
     "merge",
-    "release",
+    "release/build.sh",
 ];
 
 /// The operator's image as the repository's Dockerfile makes it, labelled and tagged with this version, by the name that
