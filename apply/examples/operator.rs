@@ -7,7 +7,7 @@ use baton_apply::{
     SchemaCache, Target, Tries,
     contention::{Contention, Correction},
     fieldpath::{Path, PathElement::Field},
-    ownership::{hand_over, holders},
+    ownership::{hand_over, owners},
 };
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -124,7 +124,7 @@ async fn reconcile(site: Arc<Site>, context: Arc<Context>) -> Result<Action, Api
 
 /// The write before a release of `spec.replicas` that no other manager owns: the server would reset it to 1.
 fn handover(site: &Site, live: &LiveObject, target: &Target) -> Option<Request> {
-    let is_ours_alone = holders(live, REPLICAS).iter().map(|owner| &owner.manager).eq([MANAGER]);
+    let is_ours_alone = owners(live, REPLICAS).iter().map(|owner| &owner.manager).eq([MANAGER]);
     let is_due = site.spec.replicas.is_none() && is_ours_alone;
     is_due.then(|| hand_over(target.clone(), live, REPLICAS, TEMPORARY)).flatten()
 }

@@ -70,7 +70,7 @@ const TEMPLATE_LABEL_RULE: &str = "!has(self.spec.template.metadata) \
     printcolumn(
         name = "Scaled By",
         type_ = "string",
-        json_path = ".status.replicaOwnership.holder",
+        json_path = ".status.replicaOwnership.owner",
         description = "The field manager that owns the replica count"
     ),
     printcolumn(

@@ -89,7 +89,7 @@ pub struct ReplicaOwnership {
     /// The field managers that own the Deployment's `spec.replicas`: `baton`, `handover-to-hpa`, or others. `(scale)` marks managers
     /// that write the scale subresource, as autoscalers and `kubectl scale` do: `kube-controller-manager (scale)`. `nobody` if no
     /// manager owns it.
-    pub holder: String,
+    pub owner: String,
 
     /// The phase of the handover between Baton and an autoscaler. `Fixed`: Baton owns the replica count, which is `spec.replicas`.
     /// `Unmanaged`: the spec has neither `replicas` nor `autoscaling`, and Baton leaves the count alone. `HandoverPending`: a
@@ -108,7 +108,7 @@ pub struct ReplicaOwnership {
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub autoscalers: Vec<String>,
 
-    /// When the phase or the holder last changed.
+    /// When the phase or the owner last changed.
     pub since: Time,
 
     /// What Baton waits for before the phase can change. Absent if it waits for nothing.

@@ -2,7 +2,7 @@
 
 use baton_apply::{
     LiveObject,
-    ownership::{Holder, holders},
+    ownership::{Owner, owners},
 };
 use baton_merge::{
     fieldpath::{
@@ -25,7 +25,7 @@ pub fn image<'a>(deployment: &'a LiveObject, name: &str) -> &'a str {
 }
 
 /// The owners of the image of a container.
-pub fn image_holders(deployment: &LiveObject, name: &str) -> Vec<Holder> {
+pub fn image_owners(deployment: &LiveObject, name: &str) -> Vec<Owner> {
     let container = [("name", value::Value::String(name))];
     let path = [
         Field("spec"),
@@ -35,13 +35,13 @@ pub fn image_holders(deployment: &LiveObject, name: &str) -> Vec<Holder> {
         Key(&container),
         Field("image"),
     ];
-    holders(deployment, Path::new(&path))
+    owners(deployment, Path::new(&path))
 }
 
 /// The owners of the image of a container, as `baton (Apply)`.
-pub fn image_owners(deployment: &LiveObject, name: &str) -> Vec<String> {
-    let owner = |holder: &Holder| format!("{} ({:?})", holder.manager, holder.operation);
-    image_holders(deployment, name).iter().map(owner).collect()
+pub fn image_owner_names(deployment: &LiveObject, name: &str) -> Vec<String> {
+    let owner = |owner: &Owner| format!("{} ({:?})", owner.manager, owner.operation);
+    image_owners(deployment, name).iter().map(owner).collect()
 }
 
 fn all(deployment: &LiveObject) -> &[Value] {
@@ -71,7 +71,7 @@ mod tests {
         let deployment = LiveObject::from_json(object).unwrap();
         assert_eq!(names(&deployment), ["app", "proxy"]);
         assert_eq!((image(&deployment, "proxy"), image(&deployment, "other")), ("proxy:2", ""));
-        assert_eq!(image_owners(&deployment, "proxy"), ["mesh (Apply)"]);
-        assert_eq!(image_owners(&deployment, "app"), ["baton (Apply)"]);
+        assert_eq!(image_owner_names(&deployment, "proxy"), ["mesh (Apply)"]);
+        assert_eq!(image_owner_names(&deployment, "app"), ["baton (Apply)"]);
     }
 }

@@ -34,7 +34,7 @@ use crate::{Guard, LiveObject, Request, Target};
 
 /// An entry of an object's `managedFields` that owns a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct Owner {
     /// The manager's name.
     pub manager: String,
     /// How it wrote.
@@ -50,7 +50,7 @@ pub struct Holder {
 /// of a `scale` subresource leaves such entries behind.
 ///
 /// ```
-/// use baton_apply::{LiveObject, ownership::holders};
+/// use baton_apply::{LiveObject, ownership::owners};
 /// use baton_apply::fieldpath::{Path, PathElement::Field};
 /// use serde_json::json;
 ///
@@ -58,28 +58,28 @@ pub struct Holder {
 ///     "manager": "kube-controller-manager", "operation": "Update", "subresource": "scale",
 ///     "fieldsV1": {"f:spec": {"f:replicas": {}}},
 /// }]}}))?;
-/// let replicas = holders(&live, Path::new(&[Field("spec"), Field("replicas")]));
+/// let replicas = owners(&live, Path::new(&[Field("spec"), Field("replicas")]));
 /// assert_eq!(replicas[0].manager, "kube-controller-manager");
 /// assert_eq!(replicas[0].subresource.as_deref(), Some("scale"));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-pub fn holders(live: &LiveObject, path: Path<'_>) -> Vec<Holder> {
+pub fn owners(live: &LiveObject, path: Path<'_>) -> Vec<Owner> {
     let arena = Arena::new();
     let entries = live.metadata().and_then(|Owned { managed_fields }| managed_fields).unwrap_or_default();
-    let holder = |(position, entry): (usize, &Entry<'_>)| {
+    let owner = |(position, entry): (usize, &Entry<'_>)| {
         if entries.iter().skip(position + 1).any(|later| identity(later) == identity(entry)) {
             return None;
         }
         let fields = entry.fields.filter(|fields| may_name(fields.get(), path))?;
         let fields = FieldSet::from_fields_v1_text(&arena, fields.get()).ok()?;
-        fields.contains(&path).then(|| Holder {
+        fields.contains(&path).then(|| Owner {
             manager: entry.manager.as_deref().unwrap_or_default().to_owned(),
             operation: if entry.is_apply() { Operation::Apply } else { Operation::Update },
             subresource: entry.subresource.as_deref().filter(|name| !name.is_empty()).map(str::to_owned),
             position,
         })
     };
-    entries.iter().enumerate().filter_map(holder).collect()
+    entries.iter().enumerate().filter_map(owner).collect()
 }
 
 /// The owners of an object's fields, without the rest of its metadata.

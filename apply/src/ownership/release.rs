@@ -6,7 +6,7 @@ use baton_merge::{
 };
 use serde_json::{Value, json};
 
-use super::Holder;
+use super::Owner;
 use crate::{Change, FieldPath, LiveObject, Request, Revision, Target};
 
 /// A JSON patch that takes a field out of the entries of some managers: the only way to take a field from a manager without
@@ -24,19 +24,18 @@ pub struct Release {
 
 impl Release {
     /// Takes a field from these of its owners.
-    pub fn new(live: &LiveObject, path: Path<'_>, holders: &[Holder]) -> Self {
+    pub fn new(live: &LiveObject, path: Path<'_>, owners: &[Owner]) -> Self {
         let arena = Arena::new();
-        let rest = |holder: &Holder| {
-            let fields =
-                live.managed_fields().get(holder.position).and_then(|entry| entry.get("fieldsV1"))?;
+        let rest = |owner: &Owner| {
+            let fields = live.managed_fields().get(owner.position).and_then(|entry| entry.get("fieldsV1"))?;
             let fields = FieldSet::from_fields_v1(&arena, fields).ok()?;
             let rest = fields.difference(&arena, FieldSet::of_paths(&arena, [path]));
             (!rest.is_empty()).then(|| rest.to_fields_v1())
         };
         Self {
             path: path.into(),
-            managers: holders.iter().map(|holder| holder.manager.clone()).collect(),
-            entries: holders.iter().map(|holder| (holder.position, rest(holder))).collect(),
+            managers: owners.iter().map(|owner| owner.manager.clone()).collect(),
+            entries: owners.iter().map(|owner| (owner.position, rest(owner))).collect(),
             revision: live.revision(),
         }
     }
@@ -69,7 +68,7 @@ mod tests {
     use baton_merge::fieldpath::PathElement::Field;
 
     use super::*;
-    use crate::ownership::holders;
+    use crate::ownership::owners;
 
     #[test]
     fn entries_are_released_from_the_last_to_the_first_behind_a_test_of_the_resource_version() {
@@ -84,7 +83,7 @@ mod tests {
         let metadata = json!({"uid": "u", "resourceVersion": "42", "managedFields": managed_fields});
         let live = LiveObject::from_json(json!({"metadata": metadata})).unwrap();
         let path = Path::new(&[Field("spec"), Field("replicas")]);
-        let release = Release::new(&live, path, &holders(&live, path));
+        let release = Release::new(&live, path, &owners(&live, path));
         assert_eq!(release.managers, ["a", "b"]);
         let expected = json!([
             {"op": "test", "path": "/metadata/resourceVersion", "value": "42"},

@@ -314,11 +314,11 @@ fn others(
 
 /// Whether the number isn't Baton's.
 fn has_let_go(seen: &Snapshot) -> bool {
-    seen.replicas().is_some_and(|replicas| !replicas.holders.baton)
+    seen.replicas().is_some_and(|replicas| !replicas.owners.baton)
 }
 
 enum Movement {
-    /// A write after which the number's holders have to be read again.
+    /// A write after which the number's owners have to be read again.
     Transition(Step),
     /// The Deployment's ordinary apply.
     Rest(Step),
@@ -372,8 +372,8 @@ fn move_replicas(seen: &Snapshot, selector: &Selector) -> Result<Movement, Inten
             let request = ownership::release_all(target, live, HANDOVER_MANAGER);
             Movement::Transition(Step::ReleaseTemporary(request.into()))
         }
-        Move::ReleaseScale(holders) => {
-            Movement::Transition(Step::ReleaseScale(Release::new(live, REPLICAS, &holders)))
+        Move::ReleaseScale(owners) => {
+            Movement::Transition(Step::ReleaseScale(Release::new(live, REPLICAS, &owners)))
         }
     })
 }

@@ -301,7 +301,7 @@ mod tests {
     fn delivered(version: u32, spec: &Value) -> LiveObject {
         let child = |kind: &str, state: &str| json!({"kind": kind, "name": "web", "apiVersion": "v1", "state": state});
         let ownership =
-            json!({"holder": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
+            json!({"owner": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
         let object = json!({
             "apiVersion": "baton.rs/v1alpha1",
             "kind": "Workload",

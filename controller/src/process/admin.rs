@@ -109,7 +109,7 @@ mod tests {
         assert!(text.contains(&format!("{fixed} 0\n")), "{text}");
 
         let ownership =
-            json!({"holder": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
+            json!({"owner": "baton", "phase": "Fixed", "value": 3, "since": "2026-01-01T00:00:00Z"});
         let workload = json!({"metadata": {"name": "web"}, "status": {"replicaOwnership": ownership}});
         let workload: WatchedWorkload = serde_json::from_str(&workload.to_string()).unwrap();
         cache.apply_watcher_event(&watcher::Event::Apply(workload.clone()));

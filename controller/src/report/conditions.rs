@@ -292,13 +292,13 @@ fn contested(pass: &Pass) -> Option<ConditionDraft> {
 /// With autoscaling, `HandedOver` says whether the autoscaler owns the replica count. Unusual phases have a condition of their own,
 /// which disappears with its cause.
 fn handover(ownership: &ReplicaOwnership, number: Option<i32>) -> Vec<ConditionDraft> {
-    let ReplicaOwnership { holder, value, waiting_for, .. } = ownership;
+    let ReplicaOwnership { owner, value, waiting_for, .. } = ownership;
     let idle = number.filter(|number| number != value);
     let idle = idle.map_or_else(String::new, |number| {
         format!("; the Workload's spec.replicas ({number}) has no effect meanwhile")
     });
     let waiting = waiting_for.as_deref().unwrap_or("nothing");
-    let held = format!("{holder} owns spec.replicas ({value}); waiting for {waiting}{idle}");
+    let held = format!("{owner} owns spec.replicas ({value}); waiting for {waiting}{idle}");
     let not_yet = |reason, unusual| {
         let mut drafts = vec![ConditionDraft::new(condition::HANDED_OVER, false, reason, held.clone())];
         drafts.extend(Option::map(unusual, |type_| ConditionDraft::new(type_, true, reason, held.clone())));
@@ -308,7 +308,7 @@ fn handover(ownership: &ReplicaOwnership, number: Option<i32>) -> Vec<ConditionD
         HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::Suspended => Vec::new(),
         HandoverPhase::HandedOver => {
             let message =
-                format!("the autoscaler sets the replica count: {holder} owns spec.replicas ({value}){idle}");
+                format!("the autoscaler sets the replica count: {owner} owns spec.replicas ({value}){idle}");
             vec![ConditionDraft::new(condition::HANDED_OVER, true, "HandedOver", message)]
         }
         HandoverPhase::HandoverPending => not_yet("HandoverPending", Some(condition::HANDOVER_PENDING)),

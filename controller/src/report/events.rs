@@ -150,7 +150,7 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
     if before == Some(after.phase) {
         return None;
     }
-    let (holder, value) = (&after.holder, after.value);
+    let (owner, value) = (&after.owner, after.value);
     let normal = |reason, note| normal(reason, "HandOver", note);
     let warning = |reason, note| warning(reason, "HandOver", note);
     Some(match after.phase {
@@ -158,35 +158,35 @@ fn handover_event(previous: &WorkloadStatus, status: &WorkloadStatus) -> Option<
         HandoverPhase::HandoverPending if before.is_none() => return None,
         HandoverPhase::HandoverPending => normal(
             "HandoverPending",
-            format!("{holder} owns spec.replicas ({value}) until the autoscaler writes it"),
+            format!("{owner} owns spec.replicas ({value}) until the autoscaler writes it"),
         ),
         HandoverPhase::HandedOver => normal(
             "HandedOver",
-            format!("the autoscaler sets the replica count: {holder} owns spec.replicas ({value})"),
+            format!("the autoscaler sets the replica count: {owner} owns spec.replicas ({value})"),
         ),
         HandoverPhase::OwnedByOther => warning(
             "OwnedByOther",
             format!(
-                "{holder} owns spec.replicas ({value}) and isn't an autoscaler: the handover waits until it releases the field"
+                "{owner} owns spec.replicas ({value}) and isn't an autoscaler: the handover waits until it releases the field"
             ),
         ),
         HandoverPhase::AutoscalerMissing => warning(
             "AutoscalerMissing",
-            format!("the autoscaler is gone; the replica count stays {value}, owned by {holder}"),
+            format!("the autoscaler is gone; the replica count stays {value}, owned by {owner}"),
         ),
         HandoverPhase::AutoscalerDisabled => warning(
             "AutoscalerDisabled",
-            format!("the autoscaler does nothing at 0 replicas (owned by {holder}): {}", waiting(after)),
+            format!("the autoscaler does nothing at 0 replicas (owned by {owner}): {}", waiting(after)),
         ),
         HandoverPhase::AutoscalerConflict => warning("AutoscalerConflict", waiting(after)),
         HandoverPhase::Suspended => {
             normal("Suspended", "no pods are to run until spec.suspend is unset".to_owned())
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if before == Some(HandoverPhase::Suspended) => {
-            normal("Resumed", format!("{holder} owns spec.replicas ({value}) again"))
+            normal("Resumed", format!("{owner} owns spec.replicas ({value}) again"))
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged if was_autoscaled(before) => {
-            let note = format!("no autoscaler any more: {holder} owns spec.replicas ({value})");
+            let note = format!("no autoscaler any more: {owner} owns spec.replicas ({value})");
             event(EventType::Normal, "TakenBack", "TakeBack", note)
         }
         HandoverPhase::Fixed | HandoverPhase::Unmanaged | HandoverPhase::TakingBack => return None,

@@ -18,7 +18,7 @@ use crate::decide::{
     child::{ChildKind, deployment_status},
     course::ChildResult,
     intent::Selector,
-    replicas::{Decision, ReplicaHolders, Replicas},
+    replicas::{Decision, ReplicaOwners, Replicas},
     snapshot::wants,
 };
 
@@ -171,14 +171,13 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
     let previous = previous.replica_ownership.as_ref();
     // The count of a deleted Deployment is the one that the next is created with.
     let is_gone = pass.seen.child(ChildKind::Deployment).is_none();
-    let gone =
-        |before: &ReplicaOwnership| Replicas { count: before.value, holders: ReplicaHolders::default() };
+    let gone = |before: &ReplicaOwnership| Replicas { count: before.value, owners: ReplicaOwners::default() };
     let replicas = pass.seen.replicas().cloned().or_else(|| previous.filter(|_| is_gone).map(gone))?;
     let Decision { mut phase, mut waiting_for, .. } = pass.seen.decision();
-    let holder = replicas.holders.describe();
+    let owner = replicas.owners.describe();
     let autoscalers = pass.seen.autoscaler_names();
     if let Some(before) = previous.filter(|_| phase == HandoverPhase::HandedOver && autoscalers.is_empty())
-        && before.holder == holder
+        && before.owner == owner
         && (!before.autoscalers.is_empty() || before.phase == HandoverPhase::AutoscalerMissing)
     {
         // Scaling without an autoscaler that Baton can see is fine. An autoscaler that was here and is gone is reported.
@@ -203,13 +202,13 @@ fn ownership(pass: &Pass, previous: &WorkloadStatus, now: Timestamp) -> Option<R
     {
         (phase, waiting_for) = (before.phase, Some("spec.mode to be Enforce".to_owned()));
     }
-    let before = previous.filter(|before| before.holder == holder && before.phase == phase);
+    let before = previous.filter(|before| before.owner == owner && before.phase == phase);
     Some(ReplicaOwnership {
         phase,
         value: replicas.count,
         since: before.map_or_else(|| seconds(now), |before| before.since.clone()),
         waiting_for,
         autoscalers,
-        holder,
+        owner,
     })
 }

@@ -116,8 +116,8 @@ fn the_number_does_not_move_whoever_is_to_decide_it() {
             let managers = from.managers();
             let (live, writes) = adopted(&spec, from);
             assert_eq!(count(&live), 4, "made by {managers:?}: {writes:?}");
-            let holders = Replicas::of(&live).holders;
-            assert!(!holders.baton && holders.shared(), "{writes:?}");
+            let owners = Replicas::of(&live).owners;
+            assert!(!owners.baton && owners.shared(), "{writes:?}");
         }
     }
     let (live, _) = adopted(&json!({"adoption": "Adopt"}), applied_client_side());

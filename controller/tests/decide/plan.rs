@@ -165,7 +165,7 @@ proptest! {
     /// somebody else holds the number or Baton doesn't.
     #[test]
     fn replicas_are_left_out_only_behind_a_guard_and_never_while_baton_alone_holds_them(
-        holders in proptest::sample::subsequence(vec!['b', 't', 's', 'o'], 0..=4),
+        owners in proptest::sample::subsequence(vec!['b', 't', 's', 'o'], 0..=4),
         autoscaler in any::<bool>(),
         spec in proptest::sample::select(vec![
             json!({"replicas": 3}),
@@ -174,14 +174,14 @@ proptest! {
             json!({"replicas": 3, "autoscaling": {"external": {}}}),
         ]),
     ) {
-        let holders: String = holders.into_iter().collect();
+        let owners: String = owners.into_iter().collect();
         let workload = workload(&spec);
-        let children = std::iter::once(deployment_held_by(&holders, 4)).chain(autoscaler.then(|| child(ChildKind::Autoscaler)));
+        let children = std::iter::once(deployment_held_by(&owners, 4)).chain(autoscaler.then(|| child(ChildKind::Autoscaler)));
         for step in plan_of(&seen(&workload, children)).steps {
             let Step::Apply { child: ChildKind::Deployment, guard, .. } = &step else { continue };
             if replicas_of(&step).is_none() {
                 prop_assert!(matches!(guard, Guard::Unchanged(_)), "{step:?}");
-                prop_assert!(holders != "b", "{step:?}");
+                prop_assert!(owners != "b", "{step:?}");
             }
         }
     }

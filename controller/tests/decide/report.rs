@@ -211,7 +211,7 @@ fn the_handover_shows_in_holder_phase_and_conditions() {
         let types = status.conditions.iter().filter(|condition| condition.type_.contains("Hand"));
         let types: Vec<String> =
             types.map(|condition| format!("{}={}", condition.type_, condition.status)).collect();
-        (ownership.holder, ownership.phase, types)
+        (ownership.owner, ownership.phase, types)
     };
     let pending = vec!["HandedOver=False".to_owned(), "HandoverPending=True".to_owned()];
     assert_eq!(told_of("t"), ("handover-to-hpa".into(), HandoverPhase::HandoverPending, pending));

@@ -80,7 +80,7 @@ fn of_a_status_that_another_version_wrote_all_is_read_that_can_be() {
     let status = json!({
         "replicas": 3, "selector": "app=web", "readyReplicas": "many", "newer": {},
         "children": [child("Deployment", "Applied"), child("Service", "Dreaming")],
-        "replicaOwnership": {"holder": "baton", "phase": "Newer", "value": 3, "since": "2026-01-02T03:04:05Z"},
+        "replicaOwnership": {"owner": "baton", "phase": "Newer", "value": 3, "since": "2026-01-02T03:04:05Z"},
     });
     let read = WorkloadStatus::readable(&status.to_string());
     assert_eq!((read.replicas, read.ready_replicas), (Some(3), None));
@@ -113,7 +113,7 @@ fn a_workload_survives_the_wire() {
     workload.status = Some(WorkloadStatus {
         observed_generation: Some(2),
         replica_ownership: Some(ReplicaOwnership {
-            holder: "handover-to-hpa".to_owned(),
+            owner: "handover-to-hpa".to_owned(),
             phase: HandoverPhase::HandoverPending,
             value: 3,
             autoscalers: vec!["shop".to_owned()],

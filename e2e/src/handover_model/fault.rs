@@ -133,8 +133,8 @@ impl Fault {
         let body = applied_deployment(request).filter(|_| request.requires_unchanged())?;
         let spec = &seen.workload.spec;
         let has_number = body["spec"].get("replicas").is_some();
-        let holders = &seen.replicas()?.holders;
-        let temporary_alone = holders.temporary && !holders.baton && holders.scale.is_empty();
+        let owners = &seen.replicas()?.owners;
+        let temporary_alone = owners.temporary && !owners.baton && owners.scale.is_empty();
         match (self, spec.replicas) {
             (Self::SpecAtOnce, Some(number)) if has_number && spec.autoscaling.is_none() => {
                 apply(Some(number))

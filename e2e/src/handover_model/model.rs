@@ -186,7 +186,7 @@ impl Handover {
         if left.by_hand > 0 && number.count != BY_HAND {
             actions.push(Action::ByHand);
         }
-        let is_rogues = number.holders.others.iter().any(|manager| manager == ROGUE);
+        let is_rogues = number.owners.others.iter().any(|manager| manager == ROGUE);
         if is_rogues {
             actions.push(Action::RogueLetsGo);
         } else if left.rogue > 0 {
@@ -382,7 +382,7 @@ impl Machinery {
         let (before, after) = (before.map(|id| self.server.number(id)), self.server.number(after));
         state.broken = judge(before, after, sent.map(Sent::judged).as_ref(), rogue);
         state.may_hold |= sent.is_some_and(|sent| sent.creates);
-        state.may_hold &= after.replicas.holders.baton;
+        state.may_hold &= after.replicas.owners.baton;
         let before = before.map(|before| before.replicas);
         self.occurrences.moved(state.cluster.spec, before, after.replicas, sent.is_some());
         // What was read before doesn't count any more.
@@ -391,7 +391,7 @@ impl Machinery {
     }
 
     fn baton_holds(&self, state: &State) -> bool {
-        state.cluster.deployment.is_some_and(|id| self.server.replicas(id).holders.baton)
+        state.cluster.deployment.is_some_and(|id| self.server.replicas(id).owners.baton)
     }
 
     fn judge_state(&mut self, state: &mut State) {

@@ -94,7 +94,7 @@ impl Occurrences {
     /// Notes what a write to the Deployment did with its number.
     pub(super) fn moved(&mut self, spec: Spec, before: Option<&Replicas>, after: &Replicas, by_baton: bool) {
         let Some(before) = before else { return };
-        let (was, is) = (&before.holders, &after.holders);
+        let (was, is) = (&before.owners, &after.owners);
         let stays = before.count == after.count;
         let occurrence = match by_baton {
             false if was.temporary && !is.temporary && !is.scale.is_empty() && spec != Spec::HandsOff => {

@@ -401,7 +401,7 @@ fn workload(spec: Spec, generation: u8, told: Option<i32>) -> Workload {
     }
     if let Some(value) = told {
         let since = moment().to_string();
-        let ownership = json!({"holder": "somebody", "phase": "HandedOver", "value": value, "since": since});
+        let ownership = json!({"owner": "somebody", "phase": "HandedOver", "value": value, "since": since});
         object["status"] = json!({"replicaOwnership": ownership});
     }
     serde_json::from_value(object).expect("the model's Workloads can be read")

@@ -107,13 +107,13 @@ pub(crate) fn judge(
     rogue: bool,
 ) -> Broken {
     let mut broken = Broken::default();
-    let (number, holders) = (after.replicas.count, before.map(|before| before.replicas));
-    let changes = holders.is_none_or(|before| before.count != number);
+    let (number, owners) = (after.replicas.count, before.map(|before| before.replicas));
+    let changes = owners.is_none_or(|before| before.count != number);
     let says = sent.and_then(|sent| says(sent, before));
     broken.note(Promise::NoReset, changes && number == RESET && !rogue && says != Some(RESET));
     let Some(sent) = sent else { return broken };
     broken.note(Promise::OnlyToTheSpec, changes && says != Some(number));
-    let (Some(before), Some(held)) = (before, holders) else { return broken };
+    let (Some(before), Some(held)) = (before, owners) else { return broken };
     broken.note(Promise::OnlyFromWhatWasRead, changes && sent.read != Some(held.count));
     broken.note(Promise::NotWhileOthersHold, changes && is_on_its_way(held));
     broken.note(Promise::NeverLetGoAlone, is_held(held) && !is_held(after.replicas));

@@ -65,21 +65,21 @@ pub(super) fn is_as_it_should_be(start: &Cluster, rest: &Rest, server: &Server) 
     let Rest { cluster, passes } = rest;
     let Some(number) = cluster.deployment.map(|id| server.replicas(id)) else { return false };
     let before = start.deployment.map(|id| server.replicas(id));
-    let holders = &number.holders;
+    let owners = &number.owners;
     let to_resume = start.deployment.and_then(|id| server.number(id).to_resume);
     let stays = before.is_none_or(|before| match (before.count, cluster.spec) {
         (0, Spec::HandsOff) => number.count == to_resume.unwrap_or(0),
         (0, _) => number.count == to_resume.unwrap_or(START),
         (count, _) => number.count == count,
     });
-    let was_scaled = before.is_some_and(|before| !before.holders.scale.is_empty());
+    let was_scaled = before.is_some_and(|before| !before.owners.scale.is_empty());
     let is_right = match cluster.spec {
         // Somebody else's autoscaler scales it: it stays with that one.
-        Spec::Number(_) if cluster.theirs && (was_scaled || is_on_its_way(number)) => stays && !holders.baton,
-        Spec::Number(wanted) => number.count == wanted && holders.baton && !is_on_its_way(number),
-        Spec::Own => stays && !holders.baton && (cluster.own.is_some() || cluster.theirs),
-        Spec::HandsOff | Spec::External => stays && !holders.baton,
-        Spec::Suspended => number.count == 0 && holders.baton && !is_on_its_way(number),
+        Spec::Number(_) if cluster.theirs && (was_scaled || is_on_its_way(number)) => stays && !owners.baton,
+        Spec::Number(wanted) => number.count == wanted && owners.baton && !is_on_its_way(number),
+        Spec::Own => stays && !owners.baton && (cluster.own.is_some() || cluster.theirs),
+        Spec::HandsOff | Spec::External => stays && !owners.baton,
+        Spec::Suspended => number.count == 0 && owners.baton && !is_on_its_way(number),
     };
     let is_wanted = cluster.spec == Spec::Own;
     let told = start.told.filter(|number| *number > 0);

@@ -54,12 +54,12 @@ pub(super) enum ServerResponse {
 
 /// Whether somebody owns the replica count.
 pub(crate) fn is_held(replicas: &Replicas) -> bool {
-    replicas.holders.baton || replicas.holders.shared()
+    replicas.owners.baton || replicas.owners.shared()
 }
 
 /// Whether somebody owns it who isn't Baton and isn't there to stay: whoever scales, or the temporary manager.
 pub(crate) fn is_on_its_way(replicas: &Replicas) -> bool {
-    replicas.holders.temporary || !replicas.holders.scale.is_empty()
+    replicas.owners.temporary || !replicas.owners.scale.is_empty()
 }
 
 struct Object {

@@ -24,7 +24,7 @@ pub struct Trace {
     pub broken: Vec<Promise>,
 }
 
-/// One thing that happened, and the Deployment after it: who did what; the number, its holders and the autoscalers.
+/// One thing that happened, and the Deployment after it: who did what; the number, its owners and the autoscalers.
 type Line = [String; 5];
 
 impl Trace {
@@ -84,21 +84,21 @@ impl Trace {
 }
 
 fn line(machinery: &Machinery, who: &str, what: String, cluster: &Cluster) -> Line {
-    let (number, holders) = shown(machinery, cluster);
+    let (number, owners) = shown(machinery, cluster);
     let autoscalers = match (cluster.own.is_some(), cluster.theirs) {
         (false, false) => "-",
         (true, false) => "Baton's",
         (false, true) => "theirs",
         (true, true) => "Baton's, theirs",
     };
-    [who.to_owned(), what, number, holders, autoscalers.to_owned()]
+    [who.to_owned(), what, number, owners, autoscalers.to_owned()]
 }
 
 /// The Deployment's number, and who holds it.
 fn shown(machinery: &Machinery, cluster: &Cluster) -> (String, String) {
     let Some(id) = cluster.deployment else { return ("-".to_owned(), "no Deployment".to_owned()) };
     let number = machinery.server.replicas(id);
-    (number.count.to_string(), number.holders.describe())
+    (number.count.to_string(), number.owners.describe())
 }
 
 fn asks(spec: Spec) -> String {
@@ -121,9 +121,9 @@ fn describe(machinery: &Machinery, before: &State, action: Action, after: &State
             ("Baton", format!("its cache catches up: {}", news(machinery, part, &after.cached)))
         }
         Action::Begin { for_real } => {
-            let (number, holders) = shown(machinery, &before.cached);
+            let (number, owners) = shown(machinery, &before.cached);
             let why = if for_real { ", sending all" } else { "" };
-            let seen = format!("{}; {number}, {holders}", asks(before.cached.spec));
+            let seen = format!("{}; {number}, {owners}", asks(before.cached.spec));
             ("Baton", format!("begin a pass{why} (its caches: {seen})"))
         }
         Action::Request(fate) => ("Baton", request(machinery, before, fate)),
@@ -150,8 +150,8 @@ fn news(machinery: &Machinery, part: Part, cached: &Cluster) -> String {
     match part {
         Part::Workload => format!("the Workload asks for {}", asks(cached.spec)),
         Part::Deployment => {
-            let (number, holders) = shown(machinery, cached);
-            format!("the Deployment has {number}, held by {holders}")
+            let (number, owners) = shown(machinery, cached);
+            format!("the Deployment has {number}, held by {owners}")
         }
         Part::Autoscalers => "the autoscalers".to_owned(),
     }
@@ -200,8 +200,8 @@ fn effect(before: &State, after: &State) -> &'static str {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new(["", "who", "what", "number", "held by", "autoscalers"]);
-        for (step, [who, what, number, holders, autoscalers]) in self.lines.iter().cloned().enumerate() {
-            table.row([format!("{step:>4}"), who, what, format!("{number:>6}"), holders, autoscalers]);
+        for (step, [who, what, number, owners, autoscalers]) in self.lines.iter().cloned().enumerate() {
+            table.row([format!("{step:>4}"), who, what, format!("{number:>6}"), owners, autoscalers]);
         }
         let (head, rows) = table.lines();
         for line in [head].iter().chain(&rows) {

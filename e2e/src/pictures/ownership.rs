@@ -2,7 +2,7 @@
 
 use baton_apply::{
     LiveObject,
-    ownership::{Holder, holders},
+    ownership::{Owner, owners},
 };
 use baton_controller::decide::replicas::{REPLICAS, Replicas};
 use baton_testbed::{Cluster, Error, PATIENCE, Recorder, wait_for};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub use super::ownership_plot::svg;
 use crate::{
     OperatorOptions, Place,
-    containers::{image, image_holders},
+    containers::{image, image_owners},
     web,
 };
 
@@ -104,9 +104,9 @@ async fn until(
 fn moment(live: &LiveObject) -> Moment {
     let image = |name: &str| Shown {
         value: image(live, name).into(),
-        owners: image_holders(live, name).into_iter().map(shown).collect(),
+        owners: image_owners(live, name).into_iter().map(shown).collect(),
     };
-    let owners = holders(live, REPLICAS).into_iter().map(shown).collect();
+    let owners = owners(live, REPLICAS).into_iter().map(shown).collect();
     Moment {
         replicas: Shown { value: Replicas::of(live).count.into(), owners },
         image: image("app"),
@@ -114,7 +114,7 @@ fn moment(live: &LiveObject) -> Moment {
     }
 }
 
-fn shown(owner: Holder) -> String {
+fn shown(owner: Owner) -> String {
     match owner.subresource {
         None => owner.manager,
         Some(subresource) => format!("{} ({subresource})", owner.manager),

@@ -228,7 +228,7 @@ impl Running {
         for event in self.recorder.events().await? {
             let Ok(deployment) = event.object.clone().try_parse::<Deployment>() else { continue };
             let replicas = deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1);
-            let owners = baton_testbed::Holder::all(&event.object.metadata);
+            let owners = baton_testbed::ReplicaOwner::all(&event.object.metadata);
             let change = Change {
                 at: (event.at.as_secs_f64() * 1e3).round() / 1e3,
                 replicas,

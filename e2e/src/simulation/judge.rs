@@ -84,7 +84,7 @@ impl DeploymentVersion {
     fn describe(&self) -> String {
         let Self { replicas, to_resume, .. } = self;
         let suspended = to_resume.map(|number| format!(", {number} to come back to")).unwrap_or_default();
-        format!("{} held by {}{suspended}", replicas.count, replicas.holders.describe())
+        format!("{} held by {}{suspended}", replicas.count, replicas.owners.describe())
     }
 }
 
@@ -127,7 +127,7 @@ impl Story {
         let mut broken = Broken::default();
         let is_made = before.is_none() && self.is_scaled_by_baton();
         let in_time = author.is_some_and(|author| !author.is_late);
-        let held = self.now().filter(|now| now.replicas.holders.baton);
+        let held = self.now().filter(|now| now.replicas.owners.baton);
         broken.note(Promise::OneAtATime, is_made && in_time && held.is_some());
         (broken, format!("the autoscaler was made, and the number is {}", describe(held)))
     }
@@ -148,11 +148,9 @@ impl Story {
                 Some(author) => self.judged(after, author),
             };
             let takes = author.is_some_and(|author| !author.is_late && !author.creates)
-                && before.is_some_and(|before| is_own(before) && !before.replicas.holders.baton);
-            broken.note(
-                Promise::OneAtATime,
-                takes && after.replicas.holders.baton && self.is_scaled_by_baton(),
-            );
+                && before.is_some_and(|before| is_own(before) && !before.replicas.owners.baton);
+            broken
+                .note(Promise::OneAtATime, takes && after.replicas.owners.baton && self.is_scaled_by_baton());
             changes = author.is_some()
                 && before.is_some_and(|before| before.replicas.count != after.replicas.count);
         }
@@ -246,7 +244,7 @@ impl DeploymentVersion {
 
 /// Whether the rogue holds the number, who may let go of it while nobody else does.
 fn is_rogues(version: &DeploymentVersion) -> bool {
-    version.replicas.holders.others.iter().any(|manager| manager == people::ROGUE)
+    version.replicas.owners.others.iter().any(|manager| manager == people::ROGUE)
 }
 
 /// The uid of the object's controller.

@@ -84,30 +84,30 @@ async fn of_site(world: &World, site: Site) -> Result<Option<Violation>, Error> 
     Ok(None)
 }
 
-/// What is wrong with the number or its holders.
+/// What is wrong with the number or its owners.
 fn number(seen: &Snapshot) -> Option<String> {
     let foreign = seen.foreign(ChildKind::Deployment).is_some();
     let Some(replicas) = seen.replicas() else {
         return (!foreign).then(|| "there is no Deployment".to_owned());
     };
-    let (holders, others) = (&replicas.holders, !seen.others_autoscalers().is_empty());
-    let alone = holders.baton && !holders.temporary && holders.scale.is_empty();
+    let (owners, others) = (&replicas.owners, !seen.others_autoscalers().is_empty());
+    let alone = owners.baton && !owners.temporary && owners.scale.is_empty();
     let own = seen.own(ChildKind::Autoscaler).is_some();
     let (is_right, should) = match wanted_replicas(&seen.workload) {
         // Somebody else's autoscaler may scale it: then it stays with that one.
         Wanted::Number(number) if others => {
-            (!holders.baton || replicas.count == number, "held by Baton with the spec's number, or by others")
+            (!owners.baton || replicas.count == number, "held by Baton with the spec's number, or by others")
         }
         Wanted::Number(number) => {
             (alone && replicas.count == number && !own, "the spec's, held by Baton alone")
         }
         Wanted::Suspended => (alone && replicas.count == 0 && !own, "0, held by Baton alone"),
         Wanted::HandsOff | Wanted::Autoscaler { whose: Whose::External, .. } => {
-            (!holders.baton && !own, "held by others")
+            (!owners.baton && !own, "held by others")
         }
         Wanted::Autoscaler { whose: Whose::Own { .. }, .. } => {
             let is_there = own || others || seen.foreign(ChildKind::Autoscaler).is_some();
-            (!holders.baton && is_there, "held by others, and scaled by an autoscaler")
+            (!owners.baton && is_there, "held by others, and scaled by an autoscaler")
         }
     };
     (!is_right).then(|| {
@@ -115,7 +115,7 @@ fn number(seen: &Snapshot) -> Option<String> {
         format!(
             "{} held by {}, scaled by [{autoscalers}]; it should be {should}",
             replicas.count,
-            holders.describe()
+            owners.describe()
         )
     })
 }

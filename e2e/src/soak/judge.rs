@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use baton_testbed::Holder;
+use baton_testbed::ReplicaOwner;
 
 use super::seen::{Limits, Scaling, Seen, Sighting, Wish};
 
@@ -80,15 +80,15 @@ pub fn unrest(sightings: &[Sighting], wanted: i32) -> Option<String> {
     let Some(Version { wish, generation }) = case.versions.last() else {
         return Some("there is no Workload".to_owned());
     };
-    let Some((replicas, holders)) = &case.number else { return Some("there is no Deployment".to_owned()) };
+    let Some((replicas, owners)) = &case.number else { return Some("there is no Deployment".to_owned()) };
     if case.observed < *generation {
         return Some(format!("the operator has reported on generation {} of {generation}", case.observed));
     }
     let autoscaler = case.autoscalers.iter().find(|one| one.until.is_none());
     let expected = match (wish.fixed(), autoscaler) {
-        (Some(number), None) if *holders == [baton()] => number,
+        (Some(number), None) if *owners == [baton()] => number,
         (Some(_), None) => return Some("Baton should hold the number, alone".to_owned()),
-        (None, _) if holders.contains(&baton()) => {
+        (None, _) if owners.contains(&baton()) => {
             return Some("Baton should have let the number go".to_owned());
         }
         (None, Some(autoscaler)) => wanted.clamp(autoscaler.limits.min, autoscaler.limits.max),
@@ -109,7 +109,7 @@ struct Case {
     phase: Option<String>,
     autoscalers: Vec<Autoscaler>,
     /// The number and who holds it.
-    number: Option<(i32, Vec<Holder>)>,
+    number: Option<(i32, Vec<ReplicaOwner>)>,
 }
 
 struct Version {
@@ -154,19 +154,18 @@ impl Case {
                 gone.for_each(|one| one.until = Some(sighting.at));
                 None
             }
-            Seen::Deployment { replicas, holders } => {
-                let before = self.number.replace((*replicas, holders.clone()));
-                let (old, holders_before) =
-                    before.map_or((None, vec![]), |(old, before)| (Some(old), before));
-                count_hands(&holders_before, holders, tally);
-                if holders.is_empty() {
+            Seen::Deployment { replicas, owners } => {
+                let before = self.number.replace((*replicas, owners.clone()));
+                let (old, owners_before) = before.map_or((None, vec![]), |(old, before)| (Some(old), before));
+                count_hands(&owners_before, owners, tally);
+                if owners.is_empty() {
                     return Some(format!("nobody holds the number any more, which is {replicas}"));
                 }
                 if old == Some(*replicas) {
                     return None;
                 }
                 tally.values += 1;
-                let ruling = self.rule(old, *replicas, holders, sighting.at, tally);
+                let ruling = self.rule(old, *replicas, owners, sighting.at, tally);
                 tally.lowest_margin = tally.lowest_margin.into_iter().chain(ruling.margin).min();
                 ruling.wrong
             }
@@ -178,14 +177,14 @@ impl Case {
         &self,
         old: Option<i32>,
         new: i32,
-        holders: &[Holder],
+        owners: &[ReplicaOwner],
         at: Duration,
         tally: &mut Tally,
     ) -> Ruling {
         let change = old.map_or(format!("created with {new}"), |old| format!("changed from {old} to {new}"));
         let wrong = |wrong| Ruling { margin: None, wrong: Some(wrong) };
-        match holders {
-            [holder] if *holder == baton() => {
+        match owners {
+            [owner] if *owner == baton() => {
                 tally.set += u32::from(old.is_some());
                 let numbers = self.numbers_for_baton(old.is_none());
                 let allowed = numbers.contains(&new);
@@ -194,7 +193,7 @@ impl Case {
                     wrong: (!allowed).then(|| format!("{change} by Baton, and the spec said {numbers:?}")),
                 }
             }
-            [holder] if scales(holder) => {
+            [owner] if scales(owner) => {
                 tally.scaled_up += u32::from(old.is_some_and(|old| old < new));
                 tally.scaled_down += u32::from(old.is_some_and(|old| old > new));
                 let able = self.autoscalers.iter().filter(|one| one.until.is_none_or(|end| at <= end + LATE));
@@ -211,7 +210,7 @@ impl Case {
                         .then(|| format!("{change} by an autoscaler, and the limits were [{shown}]")),
                 }
             }
-            [holder] => wrong(format!("{change} by {holder}, whom nobody asked to")),
+            [owner] => wrong(format!("{change} by {owner}, whom nobody asked to")),
             several => {
                 let names: Vec<String> = several.iter().map(ToString::to_string).collect();
                 wrong(format!("{change}, and it can't be told by whom: {}", names.join(", ")))
@@ -234,18 +233,18 @@ struct Ruling {
     wrong: Option<String>,
 }
 
-fn baton() -> Holder {
-    Holder::apply("baton")
+fn baton() -> ReplicaOwner {
+    ReplicaOwner::apply("baton")
 }
 
-fn scales(holder: &Holder) -> bool {
-    holder.subresource.as_deref() == Some("scale")
+fn scales(owner: &ReplicaOwner) -> bool {
+    owner.subresource.as_deref() == Some("scale")
 }
 
 /// Counts who came to hold a number.
-fn count_hands(before: &[Holder], now: &[Holder], tally: &mut Tally) {
-    let came = |holder: &Holder| !before.contains(holder) && now.contains(holder);
-    tally.begun += u32::from(came(&Holder::apply("handover-to-hpa")));
+fn count_hands(before: &[ReplicaOwner], now: &[ReplicaOwner], tally: &mut Tally) {
+    let came = |owner: &ReplicaOwner| !before.contains(owner) && now.contains(owner);
+    tally.begun += u32::from(came(&ReplicaOwner::apply("handover-to-hpa")));
     tally.completed += u32::from(!before.iter().any(scales) && now.iter().any(scales));
     tally.taken_back += u32::from(came(&baton()) && !before.is_empty());
 }
@@ -257,8 +256,8 @@ mod tests {
     const HPA: &str = "kube-controller-manager";
     const WISHED: Limits = Limits { min: 2, max: 8 };
 
-    fn temporary() -> Holder {
-        Holder::apply("handover-to-hpa")
+    fn temporary() -> ReplicaOwner {
+        ReplicaOwner::apply("handover-to-hpa")
     }
 
     /// What is seen of one Workload, a write each second.
@@ -285,7 +284,7 @@ mod tests {
                 .number(3, &[temporary()])
                 .autoscaler("web", WISHED)
                 .spec(2, Some(3), own, 2)
-                .number(6, &[Holder::scale(HPA)])
+                .number(6, &[ReplicaOwner::scale(HPA)])
         }
 
         fn then(mut self, seen: Seen) -> Self {
@@ -299,12 +298,12 @@ mod tests {
             self.then(Seen::Workload { generation, wish: Wish { replicas, scaling }, observed, phase: None })
         }
 
-        fn number(self, replicas: i32, holders: &[Holder]) -> Self {
-            self.then(Seen::Deployment { replicas, holders: holders.to_vec() })
+        fn number(self, replicas: i32, owners: &[ReplicaOwner]) -> Self {
+            self.then(Seen::Deployment { replicas, owners: owners.to_vec() })
         }
 
         fn scaled(self, replicas: i32) -> Self {
-            self.number(replicas, &[Holder::scale(HPA)])
+            self.number(replicas, &[ReplicaOwner::scale(HPA)])
         }
 
         fn autoscaler(self, name: &str, limits: Limits) -> Self {
@@ -328,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_handover_and_the_way_back_are_lawful_and_counted() {
-        let both = [Holder::scale(HPA), baton()];
+        let both = [ReplicaOwner::scale(HPA), baton()];
         let story = Story::handed_over()
             .scaled(4)
             .spec(3, Some(5), Scaling::Nobody, 2)
@@ -401,15 +400,18 @@ mod tests {
 
     #[test]
     fn nobody_else_may_change_the_number() {
-        for (holders, expected) in [
+        for (owners, expected) in [
             (vec![temporary()], "changed from 3 to 4 by handover-to-hpa (Apply), whom nobody asked to"),
-            (vec![Holder::apply("kubectl")], "changed from 3 to 4 by kubectl (Apply), whom nobody asked to"),
+            (
+                vec![ReplicaOwner::apply("kubectl")],
+                "changed from 3 to 4 by kubectl (Apply), whom nobody asked to",
+            ),
             (
                 vec![baton(), temporary()],
                 "changed from 3 to 4, and it can't be told by whom: baton (Apply), handover-to-hpa (Apply)",
             ),
         ] {
-            assert_eq!(Story::with_three().number(4, &holders).violations(), [expected]);
+            assert_eq!(Story::with_three().number(4, &owners).violations(), [expected]);
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use baton_testbed::{Error, Event, Holder};
+use baton_testbed::{Error, Event, ReplicaOwner};
 use kube::{ResourceExt as _, core::DynamicObject};
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ pub enum Seen {
         /// `spec.replicas`.
         replicas: i32,
         /// Who owns that field.
-        holders: Vec<Holder>,
+        owners: Vec<ReplicaOwner>,
     },
     /// An autoscaler whose target is the Deployment.
     Autoscaler {
@@ -145,7 +145,7 @@ fn workload(object: &DynamicObject) -> Option<Seen> {
 
 fn deployment(object: &DynamicObject) -> Option<Seen> {
     let replicas = number(&object.data["spec"]["replicas"])?;
-    Some(Seen::Deployment { replicas, holders: Holder::all(&object.metadata) })
+    Some(Seen::Deployment { replicas, owners: ReplicaOwner::all(&object.metadata) })
 }
 
 fn limits(spec: &Value) -> Option<Limits> {
@@ -185,11 +185,11 @@ impl fmt::Display for Seen {
                 let phase = phase.as_deref().unwrap_or("-");
                 write!(f, "Workload    generation {generation}: {wish}; reported on {observed}, {phase}")
             }
-            Self::Deployment { replicas, holders } => {
+            Self::Deployment { replicas, owners } => {
                 write!(f, "Deployment  replicas {replicas}, held by ")?;
-                let holders: Vec<String> = holders.iter().map(ToString::to_string).collect();
-                f.write_str(if holders.is_empty() { "nobody" } else { "" })?;
-                f.write_str(&holders.join(", "))
+                let owners: Vec<String> = owners.iter().map(ToString::to_string).collect();
+                f.write_str(if owners.is_empty() { "nobody" } else { "" })?;
+                f.write_str(&owners.join(", "))
             }
             Self::Autoscaler { name, limits } => write!(f, "autoscaler  {name}: from {limits}"),
             Self::AutoscalerGone { name } => write!(f, "autoscaler  {name}: deleted"),

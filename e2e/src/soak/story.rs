@@ -75,7 +75,7 @@ fn same_object(one: &Seen, other: &Seen) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use baton_testbed::Holder;
+    use baton_testbed::ReplicaOwner;
 
     use super::*;
 
@@ -85,7 +85,7 @@ mod tests {
             revision,
             at: Duration::from_secs(revision),
             workload: workload.to_owned(),
-            seen: Seen::Deployment { replicas, holders: vec![Holder::apply("baton")] },
+            seen: Seen::Deployment { replicas, owners: vec![ReplicaOwner::apply("baton")] },
         };
         let sightings =
             [number(1, "web", 3), number(2, "web", 3), number(4, "other", 7), number(5, "web", 1)];

@@ -70,7 +70,7 @@ pub use process::Process;
 pub use proxy::{Crash, CrashPoint, Proxy, Route, Side};
 pub use random::Random;
 pub use recorder::{Event, Recorder};
-pub use replicas::{BelowFloor, Holder, ReplicaHistory, ReplicaWatch, ReplicaWrite};
+pub use replicas::{BelowFloor, ReplicaHistory, ReplicaOwner, ReplicaWatch, ReplicaWrite};
 pub use webhook::{AdmissionWebhook, Review};
 
 /// What `work` comes to, on a thread that it may block.

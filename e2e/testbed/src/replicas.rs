@@ -39,7 +39,7 @@ impl ReplicaWatch {
 }
 
 /// Every stored value of a Deployment's `spec.replicas`, in the order of the writes. Shown, it has a line for each write
-/// that changed the number or its holders.
+/// that changed the number or its owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaHistory {
     /// `None` is a deletion.
@@ -54,13 +54,13 @@ pub struct ReplicaWrite {
     /// Its `spec.replicas`.
     pub replicas: i32,
     /// Who had `spec.replicas` in `managedFields`, in their order.
-    pub holders: Vec<Holder>,
+    pub owners: Vec<ReplicaOwner>,
 }
 
 /// An entry of `managedFields` that has `spec.replicas`. Shown as `baton (Apply)`, or, with a subresource,
 /// `kube-controller-manager (Update of scale)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct ReplicaOwner {
     /// The name of the field manager.
     pub manager: String,
     /// `Apply` or `Update`.
@@ -111,7 +111,7 @@ impl ReplicaHistory {
         }
     }
 
-    /// What each write has left, those that changed neither the number nor its holders included. A deletion leaves
+    /// What each write has left, those that changed neither the number nor its owners included. A deletion leaves
     /// nothing.
     pub fn writes(&self) -> impl Iterator<Item = &ReplicaWrite> {
         self.writes.iter().flatten()
@@ -128,11 +128,15 @@ impl ReplicaWrite {
         let DynamicObject { metadata, data, .. } = &event.object;
         // The server fills it in on every Deployment that it stores.
         let replicas = data["spec"]["replicas"].as_i64().and_then(|count| i32::try_from(count).ok());
-        Self { revision: event.revision, replicas: replicas.unwrap_or(1), holders: Holder::all(metadata) }
+        Self {
+            revision: event.revision,
+            replicas: replicas.unwrap_or(1),
+            owners: ReplicaOwner::all(metadata),
+        }
     }
 }
 
-impl Holder {
+impl ReplicaOwner {
     /// Who applies.
     pub fn apply(manager: &str) -> Self {
         Self { manager: manager.to_owned(), operation: "Apply".to_owned(), subresource: None }
@@ -147,7 +151,7 @@ impl Holder {
         }
     }
 
-    /// The holders of a Deployment's `spec.replicas`, by its metadata, in the order of `managedFields`.
+    /// The owners of a Deployment's `spec.replicas`, by its metadata, in the order of `managedFields`.
     pub fn all(metadata: &ObjectMeta) -> Vec<Self> {
         metadata.managed_fields.iter().flatten().filter_map(Self::of).collect()
     }
@@ -162,7 +166,7 @@ impl Holder {
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for ReplicaOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.subresource {
             None => write!(f, "{} ({})", self.manager, self.operation),
@@ -180,10 +184,10 @@ impl fmt::Display for ReplicaHistory {
                 before = None;
                 continue;
             };
-            if before.is_none_or(|old| (old.replicas, &old.holders) != (write.replicas, &write.holders)) {
-                let holders: Vec<String> = write.holders.iter().map(Holder::to_string).collect();
-                let holders = if holders.is_empty() { "nobody".to_owned() } else { holders.join(", ") };
-                writeln!(f, "  resourceVersion {}: {} held by {holders}", write.revision, write.replicas)?;
+            if before.is_none_or(|old| (old.replicas, &old.owners) != (write.replicas, &write.owners)) {
+                let owners: Vec<String> = write.owners.iter().map(ReplicaOwner::to_string).collect();
+                let owners = if owners.is_empty() { "nobody".to_owned() } else { owners.join(", ") };
+                writeln!(f, "  resourceVersion {}: {} held by {owners}", write.revision, write.replicas)?;
             }
             before = Some(write);
         }
@@ -199,14 +203,14 @@ mod tests {
 
     use super::*;
 
-    fn stored(revision: u64, replicas: i32, holders: &[(&str, &str)]) -> Event {
+    fn stored(revision: u64, replicas: i32, owners: &[(&str, &str)]) -> Event {
         let entry = |(manager, subresource): &(&str, &str)| -> Value {
             let operation = if subresource.is_empty() { "Apply" } else { "Update" };
             let fields = json!({"f:spec": {"f:replicas": {}}});
             json!({"manager": manager, "operation": operation, "subresource": subresource, "fieldsV1": fields})
         };
         let other = json!({"manager": "kcm", "operation": "Update", "fieldsV1": {"f:status": {}}});
-        let entries: Vec<Value> = holders.iter().map(entry).chain([other]).collect();
+        let entries: Vec<Value> = owners.iter().map(entry).chain([other]).collect();
         let object = json!({"metadata": {"managedFields": entries}, "spec": {"replicas": replicas}});
         let object = serde_json::from_value(object).unwrap();
         Event { revision, at: Duration::ZERO, object, gone: false }
@@ -229,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_below_the_floor_is_told_with_all_that_was_stored_and_its_holders() {
+    fn a_number_below_the_floor_is_told_with_all_that_was_stored_and_its_owners() {
         assert_eq!(history().never_below(1), Ok(()));
         let told = history().never_below(3).unwrap_err().to_string();
         assert_eq!(

@@ -353,5 +353,5 @@ async fn a_share_in_the_number_that_the_server_will_forget_is_none(cluster: Clus
     scene.at_rest().await;
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [4]);
-    assert!(!history.last().unwrap().holders.is_empty(), "somebody holds it");
+    assert!(!history.last().unwrap().owners.is_empty(), "somebody holds it");
 }

@@ -20,7 +20,7 @@ use baton_apiserver::{Actor, ApiServer};
 use baton_apply::{
     Applier, LiveObject, Options, Outcome, SchemaCache, Verdict,
     fieldpath::{Path, PathElement::Field},
-    ownership::holders,
+    ownership::owners,
 };
 use baton_e2e::{
     guide::{self, Block},
@@ -195,7 +195,7 @@ async fn the_operator_of_the_tutorial_prints_what_its_page_shows(cluster: Cluste
     };
     let owned = async |replicas: i32, owner: &str| {
         let live = deployments.get("web").await.unwrap();
-        let owners: Vec<String> = holders(&live, REPLICAS).into_iter().map(|holder| holder.manager).collect();
+        let owners: Vec<String> = owners(&live, REPLICAS).into_iter().map(|owner| owner.manager).collect();
         assert_eq!((live.number(&["spec", "replicas"]), owners), (Some(replicas), vec![owner.to_owned()]));
     };
 

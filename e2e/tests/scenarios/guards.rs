@@ -95,8 +95,8 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     scene.scale_as("autoscaler", 5).await;
 
     let live = scene.live(ChildKind::Deployment).await;
-    let holders = Replicas::of(&live).holders.scale;
-    assert_eq!(holders.len(), 1, "the write through the scale subresource left its entry");
+    let owners = Replicas::of(&live).owners.scale;
+    assert_eq!(owners.len(), 1, "the write through the scale subresource left its entry");
     let mut older = live.as_json().clone();
     older["metadata"]["resourceVersion"] = json!("1");
     let older = LiveObject::from_json(older).unwrap();
@@ -105,7 +105,7 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
         apply(&workload, None, Guard::Unchanged(older.revision())),
         handing_over(&target, &older),
         Step::ReleaseTemporary(release_all(target.clone(), &older, HANDOVER_MANAGER).into()),
-        Step::ReleaseScale(Release::new(&older, REPLICAS, &holders)),
+        Step::ReleaseScale(Release::new(&older, REPLICAS, &owners)),
         Step::Delete { child: ChildKind::Deployment, revision: older.revision() },
     ] {
         assert_stale(&applier, &workload, step).await;
@@ -134,5 +134,5 @@ async fn the_temporary_manager_never_takes_the_number_from_somebody_else(cluster
     let deployment = scene.live(ChildKind::Deployment).await;
     let replicas = Replicas::of(&deployment);
     assert_eq!(replicas.count, 5);
-    assert!(!replicas.holders.temporary);
+    assert!(!replicas.owners.temporary);
 }

@@ -47,8 +47,8 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: 
     let deployment =
         scene.child_where("Baton's own six", ChildKind::Deployment, |live| replicas(live) == 6).await;
     let history = watch.history().await.unwrap();
-    let holders: Vec<String> = history.last().unwrap().holders.iter().map(ToString::to_string).collect();
-    assert_eq!(holders, ["baton (Apply)"], "no stale entry is left behind");
+    let owners: Vec<String> = history.last().unwrap().owners.iter().map(ToString::to_string).collect();
+    assert_eq!(owners, ["baton (Apply)"], "no stale entry is left behind");
     assert_eq!(entries_of(&deployment, "baton").len(), 1, "taking back left no Update entry");
     assert_eq!(history.values(), [3, 5, 6]);
     let workload = eventually("the phase Fixed", async || {

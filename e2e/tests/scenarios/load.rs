@@ -29,7 +29,7 @@ scenarios! {
 /// more or less.
 const PER_POD: u32 = 100;
 
-/// The autoscaler, as a holder of the number.
+/// The autoscaler, as a owner of the number.
 const AUTOSCALER: &str = "kube-controller-manager (Update of scale)";
 
 /// A scene with a Workload under a load, and somebody who sees every number.
@@ -77,9 +77,9 @@ impl Stage {
     }
 
     /// Who holds the number.
-    async fn holders(&self) -> Vec<String> {
+    async fn owners(&self) -> Vec<String> {
         let history = self.watch.history().await.unwrap();
-        history.last().unwrap().holders.iter().map(ToString::to_string).collect()
+        history.last().unwrap().owners.iter().map(ToString::to_string).collect()
     }
 
     fn autoscalers(&self) -> Api<HorizontalPodAutoscaler> {
@@ -128,7 +128,7 @@ async fn a_load_that_is_high_when_autoscaling_is_switched_on_moves_the_number_on
         stage.scene.reconcile().await;
     }
     assert_eq!(stage.numbers().await, [3, 7, 9, 5, 9, 2]);
-    assert_eq!(stage.holders().await, [AUTOSCALER]);
+    assert_eq!(stage.owners().await, [AUTOSCALER]);
 }
 
 async fn switched_off_with_a_number_the_load_counts_until_the_number_does(cluster: Cluster) {
@@ -147,7 +147,7 @@ async fn switched_off_with_a_number_the_load_counts_until_the_number_does(cluste
     stage.load(8);
     stage.scene.reconcile().await;
     assert_eq!(stage.numbers().await, [3, 7, 9, 7, 4], "to less, and never to less than that");
-    assert_eq!(stage.holders().await, ["baton (Apply)"]);
+    assert_eq!(stage.owners().await, ["baton (Apply)"]);
 }
 
 async fn switched_off_without_a_number_what_the_load_asked_for_last_stays(cluster: Cluster) {
@@ -185,7 +185,7 @@ async fn from_batons_autoscaler_to_somebody_elses_and_back_the_number_stays_with
     stage.load(9);
     stage.number(9).await;
     assert_eq!(stage.numbers().await, [3, 7, 8, 9]);
-    assert_eq!(stage.holders().await, [AUTOSCALER]);
+    assert_eq!(stage.owners().await, [AUTOSCALER]);
 }
 
 async fn an_autoscaler_does_nothing_at_zero_until_somebody_scales_up(cluster: Cluster) {
@@ -205,11 +205,11 @@ async fn an_autoscaler_does_nothing_at_zero_until_somebody_scales_up(cluster: Cl
     let numbers = stage.numbers().await;
     assert!(numbers.starts_with(&[3, 4, 0, 1]) && numbers[3..].is_sorted(), "{numbers:?}");
 
-    // The zero had made the API server lose sight of who scales; Baton gives the number a holder again.
+    // The zero had made the API server lose sight of who scales; Baton gives the number a owner again.
     stage.load(8);
     stage.number(8).await;
     stage.scene.condition("HandedOver", "True").await;
-    assert_eq!(stage.holders().await, [AUTOSCALER]);
+    assert_eq!(stage.owners().await, [AUTOSCALER]);
 }
 
 async fn two_autoscalers_of_one_deployment_stop_each_other_and_the_number_stays(cluster: Cluster) {

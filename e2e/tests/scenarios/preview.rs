@@ -240,7 +240,7 @@ async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken
     let plan =
         planned(&scene, "Paused", &spec, async || drifted(&scene, scene.scale_as("somebody", 3)).await).await;
     let ownership = scene.workload().await.status.unwrap().replica_ownership.unwrap();
-    assert_eq!((ownership.phase, &*ownership.holder), (HandoverPhase::Fixed, "somebody (scale)"));
+    assert_eq!((ownership.phase, &*ownership.owner), (HandoverPhase::Fixed, "somebody (scale)"));
     assert_eq!(ownership.waiting_for.as_deref(), Some("spec.mode to be Enforce"));
     let deployment = child(&plan, "Deployment");
     assert_eq!(deployment.sets, [".spec.replicas"]);

@@ -102,7 +102,7 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
         }
     };
     // What another version has written in the status is replaced.
-    let ownership = json!({"phase": "Newer", "holder": "baton", "value": 1, "since": "2026-01-02T03:04:05Z"});
+    let ownership = json!({"phase": "Newer", "owner": "baton", "value": 1, "since": "2026-01-02T03:04:05Z"});
     let child = json!({"kind": "Deployment", "name": "web", "apiVersion": "apps/v1", "state": "Dreaming"});
     merge(json!({"status": {"replicaOwnership": ownership, "children": [child]}}), Some("status")).await;
     eventually("a status that can be read", async || {

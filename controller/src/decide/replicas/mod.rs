@@ -12,14 +12,14 @@
 //! - **While an autoscaler scales, Baton doesn't.** On the way back, Baton deletes its autoscaler first, and waits for another one.
 
 mod autoscaler;
-mod holders;
+mod owners;
 mod phase;
 
-use baton_apply::ownership::Holder;
+use baton_apply::ownership::Owner;
 use baton_crd::HandoverPhase;
 
 pub use autoscaler::{Autoscaler, ScaleTarget};
-pub use holders::{REPLICAS, ReplicaHolders, Replicas};
+pub use owners::{REPLICAS, ReplicaOwners, Replicas};
 
 /// Who the spec wants to set the replica count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl State {
 
 impl Replicas {
     fn state(&self) -> State {
-        let ReplicaHolders { baton, temporary, scale, others } = &self.holders;
+        let ReplicaOwners { baton, temporary, scale, others } = &self.owners;
         let is_held = *baton || *temporary || !others.is_empty();
         match (baton, temporary) {
             _ if !scale.is_empty() || (self.count == 0 && !is_held) => State::Scaled { baton: *baton },
@@ -136,7 +136,7 @@ pub enum Move {
     /// Baton owns the count: release the temporary manager, which owns it too, then plan again.
     ReleaseTemporary,
     /// Baton owns the count: release the leftover entries of writes of the `scale` subresource, then plan again.
-    ReleaseScale(Vec<Holder>),
+    ReleaseScale(Vec<Owner>),
     /// Write nothing to the Deployment: Baton's autoscaler has to be deleted first.
     Wait,
 }
@@ -199,13 +199,13 @@ fn hand_over(replicas: &Replicas, start: i32) -> Move {
         State::Held if replicas.count == 0 && start > 0 => Move::Claim(start),
         // Where nobody owns the count, as after a scale to zero, the API server doesn't record who scales it next either.
         State::Held | State::Unheld => Move::HandOver(replicas.count),
-        State::Scaled { .. } if replicas.holders.scale.is_empty() => Move::HandOver(replicas.count),
+        State::Scaled { .. } if replicas.owners.scale.is_empty() => Move::HandOver(replicas.count),
         _ => Move::LeaveOut,
     }
 }
 
 fn take_back(number: i32, replicas: &Replicas, seen: &Seen<'_>) -> Move {
-    let ReplicaHolders { baton, temporary, scale, .. } = &replicas.holders;
+    let ReplicaOwners { baton, temporary, scale, .. } = &replicas.owners;
     if seen.own_autoscaler {
         return if *baton { Move::Wait } else { Move::LeaveOut };
     }

@@ -23,7 +23,7 @@ pub(super) fn phase(wanted: Wanted, held: &Replicas, seen: &Seen<'_>) -> Reporte
 }
 
 fn taken_back(number: i32, at_rest: HandoverPhase, held: &Replicas, seen: &Seen<'_>) -> Reported {
-    let (state, others) = (held.state(), &held.holders);
+    let (state, others) = (held.state(), &held.owners);
     match state {
         State::Scaled { .. } | State::HandingOver { baton: false } if seen.others_undo(number) => {
             let what_to_do =

@@ -2,7 +2,7 @@
 //! Pure: it is given what a watch saw.
 
 use baton_apply::LiveObject;
-use baton_controller::decide::replicas::{ReplicaHolders, Replicas};
+use baton_controller::decide::replicas::{ReplicaOwners, Replicas};
 use baton_e2e::Table;
 
 use crate::recorder::changes;
@@ -26,18 +26,18 @@ pub(crate) fn table(writes: &[LiveObject]) -> Table<3> {
         table.row([
             format!("{:8}", now.count),
             // Which of them write through the subresource is said by what happened.
-            now.holders.describe().replace(" (scale)", ""),
-            what_happened(before.as_ref(), &now.holders).to_owned(),
+            now.owners.describe().replace(" (scale)", ""),
+            what_happened(before.as_ref(), &now.owners).to_owned(),
         ]);
-        before = Some(now.holders);
+        before = Some(now.owners);
     }
     table
 }
 
 /// One step of the way from Baton to an autoscaler or back, as a text.
-fn what_happened(before: Option<&ReplicaHolders>, now: &ReplicaHolders) -> &'static str {
+fn what_happened(before: Option<&ReplicaOwners>, now: &ReplicaOwners) -> &'static str {
     let Some(before) = before else { return "(before)" };
-    let scaled = |holders: &ReplicaHolders| !holders.scale.is_empty();
+    let scaled = |owners: &ReplicaOwners| !owners.scale.is_empty();
     match () {
         () if !before.temporary && now.temporary => "handover-to-hpa applies it too",
         () if !scaled(before) && scaled(now) => "the autoscaler writes its own",
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    fn deployment(replicas: i32, holders: &[&str]) -> LiveObject {
+    fn deployment(replicas: i32, owners: &[&str]) -> LiveObject {
         let entry = |manager: &&str| -> Value {
             let fields = json!({"f:spec": {"f:replicas": {}}});
             match *manager {
@@ -66,7 +66,7 @@ mod tests {
                 manager => json!({"manager": manager, "operation": "Apply", "fieldsV1": fields}),
             }
         };
-        let managed_fields: Vec<Value> = holders.iter().map(entry).collect();
+        let managed_fields: Vec<Value> = owners.iter().map(entry).collect();
         let object = json!({
             "metadata": {"name": "web", "managedFields": managed_fields},
             "spec": {"replicas": replicas},
@@ -76,7 +76,7 @@ mod tests {
 
     fn told(writes: &[(i32, &[&str])]) -> Vec<String> {
         let writes: Vec<LiveObject> =
-            writes.iter().map(|(replicas, holders)| deployment(*replicas, holders)).collect();
+            writes.iter().map(|(replicas, owners)| deployment(*replicas, owners)).collect();
         table(&writes).lines().1
     }
 

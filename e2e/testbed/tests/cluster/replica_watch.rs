@@ -2,7 +2,7 @@
 
 use std::{path::Path, thread};
 
-use baton_testbed::{Cluster, ControlPlane, Holder, ReplicaWatch};
+use baton_testbed::{Cluster, ControlPlane, ReplicaOwner, ReplicaWatch};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::{
     Api, Client, Config,
@@ -44,7 +44,7 @@ async fn every_number_is_seen_from_before_the_deployment_is_there_until_after_it
     scale(&deployments, &[1, 5]).await;
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [3, 1, 5]);
-    assert_eq!(history.last().unwrap().holders, [Holder::scale("somebody")]);
+    assert_eq!(history.last().unwrap().owners, [ReplicaOwner::scale("somebody")]);
     let fell = history.never_below(2).unwrap_err().to_string();
     assert!(fell.contains(": 1 held by somebody (Update of scale)"), "{fell}");
 

@@ -53,7 +53,7 @@ pub struct State {
     /// The Deployment's number.
     pub replicas: i32,
     /// Who has it in `managedFields`.
-    pub holders: Vec<String>,
+    pub owners: Vec<String>,
     /// Whether Baton's autoscaler is there.
     pub has_autoscaler: bool,
 }
@@ -68,8 +68,8 @@ impl Scenario {
     }
 }
 
-fn state(phase: HandoverPhase, replicas: i32, holder: &str, has_autoscaler: bool) -> Deed {
-    Deed::Await(State { phase, replicas, holders: vec![holder.to_owned()], has_autoscaler })
+fn state(phase: HandoverPhase, replicas: i32, owner: &str, has_autoscaler: bool) -> Deed {
+    Deed::Await(State { phase, replicas, owners: vec![owner.to_owned()], has_autoscaler })
 }
 
 /// A Workload with this many replicas, and an autoscaler that raises them to this many, which it does without any metric.
@@ -217,7 +217,7 @@ pub fn own_to_external() -> Scenario {
         ],
         values: &[3, 4],
         floor: 3,
-        // Delete the autoscaler; a status for each of the two holders.
+        // Delete the autoscaler; a status for each of the two owners.
         least_writes: 3,
     }
 }
@@ -234,7 +234,7 @@ pub fn external_to_own() -> Scenario {
         deeds: vec![autoscaled(2, 4), state(HandedOver, 4, AUTOSCALER, true)],
         values: &[3, 4],
         floor: 3,
-        // The autoscaler; a status for each of the two holders.
+        // The autoscaler; a status for each of the two owners.
         least_writes: 3,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use baton_crd::Workload;
 use baton_e2e::{Operator, OperatorOptions, Place, web};
-use baton_testbed::{Cluster, Holder, Proxy, ReplicaWatch, eventually};
+use baton_testbed::{Cluster, Proxy, ReplicaOwner, ReplicaWatch, eventually};
 use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v2::HorizontalPodAutoscaler};
 use kube::{
     Resource,
@@ -107,7 +107,7 @@ impl Stage {
         let seen = State {
             phase: wanted.phase,
             replicas: spec.replicas.unwrap_or_default(),
-            holders: Holder::all(&deployment.metadata).iter().map(Holder::to_string).collect(),
+            owners: ReplicaOwner::all(&deployment.metadata).iter().map(ReplicaOwner::to_string).collect(),
             has_autoscaler: autoscaler.is_some(),
         };
         if seen == *wanted { Ok(()) } else { Err(format!("{seen:?}; {status:?}")) }

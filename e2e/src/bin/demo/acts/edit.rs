@@ -3,7 +3,7 @@
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::{
     Table,
-    containers::{image, image_owners},
+    containers::{image, image_owner_names},
 };
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
@@ -33,7 +33,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let mut table = Table::new(["IMAGE", "OWNED BY"]);
     let mut owners = Vec::new();
     for (image, owner) in changes(recorder.writes().await?, |live| {
-        (image(live, "app").to_owned(), image_owners(live, "app").join(", "))
+        (image(live, "app").to_owned(), image_owner_names(live, "app").join(", "))
     }) {
         table.row([image, owner.clone()]);
         owners.push(owner);

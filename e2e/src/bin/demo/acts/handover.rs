@@ -32,7 +32,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 
     print::gap();
     let steps = ["baton", "handover-to-hpa, baton", "handover-to-hpa", "kube-controller-manager (scale)"];
-    claims.equal("the field went from Baton to handover-to-hpa to the autoscaler", &holders(seen), &steps)?;
+    claims.equal("the field went from Baton to handover-to-hpa to the autoscaler", &owners(seen), &steps)?;
     never_fell(seen, claims)?;
     stage.settled(5).await?;
     let children = stage.all_children().await?;
@@ -43,8 +43,8 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
 }
 
 /// Who owned the field, each change once.
-pub(super) fn holders(seen: &[LiveObject]) -> Vec<String> {
-    changes(seen, |live| Replicas::of(live).holders.describe())
+pub(super) fn owners(seen: &[LiveObject]) -> Vec<String> {
+    changes(seen, |live| Replicas::of(live).owners.describe())
 }
 
 /// Claims that neither the replica count nor the number of ready pods ever fell.
@@ -58,6 +58,6 @@ pub(super) fn never_fell(seen: &[LiveObject], claims: &mut Claims) -> anyhow::Re
 }
 
 fn scaled(deployment: &LiveObject) -> bool {
-    let holders = Replicas::of(deployment).holders;
-    !holders.scale.is_empty() && !holders.baton && !holders.temporary
+    let owners = Replicas::of(deployment).owners;
+    !owners.scale.is_empty() && !owners.baton && !owners.temporary
 }

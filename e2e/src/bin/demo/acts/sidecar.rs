@@ -1,7 +1,7 @@
 //! Another manager adds what Baton doesn't own.
 
 use baton_apply::LiveObject;
-use baton_e2e::containers::{image_owners, names};
+use baton_e2e::containers::{image_owner_names, names};
 use kube::api::Patch;
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     claims.equal("Baton wrote the Deployment five times", &writes, &5)?;
     let containers = changes(seen, |live| names(live).join(" and "));
     claims.equal("neither of the two containers was ever missing", &containers, &["app and proxy"])?;
-    let owners = [image_owners(&deployment, "app"), image_owners(&deployment, "proxy")];
+    let owners = [image_owner_names(&deployment, "app"), image_owner_names(&deployment, "proxy")];
     claims.equal(
         "each image has one owner: Baton, and the mesh",
         &owners,

@@ -5,7 +5,7 @@ use baton_e2e::containers;
 
 use super::{
     children::one_entry_each,
-    handover::{holders, never_fell},
+    handover::{never_fell, owners},
 };
 use crate::{
     claims::Claims,
@@ -27,7 +27,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     stage.apply_workload(&change.manifest).await?;
     recorder
         .until("six replicas of Baton's own", |live| {
-            Replicas::of(live).count == 6 && Replicas::of(live).holders.describe() == "baton"
+            Replicas::of(live).count == 6 && Replicas::of(live).owners.describe() == "baton"
         })
         .await?;
     recorder.until("six pods to be ready", |live| ready(live) == 6).await?;
@@ -38,7 +38,7 @@ pub(crate) async fn play(stage: &Stage, claims: &mut Claims) -> anyhow::Result<(
     let steps = ["kube-controller-manager (scale)", "kube-controller-manager (scale), baton", "baton"];
     claims.equal(
         "Baton owns the field again, and no entry of the autoscaler is left",
-        &holders(seen),
+        &owners(seen),
         &steps,
     )?;
     never_fell(seen, claims)?;

@@ -80,9 +80,8 @@ async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_wh
     scene.phase(HandoverPhase::Fixed, 4).await;
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [3, 5, 6, 4]);
-    let holders: Vec<_> =
-        history.last().unwrap().holders.iter().map(|holder| holder.manager.as_str()).collect();
-    assert_eq!(holders, ["baton"]);
+    let owners: Vec<_> = history.last().unwrap().owners.iter().map(|owner| owner.manager.as_str()).collect();
+    assert_eq!(owners, ["baton"]);
 }
 
 async fn a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_not_tell_of(
@@ -152,12 +151,9 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler(cluster: Cluster) {
     scene.scale_as("keda", 0).await;
     // A scale to zero leaves no owner behind. Baton gives it one, so that the next who scales is told again.
     let told = scene.phase(HandoverPhase::HandoverPending, 0).await;
-    assert_eq!(
-        (told.holder.as_str(), told.autoscalers),
-        ("handover-to-hpa", vec!["keda-hpa-web".to_owned()])
-    );
+    assert_eq!((told.owner.as_str(), told.autoscalers), ("handover-to-hpa", vec!["keda-hpa-web".to_owned()]));
     scene.scale_as("keda", 4).await;
-    assert_eq!(scene.phase(HandoverPhase::HandedOver, 4).await.holder, "keda (scale)");
+    assert_eq!(scene.phase(HandoverPhase::HandedOver, 4).await.owner, "keda (scale)");
     assert_eq!(watch.history().await.unwrap().values(), [3, 0, 4]);
     let unlock = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     scene

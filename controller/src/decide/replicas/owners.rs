@@ -2,7 +2,7 @@
 
 use baton_apply::{
     LiveObject,
-    ownership::{Holder, holders},
+    ownership::{self, Owner},
 };
 use baton_merge::{
     fieldpath::{Path, PathElement::Field},
@@ -20,18 +20,18 @@ pub struct Replicas {
     /// `spec.replicas`; the API server fills it in on every Deployment.
     pub count: i32,
     /// Who owns it.
-    pub holders: ReplicaHolders,
+    pub owners: ReplicaOwners,
 }
 
 /// Who owns a Deployment's `.spec.replicas`. Several may, as long as they agree on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReplicaHolders {
+pub struct ReplicaOwners {
     /// Baton itself.
     pub baton: bool,
     /// The temporary manager.
     pub temporary: bool,
     /// The managers that wrote the `scale` subresource: an autoscaler or `kubectl scale`.
-    pub scale: Vec<Holder>,
+    pub scale: Vec<Owner>,
     /// Any other manager, by name.
     pub others: Vec<String>,
 }
@@ -39,20 +39,20 @@ pub struct ReplicaHolders {
 impl Replicas {
     /// Those of a live Deployment.
     pub fn of(deployment: &LiveObject) -> Self {
-        let mut owners = ReplicaHolders::default();
-        for holder in holders(deployment, REPLICAS) {
-            match (holder.subresource.as_deref(), holder.operation, holder.manager.as_str()) {
-                (Some("scale"), _, _) => owners.scale.push(holder),
+        let mut owners = ReplicaOwners::default();
+        for owner in ownership::owners(deployment, REPLICAS) {
+            match (owner.subresource.as_deref(), owner.operation, owner.manager.as_str()) {
+                (Some("scale"), _, _) => owners.scale.push(owner),
                 (None, Operation::Apply, FIELD_MANAGER) => owners.baton = true,
                 (None, Operation::Apply, HANDOVER_MANAGER) => owners.temporary = true,
-                _ => owners.others.push(holder.manager),
+                _ => owners.others.push(owner.manager),
             }
         }
-        Self { count: deployment.number(&["spec", "replicas"]).unwrap_or(1), holders: owners }
+        Self { count: deployment.number(&["spec", "replicas"]).unwrap_or(1), owners }
     }
 }
 
-impl ReplicaHolders {
+impl ReplicaOwners {
     /// Whether a manager other than Baton owns the count too, so that it stays when Baton releases it.
     pub fn shared(&self) -> bool {
         self.temporary || !self.scale.is_empty() || !self.others.is_empty()
@@ -61,7 +61,7 @@ impl ReplicaHolders {
     /// Their names, for people; `nobody` where the count is only the server's default.
     pub fn describe(&self) -> String {
         let mut names: Vec<String> =
-            self.scale.iter().map(|holder| format!("{} (scale)", holder.manager)).collect();
+            self.scale.iter().map(|owner| format!("{} (scale)", owner.manager)).collect();
         names.extend(self.others.iter().cloned());
         names.extend(self.temporary.then(|| HANDOVER_MANAGER.to_owned()));
         names.extend(self.baton.then(|| FIELD_MANAGER.to_owned()));
@@ -75,9 +75,9 @@ mod tests {
 
     use super::*;
 
-    fn holders_in(managed_fields: &Value) -> ReplicaHolders {
+    fn owners_in(managed_fields: &Value) -> ReplicaOwners {
         let object = json!({"metadata": {"managedFields": managed_fields}, "spec": {"replicas": 3}});
-        Replicas::of(&LiveObject::from_json(object).unwrap()).holders
+        Replicas::of(&LiveObject::from_json(object).unwrap()).owners
     }
 
     fn entry(manager: &str, operation: &str, subresource: Option<&str>, fields: &Value) -> Value {
@@ -94,43 +94,42 @@ mod tests {
 
     #[test]
     fn a_scale_entry_is_known_by_its_subresource_whatever_its_manager() {
-        let holders = holders_in(&json!([entry("somebody", "Update", Some("scale"), &replicas())]));
-        assert_eq!(holders.describe(), "somebody (scale)");
-        assert!(holders.others.is_empty() && holders.shared());
+        let owners = owners_in(&json!([entry("somebody", "Update", Some("scale"), &replicas())]));
+        assert_eq!(owners.describe(), "somebody (scale)");
+        assert!(owners.others.is_empty() && owners.shared());
     }
 
     #[test]
     fn of_two_entries_of_a_manager_the_last_counts_as_the_server_reads_them() {
         let paused = json!({"f:spec": {"f:paused": {}}});
-        let holders = holders_in(&json!([
+        let owners = owners_in(&json!([
             entry("baton", "Apply", None, &replicas()),
             entry("kubectl-create", "Update", None, &replicas()),
             entry("kubectl-create", "Update", None, &paused),
         ]));
-        assert!(holders.baton && !holders.shared(), "{}", holders.describe());
+        assert!(owners.baton && !owners.shared(), "{}", owners.describe());
     }
 
     #[test]
     fn an_update_under_batons_name_is_another_manager() {
-        let holders = holders_in(&json!([entry("baton", "Update", None, &replicas())]));
-        assert_eq!(holders, ReplicaHolders { others: vec!["baton".into()], ..Default::default() });
+        let owners = owners_in(&json!([entry("baton", "Update", None, &replicas())]));
+        assert_eq!(owners, ReplicaOwners { others: vec!["baton".into()], ..Default::default() });
     }
 
     #[test]
     fn owning_something_else_in_spec_is_not_owning_replicas() {
-        let holders =
-            holders_in(&json!([entry("baton", "Apply", None, &json!({"f:spec": {"f:paused": {}}}))]));
-        assert_eq!(holders, ReplicaHolders::default());
-        assert_eq!(holders.describe(), "nobody");
+        let owners = owners_in(&json!([entry("baton", "Apply", None, &json!({"f:spec": {"f:paused": {}}}))]));
+        assert_eq!(owners, ReplicaOwners::default());
+        assert_eq!(owners.describe(), "nobody");
     }
 
     #[test]
     fn the_temporary_manager_and_baton_share_the_count_during_the_handover() {
-        let holders = holders_in(&json!([
+        let owners = owners_in(&json!([
             entry("baton", "Apply", None, &replicas()),
             entry("handover-to-hpa", "Apply", None, &replicas()),
         ]));
-        assert!(holders.baton && holders.temporary && holders.shared());
-        assert_eq!(holders.describe(), "handover-to-hpa, baton");
+        assert!(owners.baton && owners.temporary && owners.shared());
+        assert_eq!(owners.describe(), "handover-to-hpa, baton");
     }
 }
