@@ -17,7 +17,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn crd_prints_the_definition() {
+fn crd_prints_the_crd() {
     let output = baton(&["crd"]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), baton_crd::workload_crd_yaml().unwrap());

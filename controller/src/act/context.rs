@@ -31,7 +31,7 @@ use crate::{
     },
     lock::lock,
     metrics::Metrics,
-    observe::{Definition, Stores},
+    observe::{Stores, WorkloadCrd},
 };
 
 /// What every pass shares.
@@ -39,7 +39,7 @@ pub(crate) struct Context {
     pub(crate) applier: Applier,
     pub(crate) clock: Clock,
     pub(crate) stores: Stores,
-    pub(crate) definition: Definition,
+    pub(crate) crd: WorkloadCrd,
     pub(crate) metrics: Metrics,
     client: Client,
     reporter: Reporter,
@@ -58,7 +58,7 @@ impl Context {
     pub(crate) fn new(
         client: Client,
         schemas: Option<SchemaCache>,
-        (stores, definition): (Stores, Definition),
+        (stores, crd): (Stores, WorkloadCrd),
         metrics: Metrics,
         clock: Clock,
         limit: Duration,
@@ -71,7 +71,7 @@ impl Context {
             applier: applier.observed_by(CountingObserver::new(metrics.clone())),
             clock,
             stores,
-            definition,
+            crd,
             metrics,
             reporter,
             client,

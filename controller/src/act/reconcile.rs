@@ -78,9 +78,9 @@ pub(crate) async fn reconcile(
         && let generation = workload.metadata.generation.unwrap_or_default()
         && context.record(workload, |record| record.changed_by_itself(generation, watched.spec()))
     {
-        context.definition.doubt_certainly();
+        context.crd.doubt_certainly();
     }
-    let problem = match (context.definition.verified().await, read) {
+    let problem = match (context.crd.verified().await, read) {
         (Ok(()), Ok(workload)) => {
             let workload = Arc::new(workload);
             return reconcile_workload(workload, &watched, inputs.workload, last, context).await;

@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn each_phase_that_a_status_can_have_is_there_from_the_start() {
-        let definition = serde_json::to_value(baton_crd::workload_crd()).unwrap();
+        let crd = serde_json::to_value(baton_crd::workload_crd()).unwrap();
         let phases = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/replicaOwnership/\
                       properties/phase/enum";
-        let phases = definition.pointer(phases).and_then(Value::as_array).unwrap();
+        let phases = crd.pointer(phases).and_then(Value::as_array).unwrap();
         assert_eq!(phases.len(), PHASES.len());
         let text = text([]);
         for phase in phases {

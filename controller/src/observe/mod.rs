@@ -1,6 +1,6 @@
 //! What the cluster shows: caches that watches feed, and which Workloads a change concerns.
 
-mod definition;
+mod crd;
 mod digest;
 mod families;
 mod packed;
@@ -11,7 +11,7 @@ mod workloads;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 pub(crate) use self::{
-    definition::{Definition, Judgement},
+    crd::{Judgement, WorkloadCrd},
     families::Digests,
     watches::{Inputs, Scope, Stores, Streams, watch, workloads_in},
     workloads::{Taken, WatchedWorkload},

@@ -43,7 +43,7 @@ use crate::{
     clock::{Clock, now},
     decide::child::ChildKind,
     metrics::{Metrics, ReconcileOutcome, RefreshOutcome},
-    observe::{Definition, Scope, Stores, Streams, WatchedWorkload, watch},
+    observe::{Scope, Stores, Streams, WatchedWorkload, WorkloadCrd, watch},
 };
 
 /// The operator in one cluster. It listens on no port: [`run`](super::run()) serves what its [view](Self::view) shows, and who has
@@ -54,7 +54,7 @@ pub struct Operator {
     clock: Clock,
     leadership: Option<Leadership>,
     client: Client,
-    definition: Definition,
+    crd: WorkloadCrd,
     stores: Stores,
     streams: Streams,
     view: View,
@@ -70,13 +70,13 @@ impl Operator {
         let metrics = Metrics::of_shard(args.scope.shard());
         let leadership = args.lease.leader_elect.then(|| Leadership::new(timing, clock));
         let client = cluster.fenced(&metrics, leadership.clone())?;
-        let definition = Definition::new(client.clone(), args.request_timeout.0);
-        let (stores, streams) = watch(&client, &Scope::from(&args.scope), &definition);
+        let crd = WorkloadCrd::new(client.clone(), args.request_timeout.0);
+        let (stores, streams) = watch(&client, &Scope::from(&args.scope), &crd);
         let readiness = Readiness::new(stores.clone());
         readiness.close(Gate::SelfCheck, "the self-check hasn't ended yet");
         readiness.close(Gate::Schemas, "reading the API server's schemas for the first time");
         let view = View { readiness, metrics, workloads: streams.workloads.clone() };
-        Ok(Self { cluster, args, clock, leadership, client, definition, stores, streams, view })
+        Ok(Self { cluster, args, clock, leadership, client, crd, stores, streams, view })
     }
 
     /// What is to be seen of it while it runs.
@@ -89,7 +89,7 @@ impl Operator {
     /// # Errors
     /// When it has lost the lease. What else goes wrong is logged and tried again.
     pub async fn run(self, signals: Signals) -> Result<(), RunError> {
-        let Self { cluster, args, clock, leadership, client, definition, stores, streams, view } = self;
+        let Self { cluster, args, clock, leadership, client, crd, stores, streams, view } = self;
         let Streams { workloads, mut touched } = streams;
         let View { readiness, metrics, .. } = view;
         let Signals { shutdown, sighups } = signals;
@@ -106,10 +106,10 @@ impl Operator {
         tasks.spawn(ready.with_current_subscriber());
         let again = Arc::new(Notify::new());
         let (gate, all) = (readiness.clone(), again.clone());
-        let verified = definition.clone().keep_verified(move |older| {
+        let verified = crd.clone().keep_verified(move |older| {
             match older {
-                Some(older) => gate.close(Gate::Definition, older),
-                None => gate.open(Gate::Definition),
+                Some(older) => gate.close(Gate::Crd, older),
+                None => gate.open(Gate::Crd),
             }
             all.notify_one();
         });
@@ -118,14 +118,8 @@ impl Operator {
 
         let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
         let has_secure_metrics = args.secure_metrics_addr.is_some();
-        let check = SelfCheck::new(
-            client.clone(),
-            limit,
-            scope,
-            lease.clone(),
-            has_secure_metrics,
-            definition.clone(),
-        );
+        let check =
+            SelfCheck::new(client.clone(), limit, scope, lease.clone(), has_secure_metrics, crd.clone());
         let mut election = None;
         let win = async {
             stores.ready().await;
@@ -147,7 +141,7 @@ impl Operator {
         };
         if leads {
             metrics.leads(true);
-            let seen = (stores, definition);
+            let seen = (stores, crd);
             let pace = Pace::new(args.resync.0, WriteRate::new(args.write_rate, now()));
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
             let looks = context.clone();
@@ -245,15 +239,15 @@ async fn update_readiness(
 }
 
 /// A look at every Workload: one now, for what had changed before this process led, one at each SIGHUP, and one each time that
-/// their definition has become too old, or new enough.
+/// the CRD has become too old, or new enough.
 fn once_and_again(
     sighups: impl Stream<Item = ()> + Send + 'static,
-    definition: Arc<Notify>,
+    crd: Arc<Notify>,
 ) -> impl Stream<Item = ()> + Send + 'static {
     let told = sighups.inspect(|()| info!("SIGHUP: reconciling every Workload again"));
-    let changed = stream::unfold(definition, async |definition| {
-        definition.notified().await;
-        Some(((), definition))
+    let changed = stream::unfold(crd, async |crd| {
+        crd.notified().await;
+        Some(((), crd))
     });
     stream::once(async {}).chain(stream::select(told, changed))
 }

@@ -21,8 +21,8 @@ const DEAF_AFTER: Duration = Duration::from_mins(1);
 pub(crate) enum Gate {
     /// Whether Baton can work here at all.
     SelfCheck,
-    /// Whether Workloads can be taken for what their authors wrote.
-    Definition,
+    /// Whether the CRD has every field that this release reads.
+    Crd,
     /// Whether the schemas were looked at.
     Schemas,
     /// Whether it goes on working.

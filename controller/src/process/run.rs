@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    observe::{Definition, Scope},
+    observe::{Scope, WorkloadCrd},
 };
 
 /// Why the operator could not run, or runs no longer.
@@ -101,7 +101,7 @@ pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = Cluster::infer().await?.client()?;
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
     let limit = args.request_timeout.0;
-    let definition = Definition::new(client.clone(), limit);
+    let crd = WorkloadCrd::new(client.clone(), limit);
     let (scope, has_secure_metrics) = (Scope::from(&args.scope), args.secure_metrics_addr.is_some());
-    Ok(SelfCheck::new(client, limit, scope, lease, has_secure_metrics, definition).look().await)
+    Ok(SelfCheck::new(client, limit, scope, lease, has_secure_metrics, crd).look().await)
 }

@@ -24,14 +24,14 @@ use super::{
     requests::Asked,
 };
 
-/// For how long a definition has to stay as it is before nobody writes to it any more.
+/// For how long a CRD has to stay as it is before nobody writes to it any more.
 const STILL: Duration = Duration::from_millis(100);
-/// The finalizer of a definition, which the server takes off by itself.
+/// The finalizer of a crd, which the server takes off by itself.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// What a real server says whose cache of the objects wasn't there yet when it wanted to delete them. It tries again, but after
 /// pauses that double.
 const CLEANUP_FAILED: &str = "InstanceDeletionFailed";
-/// For how long a definition is waited for.
+/// For how long a CRD is waited for.
 const SETTLES: Duration = Duration::from_secs(5);
 
 /// The files, in the order in which they are played.
@@ -43,7 +43,7 @@ const FILES: &[&str] = &[
     include_str!("cases/networking.yaml"),
     include_str!("cases/workloads.yaml"),
     include_str!("cases/warnings.yaml"),
-    include_str!("cases/definitions.yaml"),
+    include_str!("cases/crds.yaml"),
     include_str!("cases/custom.yaml"),
 ];
 
@@ -161,7 +161,7 @@ impl Cases {
     }
 
     /// Whether controllers inside the real server write to it after everybody else.
-    fn is_definition(&self) -> bool {
+    fn is_crd(&self) -> bool {
         self.kind == "CustomResourceDefinition"
     }
 }
@@ -222,7 +222,7 @@ impl Play<'_> {
             return Ok(ours.code < 300);
         }
         let object = self.kind.path(body);
-        if self.kind.is_definition() {
+        if self.kind.is_crd() {
             for client in [&self.pair.real, &self.pair.ours] {
                 settled(client, &object).await;
             }
@@ -283,7 +283,7 @@ fn request(method: &'static str, uri: &str, body: &str) -> Request {
     Request { method, uri: uri.to_owned(), headers, body: body.to_owned() }
 }
 
-/// Waits until the server's controllers have said what they think of a definition, and leave it alone.
+/// Waits until the server's controllers have said what they think of a crd, and leave it alone.
 async fn settled(client: &Client, object: &str) {
     let mut last = None;
     let settles = poll(SETTLES, async || {

@@ -11,7 +11,7 @@ use std::{
 use anyhow::ensure;
 use baton_apiserver::{ApiServer, Release};
 use baton_testbed::{
-    ControlPlane, Json, definition,
+    ControlPlane, Json, crd,
     raw::{self, Reply, Request},
     workspace,
     writes::Kind,
@@ -53,7 +53,7 @@ impl Pair {
             .start()?;
         for file in Kind::all().iter().filter_map(|kind| kind.crd.as_ref()) {
             let file = workspace().join(file);
-            definition::install(&control_plane, &file).await?;
+            crd::install(&control_plane, &file).await?;
             server.load(&std::fs::read_to_string(&file)?)?;
         }
         let real = control_plane.admin().await?;

@@ -33,9 +33,9 @@ const EMPTY_LISTS: &str = "empty lists that a server tells from absent ones: it 
      the policies of a HorizontalPodAutoscaler's `behavior`";
 const PATCHED_TEXT: &str = "the order of members in the text of an object that a patch made unreadable";
 const MALFORMED: &str = "what is wrong with JSON, YAML or a regular expression that can't be read";
-const EXPRESSIONS: &str = "the types in CEL expressions, when a definition is stored";
+const EXPRESSIONS: &str = "the types in CEL expressions, when a CRD is stored";
 const SPELLED_OUT: &str = "Go's own structs and differences in messages about pods, templates and claims that may not change, and about the versions of \
-     a definition";
+     a CRD";
 const SHOWN_ORDER: &str = "the order of the fields in field sets that tables and PartialObjectMetadata show";
 const EMPTY_VALUES: &str = "a write that changes nothing but how the store holds an empty value (labels of a custom resource, \
     data of a Secret, a PersistentVolumeClaim, the labels that a Job has from its template, an empty map in a LimitRange) being a change";

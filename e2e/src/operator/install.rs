@@ -1,4 +1,4 @@
-//! What the operator needs in the cluster: its definition and its permissions from `manifests/`, as people install them,
+//! What the operator needs in the cluster: its CRD and its permissions from `manifests/`, as people install them,
 //! and a ServiceAccount of its own bound to those permissions.
 
 use std::{
@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex},
 };
 
-use baton_testbed::{Cluster, Error, definition, lock, workspace};
+use baton_testbed::{Cluster, Error, crd, lock, workspace};
 use kube::{
     Client, ResourceExt as _,
     api::{Patch, PatchParams},
@@ -28,7 +28,7 @@ fn ours() -> PatchParams {
     PatchParams::apply(MANAGER).force()
 }
 
-/// Makes sure that the definition and the role are there, and binds the ServiceAccount `name` in `namespace` to the role.
+/// Makes sure that the CRD and the role are there, and binds the ServiceAccount `name` in `namespace` to the role.
 /// Everything is applied, so it may be there already.
 pub(super) async fn install(cluster: &Cluster, namespace: &str, name: &str) -> Result<(), Error> {
     let client = cluster.admin().await?;
@@ -58,9 +58,9 @@ pub(super) async fn install(cluster: &Cluster, namespace: &str, name: &str) -> R
     .await
 }
 
-/// Makes sure that the Workload's definition and Baton's role are in the cluster, and that the definition is served.
+/// Makes sure that the Workload's CRD and Baton's role are in the cluster, and that the CRD is served.
 pub async fn install_manifests(cluster: &Cluster) -> Result<(), Error> {
-    // Once for each cluster: the definition is big, and a test binary may start an operator for every test.
+    // Once for each cluster: the CRD is big, and a test binary may start an operator for every test.
     static INSTALLED: LazyLock<Mutex<HashMap<String, Arc<OnceCell<()>>>>> = LazyLock::new(Mutex::default);
     let installed = lock(&INSTALLED).entry(cluster.id()).or_default().clone();
     installed.get_or_try_init(async || apply_manifests(cluster).await).await.map(drop)
@@ -74,7 +74,7 @@ pub async fn apply_manifests(cluster: &Cluster) -> Result<(), Error> {
         match object["kind"].as_str() {
             Some("CustomResourceDefinition") => {
                 apply(client, object, &params).await?;
-                definition::established(client, &name).await?;
+                crd::established(client, &name).await?;
             }
             Some("ClusterRole") => apply(client, object, &params).await?,
             // They also bind the role to the ServiceAccount of an installation, which isn't ours.
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manifests_hold_the_definition_and_the_role() {
+    fn the_manifests_hold_the_crd_and_the_role() {
         let objects = manifests().unwrap();
         let has = |kind: &str, name: &str| {
             objects.iter().any(|object| object["kind"] == kind && object["metadata"]["name"] == name)

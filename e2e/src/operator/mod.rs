@@ -89,7 +89,7 @@ impl End {
 }
 
 impl Operator {
-    /// Installs the operator's definitions and permissions, starts it and waits until it is ready: beside a real control plane as a
+    /// Installs the operator's CRDs and permissions, starts it and waits until it is ready: beside a real control plane as a
     /// process, and on a server inside this process as a task.
     ///
     /// The process runs the binary `baton` of this workspace in the profile that this crate was built with, which is built if it

@@ -1,4 +1,4 @@
-//! The server that an operator is measured on: fresh, with the Workload's definition, and reached by a kubeconfig.
+//! The server that an operator is measured on: fresh, with the Workload's crd, and reached by a kubeconfig.
 
 use std::{
     fs,
@@ -42,7 +42,7 @@ impl Server {
     /// Starts one.
     ///
     /// # Errors
-    /// When it can't be started, or doesn't take the Workload's definition.
+    /// When it can't be started, or doesn't take the Workload's CRD.
     pub async fn start(kind: Kind) -> Result<Self, Error> {
         let server = match kind {
             Kind::InProcess => {

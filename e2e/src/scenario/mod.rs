@@ -39,7 +39,7 @@
 
 mod baton;
 mod body;
-mod definition;
+mod crd;
 mod expect;
 mod foreign;
 mod kinds;
@@ -62,7 +62,7 @@ mod verbs;
 pub mod docs;
 
 pub use self::{
-    definition::Definition,
+    crd::Crd,
     kinds::{BuiltIn, Kind, builtin},
     kubectl::KubectlStep,
     manager::{Manager, nobody, user_agent},

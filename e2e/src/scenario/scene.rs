@@ -7,7 +7,7 @@ use std::{
 
 use baton_testbed::{Error, Json, Mark, PATIENCE, prediction::Resource, raw, wait_for};
 
-use super::{Definition, Kind, Recorded, Stage, body, kinds::builtin, owners, path, show};
+use super::{Crd, Kind, Recorded, Stage, body, kinds::builtin, owners, path, show};
 
 /// The name of an object that isn't given another.
 const NAME: &str = "example";
@@ -23,7 +23,7 @@ pub struct Scene {
     pub(super) live: Option<Json>,
     record: Vec<Recorded>,
     /// Definitions of this scene, with what the server was told.
-    definitions: Vec<(Definition, Json)>,
+    crds: Vec<(Crd, Json)>,
     /// Where the audit log ended when the scene was opened.
     opened: Mark,
     /// Where it ended when the subject was last seen.
@@ -46,7 +46,7 @@ impl Scene {
             name: NAME.to_owned(),
             live: None,
             record: Vec::new(),
-            definitions: Vec::new(),
+            crds: Vec::new(),
             opened,
             mark: opened,
             known: BTreeMap::new(),
@@ -93,9 +93,9 @@ impl Scene {
         let resource = match kind.into() {
             Kind::BuiltIn(kind) => self.stage.resource(kind).await.unwrap_or_else(failed),
             Kind::Custom(kind, version) => {
-                let found = self.definitions.iter().find(|(definition, _)| definition.kind() == kind);
-                let Some((definition, object)) = found else { panic!("{kind} isn't defined in this scene") };
-                definition.resource(version, object.clone())
+                let found = self.crds.iter().find(|(crd, _)| crd.kind() == kind);
+                let Some((crd, object)) = found else { panic!("{kind} isn't defined in this scene") };
+                crd.resource(version, object.clone())
             }
         };
         self.turn_to(resource, self.name.clone()).await;
@@ -127,12 +127,12 @@ impl Scene {
         }
     }
 
-    /// Defines a custom resource, or changes its definition, and turns to its stored version. It is in use afterwards.
-    pub async fn define(&mut self, definition: Definition) {
-        let object = self.stage.define(&definition, &self.namespace).await.unwrap_or_else(failed);
-        let (kind, version) = (definition.kind(), definition.stored());
-        self.definitions.retain(|(known, _)| known.kind() != kind);
-        self.definitions.push((definition, object));
+    /// Defines a custom resource, or changes its crd, and turns to its stored version. It is in use afterwards.
+    pub async fn define(&mut self, crd: Crd) {
+        let object = self.stage.define(&crd, &self.namespace).await.unwrap_or_else(failed);
+        let (kind, version) = (crd.kind(), crd.stored());
+        self.crds.retain(|(known, _)| known.kind() != kind);
+        self.crds.push((crd, object));
         self.of((kind, version)).await;
     }
 

@@ -15,7 +15,7 @@ use baton_apiserver::{Actor, ApiServer, Release};
 
 use baton_merge_driver::Session;
 use baton_testbed::{
-    AuditLog, Cluster, ControlPlane, Error, Json, Mark, PATIENCE, definition, lock,
+    AuditLog, Cluster, ControlPlane, Error, Json, Mark, PATIENCE, crd, lock,
     prediction::{Accuracy, Done, Resource, Schema},
     raw::{Request, openapi_document},
     wait_for, workspace,
@@ -25,13 +25,13 @@ use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::{Api, Client, api::PostParams};
 use tempfile::TempDir;
 
-use super::{Definition, kinds::BuiltIn, record::Tally};
+use super::{Crd, kinds::BuiltIn, record::Tally};
 
 /// Without the other controllers nobody else writes to what scenarios are about.
 const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller,\
     resourcequota-controller,horizontal-pod-autoscaler-controller,clusterrole-aggregation-controller";
 
-/// Baton's own definition, relative to the workspace.
+/// Baton's own crd, relative to the workspace.
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 
 /// What is written into the audit log.
@@ -74,7 +74,7 @@ impl Stage {
             .await?;
         let client = control_plane.admin().await?;
         let release = control_plane.version().await?;
-        definition::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
+        crd::install(&control_plane, &workspace().join(WORKLOAD_CRD)).await?;
         Ok(Self::on(Server::Real(control_plane.into()), client, release))
     }
 
@@ -87,9 +87,8 @@ impl Stage {
             Timestamp::now().saturating_add(ahead).unwrap_or(Timestamp::MAX)
         };
         let actors = [Actor::Namespaces, Actor::Quotas, Actor::AccessControl];
-        let definition = std::fs::read_to_string(workspace().join(WORKLOAD_CRD))?;
-        let server =
-            ApiServer::builder().release(RELEASE).clock(now).actors(actors).load(&definition)?.start()?;
+        let crd = std::fs::read_to_string(workspace().join(WORKLOAD_CRD))?;
+        let server = ApiServer::builder().release(RELEASE).clock(now).actors(actors).load(&crd)?.start()?;
         let folder = tempfile::tempdir()?;
         let client = server.client();
         let namespaces = AtomicU32::new(0);
@@ -229,13 +228,13 @@ impl Stage {
         Ok(name)
     }
 
-    /// Installs a definition, or changes the one that there is, and waits until it is in use in every version. The outcome is
+    /// Installs a crd, or changes the one that there is, and waits until it is in use in every version. The outcome is
     /// what the server was told.
-    pub(super) async fn define(&self, definition: &Definition, namespace: &str) -> Result<Json, Error> {
+    pub(super) async fn define(&self, crd: &Crd, namespace: &str) -> Result<Json, Error> {
         static PROBES: AtomicU32 = AtomicU32::new(1);
         let probe = format!("probe{}", PROBES.fetch_add(1, Ordering::Relaxed));
-        let object = definition.object(&probe);
-        let name = definition.name();
+        let object = crd.object(&probe);
+        let name = crd.name();
         let request = Request {
             method: "PATCH",
             uri: format!(
@@ -245,7 +244,7 @@ impl Stage {
             body: object.to_string(),
         };
         request.send(&self.client).await?.success(&format!("define {name}"))?;
-        let resource = definition.resource(definition.stored(), object.clone());
+        let resource = crd.resource(crd.stored(), object.clone());
         let body = Json::object()
             .with("apiVersion", resource.api_version())
             .with("kind", resource.kind.as_str())
@@ -259,7 +258,7 @@ impl Stage {
             body,
         };
         // Whether the rest is valid is no concern of the probe's: an unknown field is told before.
-        wait_for(&format!("the definition of {name}"), PATIENCE, async || {
+        wait_for(&format!("the CRD of {name}"), PATIENCE, async || {
             Ok::<_, Error>(match trial.clone().send(&self.client).await {
                 Ok(reply) if matches!(reply.code, 201 | 422) => Ok(()),
                 Ok(reply) => Err(reply.text),

@@ -18,7 +18,7 @@ pub mod audit;
 mod cluster;
 mod control_plane;
 mod cpu;
-pub mod definition;
+pub mod crd;
 mod error;
 mod folder;
 mod janitor;

@@ -17,8 +17,8 @@ spec:
 ";
 
 async fn terminal() -> Result<Terminal> {
-    let definition = std::fs::read_to_string(workspace().join("manifests/crd/workloads.baton.rs.yaml"))?;
-    Terminal::open().await?.file("workloads.yaml", &definition)?.file("shop.yaml", SHOP)
+    let crd = std::fs::read_to_string(workspace().join("manifests/crd/workloads.baton.rs.yaml"))?;
+    Terminal::open().await?.file("workloads.yaml", &crd)?.file("shop.yaml", SHOP)
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ Events:         <none>
 
 #[tokio::test]
 #[ignore = "by kubectl"]
-async fn a_definition_takes_its_objects_with_it() -> Result<()> {
+async fn a_crd_takes_its_objects_with_it() -> Result<()> {
     terminal()
         .await?
         .workloads()?

@@ -41,10 +41,10 @@ impl Terminal {
         Ok(self)
     }
 
-    /// With the definition of Workloads.
+    /// With the CRD of Workloads.
     pub fn workloads(self) -> Result<Self> {
-        let definition = workspace().join("manifests/crd/workloads.baton.rs.yaml");
-        self.server.load(&std::fs::read_to_string(definition)?)?;
+        let crd = workspace().join("manifests/crd/workloads.baton.rs.yaml");
+        self.server.load(&std::fs::read_to_string(crd)?)?;
         Ok(self)
     }
 

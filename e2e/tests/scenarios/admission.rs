@@ -22,7 +22,7 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams}
 use serde_json::{Value, json};
 
 scenarios! {
-    the_definition_is_structural_and_established,
+    the_crd_is_structural_and_established,
     a_name_fits_into_a_label,
     a_name_fits_a_service_where_there_is_one,
     the_selector_label_names_the_workload,
@@ -62,7 +62,7 @@ scenarios! {
     kubectl_lists_what_an_operator_of_workloads_asks_for,
 }
 
-/// Workloads as they are on the wire, in a cluster with their definition: the tests are about what people write, not about
+/// Workloads as they are on the wire, in a cluster with their CRD: the tests are about what people write, not about
 /// what our types can hold.
 async fn workloads(cluster: &Cluster, namespace: &str) -> Api<DynamicObject> {
     install_manifests(cluster).await.unwrap();
@@ -110,7 +110,7 @@ fn template(container: Value) -> Value {
     json!({"template": {"spec": {"containers": [container]}}})
 }
 
-async fn the_definition_is_structural_and_established(cluster: Cluster) {
+async fn the_crd_is_structural_and_established(cluster: Cluster) {
     install_manifests(&cluster).await.unwrap();
     let crds: Api<CustomResourceDefinition> = Api::all(cluster.admin().await.unwrap());
     let conditions = crds.get("workloads.baton.rs").await.unwrap().status.unwrap().conditions.unwrap();
@@ -484,8 +484,8 @@ async fn the_samples_are_taken_also_by_two_teams(cluster: Cluster) {
 async fn kubectl_explains_a_workload(cluster: Cluster) {
     install_manifests(&cluster).await.unwrap();
     let explain = async |path: &str| cluster.real().kubectl(["explain", path]).await.unwrap().success();
-    // The API server publishes a new definition a moment after it serves it.
-    let spec = eventually("the definition to be published", async || explain("workload.spec").await).await;
+    // The API server publishes a new CRD a moment after it serves it.
+    let spec = eventually("the CRD to be published", async || explain("workload.spec").await).await;
     for field in
         ["adoption", "autoscaling", "disruptionBudget", "mode", "replicas", "rollout", "service", "template"]
     {

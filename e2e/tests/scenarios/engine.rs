@@ -26,7 +26,7 @@ use baton_e2e::{
     guide::{self, Block},
     scenarios,
 };
-use baton_testbed::{Cluster, definition, eventually};
+use baton_testbed::{Cluster, crd, eventually};
 use k8s_openapi::{
     api::{apps::v1::Deployment, core::v1::ConfigMap},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -164,9 +164,9 @@ async fn the_operator_of_the_tutorial_prints_what_its_page_shows(cluster: Cluste
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("site").await.unwrap();
     let namespace = namespace.name();
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    definitions.create(&PostParams::default(), &Site::crd()).await.unwrap();
-    definition::established(&client, Site::crd_name()).await.unwrap();
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.create(&PostParams::default(), &Site::crd()).await.unwrap();
+    crd::established(&client, Site::crd_name()).await.unwrap();
     let terminal = Terminal::default();
     let running = tokio::spawn(run(client.clone(), terminal.log()));
 

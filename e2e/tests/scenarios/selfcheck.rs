@@ -14,16 +14,16 @@ use serde_json::json;
 
 use crate::skew::{
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other,
-    under_an_older_definition_nothing_is_written,
+    under_an_older_crd_nothing_is_written,
 };
 
 scenarios! {
     what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said,
 }
 
-const DEFINITION: &str = "workloads.baton.rs";
+const CRD: &str = "workloads.baton.rs";
 
-/// A cluster of its own, since the definition and the permissions are the whole cluster's.
+/// A cluster of its own, since the CRD and the permissions are the whole cluster's.
 struct Scene {
     cluster: Cluster,
     client: Client,
@@ -49,7 +49,7 @@ impl Scene {
         assert!(operator.end().is_none(), "the same run");
     }
 
-    fn definitions(&self) -> Api<CustomResourceDefinition> {
+    fn crds(&self) -> Api<CustomResourceDefinition> {
         Api::all(self.client.clone())
     }
 
@@ -80,11 +80,11 @@ async fn says(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
     .await;
 }
 
-/// One after the other, and the one that leaves another definition behind comes last.
+/// One after the other, and the one that leaves another CRD behind comes last.
 async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said(cluster: Cluster) {
     let scene = Scene::start(&cluster).await;
     what_keeps_the_operator_from_working_is_said_until_it_is_mended(&scene).await;
-    under_an_older_definition_nothing_is_written(&scene.cluster).await;
+    under_an_older_crd_nothing_is_written(&scene.cluster).await;
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
 }
 
@@ -92,9 +92,9 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended(scene: 
     let params = PatchParams::default();
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let older = removal(&format!("{fields}/rollout"));
-    scene.definitions().patch(DEFINITION, &params, &older).await.unwrap();
-    // The API server publishes a changed definition a moment later.
-    eventually("the changed definition to be published", async || {
+    scene.crds().patch(CRD, &params, &older).await.unwrap();
+    // The API server publishes a changed CRD a moment later.
+    eventually("the changed CRD to be published", async || {
         let published = scene.raw("/openapi/v3/apis/baton.rs/v1alpha1").await;
         if published.is_some_and(|text| text.contains("\"rollout\"")) {
             Err("the old one is")
@@ -114,7 +114,7 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended(scene: 
     let words = ["apiGroups: [\"\"], resources: [services]", "ClusterRole"];
     scene.says_until_mended(&words, async || scene.install().await).await;
 
-    scene.definitions().delete(DEFINITION, &DeleteParams::default()).await.unwrap();
+    scene.crds().delete(CRD, &DeleteParams::default()).await.unwrap();
     eventually("the API server to serve no Workloads", async || {
         scene.raw("/apis/baton.rs/v1alpha1").await.map_or(Ok(()), |_| Err("it serves them"))
     })

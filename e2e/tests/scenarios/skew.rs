@@ -1,4 +1,4 @@
-//! A newer definition than the operator knows: it says what it can't read, and goes on with the rest. An older one: it writes
+//! A newer CRD than the operator knows: it says what it can't read, and goes on with the rest. An older one: it writes
 //! nothing.
 
 use std::{
@@ -47,15 +47,15 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
         {"op": "remove", "path": at("status/properties/replicaOwnership/properties/phase/enum")},
     ]))
     .unwrap();
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    definitions.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(open)).await.unwrap();
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(open)).await.unwrap();
 
     let workloads: Api<DynamicObject> =
         Api::default_namespaced_with(client, &ApiResource::erase::<Workload>(&()));
     let mut newer = web(&json!({"mode": "Dream"}));
     newer["metadata"]["name"] = json!("newer");
     for workload in [newer, web(&json!({"replicas": 1}))] {
-        // The API server takes a moment to see the changed definition.
+        // The API server takes a moment to see the changed CRD.
         let created = async || {
             workloads.create(&PostParams::default(), &serde_json::from_value(workload.clone()).unwrap()).await
         };
@@ -135,9 +135,9 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
     .await;
 }
 
-/// The API server drops what an older definition lacks from all Workloads at once. Nothing is written until the definition is
+/// The API server drops what an older CRD lacks from all Workloads at once. Nothing is written until the CRD is
 /// complete again.
-pub async fn under_an_older_definition_nothing_is_written(cluster: &Cluster) {
+pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     let client = cluster.admin().await.unwrap();
     let options = OperatorOptions { name: Some("baton-older".to_owned()), ..OperatorOptions::default() };
     let operator = Operator::start(cluster, options).await.unwrap();
@@ -161,15 +161,12 @@ pub async fn under_an_older_definition_nothing_is_written(cluster: &Cluster) {
     applied("True", "Applied").await;
     let before = deployments.get("web").await.unwrap();
 
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let complete = definitions.get("workloads.baton.rs").await.unwrap().spec;
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let complete = crds.get("workloads.baton.rs").await.unwrap().spec;
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let older: json_patch::Patch =
         serde_json::from_value(json!([{"op": "remove", "path": format!("{fields}/rollout")}])).unwrap();
-    definitions
-        .patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older))
-        .await
-        .unwrap();
+    crds.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older)).await.unwrap();
     let told = applied("False", "OutdatedCRD").await;
     assert!(told.message.contains(".spec.rollout"), "{}", told.message);
     eventually("readiness to say so", async || match operator.readiness().await {
@@ -184,7 +181,7 @@ pub async fn under_an_older_definition_nothing_is_written(cluster: &Cluster) {
     assert_eq!(after.metadata.generation, before.metadata.generation, "nothing was written");
 
     let complete = Patch::Merge(json!({"spec": complete}));
-    definitions.patch("workloads.baton.rs", &PatchParams::default(), &complete).await.unwrap();
+    crds.patch("workloads.baton.rs", &PatchParams::default(), &complete).await.unwrap();
     eventually("the operator to go on", async || {
         let spec = deployments.get("web").await.unwrap().spec.unwrap();
         if spec.replicas == Some(2) { Ok(()) } else { Err(spec.replicas) }

@@ -26,7 +26,7 @@ use tokio::sync::watch::{Receiver, channel};
 
 pub(crate) use self::health::Health;
 use super::{
-    Definition, Digests, WatchedWorkload,
+    Digests, WatchedWorkload, WorkloadCrd,
     families::{Families, FamilyName, Seen},
     workloads::{Taken, Workloads},
 };
@@ -218,7 +218,7 @@ pub(crate) fn workloads_in(client: &Client, namespace: Option<&str>) -> Api<Live
 /// Prepares the watches: in each namespace of the scope one of Workloads and of each kind of child. Of
 /// HorizontalPodAutoscalers all are watched, since what scales a Deployment needn't bear a label of Baton's; but only
 /// children are kept whole. Of the rest those are watched that bear the labels of Baton and of the shard.
-pub(crate) fn watch(client: &Client, scope: &Scope, definition: &Definition) -> (Stores, Streams) {
+pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Stores, Streams) {
     let mut stores = Stores::of_shard(scope.shard.as_deref());
     let (workloads, families) = (stores.workloads.clone(), stores.families.clone());
     let selected = watcher::Config::default().labels(&scope.selector());
@@ -227,11 +227,11 @@ pub(crate) fn watch(client: &Client, scope: &Scope, definition: &Definition) -> 
     for namespace in scope.namespaces() {
         let api = workloads_in(client, namespace);
         let events = stores.watch("Workloads", namespace, api, selected.clone());
-        let definition = definition.clone();
+        let crd = crd.clone();
         let events = events.inspect(move |event| {
             // A change of the CRD ends every watch, as many other things do.
             if matches!(event, Event::Init) {
-                definition.doubt();
+                crd.doubt();
             }
         });
         let mut feed = workloads.feed(namespace);

@@ -1,8 +1,8 @@
 //! Whether Baton can work in this cluster: what it finds out before it begins, and `baton check`.
 //!
-//! Looks at four things: the API server's release, whether Workloads are served, whether their definition has the fields that
+//! Looks at four things: the API server's release, whether Workloads are served, whether the CRD has the fields that
 //! this version writes, and what Baton may do. Each finding says what is wrong and what to do about it. `release`, `access` and
-//! `observe::definition` judge, as pure functions; this module asks. It changes nothing.
+//! `observe::crd` judge, as pure functions; this module asks. It changes nothing.
 
 mod access;
 mod release;
@@ -25,12 +25,12 @@ use super::{
 };
 use crate::{
     causes::with_causes,
-    observe::{Definition, Judgement, Scope, workloads_in},
+    observe::{Judgement, Scope, WorkloadCrd, workloads_in},
 };
 
 /// How many questions about permissions are asked at the same time.
 const AT_ONCE: usize = 8;
-/// What to do where there is no definition.
+/// What to do where there is no CRD.
 const NOT_SERVED: &str = "the API server serves no Workloads: the CRD isn't installed, or not accepted. \
                           Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
                           Baton by `kubectl apply --server-side -k manifests`";
@@ -67,7 +67,7 @@ pub(crate) struct SelfCheck {
     scope: Scope,
     lease: Option<LeaseName>,
     has_secure_metrics: bool,
-    definition: Definition,
+    crd: WorkloadCrd,
 }
 
 /// The Lease that is to be written.
@@ -95,9 +95,9 @@ impl SelfCheck {
         scope: Scope,
         lease: Option<LeaseName>,
         has_secure_metrics: bool,
-        definition: Definition,
+        crd: WorkloadCrd,
     ) -> Self {
-        Self { client, request_timeout, scope, lease, has_secure_metrics, definition }
+        Self { client, request_timeout, scope, lease, has_secure_metrics, crd }
     }
 
     /// Looks at everything, again and again until nothing is wrong; says meanwhile what it is.
@@ -164,7 +164,7 @@ impl SelfCheck {
     }
 
     async fn fields(&self) -> CheckResult {
-        match self.definition.look().await {
+        match self.crd.look().await {
             Ok(Judgement::Complete) => CheckResult::Fine("has every field that this version knows".to_owned()),
             Ok(Judgement::Older(message)) => CheckResult::Wrong(message),
             Ok(Judgement::Unpublished) => CheckResult::Warning(
@@ -176,7 +176,7 @@ impl SelfCheck {
                 "can't be compared with this version's: {}",
                 with_causes(&error)
             )),
-            // That one can't be read passes: while a definition changes, its document is empty for a moment.
+            // That one can't be read passes: while a CRD changes, its document is empty for a moment.
             Err(error) => unknown(&error),
         }
     }

@@ -109,7 +109,7 @@ pub(super) fn question(resource: &Resource, write: &Write, answered: &Answered<'
     }
     match &resource.schema {
         Schema::OpenApi(file) => question.set("openapi", Json::object().with("file", file.as_str())),
-        Schema::Crd(definition) => question.set("crd", definition.clone()),
+        Schema::Crd(crd) => question.set("crd", crd.clone()),
     }
     Some(question)
 }

@@ -25,7 +25,7 @@ pub struct Kind {
     /// Whether its objects are in no namespace.
     #[serde(default)]
     pub cluster: bool,
-    /// The file with its definition, relative to the workspace; a built-in kind has the server's own document.
+    /// The file with its crd, relative to the workspace; a built-in kind has the server's own document.
     pub crd: Option<String>,
     /// Whether there is a scale subresource, in the version that is mostly written.
     #[serde(default)]

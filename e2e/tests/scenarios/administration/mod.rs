@@ -24,5 +24,5 @@ async fn every_way_to_install_upgrade_and_uninstall_works_as_its_page_says() {
     guide::in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition(cluster).await;
     server::every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted(cluster).await;
     shards::a_shard_stands_beside_the_usual_installation_and_their_requests_are_told_apart(cluster).await;
-    server::helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays(cluster).await;
+    server::helm_installs_upgrades_rolls_back_and_uninstalls_and_the_crd_stays(cluster).await;
 }

@@ -5,9 +5,9 @@ use baton_testbed::{Cluster, ControlPlane};
 
 use super::objects::{INSTALLATIONS, Installation, helm, repository};
 
-/// The Prometheus operator's definitions, with no more than what lets objects of them be stored.
-fn prometheus_definitions() -> String {
-    let definition = |kind: &str, plural: &str| {
+/// The Prometheus operator's CRDs, with no more than what lets objects of them be stored.
+fn prometheus_crds() -> String {
+    let crd = |kind: &str, plural: &str| {
         format!(
             r#"{{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
               "metadata": {{"name": "{plural}.monitoring.coreos.com"}},
@@ -18,18 +18,17 @@ fn prometheus_definitions() -> String {
             singular = kind.to_lowercase(),
         )
     };
-    [definition("ServiceMonitor", "servicemonitors"), definition("PrometheusRule", "prometheusrules")]
-        .join("\n---\n")
+    [crd("ServiceMonitor", "servicemonitors"), crd("PrometheusRule", "prometheusrules")].join("\n---\n")
 }
 
-/// A control plane with the Prometheus operator's definitions.
+/// A control plane with the Prometheus operator's CRDs.
 pub async fn start() -> Cluster {
     // As in OpenShift. The plugin refuses more than others do, so what works with it works without.
     let enforced = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
     let cluster: Cluster = ControlPlane::options().api_server_arg(enforced).start().await.unwrap().into();
     let apply = ["apply", "--server-side", "--filename", "-"];
     let applied =
-        cluster.real().kubectl_command(apply).unwrap().input(prometheus_definitions()).run().await.unwrap();
+        cluster.real().kubectl_command(apply).unwrap().input(prometheus_crds()).run().await.unwrap();
     applied.success().unwrap();
     kubectl(&cluster, "wait --for=condition=Established crd --all --timeout=30s").await;
     cluster
@@ -78,7 +77,7 @@ async fn helm_on(cluster: &Cluster, args: &[&str]) -> String {
     told
 }
 
-pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_definition_stays(cluster: &Cluster) {
+pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_crd_stays(cluster: &Cluster) {
     let chart = repository("charts/baton").display().to_string();
     let release = ["--namespace", "baton-system"];
     let with = |args: &[&'static str], more: &[&'static str]| {

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene, builtin},
+    scenario::{Crd, Scene, builtin},
 };
 use baton_testbed::AdmissionWebhook;
 
@@ -66,14 +66,14 @@ async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
 }
 
 async fn a_schema_gains_a_field(s: &mut Scene) {
-    s.define(Definition::new("KepShape", "spec: {type: object, properties: {size: {type: integer}}}")).await;
+    s.define(Crd::new("KepShape", "spec: {type: object, properties: {size: {type: integer}}}")).await;
     s.apply_as("alice", "spec: {size: 1}").await;
     s.apply_as("bob", "spec: {colour: red}")
         .is_refused(500, ".spec.colour: field not declared in schema")
         .await;
 
     let grown = "spec: {type: object, properties: {size: {type: integer}, colour: {type: string}}}";
-    s.define(Definition::new("KepShape", grown)).await;
+    s.define(Crd::new("KepShape", grown)).await;
     s.apply_as("bob", "spec: {colour: red}").await;
     s.expect_owner(".spec.colour", "bob (Apply)");
     s.expect_owner(".spec.size", "alice (Apply)");

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{BuiltIn, Definition, Scene, builtin},
+    scenario::{BuiltIn, Crd, Scene, builtin},
 };
 
 use super::WEB;
@@ -91,7 +91,7 @@ async fn apply_works_with_custom_resources(s: &mut Scene) {
         required: [name], properties: {name: {type: string}, size: {type: integer}}}}";
     let shape =
         format!("spec: {{type: object, properties: {{replicas: {{type: integer}}, parts: {parts}}}}}");
-    s.define(Definition::new("KepCustom", &shape).with_scale()).await;
+    s.define(Crd::new("KepCustom", &shape).with_scale()).await;
     s.apply_as("pipeline", "spec: {replicas: 1, parts: [{name: one, size: 1}]}").creates().await;
     s.merge_patch_as("console", "spec: {replicas: 5}").await;
     s.apply_as("pipeline", "spec: {replicas: 1, parts: [{name: one, size: 2}]}")
@@ -117,7 +117,7 @@ async fn kubectl_applies_by_the_server(s: &mut Scene) {
     s.kubectl("apply --server-side -f -").reading(WEB).await;
     s.expect_absent(".spec.minReadySeconds");
 
-    s.define(Definition::new(
+    s.define(Crd::new(
         "KepByKubectl",
         "spec: {type: object, properties: {a: {type: string}, b: {type: string}}}",
     ))

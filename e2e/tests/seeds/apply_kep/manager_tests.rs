@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene, builtin},
+    scenario::{Crd, Scene, builtin},
 };
 use baton_testbed::Json;
 
@@ -145,7 +145,7 @@ const SHAPE: &str = "spec:
         properties: {name: {type: string}, size: {type: integer}, on: {type: boolean}}";
 
 async fn field_sets_go_round(s: &mut Scene) {
-    s.define(Definition::new("KepSetsRound", SHAPE)).await;
+    s.define(Crd::new("KepSetsRound", SHAPE)).await;
     s.apply_as(
         "alice",
         "spec: {tags: [a, 'b \"c\"'], numbers: [1], names: [n], parts: [{name: one, size: 1, on: true}]}",
@@ -191,7 +191,7 @@ async fn broken_managed_fields_are_caught(s: &mut Scene) {
 }
 
 async fn path_elements_go_round(s: &mut Scene) {
-    s.define(Definition::new("KepElements", SHAPE)).await;
+    s.define(Crd::new("KepElements", SHAPE)).await;
     s.apply_as(
         "alice",
         "spec: {tags: [a, 'b \"c\"'], numbers: [1, 10], names: [n, m], parts: [{name: one, size: 1}]}",
@@ -216,7 +216,7 @@ async fn path_elements_go_round(s: &mut Scene) {
         ],
     );
     // An index is only where no schema says that a list is one value.
-    s.define(Definition::schemaless("KepIndexes")).await;
+    s.define(Crd::schemaless("KepIndexes")).await;
     s.apply_as("alice", "spec: {names: [n, m]}").await;
     let fields = "{\"f:spec\":{\"f:names\":{\"i:0\":{},\"i:1\":{\"f:a\":{}}}}}";
     s.merge_patch_as("console", &managed(fields).replace("v1,", "example.com/v1,")).await;
@@ -245,7 +245,7 @@ async fn wrong_values_of_qualifiers_are_caught(s: &mut Scene) {
 }
 
 async fn built_in_and_custom_objects_become_typed(s: &mut Scene) {
-    s.define(Definition::new("KepBoth", SHAPE)).await;
+    s.define(Crd::new("KepBoth", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}]}").await;
     s.expect_owner(r#".spec.parts[name="one",size=1]"#, "alice (Apply)");
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1, of: x}]}")
@@ -270,7 +270,7 @@ async fn objects_are_converted_between_versions(s: &mut Scene) {
     s.expect(".metadata.managedFields[0].apiVersion", "autoscaling/v2");
 
     let shape = "spec: {type: object, properties: {a: {type: integer}}}";
-    s.define(Definition::new("KepConverted", shape).version("v2", shape)).await;
+    s.define(Crd::new("KepConverted", shape).version("v2", shape)).await;
     s.apply_as("alice", "spec: {a: 1}").await;
     s.of(("KepConverted", "v2")).await;
     s.expect(".apiVersion", "example.com/v2");

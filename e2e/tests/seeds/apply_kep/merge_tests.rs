@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene, builtin},
+    scenario::{Crd, Scene, builtin},
 };
 use baton_testbed::{PATIENCE, poll};
 
@@ -42,7 +42,7 @@ const SHAPE: &str = "spec:
     deep: {type: object, properties: {deeper: {type: object, properties: {a: {type: integer}, b: {type: integer}}}}}";
 
 async fn objects_are_merged_by_their_schema(s: &mut Scene) {
-    s.define(Definition::new("KepTyped", SHAPE)).await;
+    s.define(Crd::new("KepTyped", SHAPE)).await;
     s.apply_as(
         "alice",
         "spec: {name: x, tags: [a], names: [a], parts: [{name: one, size: 1}], limits: {cpu: 1}}",
@@ -62,7 +62,7 @@ async fn objects_are_merged_by_their_schema(s: &mut Scene) {
 }
 
 async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {
-    s.define(Definition::new("KepFields", SHAPE)).await;
+    s.define(Crd::new("KepFields", SHAPE)).await;
     s.apply_as(
         "alice",
         "spec: {name: x, count: 0, ratio: 0.5, on: false, tags: [a, b], names: [n, n], parts: [{name: one, size: 1}], \
@@ -90,7 +90,7 @@ async fn an_applied_value_turns_into_its_fields(s: &mut Scene) {
 }
 
 async fn an_update_owns_the_difference(s: &mut Scene) {
-    s.define(Definition::new("KepDifference", SHAPE)).await;
+    s.define(Crd::new("KepDifference", SHAPE)).await;
     s.apply_as(
         "alice",
         "spec: {name: x, count: 1, tags: [a, b], parts: [{name: one, size: 1}, {name: two}]}",
@@ -120,7 +120,7 @@ async fn an_update_owns_the_difference(s: &mut Scene) {
 }
 
 async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
-    s.define(Definition::new("KepValid", SHAPE)).await;
+    s.define(Crd::new("KepValid", SHAPE)).await;
     for (spec, told) in [
         ("{nothing: 1}", ".spec.nothing: field not declared in schema"),
         ("{name: 1}", ".spec.name: expected string"),
@@ -140,7 +140,7 @@ async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
 }
 
 async fn all_conflicts_are_told_at_once(s: &mut Scene) {
-    s.define(Definition::new("KepConflicts", SHAPE)).await;
+    s.define(Crd::new("KepConflicts", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, limits: {cpu: 1}}").await;
     s.apply_as("bob", "spec: {parts: [{name: one, size: 1}], limits: {memory: 2}}").await;
     s.update_as("console", "spec: {whole: {a: 1}}").await;
@@ -156,7 +156,7 @@ async fn all_conflicts_are_told_at_once(s: &mut Scene) {
 }
 
 async fn what_is_no_conflict(s: &mut Scene) {
-    s.define(Definition::new("KepNoConflict", SHAPE)).await;
+    s.define(Crd::new("KepNoConflict", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, count: 1, ratio: 1, tags: [a], limits: {cpu: 1}}").await;
     // Neither the same value, nor another spelling of it, nor what was one's own, nor what nobody owns.
     s.apply_as("bob", "spec: {name: x, ratio: 1.0, tags: [b], limits: {memory: 1}}").await;
@@ -169,7 +169,7 @@ async fn what_is_no_conflict(s: &mut Scene) {
 }
 
 async fn apply_works_without_a_schema(s: &mut Scene) {
-    s.define(Definition::schemaless("KepDeducedApply")).await;
+    s.define(Crd::schemaless("KepDeducedApply")).await;
     s.apply_as("alice", "spec: {a: {b: 1, c: [1, 2]}, gone: true}").await;
     s.apply_as("alice", "spec: {a: {b: 1, c: [2]}}").await;
     s.expect(".spec", "{a: {b: 1, c: [2]}}");
@@ -181,7 +181,7 @@ async fn apply_works_without_a_schema(s: &mut Scene) {
 }
 
 async fn apply_works_for_leaves(s: &mut Scene) {
-    s.define(Definition::new("KepLeaves", SHAPE)).await;
+    s.define(Crd::new("KepLeaves", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, count: 1, ratio: 1.5, on: true}").await;
     s.apply_as("bob", "spec: {name: x, count: 1, ratio: 1.5, on: true}").await;
     s.apply_as("alice", "spec: {name: y, count: 2, ratio: 2.5, on: false}")
@@ -197,7 +197,7 @@ async fn apply_works_for_leaves(s: &mut Scene) {
 }
 
 async fn apply_works_for_items_of_sets(s: &mut Scene) {
-    s.define(Definition::new("KepTags", SHAPE)).await;
+    s.define(Crd::new("KepTags", SHAPE)).await;
     s.apply_as("alice", "spec: {tags: [a, c]}").await;
     s.apply_as("bob", "spec: {tags: [b, c]}").await;
     s.expect_owners(r#".spec.tags[="c"]"#, &["alice (Apply)", "bob (Apply)"]);
@@ -215,8 +215,7 @@ async fn apply_works_for_items_of_sets(s: &mut Scene) {
 async fn numbers_and_truths_are_in_sets(s: &mut Scene) {
     let set = |of: &str| format!("{{type: array, x-kubernetes-list-type: set, items: {{type: {of}}}}}");
     let properties = format!("{{numbers: {}, truths: {}}}", set("integer"), set("boolean"));
-    s.define(Definition::new("KepNumbers", &format!("spec: {{type: object, properties: {properties}}}")))
-        .await;
+    s.define(Crd::new("KepNumbers", &format!("spec: {{type: object, properties: {properties}}}"))).await;
     s.apply_as("alice", "spec: {numbers: [1, 3], truths: [true]}").await;
     s.apply_as("bob", "spec: {numbers: [2], truths: [false]}").await;
     s.expect_fields("alice (Apply)", &[".spec.numbers[=1]", ".spec.numbers[=3]", ".spec.truths[=true]"]);
@@ -226,7 +225,7 @@ async fn numbers_and_truths_are_in_sets(s: &mut Scene) {
 }
 
 async fn apply_works_for_items_of_lists_with_keys(s: &mut Scene) {
-    s.define(Definition::new("KepParts", SHAPE)).await;
+    s.define(Crd::new("KepParts", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}, {name: two, size: 2}]}").await;
     s.apply_as("bob", "spec: {parts: [{name: two, tags: [t]}, {name: three, size: 3}]}").await;
     s.apply_as("bob", "spec: {parts: [{name: two, size: 3, tags: [t]}]}")
@@ -240,7 +239,7 @@ async fn apply_works_for_items_of_lists_with_keys(s: &mut Scene) {
 }
 
 async fn apply_works_for_nested_schemas(s: &mut Scene) {
-    s.define(Definition::new("KepNested", SHAPE)).await;
+    s.define(Crd::new("KepNested", SHAPE)).await;
     s.apply_as("alice", "spec: {deep: {deeper: {a: 1}}, parts: [{name: one, tags: [x]}]}").await;
     s.apply_as("bob", "spec: {deep: {deeper: {b: 1}}, parts: [{name: one, tags: [y]}]}").await;
     s.expect_owner(".spec.deep.deeper.a", "alice (Apply)");
@@ -252,7 +251,7 @@ async fn apply_works_for_nested_schemas(s: &mut Scene) {
 }
 
 async fn apply_works_for_recursive_schemas(s: &mut Scene) {
-    s.define(Definition::schemaless("KepTree")).await;
+    s.define(Crd::schemaless("KepTree")).await;
     s.apply_as("alice", "spec: {value: 1, left: {value: 2, left: {value: 3}}}").await;
     s.apply_as("bob", "spec: {left: {right: {value: 4, right: {value: 5}}}}").await;
     s.expect_owner(".spec.left.left.value", "alice (Apply)");
@@ -297,7 +296,7 @@ async fn a_recursive_type_is_followed_all_the_way(s: &mut Scene) {
 }
 
 async fn apply_works_for_several_appliers(s: &mut Scene) {
-    s.define(Definition::new("KepAppliers", SHAPE)).await;
+    s.define(Crd::new("KepAppliers", SHAPE)).await;
     s.apply_as("alice", "spec: {limits: {a: 1, b: 1}, whole: {x: 1}}").await;
     s.apply_as("bob", "spec: {limits: {b: 1, c: 1}, whole: {x: 1}}").await;
     s.apply_as("carol", "spec: {limits: {c: 1, d: 1}}").await;
@@ -313,7 +312,7 @@ async fn apply_works_for_several_appliers(s: &mut Scene) {
 }
 
 async fn a_shared_item_goes_with_its_last_owner(s: &mut Scene) {
-    s.define(Definition::new("KepShared", SHAPE)).await;
+    s.define(Crd::new("KepShared", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
     s.apply_as("bob", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
     s.apply_as("alice", "{}").await;
@@ -379,7 +378,7 @@ async fn a_key_that_only_one_version_has(s: &mut Scene) {
 const OLD: &str = "spec: {type: object, properties: {a: {type: integer}, b: {type: integer}}}";
 
 async fn a_version_that_is_gone(s: &mut Scene) {
-    s.define(Definition::new("KepVersions", OLD).version("v2", OLD)).await;
+    s.define(Crd::new("KepVersions", OLD).version("v2", OLD)).await;
     for name in ["mended", "written"] {
         s.of("KepVersions").await;
         s.named(name).await;
@@ -389,7 +388,7 @@ async fn a_version_that_is_gone(s: &mut Scene) {
         s.expect_owner(".spec.a", "alice (Apply)");
     }
 
-    s.define(Definition::new("KepVersions", OLD)).await;
+    s.define(Crd::new("KepVersions", OLD)).await;
     let fails = "request to convert CR to an invalid group/version: example.com/v2";
     s.apply_as("bob", "spec: {a: 2, b: 1}").is_refused(500, fails).await;
     s.apply_as("alice", "spec: {a: 1}").is_refused(500, fails).await;

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene, builtin},
+    scenario::{Crd, Scene, builtin},
 };
 
 use super::WEB;
@@ -68,7 +68,7 @@ async fn what_else_is_written_by_way_of_the_status(s: &mut Scene) {
 }
 
 async fn a_custom_resource_with_a_status(s: &mut Scene) {
-    s.define(Definition::new("KepStatus", SHAPE).with_status()).await;
+    s.define(Crd::new("KepStatus", SHAPE).with_status()).await;
     s.apply_as("team", "spec: {size: 1}\nstatus: {seen: 7}").await;
     s.expect_absent(".status");
     s.expect_fields("team (Apply)", &[".spec.size"]);
@@ -102,7 +102,7 @@ async fn each_version_resets_its_status(s: &mut Scene) {
 }
 
 async fn a_status_that_is_a_field_like_others(s: &mut Scene) {
-    s.define(Definition::new("KepNoStatus", SHAPE)).await;
+    s.define(Crd::new("KepNoStatus", SHAPE)).await;
     s.apply_as("team", "spec: {size: 1}\nstatus: {seen: 7}").await;
     s.expect(".status.seen", "7");
     s.expect_fields("team (Apply)", &[".spec.size", ".status.seen"]);
@@ -128,7 +128,7 @@ async fn an_update_with_a_status_is_done_without_it(s: &mut Scene) {
     s.expect_fields("console (Update)", &[".spec.paused"]);
     s.expect_absent(".status.replicas");
 
-    s.define(Definition::new("KepStatusUpdate", SHAPE).with_status()).await;
+    s.define(Crd::new("KepStatusUpdate", SHAPE).with_status()).await;
     s.apply_as("team", "spec: {size: 1}").await;
     s.merge_patch_as("console", "spec: {size: 2}\nstatus: {seen: 8}").await;
     s.expect_fields("console (Update)", &[".spec.size"]);
@@ -144,7 +144,7 @@ async fn a_spec_by_way_of_the_status_is_dropped(s: &mut Scene) {
     s.status_as("helper", "spec: {paused: true}\nstatus: {readyReplicas: 7}").await;
     s.expect_fields("helper (Update status)", &[".status.readyReplicas"]);
 
-    s.define(Definition::new("KepStatusWay", SHAPE).with_status()).await;
+    s.define(Crd::new("KepStatusWay", SHAPE).with_status()).await;
     s.apply_as("team", "spec: {size: 1}").await;
     s.apply_as("controller", "spec: {size: 2}\nstatus: {seen: 1}").to("status").await;
     s.expect(".spec.size", "1");

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene, builtin},
+    scenario::{Crd, Scene, builtin},
 };
 use baton_testbed::{PATIENCE, poll};
 use serde_json::{Value, json};
@@ -15,9 +15,9 @@ plays! {
     ports_have_two_keys, no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch,
 }
 
-/// A definition whose spec has one field, `it`.
-fn with_it(kind: &'static str, it: &str) -> Definition {
-    Definition::new(kind, &format!("spec: {{type: object, properties: {{it: {it}}}}}"))
+/// A CRD whose spec has one field, `it`.
+fn with_it(kind: &'static str, it: &str) -> Crd {
+    Crd::new(kind, &format!("spec: {{type: object, properties: {{it: {it}}}}}"))
 }
 
 const KEYED: &str = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, \
@@ -39,7 +39,7 @@ async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
     assert_eq!(of("io.k8s.api.core.v1.PodSpec", "nodeSelector")["x-kubernetes-map-type"], "atomic");
     assert_eq!(schemas["io.k8s.api.core.v1.ObjectReference"]["x-kubernetes-map-type"], "atomic");
 
-    // A custom resource's says what its definition does.
+    // A custom resource's says what its CRD does.
     s.define(with_it("KepTold", KEYED)).await;
     let told = async || {
         let document: Value = read(s, "/openapi/v3/apis/example.com/v1").await;
@@ -71,7 +71,7 @@ async fn an_atomic_list_has_one_owner(s: &mut Scene) {
 }
 
 async fn a_set_of_maps_is_refused(s: &mut Scene) {
-    let definition = |list: &Value| {
+    let crd = |list: &Value| {
         json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "kepmapsets.example.com"},
@@ -87,7 +87,7 @@ async fn a_set_of_maps_is_refused(s: &mut Scene) {
         .to_string()
     };
     let uri = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
-    let post = async |list: Value| wire::send(s, "POST", uri, "application/json", &definition(&list)).await;
+    let post = async |list: Value| wire::send(s, "POST", uri, "application/json", &crd(&list)).await;
     let set = |items: Value| json!({"type": "array", "x-kubernetes-list-type": "set", "items": items});
     let keyed = json!({
         "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene},
+    scenario::{Crd, Scene},
 };
 
 plays! {
@@ -18,7 +18,7 @@ const LISTS: &str = "
         labels: {type: object, additionalProperties: {type: string}}";
 
 async fn without_markers_keys_are_fields_and_lists_atomic(s: &mut Scene) {
-    s.define(Definition::new("Unmarked", LISTS)).await;
+    s.define(Crd::new("Unmarked", LISTS)).await;
     s.apply_as("alice", "spec: {hosts: [a], rules: [{name: x}], labels: {a: '1'}}").await;
     s.expect_fields("alice (Apply)", &[".spec.hosts", ".spec.rules", ".spec.labels.a"]);
     s.apply_as("bob", "spec: {labels: {b: '1'}}").await;
@@ -29,7 +29,7 @@ async fn without_markers_keys_are_fields_and_lists_atomic(s: &mut Scene) {
 }
 
 async fn without_a_schema_types_are_deduced(s: &mut Scene) {
-    s.define(Definition::schemaless("Schemaless")).await;
+    s.define(Crd::schemaless("Schemaless")).await;
     s.apply_as("alice", "spec: {list: [{name: x}], map: {a: {deep: 1}}}").await;
     s.expect_fields("alice (Apply)", &[".spec.list", ".spec.map", ".spec.map.a", ".spec.map.a.deep"]);
     s.apply_as("bob", "spec: {map: {a: {other: 2}, b: two}}").await;

@@ -3,7 +3,7 @@
 use baton_e2e::{
     plays,
     scenario::{
-        Definition, Scene,
+        Crd, Scene,
         builtin::{DEPLOYMENT, SERVICE},
     },
 };
@@ -37,7 +37,7 @@ async fn what_is_missing_goes_unless_it_is_managed(s: &mut Scene) {
 }
 
 async fn an_atomic_list_has_one_manager(s: &mut Scene) {
-    s.define(Definition::new(
+    s.define(Crd::new(
         "AtomicList",
         "spec: {type: object, properties: {hosts: {type: array, x-kubernetes-list-type: atomic, items: {type: string}}}}",
     ))
@@ -51,7 +51,7 @@ async fn an_atomic_list_has_one_manager(s: &mut Scene) {
 }
 
 async fn items_of_a_set_have_managers(s: &mut Scene) {
-    s.define(Definition::new(
+    s.define(Crd::new(
         "SetList",
         "spec: {type: object, properties: {hosts: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}",
     ))
@@ -68,7 +68,7 @@ async fn items_of_a_set_have_managers(s: &mut Scene) {
 }
 
 async fn several_keys_identify_an_item(s: &mut Scene) {
-    s.define(Definition::new(
+    s.define(Crd::new(
         "KeyedList",
         "spec:
           type: object
@@ -99,7 +99,7 @@ async fn several_keys_of_a_service(s: &mut Scene) {
 }
 
 async fn maps_are_granular_or_atomic(s: &mut Scene) {
-    s.define(Definition::new(
+    s.define(Crd::new(
         "TwoMaps",
         "spec:
           type: object
@@ -118,7 +118,7 @@ async fn maps_are_granular_or_atomic(s: &mut Scene) {
 }
 
 async fn structs_are_granular_or_atomic(s: &mut Scene) {
-    s.define(Definition::new(
+    s.define(Crd::new(
         "TwoStructs",
         "spec:
           type: object
@@ -148,7 +148,7 @@ async fn the_selector_of_a_deployment_is_atomic(s: &mut Scene) {
 }
 
 async fn atomic_is_recursive(s: &mut Scene) {
-    s.define(Definition::new(
+    s.define(Crd::new(
         "AtomicWithin",
         "spec:
           type: object

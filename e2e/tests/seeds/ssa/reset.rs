@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene, builtin::DEPLOYMENT},
+    scenario::{Crd, Scene, builtin::DEPLOYMENT},
 };
 
 use super::NGINX;
@@ -45,7 +45,7 @@ async fn a_json_patch_clears(s: &mut Scene) {
 }
 
 async fn an_empty_list_clears_no_custom_resource(s: &mut Scene) {
-    s.define(Definition::schemaless("Unclearable")).await;
+    s.define(Crd::schemaless("Unclearable")).await;
     s.apply_as("kubectl", "spec: {key: value}").await;
     s.merge_patch_as("admin", "metadata: {managedFields: []}").changes_nothing().await;
     s.expect_managers(&["kubectl (Apply)"]);
@@ -80,7 +80,7 @@ async fn an_apply_of_a_scale_is_tracked(s: &mut Scene) {
 async fn an_apply_of_a_custom_scale_is_refused(s: &mut Scene) {
     let properties = "spec: {type: object, properties: {replicas: {type: integer}}}\nstatus: {type: object, \
                       properties: {replicas: {type: integer}}}";
-    s.define(Definition::new("Scaled", properties).with_status().with_scale()).await;
+    s.define(Crd::new("Scaled", properties).with_status().with_scale()).await;
     s.apply_as("kubectl", "spec: {replicas: 3}").await;
     let scale = r#"{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"example"},"spec":{"replicas":4}}"#;
     s.apply_as("scaler", scale).to("scale").by_force().is_refused(500, "").await;

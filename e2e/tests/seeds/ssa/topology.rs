@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Definition, Scene},
+    scenario::{Crd, Scene},
 };
 
 plays! {
@@ -11,17 +11,17 @@ plays! {
 }
 
 /// A Foo whose `spec.data` merges like this.
-fn foo(kind: &'static str, map_type: &str) -> Definition {
+fn foo(kind: &'static str, map_type: &str) -> Crd {
     let data = format!(
         "{{type: object, x-kubernetes-map-type: {map_type}, additionalProperties: {{type: string}}}}"
     );
-    Definition::new(kind, &format!("spec: {{type: object, properties: {{data: {data}}}}}"))
+    Crd::new(kind, &format!("spec: {{type: object, properties: {{data: {data}}}}}"))
 }
 
 /// One with a list that merges like this.
-fn list(kind: &'static str, list_type: &str, items: &str) -> Definition {
+fn list(kind: &'static str, list_type: &str, items: &str) -> Crd {
     let list = format!("{{type: array, x-kubernetes-list-type: {list_type}, items: {items}}}");
-    Definition::new(kind, &format!("spec: {{type: object, properties: {{list: {list}}}}}"))
+    Crd::new(kind, &format!("spec: {{type: object, properties: {{list: {list}}}}}"))
 }
 
 async fn from_granular_to_atomic(s: &mut Scene) {

@@ -92,13 +92,13 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_that_are_kept_as_data_are_those_of_the_definition() {
+    fn the_fields_that_are_kept_as_data_are_those_of_the_crd() {
         let mut own = fields(&own_schema());
         // What every object has is published differently.
         own["properties"].as_object_mut().unwrap().retain(|name, _| matches!(&**name, "spec" | "status"));
         let own = own.to_string() + "\n";
         if env::var_os("BATON_WRITE_DOCS").is_some() {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/observe/definition/fields.json");
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/observe/crd/fields.json");
             fs::write(path, &own).unwrap();
         }
         let hint = "fields.json is stale: BATON_WRITE_DOCS=1 cargo test -p baton-controller fields, and once more without";
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_own_definition_has_every_field() {
+    fn the_own_crd_has_every_field() {
         assert_eq!(judged(&own_schema()), Judgement::Complete);
     }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_definition_does_no_harm() {
+    fn a_newer_crd_does_no_harm() {
         let mut newer = own_schema();
         newer["properties"]["spec"]["properties"]["more"] = json!({"type": "string"});
         assert_eq!(judged(&newer), Judgement::Complete);

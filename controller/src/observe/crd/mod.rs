@@ -29,7 +29,7 @@ const LAG: Duration = Duration::from_secs(10);
 
 /// The CRD as it was last read. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Definition {
+pub(crate) struct WorkloadCrd {
     client: Client,
     limit: Duration,
     state: watch::Sender<State>,
@@ -48,7 +48,7 @@ enum State {
     Doubtful { certain: bool },
 }
 
-impl Definition {
+impl WorkloadCrd {
     pub(crate) fn new(client: Client, limit: Duration) -> Self {
         let (state, _) = watch::channel(State::Doubtful { certain: false });
         Self { client, limit, state, read: Arc::default() }
@@ -194,12 +194,12 @@ mod tests {
             let response = Response::new(Body::from(document.to_string().into_bytes()));
             std::future::ready(Ok::<_, Infallible>(response))
         });
-        let definition = Definition::new(Client::new(server, "default"), LAG);
-        let keeping = tokio::spawn(definition.clone().keep_verified(|_| ()));
-        let verified = tokio::time::timeout(LAG / 2, definition.verified()).await;
+        let crd = WorkloadCrd::new(Client::new(server, "default"), LAG);
+        let keeping = tokio::spawn(crd.clone().keep_verified(|_| ()));
+        let verified = tokio::time::timeout(LAG / 2, crd.verified()).await;
         assert!(verified.is_err(), "nothing is known yet");
         is_published.store(true, Ordering::Relaxed);
-        let older = definition.verified().await.unwrap_err();
+        let older = crd.verified().await.unwrap_err();
         assert!(older.contains(".spec"), "{older}");
         keeping.abort();
     }

@@ -10,7 +10,7 @@ use kube::{
 
 use crate::{ControlPlane, Error, PATIENCE, wait_for};
 
-/// Installs the definition of a file, and waits until it is served.
+/// Installs the CRD of a file, and waits until it is served.
 pub async fn install(control_plane: &ControlPlane, file: &Path) -> Result<(), Error> {
     let file = file.display().to_string();
     let apply = ["apply", "--server-side", "--output=name", "--filename", &file];
@@ -19,12 +19,12 @@ pub async fn install(control_plane: &ControlPlane, file: &Path) -> Result<(), Er
     established(&control_plane.admin().await?, name).await
 }
 
-/// Waits until a definition is served.
+/// Waits until a CRD is served.
 pub async fn established(client: &Client, name: &str) -> Result<(), Error> {
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    wait_for(&format!("the definition {name} being served"), PATIENCE, async || {
-        let found = definitions.get_opt(name).await;
-        let found = found.map_err(Error::api(format!("read the definition {name}")))?;
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    wait_for(&format!("the CRD {name} being served"), PATIENCE, async || {
+        let found = crds.get_opt(name).await;
+        let found = found.map_err(Error::api(format!("read the CRD {name}")))?;
         let is_served = conditions::is_crd_established().matches_object(found.as_ref());
         Ok(if is_served { Ok(()) } else { Err(format!("{:?}", found.and_then(|found| found.status))) })
     })

@@ -14,7 +14,7 @@ const GROUP: &str = "example.com";
 
 /// A custom resource. Its kind has to be unique among all scenarios, since they share a cluster.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub struct Crd {
     kind: &'static str,
     /// Names and schemas; the first is the one that is stored.
     versions: Vec<(&'static str, Json)>,
@@ -22,7 +22,7 @@ pub struct Definition {
     scale: bool,
 }
 
-impl Definition {
+impl Crd {
     /// One with a single version `v1`, whose schema has these `properties`.
     pub fn new(kind: &'static str, properties: &str) -> Self {
         Self { kind, versions: Vec::new(), status: false, scale: false }.version("v1", properties)
@@ -68,7 +68,7 @@ impl Definition {
     }
 
     /// What an API server is told. `probe` is the name of one more property in all schemas, by which it can be told from
-    /// outside whether this definition is in use.
+    /// outside whether this CRD is in use.
     pub(super) fn object(&self, probe: &str) -> Json {
         let mut subresources = json!({});
         if self.status {
@@ -103,7 +103,7 @@ impl Definition {
         body::parse(&object.to_string())
     }
 
-    /// What is served in a version, by the definition that was [made](Self::object) of this.
+    /// What is served in a version, by the CRD that was [made](Self::object) of this.
     pub(super) fn resource(&self, version: &str, object: Json) -> Resource {
         Resource {
             group: GROUP.to_owned(),
