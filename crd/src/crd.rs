@@ -4,9 +4,10 @@
 //! a merge rule on every map and struct that doesn't say one.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use kube::CustomResourceExt;
+use serde_json::json;
 
 use crate::{Workload, builtin};
 
@@ -21,6 +22,10 @@ pub fn workload_crd() -> CustomResourceDefinition {
             complete_own(schema);
             // With a status subresource the API server allows no merge rule at the root, and needs none.
             schema.x_kubernetes_map_type = None;
+            // By this, kstatus sees that a new Workload wasn't reconciled yet.
+            if let Some(status) = schema.properties.as_mut().and_then(|all| all.get_mut("status")) {
+                status.default = Some(JSON(json!({"observedGeneration": -1})));
+            }
             embed(schema, &["spec", "template"], builtin::pod_template_schema());
             embed(schema, &["spec", "autoscaling", "metrics", "[]"], builtin::metric_schema());
             embed(schema, &["spec", "autoscaling", "behavior"], builtin::behavior_schema());

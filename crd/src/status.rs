@@ -15,6 +15,7 @@ use crate::nulls::absent;
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadStatus {
     /// The `metadata.generation` of the spec that this status is about. If it is less than the current one, the status is outdated.
+    /// -1 before the first status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 

@@ -289,7 +289,8 @@ impl Course {
     }
 
     fn turn(&self, step: &Step) -> Turn {
-        let is_new = self.seen.workload.status.is_none();
+        let observed = self.seen.workload.status.as_ref().and_then(|status| status.observed_generation);
+        let is_new = observed.is_none_or(|generation| generation < 0);
         match step {
             Step::Apply { child: ChildKind::Deployment, .. } if step.creates() && is_new => {
                 Turn::AfterNewcomers

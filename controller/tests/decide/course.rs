@@ -92,7 +92,11 @@ fn a_replica_count_that_baton_does_not_hold_is_set_only_after_reading() {
 #[test]
 fn a_new_workloads_deployment_lets_newcomers_first_after_the_rest_of_it() {
     let spec = json!({"replicas": 3, "service": {"type": "ClusterIP", "ports": [{"port": 80}]}});
-    let told = Workload { status: Some(WorkloadStatus::default()), ..workload(&spec) };
+    let status =
+        |generation| WorkloadStatus { observed_generation: Some(generation), ..WorkloadStatus::default() };
+    // What the CRD fills in, and what Baton reports.
+    let [new, reported] =
+        [-1, 1].map(|generation| Workload { status: Some(status(generation)), ..workload(&spec) });
     let turns = |workload: &Workload| {
         let (mut course, mut turns) = (Course::new(seen(workload, []), BTreeSet::new(), false), Vec::new());
         course.planned(plan(course.seen(), course.held_back()).unwrap());
@@ -104,8 +108,8 @@ fn a_new_workloads_deployment_lets_newcomers_first_after_the_rest_of_it() {
         turns
     };
     let [service, deployment] = [ChildKind::Service, ChildKind::Deployment];
-    assert_eq!(turns(&workload(&spec)), [(service, Turn::Next), (deployment, Turn::AfterNewcomers)]);
-    assert_eq!(turns(&told), [(service, Turn::Next), (deployment, Turn::Next)]);
+    assert_eq!(turns(&new), [(service, Turn::Next), (deployment, Turn::AfterNewcomers)]);
+    assert_eq!(turns(&reported), [(service, Turn::Next), (deployment, Turn::Next)]);
 }
 
 /// A Workload with a Service, and what a pass made of it.

@@ -58,14 +58,18 @@ fn every_key_of_a_list_is_required_or_has_a_default() {
 }
 
 #[test]
-fn only_three_fields_of_ours_have_a_default() {
+fn only_three_fields_of_ours_and_a_new_status_have_a_default() {
     let with_default: Vec<_> = schemas()
         .into_iter()
         .filter(|(path, schema)| !is_builtin(path) && schema.get("default").is_some())
         .map(|(path, schema)| format!("{path}={}", schema["default"]))
         .collect();
-    let expected =
-        [".spec.adoption=\"Refuse\"", ".spec.mode=\"Enforce\"", ".spec.service.ports[].protocol=\"TCP\""];
+    let expected = [
+        ".spec.adoption=\"Refuse\"",
+        ".spec.mode=\"Enforce\"",
+        ".spec.service.ports[].protocol=\"TCP\"",
+        ".status={\"observedGeneration\":-1}",
+    ];
     assert_eq!(with_default, expected);
 }
 

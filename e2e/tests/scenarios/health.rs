@@ -172,7 +172,7 @@ async fn without_autoscaling(cluster: &Cluster) -> Vec<Row> {
     let deleting = serde_json::to_value(scene.workload().await).unwrap();
     patch(&finalizers(Value::Null)).await;
     vec![
-        ("not seen by Baton yet", new, "Current", "Progressing", false),
+        ("not seen by Baton yet", new, "InProgress", "Progressing", false),
         ("creating", creating, "InProgress", "Progressing", false),
         ("available", available, "Current", "Healthy", true),
         ("rolling out", rolling_out, "InProgress", "Progressing", false),
