@@ -101,7 +101,9 @@ pub(crate) fn serve(server: &Server) {
                 object: object.clone(),
                 resources: resources.clone(),
                 name: version.name.clone(),
-                is_one_of_many: definition.versions.len() > 1 || object["metadata"]["generation"] != 1,
+                is_read_anew: definition.versions.len() > 1
+                    || object["metadata"]["generation"] != 1
+                    || version.fills_in_status(),
                 columns: columns(json),
                 selectable: paths.filter_map(|field| field["jsonPath"].as_str().map(str::to_owned)).collect(),
             };

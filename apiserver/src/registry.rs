@@ -62,8 +62,9 @@ pub(crate) struct CustomVersion {
     /// All versions, compiled for the merge core.
     pub(crate) resources: Arc<server::Resources>,
     pub(crate) name: String,
-    /// Whether there are other versions, or this one was another.
-    pub(crate) is_one_of_many: bool,
+    /// Whether an object may be stored otherwise than this version reads it: there are other versions, this one was another, or its
+    /// default of the status is filled in after a creation dropped the status.
+    pub(crate) is_read_anew: bool,
     pub(crate) columns: Vec<CustomColumn>,
     /// The fields that objects can be selected by, as JSON paths.
     pub(crate) selectable: Vec<String>,

@@ -35,7 +35,7 @@ impl Resource {
     /// The version of a custom resource that its objects may have been written otherwise than by.
     fn schema_of_today(&self) -> Option<&custom::CustomVersion> {
         match &self.schema {
-            Schema::Custom(custom) if custom.is_one_of_many => custom.version(),
+            Schema::Custom(custom) if custom.is_read_anew => custom.version(),
             _ => None,
         }
     }

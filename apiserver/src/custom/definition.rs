@@ -178,6 +178,11 @@ impl CustomVersion {
         prune::with_defaults(arena, &self.schema, object)
     }
 
+    /// Whether the status has a default. A creation drops the status, so the default is filled in when the object is read.
+    pub(crate) fn fills_in_status(&self) -> bool {
+        self.status && self.schema.properties.get("status").is_some_and(|status| status.default.is_some())
+    }
+
     /// What becomes of an object that is written: what the write may not set stays as it was, and `generation` counts.
     pub(crate) fn prepare<'a>(
         &self,
