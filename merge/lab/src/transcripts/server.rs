@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::Result;
 use baton_testbed::{
-    ControlPlane, Json, definition,
+    ControlPlane, Json, crd,
     prediction::{Method, Resource, Schema, Write},
     raw::{self, Answer, Request, openapi_document},
     workspace,
@@ -42,7 +42,7 @@ impl Server {
             match &kind.crd {
                 None => server.fetch(kind).await?,
                 Some(file) => {
-                    definition::install(&server.control_plane, &workspace().join(file)).await?;
+                    crd::install(&server.control_plane, &workspace().join(file)).await?;
                 }
             }
         }
