@@ -4,7 +4,7 @@
 //! ```no_run
 //! # use std::sync::Arc;
 //! # use baton_e2e::scenario::{Scene, Stage};
-//! async fn who_changes_a_value_owns_it(s: &mut Scene) {
+//! async fn a_manager_that_changes_a_value_owns_it(s: &mut Scene) {
 //!     s.apply_as("kubectl", "data: {key: some value}").await;
 //!     s.update_as("kube-controller-manager", "data: {key: new value}").await;
 //!     s.expect_owner(".data.key", "kube-controller-manager (Update)");
@@ -15,7 +15,7 @@
 //! # async fn example() -> Result<(), baton_testbed::Error> {
 //! let stage = Arc::new(Stage::start().await?);
 //! let mut scene = Scene::open(&stage, "example").await?;
-//! who_changes_a_value_owns_it(&mut scene).await;
+//! a_manager_that_changes_a_value_owns_it(&mut scene).await;
 //! # Ok(())
 //! # }
 //! ```

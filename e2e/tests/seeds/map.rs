@@ -15,10 +15,10 @@ use libtest_mimic::{Failed, Trial};
 
 pub fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("map::no_promise_stands_there_twice", no_promise_stands_there_twice),
-        Trial::test("map::each_promise_is_shown_by_what_is_there", each_promise_is_shown_by_what_is_there),
+        Trial::test("map::no_promise_is_listed_twice", no_promise_is_listed_twice),
+        Trial::test("map::each_promise_names_existing_scenarios", each_promise_names_existing_scenarios),
         Trial::test("map::each_scenario_shows_a_promise", each_scenario_shows_a_promise),
-        Trial::test("map::what_the_tutorial_names_is_there", what_the_tutorial_names_is_there),
+        Trial::test("map::what_the_tutorial_names_exists", what_the_tutorial_names_exists),
     ]
 }
 
@@ -29,7 +29,7 @@ fn none(find: impl FnOnce(&[Row<'_>]) -> Vec<String>) -> Result<(), Failed> {
     if found.is_empty() { Ok(()) } else { Err(found.join("\n").into()) }
 }
 
-fn no_promise_stands_there_twice() -> Result<(), Failed> {
+fn no_promise_is_listed_twice() -> Result<(), Failed> {
     none(|rows| {
         let mut seen = BTreeSet::new();
         rows.iter()
@@ -40,7 +40,7 @@ fn no_promise_stands_there_twice() -> Result<(), Failed> {
     })
 }
 
-fn each_promise_is_shown_by_what_is_there() -> Result<(), Failed> {
+fn each_promise_names_existing_scenarios() -> Result<(), Failed> {
     let titles: BTreeSet<_> = super::plays().iter().map(Play::title).collect();
     let is_there = |(name, file): &(&str, Option<&str>)| match file {
         None => titles.contains(name),
@@ -68,7 +68,7 @@ fn each_scenario_shows_a_promise() -> Result<(), Failed> {
 }
 
 /// A link whose text is code, to a file, is to something in that file.
-fn what_the_tutorial_names_is_there() -> Result<(), Failed> {
+fn what_the_tutorial_names_exists() -> Result<(), Failed> {
     let docs = workspace().join("docs");
     let text = fs::read_to_string(docs.join("server-side-apply.md"))?;
     let links = text.split("](").skip(1).zip(text.split("](")).filter_map(|(after, before)| {

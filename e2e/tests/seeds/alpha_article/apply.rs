@@ -7,19 +7,19 @@ use crate::LAST_APPLIED;
 use super::{IMAGE, last_sent, nginx, of_nginx};
 
 plays! {
-    the_server_has_no_gate_for_it, commands_say_what_to_do, apply_says_what_there_shall_be,
-    a_replacement_loses_what_others_manage, what_was_applied_before_tells_what_goes,
+    the_server_has_no_feature_gate, commands_create_replace_and_delete, apply_declares_the_wanted_object,
+    a_replacement_loses_what_others_manage, what_was_applied_before_decides_what_is_removed,
     the_annotation_holds_what_was_applied, client_side_apply_reads_and_sends_a_difference,
 }
 
-async fn the_server_has_no_gate_for_it(s: &mut Scene) {
+async fn the_server_has_no_feature_gate(s: &mut Scene) {
     of_nginx(s).await;
     s.apply_as("kubectl", &nginx("nginx")).creates().await;
     let metrics = s.kubectl("get --raw /metrics").says("kubernetes_feature_enabled{").await;
     assert!(!metrics.stdout.contains(r#"name="ServerSideApply""#), "there is still a gate");
 }
 
-async fn commands_say_what_to_do(s: &mut Scene) {
+async fn commands_create_replace_and_delete(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("create -f -").reading(&nginx("nginx")).asks(&["create"]).await;
     s.kubectl("create -f -").reading(&nginx("nginx:1.15")).fails("(AlreadyExists)").await;
@@ -30,7 +30,7 @@ async fn commands_say_what_to_do(s: &mut Scene) {
     s.kubectl("replace -f -").reading(&nginx("nginx:1.15")).fails("(NotFound)").await;
 }
 
-async fn apply_says_what_there_shall_be(s: &mut Scene) {
+async fn apply_declares_the_wanted_object(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).says("created").await;
     s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).says("configured").await;
@@ -51,7 +51,7 @@ async fn a_replacement_loses_what_others_manage(s: &mut Scene) {
     s.expect_absent(".metadata.annotations");
 }
 
-async fn what_was_applied_before_tells_what_goes(s: &mut Scene) {
+async fn what_was_applied_before_decides_what_is_removed(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {applied: '1', dropped: '1'}").await;
     s.merge_patch_as("kube-controller-manager", "data: {others: '1'}").await;
     s.kubectl("apply -f -").reading("data: {applied: '1'}").await;

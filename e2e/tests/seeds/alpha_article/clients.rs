@@ -6,10 +6,10 @@ use baton_testbed::{PATIENCE, poll};
 use super::{IMAGE, last_sent, nginx, of_nginx, plain::Plain};
 
 plays! {
-    kubectl_sends_a_patch_alone, http_and_a_token_are_enough,
+    kubectl_sends_only_a_patch, http_and_a_token_are_enough,
 }
 
-async fn kubectl_sends_a_patch_alone(s: &mut Scene) {
+async fn kubectl_sends_only_a_patch(s: &mut Scene) {
     of_nginx(s).await;
     for image in ["nginx", "nginx:1.15", "nginx:1.15"] {
         s.kubectl("apply --server-side -f -").reading(&nginx(image)).asks(&["patch"]).await;

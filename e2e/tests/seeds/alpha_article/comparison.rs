@@ -5,7 +5,7 @@ use baton_e2e::{plays, scenario::Scene};
 use super::{IMAGE, nginx, of_nginx};
 
 plays! {
-    the_flags_of_the_alpha_are_gone, server_side_the_edit_is_a_conflict,
+    the_flags_of_the_alpha_are_gone, server_side_apply_conflicts_with_an_edit,
     a_conflict_is_resolved_in_the_manifest,
 }
 
@@ -21,7 +21,7 @@ async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn server_side_the_edit_is_a_conflict(s: &mut Scene) {
+async fn server_side_apply_conflicts_with_an_edit(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
     s.kubectl("set image deployment nginx nginx=nginx:1.15").says("image updated").await;

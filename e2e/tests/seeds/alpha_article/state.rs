@@ -8,11 +8,11 @@ use crate::LAST_APPLIED;
 use super::{IMAGE, nginx, of_nginx};
 
 plays! {
-    an_annotation_that_is_there_is_kept, kubectl_applies_as_somebody_else, a_tree_of_fields,
-    a_place_in_a_list_by_hand, a_place_in_an_atomic_list_by_hand,
+    an_existing_annotation_stays_up_to_date, kubectl_applies_as_another_manager, a_tree_of_fields,
+    an_index_of_a_list_written_by_hand, an_index_of_an_atomic_list_written_by_hand,
 }
 
-async fn an_annotation_that_is_there_is_kept(s: &mut Scene) {
+async fn an_existing_annotation_stays_up_to_date(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).await;
     // The intent, the annotation, the move of what was owned by client-side apply, and the intent again.
@@ -26,7 +26,7 @@ async fn an_annotation_that_is_there_is_kept(s: &mut Scene) {
     s.expect(IMAGE, "nginx:1.16");
 }
 
-async fn kubectl_applies_as_somebody_else(s: &mut Scene) {
+async fn kubectl_applies_as_another_manager(s: &mut Scene) {
     let apply = "apply --server-side --field-manager=my-controller -f -";
     s.kubectl(apply).reading("data: {key: value}").await;
     s.expect_managers(&["my-controller (Apply)"]);
@@ -69,7 +69,7 @@ fn with_entry(s: &Scene, api_version: &str, fields: &str) -> String {
     format!(r#"[{{"op":"replace","path":"/metadata/managedFields","value":{list}}}]"#)
 }
 
-async fn a_place_in_a_list_by_hand(s: &mut Scene) {
+async fn an_index_of_a_list_written_by_hand(s: &mut Scene) {
     s.apply_as("kubectl", "metadata: {finalizers: [example.com/mine]}").await;
     let fields = r#"{"f:metadata":{"f:finalizers":{"i:0":{}}}}"#;
     let patch = with_entry(s, "v1", fields);
@@ -81,7 +81,7 @@ async fn a_place_in_a_list_by_hand(s: &mut Scene) {
     s.expect_owner(".metadata.finalizers[0]", "indexed (Update)");
 }
 
-async fn a_place_in_an_atomic_list_by_hand(s: &mut Scene) {
+async fn an_index_of_an_atomic_list_written_by_hand(s: &mut Scene) {
     of_nginx(s).await;
     s.apply_as("kubectl", &nginx("nginx")).await;
     let fields = r#"{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"nginx\"}":{"f:args":{"i:0":{}}}}}}}}"#;

@@ -10,14 +10,14 @@ use super::{WEB, wire};
 use crate::dry_run_kep::webhooks::{MUTATING, ask};
 
 plays! {
-    people_and_systems_each_say_their_part, what_an_autoscaler_sets_survives_an_apply,
-    defaults_are_not_the_appliers, what_a_mutating_webhook_adds_survives, a_schema_gains_a_field,
+    people_and_systems_each_own_their_fields, what_an_autoscaler_sets_survives_an_apply,
+    defaults_have_no_owner, what_a_mutating_webhook_adds_survives, a_schema_gains_a_field,
     the_steps_before_do_not_matter, the_change_of_an_intent_is_the_change_of_the_object,
-    kubectl_and_a_plain_request_lead_to_the_same, several_objects_are_several_requests,
+    kubectl_and_a_plain_request_give_the_same_object, several_objects_are_several_requests,
     another_name_is_another_object, what_cannot_be_changed_is_refused, the_type_of_a_service_is_changed,
 }
 
-async fn people_and_systems_each_say_their_part(s: &mut Scene) {
+async fn people_and_systems_each_own_their_fields(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
     s.apply_as("platform", "metadata: {labels: {cost-center: shop}}").await;
@@ -38,7 +38,7 @@ async fn what_an_autoscaler_sets_survives_an_apply(s: &mut Scene) {
     s.expect(".spec.replicas", "5");
 }
 
-async fn defaults_are_not_the_appliers(s: &mut Scene) {
+async fn defaults_have_no_owner(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).creates().await;
     s.expect(".spec.replicas", "1");
@@ -115,7 +115,7 @@ async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Scene) {
     s.expect(".data", "{stays: a, changes: B, comes: e, foreign: d}");
 }
 
-async fn kubectl_and_a_plain_request_lead_to_the_same(s: &mut Scene) {
+async fn kubectl_and_a_plain_request_give_the_same_object(s: &mut Scene) {
     s.of(builtin::SERVICE).await;
     let (first, second) = (
         "spec: {selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 443}]}",

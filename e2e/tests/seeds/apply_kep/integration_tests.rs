@@ -9,9 +9,9 @@ use super::WEB;
 
 plays! {
     apply_creates_in_any_storage, an_apply_with_a_uid_creates_nothing, managed_fields_have_one_form,
-    managed_fields_stay_as_they_are, who_manages_nothing_has_no_entry, apply_works_with_custom_resources,
-    kubectl_applies_by_the_server, kubectl_takes_over_by_force,
-    the_same_manifests_lead_to_the_same_object,
+    managed_fields_stay_as_they_are, a_manager_without_fields_has_no_entry, apply_works_with_custom_resources,
+    kubectl_applies_server_side, kubectl_takes_over_by_force,
+    the_same_manifests_give_the_same_object,
 }
 
 async fn apply_creates_in_any_storage(s: &mut Scene) {
@@ -75,7 +75,7 @@ async fn managed_fields_stay_as_they_are(s: &mut Scene) {
     s.expect_managers(&["pipeline (Apply)", "console (Update)", "controller (Update status)"]);
 }
 
-async fn who_manages_nothing_has_no_entry(s: &mut Scene) {
+async fn a_manager_without_fields_has_no_entry(s: &mut Scene) {
     s.apply_as("alice", "{}").creates().await;
     s.expect_absent(".metadata.managedFields");
     s.apply_as("alice", "data: {a: '1'}").await;
@@ -104,7 +104,7 @@ async fn apply_works_with_custom_resources(s: &mut Scene) {
     s.expect_absent(".spec.parts[0]");
 }
 
-async fn kubectl_applies_by_the_server(s: &mut Scene) {
+async fn kubectl_applies_server_side(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.kubectl("apply --server-side -f -")
         .reading(WEB)
@@ -148,7 +148,7 @@ const MANIFESTS: [&str; 4] = [
     "spec: {selector: {app: web}, ports: [{name: a, port: 80}], sessionAffinity: ClientIP}",
 ];
 
-async fn the_same_manifests_lead_to_the_same_object(s: &mut Scene) {
+async fn the_same_manifests_give_the_same_object(s: &mut Scene) {
     s.of(builtin::SERVICE).await;
     for manifest in MANIFESTS {
         let mut seen = Vec::new();

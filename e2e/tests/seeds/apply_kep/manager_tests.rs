@@ -9,14 +9,14 @@ use baton_testbed::Json;
 use super::WEB;
 
 plays! {
-    nobody_owns_what_says_which_object_it_is, managed_fields_go_round,
-    managers_of_any_name_are_told_apart, managers_are_sorted, conflicts_are_readable, field_sets_go_round,
-    broken_managed_fields_are_caught, path_elements_go_round, unknown_qualifiers_are_ignored,
+    identity_fields_have_no_owner, managed_fields_round_trip,
+    managers_of_any_name_are_distinguished, managers_are_sorted, conflicts_are_readable, field_sets_round_trip,
+    broken_managed_fields_are_caught, path_elements_round_trip, unknown_qualifiers_are_ignored,
     wrong_values_of_qualifiers_are_caught, built_in_and_custom_objects_become_typed,
     objects_are_converted_between_versions,
 }
 
-async fn nobody_owns_what_says_which_object_it_is(s: &mut Scene) {
+async fn identity_fields_have_no_owner(s: &mut Scene) {
     let namespace = s.namespace().to_owned();
     s.apply_as("alice", &format!("metadata: {{namespace: {namespace}, labels: {{a: b}}}}\ndata: {{c: d}}"))
         .await;
@@ -36,7 +36,7 @@ async fn nobody_owns_what_says_which_object_it_is(s: &mut Scene) {
     s.expect_fields("carol (Update)", &[".metadata.labels", ".metadata.labels.a"]);
 }
 
-async fn managed_fields_go_round(s: &mut Scene) {
+async fn managed_fields_round_trip(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("spec: {sel", "spec: {replicas: 1, sel")).await;
     s.scale_as("scaler", 3).await;
@@ -48,7 +48,7 @@ async fn managed_fields_go_round(s: &mut Scene) {
     s.merge_patch_as("console", &patch.to_string()).changes_nothing().await;
 }
 
-async fn managers_of_any_name_are_told_apart(s: &mut Scene) {
+async fn managers_of_any_name_are_distinguished(s: &mut Scene) {
     let names = ["a \"quoted\" name", "a\\b", "{\"manager\":\"x\"}", "ünïcödé 管理", "a name", "a/b:c@d"];
     let longest = "m".repeat(128);
     for (i, name) in names.iter().copied().chain([longest.as_str()]).enumerate() {
@@ -144,7 +144,7 @@ const SHAPE: &str = "spec:
         required: [name, size]
         properties: {name: {type: string}, size: {type: integer}, on: {type: boolean}}";
 
-async fn field_sets_go_round(s: &mut Scene) {
+async fn field_sets_round_trip(s: &mut Scene) {
     s.define(Crd::new("KepSetsRound", SHAPE)).await;
     s.apply_as(
         "alice",
@@ -190,7 +190,7 @@ async fn broken_managed_fields_are_caught(s: &mut Scene) {
         .await;
 }
 
-async fn path_elements_go_round(s: &mut Scene) {
+async fn path_elements_round_trip(s: &mut Scene) {
     s.define(Crd::new("KepElements", SHAPE)).await;
     s.apply_as(
         "alice",

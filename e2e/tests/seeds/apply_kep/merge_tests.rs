@@ -11,13 +11,13 @@ use super::wire;
 plays! {
     objects_are_merged_by_their_schema, an_applied_value_turns_into_its_fields,
     an_update_owns_the_difference, what_does_not_fit_the_schema_is_refused,
-    all_conflicts_are_told_at_once, what_is_no_conflict, apply_works_without_a_schema,
-    apply_works_for_leaves, apply_works_for_items_of_sets, numbers_and_truths_are_in_sets,
+    all_conflicts_are_reported_at_once, what_is_no_conflict, apply_works_without_a_schema,
+    apply_works_for_leaves, apply_works_for_items_of_sets, numbers_and_booleans_are_in_sets,
     apply_works_for_items_of_lists_with_keys, apply_works_for_nested_schemas,
     apply_works_for_recursive_schemas, a_recursive_type_is_followed_all_the_way,
-    apply_works_for_several_appliers, a_shared_item_goes_with_its_last_owner,
-    a_field_that_is_elsewhere_in_another_version, a_key_that_only_one_version_has, a_version_that_is_gone,
-    a_version_that_never_was,
+    apply_works_for_several_appliers, a_shared_item_is_removed_with_its_last_owner,
+    a_field_that_is_elsewhere_in_another_version, a_key_that_only_one_version_has, a_version_that_was_removed,
+    a_version_that_never_existed,
 }
 
 const SHAPE: &str = "spec:
@@ -139,7 +139,7 @@ async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn all_conflicts_are_told_at_once(s: &mut Scene) {
+async fn all_conflicts_are_reported_at_once(s: &mut Scene) {
     s.define(Crd::new("KepConflicts", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, limits: {cpu: 1}}").await;
     s.apply_as("bob", "spec: {parts: [{name: one, size: 1}], limits: {memory: 2}}").await;
@@ -212,7 +212,7 @@ async fn apply_works_for_items_of_sets(s: &mut Scene) {
     s.expect_fields("bob (Apply)", &[]);
 }
 
-async fn numbers_and_truths_are_in_sets(s: &mut Scene) {
+async fn numbers_and_booleans_are_in_sets(s: &mut Scene) {
     let set = |of: &str| format!("{{type: array, x-kubernetes-list-type: set, items: {{type: {of}}}}}");
     let properties = format!("{{numbers: {}, truths: {}}}", set("integer"), set("boolean"));
     s.define(Crd::new("KepNumbers", &format!("spec: {{type: object, properties: {properties}}}"))).await;
@@ -311,7 +311,7 @@ async fn apply_works_for_several_appliers(s: &mut Scene) {
     s.expect(".spec.limits", "{b: 2, c: 1, d: 1, e: 1}");
 }
 
-async fn a_shared_item_goes_with_its_last_owner(s: &mut Scene) {
+async fn a_shared_item_is_removed_with_its_last_owner(s: &mut Scene) {
     s.define(Crd::new("KepShared", SHAPE)).await;
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
     s.apply_as("bob", "spec: {parts: [{name: one, size: 1}], tags: [a]}").await;
@@ -377,7 +377,7 @@ async fn a_key_that_only_one_version_has(s: &mut Scene) {
 
 const OLD: &str = "spec: {type: object, properties: {a: {type: integer}, b: {type: integer}}}";
 
-async fn a_version_that_is_gone(s: &mut Scene) {
+async fn a_version_that_was_removed(s: &mut Scene) {
     s.define(Crd::new("KepVersions", OLD).version("v2", OLD)).await;
     for name in ["mended", "written"] {
         s.of("KepVersions").await;
@@ -405,7 +405,7 @@ async fn a_version_that_is_gone(s: &mut Scene) {
     s.expect(".spec", "{a: 2, b: 1}");
 }
 
-async fn a_version_that_never_was(s: &mut Scene) {
+async fn a_version_that_never_existed(s: &mut Scene) {
     s.apply_as("alice", "data: {a: '1'}").await;
     s.json_patch_as(
         "console",

@@ -8,7 +8,7 @@ use baton_e2e::{
 use super::{WEB, wire};
 
 plays! {
-    the_content_type_makes_a_patch_an_apply, other_patches_make_managers, who_scales_what_nobody_owns,
+    the_content_type_makes_a_patch_an_apply, other_patches_make_managers, scaling_an_unowned_replica_count_makes_no_owner,
     the_types_say_how_they_merge,
 }
 
@@ -47,7 +47,7 @@ async fn other_patches_make_managers(s: &mut Scene) {
     s.expect_fields("pipeline (Apply)", &[".data.d"]);
 }
 
-async fn who_scales_what_nobody_owns(s: &mut Scene) {
+async fn scaling_an_unowned_replica_count_makes_no_owner(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.scale_as("autoscaler", 3).await;

@@ -8,11 +8,11 @@ use baton_e2e::{
 use super::WEB;
 
 plays! {
-    an_object_is_prepared, a_wiped_field_has_no_owner, a_status_is_owned_by_its_own_way,
-    what_else_is_written_by_way_of_the_status, a_custom_resource_with_a_status,
+    an_object_is_prepared, a_wiped_field_has_no_owner, a_status_is_owned_through_its_subresource,
+    metadata_is_written_through_the_status_subresource, a_custom_resource_with_a_status,
     each_version_resets_its_status, a_status_that_is_a_field_like_others,
-    an_apply_with_a_status_is_done_without_it, an_update_with_a_status_is_done_without_it,
-    a_spec_by_way_of_the_status_is_dropped,
+    a_status_in_an_apply_is_dropped, a_status_in_an_update_is_dropped,
+    a_spec_sent_to_the_status_is_dropped,
 }
 
 const SHAPE: &str = "spec: {type: object, properties: {size: {type: integer}}}\n\
@@ -41,7 +41,7 @@ async fn a_wiped_field_has_no_owner(s: &mut Scene) {
     s.expect_no_owner(".status");
 }
 
-async fn a_status_is_owned_by_its_own_way(s: &mut Scene) {
+async fn a_status_is_owned_through_its_subresource(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("controller", WEB).await;
     s.apply_as("controller", "status: {observedGeneration: 1, replicas: 7}").to("status").await;
@@ -58,7 +58,7 @@ async fn a_status_is_owned_by_its_own_way(s: &mut Scene) {
     s.expect(".status.replicas", "7");
 }
 
-async fn what_else_is_written_by_way_of_the_status(s: &mut Scene) {
+async fn metadata_is_written_through_the_status_subresource(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.status_as("controller", "metadata: {annotations: {seen: 'yes'}}\nstatus: {observedGeneration: 1}")
@@ -111,7 +111,7 @@ async fn a_status_that_is_a_field_like_others(s: &mut Scene) {
     s.expect_owner(".status.seen", "console (Update)");
 }
 
-async fn an_apply_with_a_status_is_done_without_it(s: &mut Scene) {
+async fn a_status_in_an_apply_is_dropped(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.status_as("controller", "status: {replicas: 7}").await;
@@ -121,7 +121,7 @@ async fn an_apply_with_a_status_is_done_without_it(s: &mut Scene) {
     s.expect_owner(".status.replicas", "controller (Update status)");
 }
 
-async fn an_update_with_a_status_is_done_without_it(s: &mut Scene) {
+async fn a_status_in_an_update_is_dropped(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.update_as("console", "status: {replicas: 8}\nspec: {paused: true}").await;
@@ -135,7 +135,7 @@ async fn an_update_with_a_status_is_done_without_it(s: &mut Scene) {
     s.expect_absent(".status");
 }
 
-async fn a_spec_by_way_of_the_status_is_dropped(s: &mut Scene) {
+async fn a_spec_sent_to_the_status_is_dropped(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.apply_as("controller", "spec: {replicas: 5}\nstatus: {replicas: 7}").to("status").await;

@@ -10,8 +10,8 @@ use super::WEB;
 
 plays! {
     posted_then_changed_and_applied, applied_edited_and_applied, read_edited_and_applied,
-    annotations_tweaked_then_applied, an_intent_says_what_takes_three_directives_in_a_strategic_patch,
-    a_defaulted_pull_policy_is_nobodys, the_rest_of_a_union_is_in_the_way,
+    annotations_tweaked_then_applied, an_intent_replaces_three_directives_of_a_strategic_patch,
+    a_defaulted_pull_policy_has_no_owner, a_leftover_of_a_union_blocks_a_change,
 }
 
 async fn posted_then_changed_and_applied(s: &mut Scene) {
@@ -79,7 +79,7 @@ async fn annotations_tweaked_then_applied(s: &mut Scene) {
     s.expect_owner(".metadata.annotations.note", "kubectl-annotate (Update)");
 }
 
-async fn an_intent_says_what_takes_three_directives_in_a_strategic_patch(s: &mut Scene) {
+async fn an_intent_replaces_three_directives_of_a_strategic_patch(s: &mut Scene) {
     s.of(builtin::SERVICE).await;
     s.apply_as("alice", "spec: {ports: [{name: a, port: 80}, {name: b, port: 443}], selector: {app: web}}")
         .await;
@@ -97,7 +97,7 @@ async fn an_intent_says_what_takes_three_directives_in_a_strategic_patch(s: &mut
     s.expect(".spec.ports[0].port", "80");
 }
 
-async fn a_defaulted_pull_policy_is_nobodys(s: &mut Scene) {
+async fn a_defaulted_pull_policy_has_no_owner(s: &mut Scene) {
     let policy = r#".spec.template.spec.containers[name="app"].imagePullPolicy"#;
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("nginx:1", "nginx:latest")).await;
@@ -110,7 +110,7 @@ async fn a_defaulted_pull_policy_is_nobodys(s: &mut Scene) {
     s.expect_owner(policy, "alice (Apply)");
 }
 
-async fn the_rest_of_a_union_is_in_the_way(s: &mut Scene) {
+async fn a_leftover_of_a_union_blocks_a_change(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", WEB).await;
     s.expect_no_owner(".spec.strategy.rollingUpdate");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{WEB, wire};
 
 plays! {
-    the_openapi_tells_how_things_merge, a_built_in_list_without_a_word_is_atomic,
+    openapi_shows_how_fields_merge, a_built_in_list_without_a_marker_is_atomic,
     an_atomic_list_has_one_owner, a_set_of_maps_is_refused, a_set_holds_an_item_once, finalizers_are_a_set,
     ports_have_two_keys, no_list_relies_on_older_markers, the_keys_of_the_list_win_over_the_key_of_the_patch,
 }
@@ -23,7 +23,7 @@ fn with_it(kind: &'static str, it: &str) -> Crd {
 const KEYED: &str = "{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, \
     required: [name], properties: {name: {type: string}, a: {type: integer}, b: {type: integer}}}}";
 
-async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
+async fn openapi_shows_how_fields_merge(s: &mut Scene) {
     let document: Value = read(s, "/openapi/v3/api/v1").await;
     let schemas = &document["components"]["schemas"];
     let of = |schema: &str, field: &str| schemas[schema]["properties"][field].clone();
@@ -50,7 +50,7 @@ async fn the_openapi_tells_how_things_merge(s: &mut Scene) {
     assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
 }
 
-async fn a_built_in_list_without_a_word_is_atomic(s: &mut Scene) {
+async fn a_built_in_list_without_a_marker_is_atomic(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("alice", &WEB.replace("name: app", "name: app, command: [run, fast]")).await;
     let command = r#".spec.template.spec.containers[name="app"].command"#;

@@ -6,7 +6,7 @@ use super::{CROWD, of_a_namespace, own_label};
 
 plays! {
     applies_of_different_fields_at_the_same_time_all_win, the_first_applies_at_the_same_time_all_win,
-    kubectl_hides_managed_fields, the_story_of_the_labels, two_controllers_that_force_undo_each_other,
+    kubectl_hides_managed_fields, the_example_of_the_labels, two_controllers_that_force_undo_each_other,
 }
 
 async fn applies_of_different_fields_at_the_same_time_all_win(s: &mut Scene) {
@@ -44,7 +44,7 @@ async fn kubectl_hides_managed_fields(s: &mut Scene) {
         .await;
 }
 
-async fn the_story_of_the_labels(s: &mut Scene) {
+async fn the_example_of_the_labels(s: &mut Scene) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label1: '1'}}").await;
     s.expect_owner(".metadata.labels.label1", "kubectl-client-side-apply (Update)");

@@ -7,7 +7,7 @@ use super::{CROWD, of_a_namespace, same_label};
 plays! {
     a_stale_resource_version_is_refused, late_applies_with_a_resource_version_are_refused,
     kubectl_leaves_out_a_resource_version_that_it_has_just_read,
-    one_of_many_updates_with_a_resource_version_wins, after_a_conflict_it_is_read_again,
+    one_of_many_updates_with_a_resource_version_wins, after_a_conflict_a_client_reads_again,
     json_patches_overwrite_each_other, strategic_patches_overwrite_each_other,
     one_of_many_locked_patches_wins,
 }
@@ -61,7 +61,7 @@ async fn one_of_many_updates_with_a_resource_version_wins(s: &mut Scene) {
     assert_ne!(s.text(".metadata.resourceVersion"), version);
 }
 
-async fn after_a_conflict_it_is_read_again(s: &mut Scene) {
+async fn after_a_conflict_a_client_reads_again(s: &mut Scene) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     let read = s.text(".metadata.resourceVersion").to_owned();

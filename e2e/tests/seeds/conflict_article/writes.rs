@@ -8,13 +8,13 @@ use baton_e2e::{
 use super::{CROWD, of_a_namespace, own_label, same_label};
 
 plays! {
-    what_is_invalid_or_not_allowed_is_not_stored, a_control_loop_reports_beside_what_is_wanted,
-    writes_to_different_objects_never_meet, one_of_many_creations_wins,
-    the_last_of_many_client_side_applies_wins, two_differences_from_one_object_mix,
-    two_clients_can_overwrite_each_other_without_end,
+    invalid_and_forbidden_writes_are_not_stored, a_control_loop_reports_in_the_status,
+    writes_to_different_objects_all_succeed, one_of_many_creations_wins,
+    the_last_of_many_client_side_applies_wins, two_patches_from_one_read_mix,
+    two_clients_can_overwrite_each_other_forever,
 }
 
-async fn what_is_invalid_or_not_allowed_is_not_stored(s: &mut Scene) {
+async fn invalid_and_forbidden_writes_are_not_stored(s: &mut Scene) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label1: not/valid}}").is_refused(422, "Invalid value").await;
     s.create_as("intern", "metadata: {labels: {label1: '1'}}")
@@ -26,7 +26,7 @@ async fn what_is_invalid_or_not_allowed_is_not_stored(s: &mut Scene) {
     s.expect(".metadata.labels.label1", "'1'");
 }
 
-async fn a_control_loop_reports_beside_what_is_wanted(s: &mut Scene) {
+async fn a_control_loop_reports_in_the_status(s: &mut Scene) {
     s.of(builtin::AUTOSCALER).await;
     let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: absent}";
     s.apply_as("user", &format!("spec: {{maxReplicas: 3, {target}}}")).creates().await;
@@ -39,7 +39,7 @@ async fn a_control_loop_reports_beside_what_is_wanted(s: &mut Scene) {
     );
 }
 
-async fn writes_to_different_objects_never_meet(s: &mut Scene) {
+async fn writes_to_different_objects_all_succeed(s: &mut Scene) {
     let mut rivals = Vec::new();
     for name in ["one", "two", "three", "four"] {
         s.named(name).await;
@@ -75,7 +75,7 @@ async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
 }
 
 /// What two kubectls send that both have seen label0: each takes it away, and adds its own.
-async fn two_differences_from_one_object_mix(s: &mut Scene) {
+async fn two_patches_from_one_read_mix(s: &mut Scene) {
     of_a_namespace(s).await;
     s.create_as("kubectl-client-side-apply", "metadata: {labels: {label0: '0'}}").await;
     let patches = [
@@ -90,7 +90,7 @@ async fn two_differences_from_one_object_mix(s: &mut Scene) {
     s.expect(".metadata.labels.label2", "'2'");
 }
 
-async fn two_clients_can_overwrite_each_other_without_end(s: &mut Scene) {
+async fn two_clients_can_overwrite_each_other_forever(s: &mut Scene) {
     of_a_namespace(s).await;
     s.create_as("admin", "metadata: {labels: {label: none}}").await;
     for _round in 0..3 {

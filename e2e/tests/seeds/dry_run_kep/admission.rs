@@ -15,7 +15,7 @@ use serde_json::json;
 
 plays! {
     a_dry_run_uses_up_no_quota, a_quota_is_charged_for_what_is_refused_later,
-    events_and_namespaces_are_left_alone,
+    dry_runs_count_no_events_and_create_no_namespaces,
 }
 
 /// How many events a namespace may have at once.
@@ -80,7 +80,7 @@ async fn a_quota_is_charged_for_what_is_refused_later(s: &mut Scene) {
     expect_used(s, "0").await;
 }
 
-async fn events_and_namespaces_are_left_alone(s: &mut Scene) {
+async fn dry_runs_count_no_events_and_create_no_namespaces(s: &mut Scene) {
     let configuration = json!({
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AdmissionConfiguration",

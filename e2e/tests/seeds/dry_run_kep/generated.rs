@@ -8,8 +8,8 @@ use baton_testbed::Json;
 use jiff::{SignedDuration, Timestamp};
 
 plays! {
-    names_and_uids_are_made_up, times_are_recorded, the_resource_version_goes_with_what_is_stored,
-    a_dry_run_makes_up_a_uid_of_its_own, a_dry_run_makes_up_a_name_of_its_own,
+    names_and_uids_are_generated, times_are_recorded, the_resource_version_follows_the_stored_object,
+    a_dry_run_generates_its_own_uid, a_dry_run_generates_its_own_name,
     a_dry_run_sets_the_time_of_creation, a_dry_run_sets_the_time_of_deletion,
     a_new_object_has_no_resource_version, a_change_keeps_the_resource_version,
 }
@@ -28,7 +28,7 @@ fn expect_now(answer: &StepResponse, path: &str) {
     assert!(age < SignedDuration::from_secs(30), "{path} is {time}");
 }
 
-async fn names_and_uids_are_made_up(s: &mut Scene) {
+async fn names_and_uids_are_generated(s: &mut Scene) {
     let one = s.create_as("me", GENERATE).await;
     let other = s.create_as("me", GENERATE).await;
     for path in [".metadata.name", ".metadata.uid"] {
@@ -44,7 +44,7 @@ async fn times_are_recorded(s: &mut Scene) {
     expect_now(&s.delete().await, ".metadata.deletionTimestamp");
 }
 
-async fn the_resource_version_goes_with_what_is_stored(s: &mut Scene) {
+async fn the_resource_version_follows_the_stored_object(s: &mut Scene) {
     let created = s.create_as("me", "data: {key: a}").await;
     let changed = s.merge_patch_as("me", "data: {key: b}").await;
     assert_ne!(text(&created, ".metadata.resourceVersion"), text(&changed, ".metadata.resourceVersion"));
@@ -52,14 +52,14 @@ async fn the_resource_version_goes_with_what_is_stored(s: &mut Scene) {
     assert_eq!(text(&unchanged, ".metadata.resourceVersion"), text(&changed, ".metadata.resourceVersion"));
 }
 
-async fn a_dry_run_makes_up_a_uid_of_its_own(s: &mut Scene) {
+async fn a_dry_run_generates_its_own_uid(s: &mut Scene) {
     let answers = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
     let [told, real] = [answers.dry_run, answers.real].map(|answer| text(&answer, ".metadata.uid"));
     assert_eq!(told.len(), 36);
     assert_ne!(told, real);
 }
 
-async fn a_dry_run_makes_up_a_name_of_its_own(s: &mut Scene) {
+async fn a_dry_run_generates_its_own_name(s: &mut Scene) {
     let answers = s.rehearse(|s| s.create_as("me", GENERATE)).await;
     let [told, real] = [answers.dry_run, answers.real].map(|answer| text(&answer, ".metadata.name"));
     assert!(told.starts_with("web-") && told.len() > 4);

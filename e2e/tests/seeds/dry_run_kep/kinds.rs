@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use crate::kinds::everything;
 
 plays! {
-    every_kind_is_created_for_trial, every_kind_in_a_namespace_is_changed_for_trial,
-    pods_are_bound_and_evicted_for_trial, a_service_takes_no_address_and_no_port_for_trial,
+    every_kind_is_created_in_a_dry_run, every_kind_in_a_namespace_is_changed_in_a_dry_run,
+    pods_are_bound_and_evicted_in_a_dry_run, a_dry_run_of_a_service_takes_no_address_and_no_port,
     every_operation_that_stores_has_the_parameter,
 }
 
@@ -27,7 +27,7 @@ fn done<T>(answer: kube::Result<T>, what: &str) -> T {
     answer.unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
-async fn every_kind_is_created_for_trial(s: &mut Scene) {
+async fn every_kind_is_created_in_a_dry_run(s: &mut Scene) {
     let options = PostParams { dry_run: true, ..PostParams::default() };
     let everything = everything(s).await;
     assert!(everything.len() > 50, "there are more kinds than {}", everything.len());
@@ -43,7 +43,7 @@ async fn every_kind_is_created_for_trial(s: &mut Scene) {
     }
 }
 
-async fn every_kind_in_a_namespace_is_changed_for_trial(s: &mut Scene) {
+async fn every_kind_in_a_namespace_is_changed_in_a_dry_run(s: &mut Scene) {
     let tried: Vec<_> = everything(s).await.into_iter().filter(|tried| tried.namespaced).collect();
     assert!(tried.len() > 25, "there are more kinds in namespaces than {}", tried.len());
     let trial = PostParams { dry_run: true, ..PostParams::default() };
@@ -74,7 +74,7 @@ async fn every_kind_in_a_namespace_is_changed_for_trial(s: &mut Scene) {
     }
 }
 
-async fn pods_are_bound_and_evicted_for_trial(s: &mut Scene) {
+async fn pods_are_bound_and_evicted_in_a_dry_run(s: &mut Scene) {
     s.of(SERVICE_ACCOUNT).await;
     s.create_as("me", "automountServiceAccountToken: false").await;
     s.of(POD).await;
@@ -97,7 +97,7 @@ async fn pods_are_bound_and_evicted_for_trial(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn a_service_takes_no_address_and_no_port_for_trial(s: &mut Scene) {
+async fn a_dry_run_of_a_service_takes_no_address_and_no_port(s: &mut Scene) {
     s.of(SERVICE).await;
     let service = "spec: {type: NodePort, ports: [{port: 80}]}";
     for told in [s.create_as("me", service).dry_run().await, s.create_as("me", service).dry_run().await] {

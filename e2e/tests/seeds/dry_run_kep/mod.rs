@@ -1,10 +1,10 @@
 //! The enhancement proposal "Dry-run".
 
 mod admission;
-mod answers;
 mod generated;
 mod kinds;
 mod kubectl;
+mod responses;
 mod storage;
 mod trigger;
 pub mod webhooks;
@@ -13,10 +13,10 @@ use baton_e2e::scenario::Play;
 
 pub const PLAYS: &[&[Play]] = &[
     admission::PLAYS,
-    answers::PLAYS,
     generated::PLAYS,
     kinds::PLAYS,
     kubectl::PLAYS,
+    responses::PLAYS,
     storage::PLAYS,
     trigger::PLAYS,
     webhooks::PLAYS,

@@ -14,9 +14,9 @@ use kube::{
 };
 
 plays! {
-    a_collection_can_be_deleted_for_trial, nobody_who_watches_sees_a_dry_run,
-    what_is_refused_late_is_refused_in_a_dry_run, subresources_are_tried_as_for_real,
-    what_is_there_cannot_be_created_for_trial, what_is_not_there_cannot_be_changed_for_trial,
+    a_collection_can_be_deleted_in_a_dry_run, a_watch_shows_no_dry_run,
+    a_late_refusal_is_the_same_in_a_dry_run, subresources_have_dry_runs,
+    an_existing_object_cannot_be_created_in_a_dry_run, a_missing_object_cannot_be_changed_in_a_dry_run,
 }
 
 fn config_maps(s: &Scene) -> Api<ConfigMap> {
@@ -27,7 +27,7 @@ async fn names(s: &Scene) -> Vec<String> {
     config_maps(s).list(&ListParams::default()).await.unwrap().iter().map(ResourceExt::name_any).collect()
 }
 
-async fn a_collection_can_be_deleted_for_trial(s: &mut Scene) {
+async fn a_collection_can_be_deleted_in_a_dry_run(s: &mut Scene) {
     for name in ["one", "two"] {
         s.named(name).await;
         s.create_as("me", "data: {key: a}").await;
@@ -40,7 +40,7 @@ async fn a_collection_can_be_deleted_for_trial(s: &mut Scene) {
     assert_eq!(names(s).await, [""; 0]);
 }
 
-async fn nobody_who_watches_sees_a_dry_run(s: &mut Scene) {
+async fn a_watch_shows_no_dry_run(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").await;
     let objects = config_maps(s);
     let now = objects.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
@@ -60,7 +60,7 @@ async fn nobody_who_watches_sees_a_dry_run(s: &mut Scene) {
     }
 }
 
-async fn what_is_refused_late_is_refused_in_a_dry_run(s: &mut Scene) {
+async fn a_late_refusal_is_the_same_in_a_dry_run(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").await;
     s.rehearse(|s| {
         s.update_as("me", "metadata: {resourceVersion: '1'}").is_refused(409, "has been modified")
@@ -80,7 +80,7 @@ async fn what_is_refused_late_is_refused_in_a_dry_run(s: &mut Scene) {
         .await;
 }
 
-async fn subresources_are_tried_as_for_real(s: &mut Scene) {
+async fn subresources_have_dry_runs(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.create_as("me", super::DEPLOYMENT).await;
     let told = s.status_as("controller", "status: {observedGeneration: 1, replicas: 2}").dry_run().await;
@@ -94,7 +94,7 @@ async fn subresources_are_tried_as_for_real(s: &mut Scene) {
     s.expect_owner(".spec.replicas", "autoscaler (Update scale)");
 }
 
-async fn what_is_there_cannot_be_created_for_trial(s: &mut Scene) {
+async fn an_existing_object_cannot_be_created_in_a_dry_run(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").await;
     let refused =
         s.rehearse(|s| s.create_as("you", "data: {key: b}").is_refused(409, "already exists")).await.dry_run;
@@ -102,7 +102,7 @@ async fn what_is_there_cannot_be_created_for_trial(s: &mut Scene) {
     s.expect_managers(&["me (Update)"]);
 }
 
-async fn what_is_not_there_cannot_be_changed_for_trial(s: &mut Scene) {
+async fn a_missing_object_cannot_be_changed_in_a_dry_run(s: &mut Scene) {
     let message = r#"configmaps "example" not found"#;
     let refused = s.rehearse(|s| s.replace_as("me", "data: {key: a}").is_refused(404, message)).await.dry_run;
     refused.expect(".reason", "NotFound");

@@ -9,7 +9,7 @@ use baton_e2e::{
 };
 
 plays! {
-    a_delete_with_a_body_takes_its_options_from_there, what_is_tried_is_defaulted_and_changed,
+    a_delete_with_a_body_takes_its_options_from_there, a_dry_run_is_defaulted_and_mutated,
     every_kind_of_patch_is_merged, an_empty_value_is_refused, no_other_value_is_supported,
 }
 
@@ -21,7 +21,7 @@ async fn a_delete_with_a_body_takes_its_options_from_there(s: &mut Scene) {
     s.expect_absent("");
 }
 
-async fn what_is_tried_is_defaulted_and_changed(s: &mut Scene) {
+async fn a_dry_run_is_defaulted_and_mutated(s: &mut Scene) {
     s.of(SERVICE_ACCOUNT).await;
     s.create_as("me", "automountServiceAccountToken: false").await;
     s.of(POD).await;

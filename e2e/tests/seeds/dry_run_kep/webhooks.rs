@@ -11,9 +11,9 @@ use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
 plays! {
-    a_mutating_webhook_changes_what_is_tried, a_validating_webhook_denies_what_is_tried,
-    a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_let_dry_runs_through,
-    a_webhook_with_side_effects_stops_dry_runs, a_webhook_is_told_which_requests_are_dry_runs,
+    a_mutating_webhook_changes_a_dry_run, a_validating_webhook_denies_a_dry_run,
+    a_webhook_has_to_declare_that_dry_runs_are_safe, both_declarations_allow_dry_runs,
+    a_webhook_with_side_effects_stops_dry_runs, a_review_says_whether_the_request_is_a_dry_run,
     a_request_that_is_no_dry_run_may_be_refused_later,
 }
 
@@ -71,7 +71,7 @@ fn asked(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<b
     reviews.map(|review| (review.path, review.operation, review.dry_run)).collect()
 }
 
-async fn a_mutating_webhook_changes_what_is_tried(s: &mut Scene) {
+async fn a_mutating_webhook_changes_a_dry_run(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     ask(s, &webhook, MUTATING, "/mutate", "None").await;
     let created =
@@ -82,7 +82,7 @@ async fn a_mutating_webhook_changes_what_is_tried(s: &mut Scene) {
     s.expect(".metadata.annotations", "{webhook.test/touched: 'true'}");
 }
 
-async fn a_validating_webhook_denies_what_is_tried(s: &mut Scene) {
+async fn a_validating_webhook_denies_a_dry_run(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").await;
     let webhook = AdmissionWebhook::start().await.unwrap();
     ask(s, &webhook, VALIDATING, "/deny", "None").await;
@@ -125,7 +125,7 @@ async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Scene) {
     }
 }
 
-async fn both_declarations_let_dry_runs_through(s: &mut Scene) {
+async fn both_declarations_allow_dry_runs(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     ask(s, &webhook, VALIDATING, "/validate", "None").await;
     ask(s, &webhook, MUTATING, "/any", "NoneOnDryRun").await;
@@ -170,7 +170,7 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     s.create_as("me", "automountServiceAccountToken: false").dry_run().creates().await;
 }
 
-async fn a_webhook_is_told_which_requests_are_dry_runs(s: &mut Scene) {
+async fn a_review_says_whether_the_request_is_a_dry_run(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
     ask(s, &webhook, VALIDATING, "/validate", "NoneOnDryRun").await;
     s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;

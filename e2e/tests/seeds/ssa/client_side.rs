@@ -9,8 +9,8 @@ use baton_e2e::{
 };
 
 plays! {
-    client_side_keeps_an_annotation, every_way_out_leaves_a_subset, client_side_overwrites_in_silence,
-    the_api_version_may_change, what_another_version_calls_otherwise_stays_behind,
+    client_side_keeps_an_annotation, every_way_out_leaves_a_subset, client_side_apply_overwrites_without_a_warning,
+    the_api_version_may_change, a_field_with_another_name_in_another_version_stays,
 }
 
 async fn client_side_keeps_an_annotation(s: &mut Scene) {
@@ -44,7 +44,7 @@ async fn every_way_out_leaves_a_subset(s: &mut Scene) {
     }
 }
 
-async fn client_side_overwrites_in_silence(s: &mut Scene) {
+async fn client_side_apply_overwrites_without_a_warning(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {key: one}").await;
     s.update_as("editor", "data: {key: two}").await;
     let told = s.kubectl("apply -f -").reading("data: {key: one}").says("configured").await;
@@ -74,7 +74,7 @@ const IN_V2: &str = "spec:
 /// What `targetCPUUtilizationPercentage` is called in the newer version.
 const TARGET: &str = ".spec.metrics[0].resource.target.averageUtilization";
 
-async fn what_another_version_calls_otherwise_stays_behind(s: &mut Scene) {
+async fn a_field_with_another_name_in_another_version_stays(s: &mut Scene) {
     s.of(AUTOSCALER_V1).await;
     s.kubectl("apply -f -").reading(&format!("{IN_V1}\n  minReplicas: 2")).await;
     s.of(AUTOSCALER).await;

@@ -9,8 +9,8 @@ use super::NGINX;
 
 plays! {
     two_appliers_share_an_object, every_way_to_write_is_recorded, another_value_is_a_conflict,
-    who_changes_a_value_owns_it, what_is_removed_is_nobodys, a_dropped_field_goes_or_gets_its_default,
-    dropped_items_of_lists_and_maps_go, the_same_value_is_shared, a_sharer_gives_up,
+    a_manager_that_changes_a_value_owns_it, a_removed_field_has_no_owner, a_dropped_field_is_removed_or_defaulted,
+    dropped_items_of_lists_and_maps_are_removed, the_same_value_is_shared, a_shared_owner_releases_a_field,
     no_annotation_is_needed,
 }
 
@@ -46,7 +46,7 @@ async fn another_value_is_a_conflict(s: &mut Scene) {
     s.expect_owner(".data.key", "bob (Apply)");
 }
 
-async fn who_changes_a_value_owns_it(s: &mut Scene) {
+async fn a_manager_that_changes_a_value_owns_it(s: &mut Scene) {
     s.apply_as("kubectl", "data: {key: one}").await;
     s.update_as("editor", "data: {key: two}").await;
     s.expect_owner(".data.key", "editor (Update)");
@@ -54,7 +54,7 @@ async fn who_changes_a_value_owns_it(s: &mut Scene) {
     s.expect_owner(".data.key", "patcher (Update)");
 }
 
-async fn what_is_removed_is_nobodys(s: &mut Scene) {
+async fn a_removed_field_has_no_owner(s: &mut Scene) {
     s.create_as("owner", "data: {one: '1', two: '2', three: '3'}").await;
     s.merge_patch_as("owner", "data: {one: null}").await;
     s.merge_patch_as("somebody", "data: {two: null}").await;
@@ -63,7 +63,7 @@ async fn what_is_removed_is_nobodys(s: &mut Scene) {
     s.expect_managers(&["owner (Update)"]);
 }
 
-async fn a_dropped_field_goes_or_gets_its_default(s: &mut Scene) {
+async fn a_dropped_field_is_removed_or_defaulted(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.apply_as("kubectl", NGINX).await;
     s.apply_as("kubectl", &with_nginx("revisionHistoryLimit: 3, paused: true")).await;
@@ -77,7 +77,7 @@ fn with_nginx(more: &str) -> String {
     NGINX.replacen("replicas: 3", &format!("replicas: 3\n      {}", more.replace(", ", "\n      ")), 1)
 }
 
-async fn dropped_items_of_lists_and_maps_go(s: &mut Scene) {
+async fn dropped_items_of_lists_and_maps_are_removed(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     let sidecar = "\n          - {name: sidecar, image: envoy}";
     s.apply_as(
@@ -108,7 +108,7 @@ async fn the_same_value_is_shared(s: &mut Scene) {
         .await;
 }
 
-async fn a_sharer_gives_up(s: &mut Scene) {
+async fn a_shared_owner_releases_a_field(s: &mut Scene) {
     s.apply_as("alice", "data: {key: same}").await;
     s.apply_as("bob", "data: {key: same, own: '1'}").await;
     s.apply_as("bob", "data: {own: '1'}").await;

@@ -11,8 +11,8 @@ use baton_e2e::{
 use super::{NGINX, NGINX_REPLICAS_ONLY, NGINX_WITHOUT_REPLICAS};
 
 plays! {
-    done_wrong_replicas_fall_to_one, the_basic_handover, the_advanced_handover,
-    a_conflict_says_that_it_is_done,
+    without_a_handover_replicas_fall_to_one, the_basic_handover, the_advanced_handover,
+    a_conflict_shows_that_the_autoscaler_owns_replicas,
 }
 
 const OF_THE_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
@@ -35,7 +35,7 @@ async fn autoscale(s: &mut Scene, at_least: u32) {
     s.of(DEPLOYMENT).await;
 }
 
-async fn done_wrong_replicas_fall_to_one(s: &mut Scene) {
+async fn without_a_handover_replicas_fall_to_one(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.named("nginx-deployment").await;
     s.kubectl("apply --server-side -f -").reading(NGINX).await;
@@ -79,7 +79,7 @@ async fn the_advanced_handover(s: &mut Scene) {
     s.expect_managers(&["kubectl (Apply)", OF_THE_AUTOSCALER]);
 }
 
-async fn a_conflict_says_that_it_is_done(s: &mut Scene) {
+async fn a_conflict_shows_that_the_autoscaler_owns_replicas(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.named("nginx-deployment").await;
     s.apply_as("kubectl", NGINX).await;

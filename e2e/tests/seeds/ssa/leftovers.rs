@@ -6,8 +6,8 @@ use baton_e2e::{
 };
 
 plays! {
-    a_default_that_nobody_owns_stands_in_the_way,
-    a_copy_that_nobody_owns_brings_a_field_back,
+    a_default_without_an_owner_blocks_a_change,
+    a_copy_without_an_owner_restores_a_field,
 }
 
 const ROLLING: &str = "
@@ -40,7 +40,7 @@ const CLAIMED: &str = "
         metadata: {labels: {app: nginx}}
         spec: {containers: [{name: nginx, image: 'nginx:1.14.2'}]}";
 
-async fn a_default_that_nobody_owns_stands_in_the_way(s: &mut Scene) {
+async fn a_default_without_an_owner_blocks_a_change(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.apply_as("ci", ROLLING).await;
     s.expect(".spec.strategy.rollingUpdate.maxSurge", "25%");
@@ -71,7 +71,7 @@ spec:
     )
 }
 
-async fn a_copy_that_nobody_owns_brings_a_field_back(s: &mut Scene) {
+async fn a_copy_without_an_owner_restores_a_field(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.apply_as("ci", &with_account("serviceAccountName: powerful")).await;
     s.expect(".spec.template.spec.serviceAccount", "powerful");

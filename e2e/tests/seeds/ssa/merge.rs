@@ -11,7 +11,7 @@ use baton_e2e::{
 use super::NGINX;
 
 plays! {
-    several_actors_update_one_object, what_is_missing_goes_unless_it_is_managed,
+    several_actors_update_one_object, a_missing_field_is_removed_unless_another_manager_owns_it,
     an_atomic_list_has_one_manager, items_of_a_set_have_managers, several_keys_identify_an_item,
     several_keys_of_a_service, maps_are_granular_or_atomic, structs_are_granular_or_atomic,
     the_selector_of_a_deployment_is_atomic, atomic_is_recursive,
@@ -29,7 +29,7 @@ async fn several_actors_update_one_object(s: &mut Scene) {
     s.expect(r#".spec.template.spec.containers[name="proxy"].image"#, "envoy");
 }
 
-async fn what_is_missing_goes_unless_it_is_managed(s: &mut Scene) {
+async fn a_missing_field_is_removed_unless_another_manager_owns_it(s: &mut Scene) {
     s.apply_as("kubectl", "data: {alone: '1', shared: '1'}").await;
     s.apply_as("other", "data: {shared: '1'}").await;
     s.apply_as("kubectl", "data: {new: '1'}").await;

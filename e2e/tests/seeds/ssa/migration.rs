@@ -10,7 +10,7 @@ use crate::LAST_APPLIED;
 use super::{NGINX, NGINX_WITHOUT_REPLICAS};
 
 plays! {
-    an_upgrade_without_conflict, the_annotation_tells_what_was_managed,
+    an_upgrade_without_conflict, the_annotation_shows_what_was_managed,
     a_field_that_client_side_apply_did_not_know, an_upgrade_under_another_name, a_downgrade,
     a_downgrade_from_another_name,
 }
@@ -32,7 +32,7 @@ async fn an_upgrade_without_conflict(s: &mut Scene) {
     s.expect(".spec.replicas", "1");
 }
 
-async fn the_annotation_tells_what_was_managed(s: &mut Scene) {
+async fn the_annotation_shows_what_was_managed(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {key: one, other: one}").await;
     // A server-side apply as `kubectl` that changes a value takes it from client-side apply without a conflict.
     s.apply_as("kubectl", "data: {key: two, other: one}").await;

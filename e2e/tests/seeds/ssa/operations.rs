@@ -3,10 +3,10 @@
 use baton_e2e::{plays, scenario::Scene};
 
 plays! {
-    an_update_overrules_where_an_apply_conflicts, managed_fields_in_an_apply_are_refused,
+    an_update_overwrites_where_an_apply_conflicts, managed_fields_in_an_apply_are_refused,
 }
 
-async fn an_update_overrules_where_an_apply_conflicts(s: &mut Scene) {
+async fn an_update_overwrites_where_an_apply_conflicts(s: &mut Scene) {
     s.named("test-cm").await;
     s.apply_as("kubectl", "{metadata: {labels: {test-label: test}}, data: {key: some value}}").await;
     s.apply_as("kube-controller-manager", "data: {key: new value}")

@@ -9,7 +9,7 @@ use super::NGINX;
 
 plays! {
     patches_and_updates_clear, a_json_patch_clears, an_empty_list_clears_no_custom_resource,
-    an_empty_list_clears_what_is_built_in, a_reset_with_other_changes, an_apply_of_a_scale_is_tracked,
+    an_empty_list_clears_a_built_in_kind, a_reset_with_other_changes, an_apply_of_a_scale_is_tracked,
     an_apply_of_a_custom_scale_is_refused,
 }
 
@@ -53,7 +53,7 @@ async fn an_empty_list_clears_no_custom_resource(s: &mut Scene) {
     s.expect_absent(".metadata.managedFields");
 }
 
-async fn an_empty_list_clears_what_is_built_in(s: &mut Scene) {
+async fn an_empty_list_clears_a_built_in_kind(s: &mut Scene) {
     s.apply_as("kubectl", "data: {key: value}").await;
     s.merge_patch_as("admin", "metadata: {managedFields: []}").await;
     s.expect_absent(".metadata.managedFields");
