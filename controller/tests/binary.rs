@@ -79,7 +79,7 @@ fn sigterm_ends_it_also_while_the_api_server_cannot_be_reached() {
 fn sighup_does_not_end_it() {
     let kubeconfig = unreachable_cluster();
     let (mut process, mut log) = running(&kubeconfig);
-    let is_failure = |line: std::io::Result<String>| line.unwrap().contains("self-check is made again");
+    let is_failure = |line: std::io::Result<String>| line.unwrap().contains("self-check is repeated");
     assert!(log.any(is_failure), "it listens for signals by now");
     send("HUP", &process);
     assert!(log.any(is_failure), "it goes on");

@@ -1,8 +1,7 @@
 //! The admin port: liveness and readiness for the kubelet, metrics for Prometheus.
 //!
-//! `/healthz` answers as long as the process does; `/readyz` as [`Readiness`] says, with the reasons on a line each;
-//! `/metrics` in the `OpenMetrics` text format, unless the secure metrics port has them. Nothing here changes anything, and no
-//! Workload's content is view.
+//! `/healthz` responds as long as the process runs. `/readyz` follows [`Readiness`], with one reason a line. `/metrics` is in the
+//! `OpenMetrics` text format, unless the secure metrics port has it. Nothing here changes anything or shows a Workload's content.
 
 use std::{fmt, io, net::SocketAddr};
 
@@ -20,7 +19,7 @@ use crate::{metrics::Metrics, observe::WatchedWorkload};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What is to be seen of an operator while it runs.
+/// What a running operator shows.
 #[derive(Clone)]
 pub struct View {
     pub(crate) readiness: Readiness,
@@ -37,7 +36,7 @@ impl View {
     /// The metrics, in the `OpenMetrics` text format.
     ///
     /// # Errors
-    /// When a metric can't be written as text, which would be a fault of this crate.
+    /// When a metric can't be written as text, which would be a bug in this crate.
     pub fn metrics(&self) -> Result<String, fmt::Error> {
         let workloads = self.workloads.state();
         self.metrics.text(workloads.iter().map(|workload| (workload.phase, &*workload.contested)))
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_waits_for_is_in_the_answer() {
+    async fn the_response_says_what_readiness_waits_for() {
         let (workloads, _writer) = reflector::store();
         let view = view(workloads);
         view.readiness.close(Gate::SelfCheck, "the CRD isn't installed");
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metrics_are_those_of_the_workloads_in_the_cache_at_that_moment() {
+    async fn metrics_describe_the_workloads_that_are_in_the_cache_now() {
         let (workloads, mut cache) = reflector::store();
         let view = view(workloads);
         let fixed = "baton_handover_phase{phase=\"Fixed\"}";

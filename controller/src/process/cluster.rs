@@ -1,4 +1,4 @@
-//! The cluster that the operator works in, as a way to make clients of it.
+//! The cluster that the operator works in; makes clients for it.
 
 use std::time::Duration;
 
@@ -35,13 +35,13 @@ impl Cluster {
     /// When there is none.
     pub(super) async fn infer() -> Result<Self, InferConfigError> {
         let mut config = Config::infer().await?;
-        // The client's own retries may take many minutes; the loop retries by itself, with a pause that people can see.
+        // The client's own retries may take many minutes; the loop retries with a pause that users can see.
         config.default_retry = false;
         config.connect_timeout = Some(Duration::from_secs(10));
         Ok(Self(Connection::Config(Box::new(config))))
     }
 
-    /// The cluster of a client, which all requests go through.
+    /// The cluster of this client, which sends all requests.
     #[must_use]
     pub fn of(client: Client) -> Self {
         Self(Connection::Client(client))
@@ -53,12 +53,12 @@ impl Cluster {
         Ok(counted.with_layer(&fence_layer(leadership)).build())
     }
 
-    /// A client that isn't behind the fence: for what a replica does that doesn't lead.
+    /// A client without the fence: for the requests of a replica that doesn't lead.
     pub(super) fn unfenced(&self, metrics: &Metrics) -> kube::Result<Client> {
         Ok(self.builder()?.with_layer(&metrics.request_layer()).build())
     }
 
-    /// A client of which nothing is counted.
+    /// A client whose requests aren't counted.
     pub(super) fn client(&self) -> kube::Result<Client> {
         Ok(self.builder()?.build())
     }
@@ -74,7 +74,7 @@ impl Cluster {
     }
 }
 
-/// A client as what carries the requests of others.
+/// A transport that sends requests through a client.
 fn transport(client: Client) -> Transport {
     BoxService::new(tower::service_fn(move |request: Request<Body>| {
         let client = client.clone();

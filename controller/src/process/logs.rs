@@ -1,4 +1,4 @@
-//! What the operator logs, as far and in the form that its arguments ask for.
+//! The operator's log, in the level and format of its arguments.
 
 use tracing::Subscriber;
 use tracing_subscriber::{
@@ -11,10 +11,10 @@ use tracing_subscriber::{
 
 use super::cli::{LogFormat, RunArgs};
 
-/// A subscriber that writes the log there, with colours or without.
+/// A subscriber that writes the log to this writer, with or without colours.
 ///
 /// # Errors
-/// When `--log` is no list of directives.
+/// When `--log` isn't a list of directives.
 pub fn log_to<W>(
     writer: W,
     ansi: bool,

@@ -1,8 +1,8 @@
 //! The operator: wires client, watches, election, controller and signals together.
 //!
-//! First it makes sure that it can work here. Then all watches run and keep the caches warm. Once these are filled, the
-//! operator stands for election, where there is one; a leader begins with a pass for every Workload, so that nothing is
-//! lost of what changed before.
+//! First it checks that it can work in this cluster. Then all watches run and keep the caches warm. Once these are filled, the
+//! operator stands for election, if there is one. A leader begins with a pass for every Workload, so that no earlier change is
+//! lost.
 
 use std::{num::NonZeroU16, sync::Arc, time::Instant};
 
@@ -46,8 +46,8 @@ use crate::{
     observe::{Scope, Stores, Streams, WatchedWorkload, WorkloadCrd, watch},
 };
 
-/// The operator in one cluster. It listens on no port: [`run`](super::run()) serves what its [view](Self::view) shows, and who has
-/// it inside a process asks the view.
+/// The operator in one cluster. It listens on no port: [`run`](super::run()) serves its [view](Self::view), and a program that runs
+/// the operator in its own process reads the view.
 pub struct Operator {
     cluster: Cluster,
     args: RunArgs,
@@ -61,7 +61,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator that doesn't run yet. Of the settings it leaves those of ports and logs to others.
+    /// An operator that doesn't run yet. It ignores the settings of ports and logs.
     ///
     /// # Errors
     /// When the settings don't fit together, or no client can be made.
@@ -79,7 +79,7 @@ impl Operator {
         Ok(Self { cluster, args, clock, leadership, client, crd, stores, streams, view })
     }
 
-    /// What is to be seen of it while it runs.
+    /// What it shows while it runs.
     pub fn view(&self) -> View {
         self.view.clone()
     }
@@ -87,7 +87,7 @@ impl Operator {
     /// Runs until it is asked to end; passes under way are finished first.
     ///
     /// # Errors
-    /// When it has lost the lease. What else goes wrong is logged and tried again.
+    /// When it has lost the lease. Other errors are logged and retried.
     pub async fn run(self, signals: Signals) -> Result<(), RunError> {
         let Self { cluster, args, clock, leadership, client, crd, stores, streams, view } = self;
         let Streams { workloads, mut touched } = streams;
@@ -131,7 +131,7 @@ impl Operator {
             check.pass(&readiness).await;
             tokio::select! {
                 won = win => won,
-                // While it stands by, it is enough that the caches are kept up.
+                // A standby only keeps its caches up to date.
                 () = touched.by_ref().for_each(async |_| {}) => Ok(()),
             }
         };
@@ -144,13 +144,13 @@ impl Operator {
             let seen = (stores, crd);
             let pace = Pace::new(args.resync.0, WriteRate::new(args.write_rate, now()));
             let context = Arc::new(Context::new(client, schemas, seen, metrics, clock, limit, pace));
-            let looks = context.clone();
-            let again = once_and_again(sighups, again).inspect(move |()| looks.look_again());
+            let every = context.clone();
+            let again = once_and_again(sighups, again).inspect(move |()| every.look_again());
             let controller = controller(touched, workloads, again, args.concurrency);
             let controller = controller.graceful_shutdown_on(shutdown.clone().begun());
             tokio::select! {
                 () = passes(controller, context) => {}
-                // Passes are still writing: the lease isn't given up, it runs out.
+                // Passes may still be writing, so the lease isn't released: it runs out.
                 () = shutdown.overdue() => election = None,
                 lost = lost(&mut election) => return Err(lost.into()),
             }
@@ -172,13 +172,13 @@ fn stand(
     metrics: &Metrics,
 ) -> Result<Election, RunError> {
     let client = cluster.unfenced(metrics)?;
-    let identity = args.identity.as_ref().map_or_else(made_up_identity, |identity| identity.0.clone());
+    let identity = args.identity.as_ref().map_or_else(generated_identity, |identity| identity.0.clone());
     let candidacy = Candidacy { namespace, lease, identity, timing: args.timing()? };
     Ok(Election::stand(client, candidacy, leadership, metrics.clone()))
 }
 
-/// The host's name, which in a pod is the pod's, and something that tells this process from the last one there.
-fn made_up_identity() -> String {
+/// The host's name, which in a pod is the pod's, and a random part that distinguishes this process from the last one there.
+fn generated_identity() -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     format!("{host}_{:08x}", fastrand::u32(..))
 }
@@ -191,7 +191,7 @@ async fn lost(election: &mut Option<Election>) -> Lost {
     }
 }
 
-/// Logs and counts what comes of each refresh of the schemas.
+/// Logs and counts the result of each refresh of the schemas.
 async fn report_schemas(mut status: Receiver<Option<SchemaStatus>>, metrics: Metrics) {
     while status.changed().await.is_ok() {
         let Some(SchemaStatus { schemas, missing, changed, problems }) = status.borrow_and_update().clone()
@@ -238,28 +238,28 @@ async fn update_readiness(
     }
 }
 
-/// A look at every Workload: one now, for what had changed before this process led, one at each SIGHUP, and one each time that
-/// the CRD has become too old, or new enough.
+/// When to reconcile every Workload: now, for changes from before this process led; at each SIGHUP; and each time that the CRD
+/// becomes too old, or new enough.
 fn once_and_again(
     sighups: impl Stream<Item = ()> + Send + 'static,
     crd: Arc<Notify>,
 ) -> impl Stream<Item = ()> + Send + 'static {
-    let told = sighups.inspect(|()| info!("SIGHUP: reconciling every Workload again"));
+    let sighups = sighups.inspect(|()| info!("SIGHUP: reconciling every Workload again"));
     let changed = stream::unfold(crd, async |crd| {
         crd.notified().await;
         Some(((), crd))
     });
-    stream::once(async {}).chain(stream::select(told, changed))
+    stream::once(async {}).chain(stream::select(sighups, changed))
 }
 
-/// The controller, told of every Workload that was touched, and of all of them each time `again` says so.
+/// The controller: it reconciles each Workload from `touched`, and all of them at each item of `again`.
 fn controller(
     touched: impl Stream<Item = ObjectRef<WatchedWorkload>> + Send + 'static,
     workloads: Store<WatchedWorkload>,
     again: impl Stream<Item = ()> + Send + 'static,
     concurrency: NonZeroU16,
 ) -> Controller<WatchedWorkload> {
-    // All that it is told of comes by `touched`.
+    // All changes come from `touched`.
     Controller::for_stream(stream::pending(), workloads)
         .with_config(controller::Config::default().concurrency(concurrency.get()))
         .reconcile_all_on(again)
@@ -282,7 +282,7 @@ async fn passes(controller: Controller<WatchedWorkload>, context: Arc<Context>) 
         .await;
 }
 
-/// A pass that is counted, and timed from when the caches are filled.
+/// A pass that is counted, and timed once the caches are filled.
 async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Result<Action, ReconcileError> {
     context.ready().await;
     let begun = Instant::now();
@@ -296,7 +296,7 @@ async fn measured(workload: Arc<WatchedWorkload>, context: Arc<Context>) -> Resu
 
 fn log(error: &ControllerError<ReconcileError, watcher::Error>) {
     match error {
-        // The Workload went away between its change and its turn.
+        // The Workload was deleted between its change and its pass.
         ControllerError::ObjectNotFound(_) => {}
         ControllerError::ReconcilerFailed(error, workload) => {
             warn!(%workload, error = with_causes(error), "reconcile failed; Baton retries");

@@ -1,8 +1,8 @@
-//! What Baton needs the API server to let it do, each with its reason.
+//! The permissions that Baton needs, each with its reason.
 //!
-//! The self-check asks for each of these, and the manifests grant just these: tests compare them. Not among them are
-//! `/version`, `/openapi/v3` and the review of one's own access, which the default roles `system:discovery` and
-//! `system:basic-user` let every ServiceAccount do.
+//! The self-check checks each of these, and the manifests grant exactly these: tests compare them. `/version`, `/openapi/v3`
+//! and the review of the client's own access aren't among them: the default roles `system:discovery` and
+//! `system:basic-user` allow them to every ServiceAccount.
 
 /// A rule, as RBAC has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +28,11 @@ pub enum PermissionScope {
     Watched,
     /// In the namespace of the Lease, and only with `--leader-elect`.
     Lease,
-    /// In the cluster, whatever is watched, and only with `--secure-metrics-addr`.
+    /// In the whole cluster, also if only some namespaces are watched, and only with `--secure-metrics-addr`.
     SecureMetrics,
 }
 
-/// The Lease's name where no other is asked for.
+/// The default name of the Lease.
 pub const LEASE: &str = "baton";
 
 /// All of them.
@@ -43,8 +43,8 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "workloads",
         name: None,
         verbs: &["get", "list", "watch"],
-        why: "Workloads are read from a cache that a watch feeds, and from the server itself before the number of replicas \
-              changes hands. They belong to their authors: Baton never writes one.",
+        why: "Workloads are read from a cache that a watch feeds, and from the server itself before the replica count gets \
+              another owner. They belong to their authors: Baton never writes one.",
     },
     Permission {
         scope: PermissionScope::Watched,
@@ -52,7 +52,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "workloads/status",
         name: None,
         verbs: &["patch"],
-        why: "What became of a Workload goes into its status subresource, by server-side apply.",
+        why: "The state of a Workload is written to its status subresource, by server-side apply.",
     },
     Permission {
         scope: PermissionScope::Watched,
@@ -60,9 +60,9 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "deployments",
         name: None,
         verbs: &["get", "list", "watch", "create", "patch"],
-        why: "A Deployment is read from a cache, and from the server itself where its creation is refused, after a conflict and before \
-              its number changes hands; it is written by server-side apply, for which the server also asks for create. It goes \
-              only together with its Workload, by garbage collection.",
+        why: "A Deployment is read from a cache, and from the server itself when its creation is refused, after a conflict and before \
+              its replica count gets another owner; it is written by server-side apply, for which the server also requires create. It \
+              is deleted only together with its Workload, by garbage collection.",
     },
     Permission {
         scope: PermissionScope::Watched,
@@ -78,7 +78,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "horizontalpodautoscalers",
         name: None,
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
-        why: "As Services. All are watched, not only Baton's: what scales a Deployment may be anybody's.",
+        why: "As Services. All are watched, not only Baton's: any of them may scale a Workload's Deployment.",
     },
     Permission {
         scope: PermissionScope::Watched,
@@ -94,7 +94,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "events",
         name: None,
         verbs: &["create"],
-        why: "Events tell of changes.",
+        why: "Events report changes.",
     },
     Permission {
         scope: PermissionScope::Lease,
@@ -102,7 +102,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "leases",
         name: None,
         verbs: &["create"],
-        why: "The first leader creates the Lease. RBAC knows no name of what isn't there yet.",
+        why: "The first leader creates the Lease. RBAC can't restrict a creation to a name.",
     },
     Permission {
         scope: PermissionScope::Lease,
@@ -110,7 +110,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "leases",
         name: Some(LEASE),
         verbs: &["get", "patch"],
-        why: "Candidates look who leads; the leader renews its lease by server-side apply.",
+        why: "Candidates read who leads; the leader renews its lease by server-side apply.",
     },
     Permission {
         scope: PermissionScope::SecureMetrics,
@@ -118,7 +118,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "tokenreviews",
         name: None,
         verbs: &["create"],
-        why: "Who asks for the metrics is asked of the API server, by their bearer token.",
+        why: "The API server says whose bearer token a request for the metrics has.",
     },
     Permission {
         scope: PermissionScope::SecureMetrics,
@@ -126,7 +126,7 @@ pub const PERMISSIONS: &[Permission] = &[
         resource: "subjectaccessreviews",
         name: None,
         verbs: &["create"],
-        why: "Whether they may read the metrics is asked of the API server too.",
+        why: "The API server says whether that user may read the metrics.",
     },
 ];
 
@@ -136,7 +136,7 @@ mod tests {
     use crate::decide::child::ChildKind;
 
     #[test]
-    fn every_kind_that_is_watched_and_written_has_its_rule() {
+    fn every_watched_and_written_kind_has_a_rule() {
         for kind in ChildKind::ALL {
             let resource = kind.api_resource();
             let rule = PERMISSIONS.iter().find(|rule| rule.resource == resource.plural).unwrap();
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rule_has_a_wildcard_or_no_reason() {
+    fn no_rule_has_a_wildcard_and_each_has_a_reason() {
         for rule in PERMISSIONS {
             assert!(!rule.resource.contains('*') && !rule.verbs.contains(&"*"), "{rule:?}");
             assert!(rule.why.ends_with('.') && !rule.why.contains("  "), "{rule:?}");

@@ -1,8 +1,8 @@
 //! Whether the operator can do its work, and if not, why.
 //!
-//! Ready means: the self-check found nothing that is missing, every cache has been filled, the API server's schemas were looked
-//! at, and no watch has been failing for long. A standby is ready as well. So a roll-out to a version that can't work in this
-//! cluster stops at its first pod, and people see who is deaf. Liveness is none of this: ending a process brings no API
+//! Ready means: the self-check found nothing missing, every cache is filled, the API server's schemas were read, and no watch has
+//! been failing for long. A standby is ready as well. So a rollout of a version that can't work in this cluster stops at its
+//! first pod, and users see which process gets no changes. Liveness depends on none of this: a restart doesn't bring an API
 //! server back.
 
 use std::{
@@ -13,19 +13,19 @@ use std::{
 
 use crate::{clock::now, lock::lock, observe::Stores};
 
-/// How long a watch may fail until the operator counts as deaf. Watches end and begin anew all the time.
-const DEAF_AFTER: Duration = Duration::from_mins(1);
+/// How long a watch may fail until the operator isn't ready. Watches end and start again all the time.
+const UNREADY_AFTER: Duration = Duration::from_mins(1);
 
-/// What has to be passed.
+/// What readiness waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Gate {
     /// Whether Baton can work here at all.
     SelfCheck,
     /// Whether the CRD has every field that this release reads.
     Crd,
-    /// Whether the schemas were looked at.
+    /// Whether the schemas were read.
     Schemas,
-    /// Whether it goes on working.
+    /// Whether it isn't shutting down.
     Shutdown,
 }
 
@@ -57,7 +57,7 @@ impl Readiness {
         if !unfilled.is_empty() {
             reasons.push(format!("waiting for the caches to fill: {}", unfilled.join(", ")));
         }
-        reasons.extend(self.stores.health.failing_for(DEAF_AFTER, now()));
+        reasons.extend(self.stores.health.failing_for(UNREADY_AFTER, now()));
         reasons
     }
 }
@@ -67,13 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_ready_when_no_gate_is_closed_and_says_why_it_is_not() {
+    fn it_is_ready_when_no_gate_is_closed_and_otherwise_says_why_not() {
         let readiness = Readiness::new(Stores::of_shard(None));
         assert_eq!(readiness.reasons(), Vec::<String>::new());
         readiness.close(Gate::SelfCheck, "there is no CRD");
-        readiness.close(Gate::Schemas, "looking at the schemas");
-        assert_eq!(readiness.reasons(), ["there is no CRD", "looking at the schemas"]);
+        readiness.close(Gate::Schemas, "reading the schemas");
+        assert_eq!(readiness.reasons(), ["there is no CRD", "reading the schemas"]);
         readiness.open(Gate::SelfCheck);
-        assert_eq!(readiness.reasons(), ["looking at the schemas"]);
+        assert_eq!(readiness.reasons(), ["reading the schemas"]);
     }
 }

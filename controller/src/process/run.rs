@@ -19,7 +19,7 @@ use crate::{
     observe::{Scope, WorkloadCrd},
 };
 
-/// Why the operator could not run, or runs no longer.
+/// Why the operator could not run, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// No cluster was found.
@@ -31,7 +31,7 @@ pub enum RunError {
     /// The admin port could not listen.
     #[error("can't serve health checks and metrics on {address}; choose another --admin-addr")]
     Admin {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
         /// Why.
         #[source]
@@ -40,7 +40,7 @@ pub enum RunError {
     /// The secure metrics port could not listen.
     #[error("can't serve metrics on {address}; choose another --secure-metrics-addr")]
     SecureMetrics {
-        /// The address asked for.
+        /// The configured address.
         address: SocketAddr,
         /// Why.
         #[source]
@@ -63,7 +63,7 @@ pub enum RunError {
 /// Runs the operator until SIGTERM or Ctrl-C; passes under way are finished first.
 ///
 /// # Errors
-/// When it can't start, and when it has lost the lease. What else goes wrong once it runs is logged and tried again.
+/// When it can't start, and when it has lost the lease. Other errors are logged and retried.
 pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     args.election.timing()?;
     let cluster = Cluster::infer().await?;
@@ -74,7 +74,7 @@ pub async fn run(args: &RunArgs) -> Result<(), RunError> {
     operator.run(signals).await
 }
 
-/// Serves the admin port, and the secure metrics port if there is to be one.
+/// Serves the admin port, and the secure metrics port if it is configured.
 async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<()>, RunError> {
     let mut ports = JoinSet::new();
     let address = args.admin_addr;
@@ -93,15 +93,15 @@ async fn serve(args: &RunArgs, cluster: &Cluster, view: View) -> Result<JoinSet<
     Ok(ports)
 }
 
-/// What `baton check` tells: whether Baton can work in this cluster.
+/// What `baton check` reports: whether Baton can work in this cluster.
 ///
 /// # Errors
-/// When there is no cluster to ask.
+/// When no cluster is configured.
 pub async fn check(args: &CheckArgs) -> Result<Vec<Finding>, RunError> {
     let client = Cluster::infer().await?.client()?;
     let lease = args.lease.leader_elect.then(|| LeaseName::new(&args.lease, args.scope.shard(), &client));
     let limit = args.request_timeout.0;
     let crd = WorkloadCrd::new(client.clone(), limit);
     let (scope, has_secure_metrics) = (Scope::from(&args.scope), args.secure_metrics_addr.is_some());
-    Ok(SelfCheck::new(client, limit, scope, lease, has_secure_metrics, crd).look().await)
+    Ok(SelfCheck::new(client, limit, scope, lease, has_secure_metrics, crd).findings().await)
 }

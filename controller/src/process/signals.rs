@@ -1,11 +1,12 @@
 //! The signals that the operator listens to.
 //!
-//! The first SIGTERM or Ctrl-C asks for a graceful end: passes under way are finished, none is begun. A second one, or too
-//! long a wait, ends it anyway. Nothing is lost by that: what a pass leaves undone, the next start reads from the cluster.
+//! The first SIGTERM or Ctrl-C begins a graceful shutdown: passes under way are finished, and no new one begins. A second one, or
+//! the end of the grace period, ends the process at once. Nothing is lost: the next start reads from the cluster what is still to
+//! be done.
 //!
-//! SIGHUP asks for a pass for every Workload, now: for people who don't want to wait for the next change, and for tests. What a
-//! pass does is decided as always, so that on a settled cluster it is nothing. While a watch fails, the controller pauses
-//! between its attempts, and a signal that comes then has its effect later.
+//! SIGHUP starts a pass for every Workload, now: for people who don't want to wait for the next change, and for tests. On a
+//! settled cluster, these passes do nothing. While a watch fails, the controller pauses between its attempts, and a signal that
+//! comes then has its effect later.
 
 use std::{io, time::Duration};
 
@@ -29,10 +30,10 @@ enum Stage {
     Now,
 }
 
-/// What the operator is asked while it runs.
+/// The signals to an operator while it runs.
 pub struct Signals {
     pub(crate) shutdown: Shutdown,
-    /// A pass for every Workload is asked for.
+    /// Each item starts a pass for every Workload.
     pub(crate) sighups: BoxStream<'static, ()>,
 }
 
@@ -45,37 +46,37 @@ impl Signals {
         Ok(Self { shutdown: Shutdown::on_signals()?, sighups: sighups()?.boxed() })
     }
 
-    /// Those that a [`Control`] gives.
+    /// Signals from a [`Control`].
     pub fn controlled() -> (Control, Self) {
         let (stage, shutdown) = channel(Stage::Running);
-        let (again, mut asked) = mpsc::unbounded_channel();
-        let sighups = stream::poll_fn(move |context| asked.poll_recv(context)).boxed();
+        let (again, mut received) = mpsc::unbounded_channel();
+        let sighups = stream::poll_fn(move |context| received.poll_recv(context)).boxed();
         (Control { stage, again }, Self { shutdown: Shutdown(shutdown), sighups })
     }
 }
 
-/// Asks an operator inside this process what signals ask a process. Once it is dropped, nothing is asked any more.
+/// Signals for an operator inside this process.
 pub struct Control {
     stage: watch::Sender<Stage>,
     again: mpsc::UnboundedSender<()>,
 }
 
 impl Control {
-    /// Asks for the end, as SIGTERM does.
+    /// Shuts it down, as SIGTERM does.
     pub fn stop(&self) {
         self.stage.send_modify(|stage| {
             *stage = if *stage == Stage::Running { Stage::Stopping } else { Stage::Now }
         });
     }
 
-    /// Asks for a pass for every Workload, as SIGHUP does.
-    pub fn look_again(&self) {
+    /// Starts a pass for every Workload, as SIGHUP does.
+    pub fn reconcile_all(&self) {
         // It fails only if the operator has ended.
         let _ = self.again.send(());
     }
 }
 
-/// Tells how far the shutdown is; cloned by whoever has to know.
+/// How far the shutdown is. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Shutdown(Receiver<Stage>);
 
@@ -103,8 +104,7 @@ impl Shutdown {
         self.reached(Stage::Stopping).await;
     }
 
-    /// Resolves when passes under way aren't waited for any more: once the shutdown has begun, at a second signal or after
-    /// the grace period.
+    /// Resolves when passes under way are abandoned: once the shutdown has begun, at a second signal or after the grace period.
     pub(crate) async fn overdue(mut self) {
         self.reached(Stage::Stopping).await;
         tokio::select! {
@@ -115,7 +115,7 @@ impl Shutdown {
 
     async fn reached(&mut self, stage: Stage) {
         if self.0.wait_for(|now| *now >= stage).await.is_err() {
-            // Nobody listens, so that it never comes.
+            // The sender is gone, so that stage never comes.
             std::future::pending::<()>().await;
         }
     }

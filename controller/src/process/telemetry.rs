@@ -1,10 +1,9 @@
 //! Traces for an OpenTelemetry collector, with the feature `otel`.
 //!
 //! The spans are kube's own: one for each pass (`reconciling object`), with one for each request below it. They go to the
-//! collector as OTLP over HTTP, in protobuf. TLS isn't spoken: a collector runs beside
-//! the operator or in its cluster.
+//! collector as OTLP over HTTP, in protobuf, without TLS: a collector runs beside the operator or in its cluster.
 //!
-//! The exporter sends from a thread of its own that knows no tokio, so `Sender` hands each request to the runtime.
+//! The exporter sends from a thread of its own, outside of tokio, so `Sender` hands each request to the runtime.
 
 use std::{str::FromStr, time::Duration};
 
@@ -38,7 +37,7 @@ impl FromStr for Endpoint {
         let example = "write it like `http://localhost:4318`";
         let uri: Uri = text.parse().map_err(|error| format!("{error}; {example}"))?;
         if uri.scheme_str() != Some("http") || uri.host().is_none() {
-            return Err(format!("it has to be an http URL: TLS isn't spoken; {example}"));
+            return Err(format!("it has to be an http URL: TLS isn't supported; {example}"));
         }
         let base = text.trim_end_matches('/');
         Ok(Self(if base.ends_with("/v1/traces") { base.to_owned() } else { format!("{base}/v1/traces") }))
@@ -52,7 +51,7 @@ pub struct Traces(SdkTracerProvider);
 impl Traces {
     /// Sends what is left, for a moment at most. Blocks the thread.
     pub fn flush(self) {
-        // Whoever stops an operator doesn't wait for a collector.
+        // The end of an operator doesn't wait for a collector.
         let _ = self.0.shutdown_with_timeout(FLUSH);
     }
 }
@@ -60,7 +59,7 @@ impl Traces {
 /// The layer that turns spans into traces, to be called within the runtime.
 ///
 /// # Errors
-/// When the exporter doesn't take its settings, some of which are in `OTEL_…` variables.
+/// When the exporter rejects its settings, some of which are in `OTEL_…` variables.
 pub fn layer<S>(
     Endpoint(endpoint): &Endpoint,
 ) -> Result<(impl Layer<S> + Send + Sync + use<S>, Traces), ExporterBuildError>
@@ -78,7 +77,7 @@ where
         .with_attribute(opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
         .build();
     let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource).build();
-    // Passes and requests, whatever is logged.
+    // Passes and requests, whatever the log level.
     let spans = Targets::new()
         .with_target("kube_runtime::controller", Level::INFO)
         .with_target("kube_client::client::builder", Level::DEBUG);
@@ -102,9 +101,9 @@ impl Sender {
 #[async_trait::async_trait]
 impl HttpClient for Sender {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let answer = self.client.request(request.map(Full::new));
+        let response = self.client.request(request.map(Full::new));
         let sent = self.runtime.spawn(async move {
-            let (head, body) = answer.await?.into_parts();
+            let (head, body) = response.await?.into_parts();
             let body = body.collect().await?.to_bytes();
             Ok::<_, HttpError>(Response::from_parts(head, body))
         });

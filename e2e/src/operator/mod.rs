@@ -181,7 +181,7 @@ impl Operator {
         match &self.run {
             Run::Process { process, .. } => process.hang_up(),
             Run::InProcess(operator) => {
-                operator.control.look_again();
+                operator.control.reconcile_all();
                 Ok(())
             }
         }

@@ -167,7 +167,7 @@ impl World {
             }
             Event::Stop(slot) => self.running(slot).into_iter().for_each(|(_, it)| it.control.stop()),
             Event::LookAgain(slot) => {
-                self.running(slot).into_iter().for_each(|(_, it)| it.control.look_again());
+                self.running(slot).into_iter().for_each(|(_, it)| it.control.reconcile_all());
             }
             Event::Skew(slot, seconds) => {
                 self.place(slot)

@@ -58,7 +58,7 @@ impl WorkloadCrd {
     ///
     /// # Errors
     /// When it can't be read now.
-    pub(crate) async fn look(&self) -> Result<Judgement, OpenApiError> {
+    pub(crate) async fn judge(&self) -> Result<Judgement, OpenApiError> {
         let index = Index::fetch(&self.client, self.limit).await?;
         let kind = ApiResource::erase::<Workload>(&());
         let Some(url) = index.url(&kind) else {
@@ -139,7 +139,7 @@ impl WorkloadCrd {
         let (begun, certain) =
             (tokio::time::Instant::now(), matches!(doubt, State::Doubtful { certain: true }));
         loop {
-            match self.look().await {
+            match self.judge().await {
                 Ok(Judgement::Older(message)) => return State::Older(message),
                 // While a CRD changes, or is new, nothing is published for a moment.
                 Ok(Judgement::Unpublished) if begun.elapsed() < LAG => {}

@@ -1,4 +1,4 @@
-//! That `docs/flags.md` is what the command line itself says. To write it anew:
+//! Checks that `docs/flags.md` matches the command line. To write it again:
 //!
 //! ```sh
 //! BATON_WRITE_DOCS=1 cargo test -p baton-controller flags
@@ -48,7 +48,7 @@ fn table(command: &Command) -> String {
     flags(command).map(row).collect()
 }
 
-/// The flags of the binary as it is built by default; the page's head says the rest.
+/// The flags of the default build; the page's head has the other one.
 fn flags(command: &Command) -> impl Iterator<Item = &Arg> {
     command
         .get_arguments()
@@ -80,7 +80,7 @@ fn sentence(text: &str) -> String {
 }
 
 #[test]
-fn the_page_of_flags_is_what_the_command_line_says() {
+fn the_page_of_flags_matches_the_command_line() {
     let page = page();
     if env::var_os("BATON_WRITE_DOCS").is_some() {
         fs::write(PATH, &page).unwrap();

@@ -128,7 +128,7 @@ pub struct ScopeArgs {
 }
 
 impl ScopeArgs {
-    /// The shard's name, where there is one.
+    /// The shard's name, if there is one.
     pub fn shard(&self) -> Option<&str> {
         self.shard.as_ref().map(|shard| shard.0.as_str())
     }
@@ -161,7 +161,7 @@ pub struct LeaseArgs {
 }
 
 impl LeaseArgs {
-    /// The Lease's name, for this shard or for none.
+    /// The Lease's name, for this shard or without one.
     pub fn name(&self, shard: Option<&str>) -> String {
         let default = || shard.map_or_else(|| LEASE.to_owned(), |shard| format!("{LEASE}-{shard}"));
         self.lease_name.as_ref().map_or_else(default, |name| name.0.clone())
@@ -186,7 +186,7 @@ pub struct ElectionArgs {
 }
 
 impl ElectionArgs {
-    /// The times as an election takes them.
+    /// The times, checked.
     ///
     /// # Errors
     /// When they don't fit together.

@@ -1,4 +1,4 @@
-//! Names as Kubernetes takes them, read from the command line so that a slip is told before anything runs.
+//! Names that Kubernetes accepts, checked on the command line so that a typo is reported before anything runs.
 
 use std::str::FromStr;
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_the_api_server_takes() {
+    fn names_are_accepted_as_the_api_server_accepts_them() {
         for name in ["a", "team-a", "0"] {
             assert_eq!(name.parse(), Ok(NamespaceName(name.to_owned())));
         }

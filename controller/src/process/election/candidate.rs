@@ -1,8 +1,7 @@
-//! One candidate's view of the Lease, and what it does next: a state machine without I/O that is told the time.
+//! One candidate's view of the Lease, and what it does next: a state machine without I/O that gets the time as an argument.
 //!
-//! Another's lease has run out when its record hasn't changed for as long as it says, by *this* machine's clock, as
-//! client-go does it: clocks of different machines are never compared. The times in the record serve as marks by which a
-//! candidate knows its own writes again.
+//! Another process's lease has run out when its record hasn't changed for its own duration, by *this* machine's clock, as in
+//! client-go: clocks of different machines are never compared. By the times in a record, a candidate recognizes its own writes.
 
 use std::time::Duration;
 
@@ -23,16 +22,16 @@ pub(super) enum ElectionStep {
     Write(Draft),
     /// Nothing before this moment.
     Wait(Moment),
-    /// Ends: it leads no longer.
+    /// Ends: it doesn't lead any more.
     Resign(Lost),
 }
 
 /// What is known of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum View {
-    /// It has to be read: at the start, and when a write didn't go as it should.
+    /// It has to be read: at the start, and after a write that failed or was refused.
     Unknown,
-    /// It isn't there.
+    /// It doesn't exist.
     Absent,
     /// It is as `Candidate::known` has it.
     Known,
@@ -67,7 +66,7 @@ impl Candidate {
         }
     }
 
-    /// Who holds the lease as far as is known, if anybody does: for people.
+    /// The last known holder of the lease, if there is one: for logs.
     pub(super) fn holder(&self) -> Option<&str> {
         let (record, _) = self.known.as_ref().filter(|_| self.view != View::Absent)?;
         (!record.holder.is_empty()).then_some(record.holder.as_str())
@@ -79,7 +78,7 @@ impl Candidate {
         self.held.map_or(limit, |sent| limit.min((sent + self.timing.renew_deadline).after(now)))
     }
 
-    /// What to do now. `clock` is the time of day, for people who look at the Lease.
+    /// What to do now. `clock` is the time of day, for people who read the Lease.
     pub(super) fn next(&mut self, now: Moment, clock: Timestamp) -> ElectionStep {
         if self.held.is_some_and(|sent| now >= sent + self.timing.renew_deadline) {
             return ElectionStep::Resign(Lost::NotRenewed(self.timing.renew_deadline));
@@ -90,7 +89,7 @@ impl Candidate {
         let is_bound = self.bound_until().is_some_and(|end| now < end);
         match (&self.view, &self.known) {
             (View::Unknown, _) | (View::Known, None) => ElectionStep::Read,
-            // Whoever held a Lease that was deleted may not know it yet.
+            // The holder of a deleted Lease may not know that yet.
             (View::Absent, _) if is_bound => ElectionStep::Read,
             (View::Absent, _) => self.write(clock, 0, clock, None),
             (View::Known, Some((record, _))) => {
@@ -109,19 +108,19 @@ impl Candidate {
         }
     }
 
-    /// The Lease was read: it is like that, or isn't there.
+    /// The Lease was read: this is its record, or it doesn't exist.
     pub(super) fn read(&mut self, now: Moment, found: Option<ElectionRecord>) {
         self.view = if found.is_some() { View::Known } else { View::Absent };
         let is_news = |record: &ElectionRecord| self.known.as_ref().is_none_or(|(known, _)| known != record);
         if let Some(record) = found.filter(is_news) {
             self.known = Some((record, now));
         }
-        // Looks at another's lease now and then, and just when it runs out.
+        // Reads another's lease every retry period, and when it runs out.
         let end = self.bound_until().filter(|end| self.held.is_none() && now < *end);
         self.not_before = end.map(|end| end.min(now + self.timing.retry_period));
     }
 
-    /// A write that was sent then is stored, as this record.
+    /// A write that was sent at this moment is stored, as this record.
     pub(super) fn written(&mut self, sent: Moment, now: Moment, record: ElectionRecord) {
         self.marks = record.renewed.into_iter().collect();
         self.known = Some((record, now));
@@ -130,7 +129,7 @@ impl Candidate {
         self.held = Some(sent);
     }
 
-    /// Somebody else was faster: the write isn't stored.
+    /// Another process was faster: the write isn't stored.
     pub(super) fn refused(&mut self) {
         self.view = View::Unknown;
         self.not_before = None;
@@ -142,13 +141,13 @@ impl Candidate {
         self.not_before = Some(now + self.timing.retry_period);
     }
 
-    /// The write that gives the lease up, so that another needn't wait for it to run out. None if it isn't known to be held.
+    /// The write that releases the lease, so that another needn't wait until it runs out. None if this process may not hold it.
     pub(super) fn release(&self, now: Moment, clock: Timestamp) -> Option<Draft> {
         let (record, _) = self.known.as_ref().filter(|(record, _)| self.is_own(record))?;
         let is_held = self.held.is_some_and(|sent| now < sent + self.timing.renew_deadline);
         (is_held && self.view == View::Known).then(|| Draft {
             holder: String::new(),
-            // The API server wants at least a second.
+            // The API server requires at least a second.
             duration: Duration::from_secs(1),
             acquired: stamp(clock),
             renewed: stamp(clock),
@@ -176,12 +175,12 @@ impl Candidate {
         })
     }
 
-    /// Whether this process wrote the record. The identity alone doesn't tell: somebody may have given it to two of them.
+    /// Whether this process wrote the record. The identity isn't enough: two processes may have the same one.
     fn is_own(&self, record: &ElectionRecord) -> bool {
         record.holder == self.identity && record.renewed.is_some_and(|mark| self.marks.contains(&mark))
     }
 
-    /// When another's lease runs out, if its record stays as it is; none where nobody else holds it.
+    /// When another's lease runs out, if its record stays as it is; none if no other process holds it.
     fn bound_until(&self) -> Option<Moment> {
         let (record, since) = self.known.as_ref()?;
         let is_anothers = !record.holder.is_empty() && !self.is_own(record);
@@ -199,7 +198,7 @@ mod tests {
         retry_period: Duration::from_secs(2),
     };
 
-    /// The time of day, some seconds after any.
+    /// A time of day, this many seconds after a fixed one.
     fn clock(seconds: u32) -> Timestamp {
         Timestamp::from_second(1_800_000_000 + i64::from(seconds)).unwrap()
     }
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_first_and_creates_a_lease_that_is_not_there() {
+    fn it_reads_first_and_creates_a_missing_lease() {
         let mut candidate = candidate();
         assert_eq!(next(&mut candidate, 100), ElectionStep::Read);
         candidate.read(Moment::at(100), None);
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_nobody_holds_is_taken_at_once_and_counts_a_transition() {
+    fn a_lease_without_a_holder_is_acquired_at_once_and_counts_a_transition() {
         let mut candidate = candidate();
         candidate.read(Moment::at(100), Some(record("", 0, "7")));
         let draft = draft(&mut candidate, 100);
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn anothers_lease_is_taken_when_it_has_not_changed_for_its_duration_by_the_own_clock() {
+    fn anothers_lease_is_acquired_when_it_has_not_changed_for_its_duration_by_the_local_clock() {
         let mut candidate = candidate();
         // However old it looks by the other machine's clock.
         candidate.read(Moment::at(100), Some(record("other", 0, "7")));
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_by_the_other_begins_the_wait_anew() {
+    fn a_renewal_by_the_holder_restarts_the_wait() {
         let mut candidate = candidate();
         candidate.read(Moment::at(100), Some(record("other", 0, "7")));
         candidate.read(Moment::at(110), Some(record("other", 10, "8")));
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_that_was_deleted_binds_as_long_as_it_would_have() {
+    fn a_deleted_lease_is_respected_until_it_would_have_run_out() {
         let mut candidate = candidate();
         candidate.read(Moment::at(100), Some(record("other", 0, "7")));
         candidate.read(Moment::at(102), None);
@@ -309,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_renews_at_the_version_that_its_last_write_had() {
+    fn a_leader_renews_at_the_version_of_its_last_write() {
         let mut leader = leader(100);
         assert_eq!(next(&mut leader, 101), ElectionStep::Wait(Moment::at(102)));
         let draft = draft(&mut leader, 102);
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lease_counts_from_when_the_write_was_sent() {
+    fn the_lease_counts_from_the_moment_the_write_was_sent() {
         let mut leader = leader(100);
         let renewal = draft(&mut leader, 102);
         leader.written(Moment::at(102), Moment::at(109), stored(&renewal, "2"));
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_without_an_answer_is_looked_up_and_does_not_prolong_anything_by_itself() {
+    fn a_renewal_without_a_response_is_read_and_does_not_extend_the_lease_by_itself() {
         let mut leader = leader(100);
         let renewal = draft(&mut leader, 102);
         leader.failed(Moment::at(105));
@@ -340,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acquisition_without_an_answer_is_recognised_by_its_mark_and_renewed_before_it_counts() {
+    fn an_acquisition_without_a_response_is_recognized_by_its_mark_and_renewed_before_it_counts() {
         let mut candidate = candidate();
         candidate.read(Moment::at(100), None);
         let created = draft(&mut candidate, 100);
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_under_the_same_identity_is_another() {
+    fn another_process_with_the_same_identity_is_not_mistaken_for_this_one() {
         let mut candidate = candidate();
         candidate.read(Moment::at(100), Some(record("me", 0, "7")));
         assert_eq!(next(&mut candidate, 100), ElectionStep::Wait(Moment::at(102)));
@@ -362,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leader_whose_lease_another_holds_resigns_at_once() {
+    fn a_leader_resigns_at_once_when_another_holds_the_lease() {
         let mut leader = leader(100);
         draft(&mut leader, 102);
         leader.refused();
@@ -380,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_write_is_followed_by_a_look_without_a_pause() {
+    fn a_refused_write_is_followed_by_a_read_without_a_pause() {
         let mut candidate = candidate();
         candidate.read(Moment::at(100), None);
         draft(&mut candidate, 100);
@@ -389,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn releasing_empties_the_holder_of_the_very_record_that_is_held() {
+    fn a_release_empties_the_holder_of_exactly_the_record_that_is_held() {
         let leader = leader(100);
         let release = leader.release(Moment::at(101), clock(101)).unwrap();
         assert_eq!((&*release.holder, release.version.as_deref()), ("", Some("1")));

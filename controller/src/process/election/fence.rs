@@ -1,13 +1,13 @@
-//! The fence: a layer of the operator's client that lets nothing be written while another may lead.
+//! The fence: a layer of the operator's client that refuses writes while another process may lead.
 //!
-//! A write may begin only while the lease is held with its renew deadline still ahead, and one that is under way is dropped
-//! when the lease runs out. Both are asked of the clock at that moment, each time that the request is polled, so that a
-//! process that was paused doesn't go on where it stopped.
+//! A write may begin only while the lease is held and before its renew deadline. A write under way is dropped when the lease
+//! runs out. The clock is read each time that the request is polled, so that a process that was paused doesn't go on where it
+//! stopped.
 //!
-//! What remains: a process that is paused after its last look at the clock and before the bytes are in the socket, and a
-//! write that the network or the API server keeps for longer than the lease. Nothing on the client's side can take
-//! such a write back. It meets the guards that it carries itself: what is safe only in the state that was seen names that
-//! state's `uid` and `resourceVersion`, and the API server refuses it in any other.
+//! What remains: a process that is paused after it read the clock and before the bytes are in the socket, and a write that the
+//! network or the API server delays for longer than the lease. No client can take such a write back. The guards in the write
+//! itself protect against it: a write that is safe only in the state that was read has that state's `uid` and
+//! `resourceVersion`, and the API server refuses it in any other.
 
 use std::{
     future::poll_fn,
@@ -21,21 +21,21 @@ use tower::{BoxError, Layer, Service, layer::layer_fn};
 
 use super::leadership::Leadership;
 
-/// Asks what oneself may do. It is sent by POST and writes nothing.
+/// Checks the client's own permissions. It is a POST that writes nothing.
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-/// A write that was not sent, or not waited for, because another may lead.
+/// A write that was not sent, or whose response isn't awaited, because another may lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fenced {
     /// It has not been sent.
     #[error("not sent: this process doesn't hold the lease now, and another may lead")]
     NotSent,
     /// It was sent, and whether it is stored isn't known.
-    #[error("given up: the lease ran out while the answer was waited for")]
+    #[error("abandoned: the lease ran out before the response came")]
     GivenUp,
 }
 
-/// A fence around a client's stack that is open during this leadership; always, where there is no election.
+/// A fence around a client's stack that is open during this leadership; always open without an election.
 pub(crate) fn fence_layer<S>(leadership: Option<Leadership>) -> impl Layer<S, Service = Fence<S>> {
     layer_fn(move |inner| Fence { inner, leadership: leadership.clone() })
 }
@@ -63,16 +63,16 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Some(leadership) = self.leadership.clone().filter(|_| is_write(&request)) else {
-            return self.inner.call(request).map(|answer| answer.map_err(Into::into)).boxed();
+            return self.inner.call(request).map(|response| response.map_err(Into::into)).boxed();
         };
         if !leadership.may_begin() {
             leadership.ask_for_check();
             return async { Err(Fenced::NotSent.into()) }.boxed();
         }
-        let answer = self.inner.call(request);
+        let response = self.inner.call(request);
         async move {
-            match during(&leadership, answer).await {
-                Some(answer) => answer.map_err(Into::into),
+            match during(&leadership, response).await {
+                Some(response) => response.map_err(Into::into),
                 None => Err(Fenced::GivenUp.into()),
             }
         }
@@ -84,7 +84,7 @@ fn is_write<B>(request: &Request<B>) -> bool {
     request.method() != Method::GET && request.uri().path() != ACCESS_REVIEWS
 }
 
-/// What a future comes to, unless the leadership ends before.
+/// The output of a future, unless the leadership ends before.
 async fn during<T>(leadership: &Leadership, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut end = pin!(tokio::time::sleep(leadership.remaining()));
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::{clock::Clock, process::election::Timing};
 
-    /// Answers after this long, and counts what it was asked.
+    /// Responds after this long, and counts the requests.
     #[derive(Clone)]
     struct Server(Duration, Arc<AtomicUsize>);
 
@@ -174,14 +174,14 @@ mod tests {
         request: Request<()>,
         after: Duration,
     ) -> (Result<(), Fenced>, usize) {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let mut service = fence_layer(Some(leadership.clone())).layer(Server(after, asked.clone()));
-        let answer = service.call(request).await.map_err(|error| *error.downcast::<Fenced>().unwrap());
-        (answer, asked.load(Ordering::Relaxed))
+        let requests = Arc::new(AtomicUsize::new(0));
+        let mut service = fence_layer(Some(leadership.clone())).layer(Server(after, requests.clone()));
+        let response = service.call(request).await.map_err(|error| *error.downcast::<Fenced>().unwrap());
+        (response, requests.load(Ordering::Relaxed))
     }
 
     #[tokio::test]
-    async fn without_the_lease_only_what_writes_nothing_passes() {
+    async fn without_the_lease_only_requests_that_write_nothing_pass() {
         let leadership = leadership();
         assert_eq!(ended(&leadership, write(), AT_ONCE).await, (Err(Fenced::NotSent), 0));
         for method in [Method::POST, Method::PUT, Method::DELETE] {
@@ -209,7 +209,7 @@ mod tests {
         let leadership = leadership();
         leadership.renewed(leadership.clock().moment());
         assert_eq!(ended(&leadership, write(), TOO_LATE).await, (Err(Fenced::GivenUp), 1));
-        // The election is told to look at the time.
+        // The election has to check the time.
         tokio::time::timeout(Duration::from_secs(1), leadership.check_asked_for()).await.unwrap();
     }
 

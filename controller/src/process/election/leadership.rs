@@ -1,4 +1,4 @@
-//! Whether this process leads at this very moment, shared between the election and the fence.
+//! Whether this process leads now, shared between the election and the fence.
 
 use std::{
     sync::{Arc, Mutex},
@@ -31,12 +31,12 @@ impl Leadership {
         Self(Arc::new(Shared { timing, clock, renewed: Mutex::default(), check: Notify::new() }))
     }
 
-    /// The clock that the lease goes by.
+    /// The clock that the lease is measured by.
     pub(super) fn clock(&self) -> Clock {
         self.0.clock
     }
 
-    /// A write of the Lease that was sent then is stored.
+    /// A write of the Lease that was sent at this moment is stored.
     pub(super) fn renewed(&self, sent: Moment) {
         *lock(&self.0.renewed) = Some(sent);
     }
@@ -57,7 +57,7 @@ impl Leadership {
         end.map_or(Duration::ZERO, |end| end.after(self.0.clock.moment()))
     }
 
-    /// Has the election look at the time now, because a write came too late.
+    /// Has the election check the time now, because a write came too late.
     pub(super) fn ask_for_check(&self) {
         self.0.check.notify_one();
     }

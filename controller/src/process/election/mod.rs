@@ -1,21 +1,21 @@
-//! Which of several operators works: leader election on a Lease, and the fence that holds the others back.
+//! Leader election on a Lease, and the fence that stops writes of replicas that don't lead.
 //!
 //! The protocol is client-go's (`k8s.io/client-go/tools/leaderelection`), with each write guarded by the resourceVersion that
-//! it was decided from. It is small enough to be our own: the crates for it either renew and take over without that guard and
-//! compare clocks of different machines, so that two could lead at once, or belong to another release of kube than ours.
+//! it was decided from. It is our own code because the crates for it either renew and acquire without that guard and compare
+//! clocks of different machines, so that two could lead at once, or need another release of kube than ours.
 //!
 //! - `candidate` decides, without I/O, what comes next; this module reads and writes the Lease for it.
 //! - The first write is a POST, of which the API server lets only one succeed. All others are forced server-side applies of the
 //!   Lease as it was read, with its resourceVersion; of two candidates, the second is refused.
-//! - A lease counts from when the request that won or renewed it was *sent*, by a clock that goes on while the machine is
-//!   suspended. The others count from when they saw that write, which is later.
-//! - `fence` keeps the operator's writes within that time, and tells what even so remains.
-//! - A leader that can't renew in time, or sees another in its place, ends its process: no state is left over, and what
-//!   it left undone, its successor reads from the cluster. One that is asked to stop finishes its passes first and then
+//! - A lease counts from the moment when the request that acquired or renewed it was *sent*, by a clock that goes on while the machine is
+//!   suspended. The others count from when they read that write, which is later.
+//! - `fence` keeps the operator's writes within that time; its documentation says what remains.
+//! - A leader that can't renew in time, or reads that another leads, ends its process: no state is left over, and its
+//!   successor reads from the cluster what is still to be done. A leader that gets SIGTERM finishes its passes first and then
 //!   empties the Lease, so that the next needn't wait.
 //!
-//! Two things are the administrator's. Clocks may differ, but must run at about the same speed. And whoever empties the Lease by
-//! hand, or deletes it before a candidate has seen it, takes it from a leader who learns that at its next renewal.
+//! Two things are up to the administrator. Clocks may differ, but must run at about the same speed. And if somebody empties the
+//! Lease by hand, or deletes it before a candidate has read it, the leader learns only at its next renewal that it lost it.
 
 mod candidate;
 mod fence;
@@ -55,7 +55,7 @@ pub struct Timing {
     retry_period: Duration,
 }
 
-/// Times that make no election.
+/// Why times don't work for an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
     /// The API keeps the lease's duration in seconds.
@@ -66,7 +66,7 @@ pub enum TimingError {
         "--lease-duration has to be longer than --renew-deadline, or two operators could lead at the same time"
     )]
     DeadlineTooLong,
-    /// One failure would be the end.
+    /// One failed request would end a leader.
     #[error(
         "--renew-deadline has to be at least twice as long as --retry-period, or one failed request would end a leader"
     )]
@@ -74,11 +74,11 @@ pub enum TimingError {
 }
 
 impl Timing {
-    /// A leader renews its lease every `retry_period`, ends when it couldn't for `renew_deadline`, and others take over after
+    /// A leader renews its lease every `retry_period`, ends when that failed for `renew_deadline`, and others take over after
     /// `lease_duration`.
     ///
     /// # Errors
-    /// When these times would let two lead, or end a leader for nothing.
+    /// When these times would let two lead, or end a leader without need.
     pub fn new(
         lease_duration: Duration,
         renew_deadline: Duration,
@@ -98,26 +98,26 @@ impl Timing {
     }
 }
 
-/// Why a leader leads no longer.
+/// Why a leader doesn't lead any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// The API server took no renewal for this long.
+    /// The API server accepted no renewal for this long.
     #[error("the lease could not be renewed for {0:?}")]
     NotRenewed(Duration),
-    /// Somebody else holds it, or nobody, where the name is empty.
-    #[error("the lease is {}", if .0.is_empty() { "nobody's, since it was emptied".to_owned() } else { format!("{}'s now", .0) })]
+    /// Another process holds it; an empty name means that it was emptied.
+    #[error("the lease is {}", if .0.is_empty() { "empty".to_owned() } else { format!("held by {} now", .0) })]
     TakenBy(String),
-    /// The election itself ended, which is a fault of the program.
+    /// The election itself ended, which is a bug.
     #[error("the election ended by itself")]
     Ended,
 }
 
-/// What a candidate stands for.
+/// What a candidate needs for an election.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidacy {
     pub(crate) namespace: String,
     pub(crate) lease: String,
-    /// The name by which people know this process.
+    /// The name of this process in the Lease.
     pub(crate) identity: String,
     pub(crate) timing: Timing,
 }
@@ -148,8 +148,8 @@ impl Election {
             leadership,
             leading,
             metrics,
-            told: None,
-            trouble: None,
+            logged_leader: None,
+            logged_error: None,
         };
         let mut task = JoinSet::new();
         task.spawn(stand.run(released).with_current_subscriber());
@@ -159,13 +159,13 @@ impl Election {
     /// Resolves when this process leads.
     ///
     /// # Errors
-    /// When it can't any more.
+    /// When the election has ended.
     pub(crate) async fn won(&mut self) -> Result<(), Lost> {
-        // An error means that the task is gone; how it ended is its own to say.
+        // An error means that the task has ended; its result says why.
         if self.leads.wait_for(|leads| *leads).await.is_ok() { Ok(()) } else { Err(self.lost().await) }
     }
 
-    /// Resolves when this process leads no longer.
+    /// Resolves when this process doesn't lead any more.
     pub(crate) async fn lost(&mut self) -> Lost {
         match self.task.join_next().await {
             Some(Ok(Err(lost))) => lost,
@@ -173,7 +173,7 @@ impl Election {
         }
     }
 
-    /// Gives the lease up, if it is held. To be called when nothing is being written any more.
+    /// Releases the lease, if it is held. Call it when no write is under way any more.
     pub(crate) async fn release(self) {
         let Self { release, mut task, .. } = self;
         // Fails only if the task has ended already.
@@ -190,10 +190,10 @@ struct Stand {
     leadership: Leadership,
     leading: watch::Sender<bool>,
     metrics: Metrics,
-    /// What people were told last about who leads.
-    told: Option<Leader>,
-    /// What people were told last that keeps the lease from being read or written.
-    trouble: Option<String>,
+    /// The leader that was logged last.
+    logged_leader: Option<Leader>,
+    /// The error that was logged last, while the lease can't be read or written.
+    logged_error: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl Stand {
                 ElectionStep::Write(draft) => self.write(now, &draft).await,
                 ElectionStep::Wait(until) => {
                     tokio::select! {
-                        // Not when the handle was dropped: then the lease runs out.
+                        // If the handle was dropped, the lease runs out instead.
                         Ok(()) = &mut released, if !released.is_terminated() => return self.release().await,
                         () = self.leadership.check_asked_for() => {}
                         () = tokio::time::sleep(until.after(now)) => {}
@@ -233,8 +233,8 @@ impl Stand {
     }
 
     async fn read(&mut self, now: Moment) {
-        let answer = bounded(self.candidate.limit(now), self.api.get_opt(&self.candidacy.lease)).await;
-        match answer {
+        let response = bounded(self.candidate.limit(now), self.api.get_opt(&self.candidacy.lease)).await;
+        match response {
             Ok(found) => {
                 self.candidate.read(self.now(), found.map(ElectionRecord::from));
                 self.fine();
@@ -286,15 +286,15 @@ impl Stand {
         Ok(())
     }
 
-    /// A request went well; tells who leads if that is news.
+    /// A request succeeded; logs who leads if that has changed.
     fn fine(&mut self) {
-        self.trouble = None;
+        self.logged_error = None;
         let leader = match self.candidate.holder() {
             _ if *self.leading.borrow() => Leader::Oneself,
             None => Leader::Nobody,
             Some(holder) => Leader::Other(holder.to_owned()),
         };
-        if self.told.as_ref() == Some(&leader) {
+        if self.logged_leader.as_ref() == Some(&leader) {
             return;
         }
         let identity = &self.candidacy.identity;
@@ -303,17 +303,17 @@ impl Stand {
             Leader::Other(holder) => info!(lease = %self.candidacy, identity, "standing by: {holder} leads"),
             Leader::Nobody => info!(lease = %self.candidacy, identity, "standing by: nobody leads yet"),
         }
-        self.told = Some(leader);
+        self.logged_leader = Some(leader);
     }
 
     fn failed(&mut self, error: &ApiError) {
         self.candidate.failed(self.now());
-        let words = with_causes(error);
-        if self.trouble.as_ref() == Some(&words) {
-            debug!(lease = %self.candidacy, error = words, "still can't read or write the lease");
+        let error = with_causes(error);
+        if self.logged_error.as_ref() == Some(&error) {
+            debug!(lease = %self.candidacy, error, "still can't read or write the lease");
         } else {
-            warn!(lease = %self.candidacy, error = words, "can't read or write the lease; Baton retries");
-            self.trouble = Some(words);
+            warn!(lease = %self.candidacy, error, "can't read or write the lease; Baton retries");
+            self.logged_error = Some(error);
         }
     }
 }
@@ -395,10 +395,10 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_lease_is_given_up_when_that_is_asked_for_and_not_when_the_election_is_dropped() {
+    async fn a_lease_is_released_on_request_and_not_when_the_election_is_dropped() {
         let (election, writes) = leader().await;
         election.release().await;
-        assert_eq!(writes.load(Ordering::Relaxed), 2, "it was taken and emptied");
+        assert_eq!(writes.load(Ordering::Relaxed), 2, "it was acquired and emptied");
 
         let (election, writes) = leader().await;
         drop(election);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_would_let_two_lead_are_refused_with_what_to_change() {
+    fn times_that_would_let_two_lead_are_refused_with_a_fix() {
         let seconds = Duration::from_secs;
         assert!(Timing::new(seconds(15), seconds(10), seconds(2)).is_ok());
         assert_eq!(Timing::new(seconds(10), seconds(10), seconds(2)), Err(TimingError::DeadlineTooLong));
@@ -422,8 +422,8 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_lease_is_told_with_who_has_it() {
-        assert_eq!(Lost::TakenBy("b".to_owned()).to_string(), "the lease is b's now");
-        assert_eq!(Lost::TakenBy(String::new()).to_string(), "the lease is nobody's, since it was emptied");
+    fn a_lost_lease_is_reported_with_its_holder() {
+        assert_eq!(Lost::TakenBy("b".to_owned()).to_string(), "the lease is held by b now");
+        assert_eq!(Lost::TakenBy(String::new()).to_string(), "the lease is empty");
     }
 }

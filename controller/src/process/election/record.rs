@@ -1,4 +1,4 @@
-//! What a Lease says, as far as an election needs it, and what is written to it.
+//! The parts of a Lease that an election reads and writes.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use kube::{ResourceExt, core::ObjectMeta};
 /// The Lease at one resourceVersion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ElectionRecord {
-    /// `holderIdentity`; empty if nobody holds it.
+    /// `holderIdentity`; empty if it has no holder.
     pub(super) holder: String,
-    /// `leaseDurationSeconds`; absent where whoever wrote it didn't say.
+    /// `leaseDurationSeconds`; may be absent.
     pub(super) duration: Option<Duration>,
     /// `acquireTime`, by the holder's clock.
     pub(super) acquired: Option<Timestamp>,
-    /// `renewTime`, by the holder's clock. Only ever compared for being the same.
+    /// `renewTime`, by the holder's clock. Only compared for equality.
     pub(super) renewed: Option<Timestamp>,
     /// `leaseTransitions`.
     pub(super) transitions: i32,
@@ -74,7 +74,7 @@ impl Draft {
     }
 }
 
-/// A time as a Lease keeps it, so that it is the same when it is read again.
+/// A time with the precision of a Lease, so that it is equal when it is read again.
 pub(super) fn stamp(time: Timestamp) -> Timestamp {
     let format = jiff::TimestampRound::new().smallest(Unit::Microsecond).mode(jiff::RoundMode::Trunc);
     time.round(format).unwrap_or(time)

@@ -1,4 +1,4 @@
-//! The certificate of the secure metrics port: from files that are read again when they change, or made at the start.
+//! The certificate of the secure metrics port: from files, which are read again when they change, or generated at the start.
 
 use std::{
     fs, io,
@@ -29,9 +29,9 @@ use crate::{causes::with_causes, lock::lock};
 /// The files' names in a Secret of the type `kubernetes.io/tls`.
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
-/// How often the files are compared with what is in use. The kubelet itself takes up to a minute to bring a changed Secret.
+/// How often the files are compared with what is in use. The kubelet itself takes up to a minute to update the files of a Secret.
 const REREAD: Duration = Duration::from_secs(10);
-/// The only name in a certificate that is made here. Nobody can check it, since nobody else signed it.
+/// The only name in a self-signed certificate. No client can check it.
 const SELF_SIGNED_NAME: &str = "baton";
 
 /// Why there is no certificate to serve metrics with.
@@ -55,15 +55,15 @@ pub enum CertificateError {
         #[source]
         source: pem::Error,
     },
-    /// The two don't belong together, or are of a kind that isn't known.
+    /// The two don't belong together, or their kind isn't supported.
     #[error("the certificate and its key can't be used")]
     Unusable(#[source] rustls::Error),
-    /// None could be made.
+    /// No certificate could be generated.
     #[error("can't make a self-signed certificate")]
     SelfSigned(#[source] rcgen::Error),
 }
 
-/// What the two files hold. It can't be shown: one of them is a key.
+/// What the two files hold. It has no `Debug`, since one of them is a key.
 #[derive(PartialEq, Eq)]
 struct Pair {
     certificate: Vec<u8>,
@@ -125,15 +125,15 @@ struct Files {
 }
 
 impl Certificate {
-    /// That of the files in this folder.
+    /// The certificate in the files of this folder.
     pub(crate) fn from_files(folder: PathBuf) -> Result<Self, CertificateError> {
         let pair = Pair::read(&folder)?;
         let current = Current::new(pair.certified(&folder)?);
         Ok(Self { current, files: Some(Files { folder, pair }) })
     }
 
-    /// One that is known to nobody, and lasts as long as the process: the connection is encrypted, but the client can't tell
-    /// whom it talks to.
+    /// A self-signed certificate for the lifetime of the process: the connection is encrypted, but the client can't check the
+    /// server's identity.
     pub(crate) fn self_signed() -> Result<Self, CertificateError> {
         let SelfSigned { cert, signing_key } =
             rcgen::generate_simple_self_signed([SELF_SIGNED_NAME.to_owned()])
@@ -144,7 +144,7 @@ impl Certificate {
         Ok(Self { current: Current::new(certified), files: None })
     }
 
-    /// What takes connections with the certificate that is current then.
+    /// Accepts connections with the certificate that is current at that moment.
     pub(crate) fn acceptor(&self) -> Result<TlsAcceptor, CertificateError> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -155,17 +155,17 @@ impl Certificate {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// Follows the files, where there are any. A new pair that can't be used is logged once, and the old one stays.
+    /// Follows the files, if there are any. A new pair that can't be used is logged once, and the old one stays in use.
     pub(crate) async fn keep_current(self) {
         let Self { current, files: Some(mut files) } = self else { return };
-        let mut told = None;
+        let mut logged = None;
         loop {
             sleep(REREAD).await;
             let problem = files.renew(&current).await.err().map(|error| with_causes(&error));
-            if let Some(error) = problem.as_ref().filter(|_| problem != told) {
+            if let Some(error) = problem.as_ref().filter(|_| problem != logged) {
                 warn!(error, "the new certificate can't be used; the old one stays");
             }
-            told = problem;
+            logged = problem;
         }
     }
 }
@@ -181,7 +181,7 @@ impl Certificate {
 impl Files {
     async fn renew(&mut self, current: &Current) -> Result<(), CertificateError> {
         let folder = self.folder.clone();
-        // An error means that the runtime is going.
+        // An error means that the runtime is shutting down.
         let Ok(pair) = spawn_blocking(move || Pair::read(&folder)).await else { return Ok(()) };
         let pair = pair?;
         if pair != self.pair {
@@ -211,7 +211,7 @@ mod tests {
         fs::write(folder.path().join(KEY), key).unwrap();
     }
 
-    /// With this pair in use, and in the files.
+    /// A certificate from files that hold this pair.
     fn using(pair: &Pair) -> (TempDir, Current, Files) {
         let folder = tempfile::tempdir().unwrap();
         write(&folder, pair);
@@ -219,7 +219,7 @@ mod tests {
         (folder, current, files.unwrap())
     }
 
-    /// The certificate that a client would be shown.
+    /// The certificate that a client would get.
     fn shown(current: &Current) -> Vec<u8> {
         lock(&current.0).cert[0].to_vec()
     }
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pair_that_was_renewed_is_shown_from_then_on() {
+    async fn a_renewed_pair_is_used_from_then_on() {
         let (old, new) = (pair(), pair());
         let (folder, current, mut files) = using(&old);
         assert_eq!(shown(&current), der(&old));
@@ -243,7 +243,7 @@ mod tests {
         let (old, new) = (pair(), pair());
         let (folder, current, mut files) = using(&old);
 
-        // The certificate is there and its key isn't yet.
+        // The certificate is new and its key is still the old one.
         write(&folder, &Pair { certificate: new.certificate.clone(), key: old.key.clone() });
         let error = files.renew(&current).await.unwrap_err();
         assert!(matches!(error, CertificateError::Unusable(_)), "{error}");

@@ -1,9 +1,8 @@
-//! The secure metrics port: `/metrics` over HTTPS, for whoever may read it by the API server's [review](reviewer) of their
-//! bearer token.
+//! The secure metrics port: `/metrics` over HTTPS, for clients whose bearer token passes the API server's [review](reviewer).
 //!
-//! Whoever reaches the port costs little: each connection is for one request and has one time limit, from the handshake to the
-//! end of the response, and there are only so many at a time. So neither a slow client nor a broken handshake holds up others,
-//! but somebody who keeps all connections busy keeps Prometheus out for as long.
+//! A client that reaches the port costs little: each connection is for one request and has one time limit, from the handshake to
+//! the end of the response, and their count is limited. So neither a slow client nor a broken handshake delays others. But a
+//! client that keeps all connections busy blocks Prometheus meanwhile.
 
 mod certificate;
 mod reviewer;
@@ -34,14 +33,14 @@ pub(crate) use self::{
 };
 use super::admin::{self, View};
 
-/// How long a connection may last. Prometheus waits as long for a scrape, unless it is told otherwise.
+/// How long a connection may last. Prometheus waits as long for a scrape by default.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(10);
 /// How many connections there may be at the same time.
 const CONNECTIONS: usize = 64;
-/// The most that the head of a request may have, in bytes: a token has one or two thousand.
+/// The largest head of a request, in bytes: a token has one or two thousand.
 const LARGEST_HEAD: usize = 32 * 1024;
 
-/// Who may be view what.
+/// The view, and who may read it.
 #[derive(Clone)]
 struct Protected {
     reviewer: Reviewer,
@@ -81,7 +80,7 @@ async fn metrics(State(Protected { reviewer, view }): State<Protected>, headers:
     }
 }
 
-/// Takes connections, each in a task of its own. They end with this future.
+/// Accepts connections, each in a task of its own. They end with this future.
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
     let mut connections = JoinSet::new();
     loop {
@@ -95,7 +94,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
                 connections.spawn(timeout(CONNECTION_LIMIT, request));
             }
             Err(error) => {
-                // Mostly there are too many open files, which takes a moment to change.
+                // Usually there are too many open files; that takes a moment to change.
                 debug!(%error, "can't accept a connection");
                 sleep(Duration::from_secs(1)).await;
             }
@@ -103,7 +102,7 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor, router: Router) {
     }
 }
 
-/// What goes wrong is the client's to notice: anybody can cause it.
+/// Errors aren't logged, since any client can cause them.
 async fn one_request(stream: TcpStream, acceptor: TlsAcceptor, router: Router) {
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let served = http1::Builder::new()
@@ -147,8 +146,8 @@ mod tests {
         process::readiness::Readiness,
     };
 
-    /// An API server that knows the tokens `reader` and `somebody`, of whom the first may read metrics. Of `outage` it knows
-    /// nothing, since it fails. It keeps what it was asked.
+    /// An API server that knows the tokens `reader` and `other`; the first may read metrics. It fails for `outage`. It records
+    /// the requests.
     #[derive(Clone, Default)]
     struct ApiServer(Arc<Mutex<Vec<Value>>>);
 
@@ -162,15 +161,15 @@ mod tests {
         }
 
         fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-            let asked = self.0.clone();
+            let requests = self.0.clone();
             async move {
                 let body = request.into_body().collect_bytes().await.unwrap();
                 let mut review: Value = serde_json::from_slice(&body).unwrap();
-                lock(&asked).push(review["spec"].clone());
+                lock(&requests).push(review["spec"].clone());
                 let token = review["spec"]["token"].as_str().map(str::to_owned);
                 review["status"] = match token.as_deref() {
                     None => json!({"allowed": review["spec"]["user"] == "reader"}),
-                    Some(user @ ("reader" | "somebody")) => {
+                    Some(user @ ("reader" | "other")) => {
                         json!({"authenticated": true, "user": {"username": user}})
                     }
                     Some(_) => json!({"authenticated": false, "error": "invalid bearer token"}),
@@ -187,7 +186,7 @@ mod tests {
     struct Port {
         address: SocketAddr,
         connector: TlsConnector,
-        asked: ApiServer,
+        server: ApiServer,
         _serving: JoinSet<()>,
         _cache: Writer<WatchedWorkload>,
     }
@@ -203,8 +202,8 @@ mod tests {
                 .with_root_certificates(roots)
                 .with_no_client_auth();
 
-            let asked = ApiServer::default();
-            let reviewer = Reviewer::new(Client::new(asked.clone(), "default"));
+            let server = ApiServer::default();
+            let reviewer = Reviewer::new(Client::new(server.clone(), "default"));
             let (workloads, cache) = reflector::store();
             let view = View {
                 readiness: Readiness::new(Stores::of_shard(None)),
@@ -217,10 +216,10 @@ mod tests {
             let router = router(Protected { reviewer, view });
             serving.spawn(accept(listener, certificate.acceptor().unwrap(), router));
             let connector = TlsConnector::from(Arc::new(config));
-            Self { address, connector, asked, _serving: serving, _cache: cache }
+            Self { address, connector, server, _serving: serving, _cache: cache }
         }
 
-        /// The response to a GET; none where the connection ends without.
+        /// The response to a GET; none if the connection ends without one.
         async fn get(&self, path: &str, headers: &str) -> Option<String> {
             let stream = TcpStream::connect(self.address).await.unwrap();
             let name = ServerName::try_from("baton").unwrap();
@@ -228,7 +227,7 @@ mod tests {
             let request = format!("GET {path} HTTP/1.1\r\nHost: baton\r\n{headers}\r\n");
             stream.write_all(request.as_bytes()).await.ok()?;
             let mut response = String::new();
-            // The server hangs up after one response, or before.
+            // The server closes the connection after one response, or before.
             let read = stream.read_to_string(&mut response).await;
             (read.is_ok() && !response.is_empty()).then_some(response)
         }
@@ -237,25 +236,25 @@ mod tests {
             self.get("/metrics", &format!("Authorization: Bearer {token}\r\n")).await.unwrap()
         }
 
-        /// How many reviews the API server was asked for.
+        /// How many reviews the API server got.
         fn reviews(&self) -> usize {
-            lock(&self.asked.0).len()
+            lock(&self.server.0).len()
         }
     }
 
     #[tokio::test]
-    async fn metrics_are_for_whoever_may_read_them() {
+    async fn only_clients_with_the_permission_get_the_metrics() {
         let port = Port::open().await;
         let allowed = port.get_as("reader").await;
         assert!(allowed.starts_with("HTTP/1.1 200") && allowed.contains("baton_build_info"), "{allowed}");
         assert!(allowed.to_lowercase().contains("connection: close"), "{allowed}");
-        let denied = port.get_as("somebody").await;
+        let denied = port.get_as("other").await;
         assert!(denied.starts_with("HTTP/1.1 403") && !denied.contains("baton_"), "{denied}");
         let unknown = port.get_as("made-up").await;
         assert!(unknown.starts_with("HTTP/1.1 401") && !unknown.contains("baton_"), "{unknown}");
         assert_eq!(port.reviews(), 2 + 2 + 1);
 
-        // Nobody is asked about nobody.
+        // Without a token, no review is sent.
         let anonymous = port.get("/metrics", "").await.unwrap();
         assert!(anonymous.starts_with("HTTP/1.1 401"), "{anonymous}");
         assert!(anonymous.to_lowercase().contains("www-authenticate: bearer"), "{anonymous}");
@@ -268,7 +267,7 @@ mod tests {
     async fn a_verdict_is_remembered_and_an_outage_is_not() {
         let port = Port::open().await;
         for _ in 0..3 {
-            for (token, code) in [("reader", "200"), ("somebody", "403"), ("made-up", "401")] {
+            for (token, code) in [("reader", "200"), ("other", "403"), ("made-up", "401")] {
                 let response = port.get_as(token).await;
                 assert!(response.starts_with(&format!("HTTP/1.1 {code}")), "{token}: {response}");
             }
@@ -282,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn clients_that_are_slow_or_speak_no_tls_hold_up_nobody() {
+    async fn clients_that_are_slow_or_send_no_tls_do_not_delay_others() {
         let port = Port::open().await;
         let connect = async || TcpStream::connect(port.address).await.unwrap();
         let _silent = join_all((0..CONNECTIONS / 2).map(|_| connect())).await;

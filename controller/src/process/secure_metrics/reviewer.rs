@@ -1,8 +1,8 @@
-//! Whether somebody may read the metrics: what the API server says of their bearer token.
+//! Whether a client may read the metrics, by the API server's review of its bearer token.
 //!
-//! Two questions, as every component of Kubernetes asks them that leaves this to the API server: a `TokenReview`, which says
-//! whose token it is, and a `SubjectAccessReview`, which says whether they may `get` the non-resource URL `/metrics`. Tokens
-//! are kept nowhere: a verdict is remembered by the digest of its token.
+//! Two reviews, as in other components of Kubernetes that delegate this to the API server: a `TokenReview` says whose token it
+//! is, and a `SubjectAccessReview` whether that user may `get` the non-resource URL `/metrics`. Tokens aren't stored: a verdict
+//! is cached by the digest of its token.
 
 use std::{
     collections::HashMap,
@@ -26,24 +26,24 @@ use tracing::warn;
 
 use crate::{causes::with_causes, lock::lock};
 
-/// How long both questions may take together: less than Prometheus waits for a scrape.
+/// How long both reviews may take together: less than Prometheus waits for a scrape.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How many tokens are asked about at the same time, so that strangers with made-up tokens can't load the API server.
+/// How many tokens are reviewed at the same time, so that clients with random tokens can't load the API server.
 const AT_ONCE: usize = 4;
-/// How long a verdict holds. Somebody who was just given the permission doesn't wait for long.
+/// How long a verdict holds. A refusal is short, for a client that just got the permission.
 const ALLOWED_FOR: Duration = Duration::from_mins(1);
 const REFUSED_FOR: Duration = Duration::from_secs(10);
-/// How many verdicts are remembered.
-const REMEMBERED: usize = 1024;
+/// How many verdicts are cached.
+const CACHED: usize = 1024;
 
-/// What the API server says of a request.
+/// The API server's verdict on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// They may read the metrics.
+    /// The user may read the metrics.
     Allowed,
-    /// There is no token, or it is nobody's.
+    /// There is no token, or it isn't valid.
     Unauthenticated,
-    /// They are somebody, and may not.
+    /// The user may not read the metrics.
     Denied,
 }
 
@@ -56,7 +56,7 @@ impl Verdict {
     }
 }
 
-/// Asks the API server, and remembers what it said for a while. Clones share that.
+/// Sends reviews to the API server, and caches the verdicts for a while. Clones share the cache.
 #[derive(Clone)]
 pub(crate) struct Reviewer {
     client: Client,
@@ -66,7 +66,7 @@ pub(crate) struct Reviewer {
 struct State {
     verdicts: Mutex<Verdicts>,
     turns: Semaphore,
-    /// Whether the last question failed, so that a failure is logged once and not at each scrape.
+    /// Whether the last review failed, so that a failure is logged once and not at each scrape.
     fails: AtomicBool,
 }
 
@@ -76,32 +76,32 @@ impl Reviewer {
         Self { client, state: Arc::new(State { verdicts, turns, fails: AtomicBool::new(false) }) }
     }
 
-    /// The verdict on a request with these headers; none where the API server can't be asked, which is logged.
+    /// The verdict on a request with these headers; none if the review fails, which is logged.
     pub(super) async fn verdict(&self, headers: &HeaderMap) -> Option<Verdict> {
         let Some(token) = bearer(headers) else { return Some(Verdict::Unauthenticated) };
         let digest = TokenDigest::of(token);
         if let Some(known) = lock(&self.state.verdicts).get(&digest, Instant::now()) {
             return Some(known);
         }
-        let asked = bounded(LIMIT, async {
-            // It is never closed, so that an error can't be.
+        let reviewed = bounded(LIMIT, async {
+            // It is never closed, so there is no error.
             let _turn = self.state.turns.acquire().await;
-            self.ask(token).await
+            self.review(token).await
         });
-        match asked.await {
+        match reviewed.await {
             Ok(verdict) => {
                 self.state.fails.store(false, Ordering::Relaxed);
-                lock(&self.state.verdicts).remember(digest, verdict, Instant::now());
+                lock(&self.state.verdicts).insert(digest, verdict, Instant::now());
                 Some(verdict)
             }
             Err(error) => {
-                self.tell(&error);
+                self.log(&error);
                 None
             }
         }
     }
 
-    async fn ask(&self, token: &str) -> kube::Result<Verdict> {
+    async fn review(&self, token: &str) -> kube::Result<Verdict> {
         let params = PostParams::default();
         let tokens: Api<TokenReview> = Api::all(self.client.clone());
         let status = tokens.create(&params, &token_review(token)).await?.status.unwrap_or_default();
@@ -114,7 +114,7 @@ impl Reviewer {
         Ok(if is_allowed { Verdict::Allowed } else { Verdict::Denied })
     }
 
-    fn tell(&self, error: &ApiError) {
+    fn log(&self, error: &ApiError) {
         if !self.state.fails.swap(true, Ordering::Relaxed) {
             warn!(
                 error = with_causes(error),
@@ -124,7 +124,7 @@ impl Reviewer {
     }
 }
 
-/// The token that a request bears.
+/// The bearer token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
     let token = token.trim();
@@ -151,7 +151,7 @@ fn access_review(UserInfo { username, uid, groups, extra }: UserInfo) -> Subject
     SubjectAccessReview { spec, ..SubjectAccessReview::default() }
 }
 
-/// What a token is recognized by without being kept.
+/// Identifies a token without storing it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct TokenDigest([u8; 32]);
 
@@ -161,7 +161,7 @@ impl TokenDigest {
     }
 }
 
-/// The verdicts that hold for a while.
+/// The cached verdicts.
 #[derive(Default)]
 struct Verdicts(HashMap<TokenDigest, (Verdict, Instant)>);
 
@@ -170,12 +170,12 @@ impl Verdicts {
         self.0.get(token).filter(|(_, until)| now < *until).map(|(verdict, _)| *verdict)
     }
 
-    fn remember(&mut self, token: TokenDigest, verdict: Verdict, now: Instant) {
-        if self.0.len() >= REMEMBERED {
+    fn insert(&mut self, token: TokenDigest, verdict: Verdict, now: Instant) {
+        if self.0.len() >= CACHED {
             self.0.retain(|_, (_, until)| now < *until);
         }
-        // So many tokens in so short a time are made up. What is forgotten with them is asked again.
-        if self.0.len() >= REMEMBERED {
+        // So many tokens in so short a time aren't real. Real ones are reviewed again.
+        if self.0.len() >= CACHED {
             self.0.clear();
         }
         self.0.insert(token, (verdict, now + verdict.holds_for()));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_whether_the_user_may_get_the_metrics() {
+    fn the_review_is_whether_the_user_may_get_the_metrics() {
         let user = json!({"username": "prometheus", "uid": "1", "groups": ["system:authenticated"], "extra": {"k": ["v"]}});
         let review = access_review(serde_json::from_value(user).unwrap());
         let spec = json!({
@@ -216,11 +216,11 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_forgotten_sooner_than_a_permission() {
+    fn a_refusal_is_cached_for_less_time_than_a_permission() {
         let (now, mut verdicts) = (Instant::now(), Verdicts::default());
         let [allowed, denied] = ["allowed", "denied"].map(TokenDigest::of);
-        verdicts.remember(allowed, Verdict::Allowed, now);
-        verdicts.remember(denied, Verdict::Denied, now);
+        verdicts.insert(allowed, Verdict::Allowed, now);
+        verdicts.insert(denied, Verdict::Denied, now);
         assert_eq!(verdicts.get(&allowed, now), Some(Verdict::Allowed));
         assert_eq!(verdicts.get(&denied, now), Some(Verdict::Denied));
         assert_eq!(verdicts.get(&TokenDigest::of("other"), now), None);
@@ -231,16 +231,16 @@ mod tests {
     }
 
     #[test]
-    fn however_many_tokens_come_no_more_than_so_many_are_remembered() {
+    fn the_count_of_cached_verdicts_is_limited() {
         let (now, mut verdicts) = (Instant::now(), Verdicts::default());
-        for number in 0..3 * REMEMBERED {
-            verdicts.remember(TokenDigest::of(&number.to_string()), Verdict::Unauthenticated, now);
-            assert!(verdicts.0.len() <= REMEMBERED, "{}", verdicts.0.len());
+        for number in 0..3 * CACHED {
+            verdicts.insert(TokenDigest::of(&number.to_string()), Verdict::Unauthenticated, now);
+            assert!(verdicts.0.len() <= CACHED, "{}", verdicts.0.len());
         }
         // The old ones make room for a new one.
         let later = now + REFUSED_FOR;
         let allowed = TokenDigest::of("allowed");
-        verdicts.remember(allowed, Verdict::Allowed, later);
+        verdicts.insert(allowed, Verdict::Allowed, later);
         assert_eq!(verdicts.get(&allowed, later), Some(Verdict::Allowed));
     }
 }

@@ -1,4 +1,4 @@
-//! What Baton has to be allowed, as questions to the API server, and what to say of those that it answers with no.
+//! The permissions that Baton needs, as reviews for the API server, and the message about those that are missing.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use k8s_openapi::api::authorization::v1::{
 use super::{CheckResult, LeaseName};
 use crate::process::permissions::{PERMISSIONS, Permission, PermissionScope};
 
-/// Whether Baton may do one thing in one place.
+/// One permission in one place, to be reviewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct Access {
     rule: &'static Permission,
     verb: &'static str,
     /// Absent for all namespaces.
@@ -19,7 +19,7 @@ pub(super) struct Question {
     name: Option<String>,
 }
 
-impl Question {
+impl Access {
     pub(super) fn review(&self) -> SelfSubjectAccessReview {
         let (resource, subresource) = match self.rule.resource.split_once('/') {
             Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
@@ -40,14 +40,14 @@ impl Question {
     }
 }
 
-/// All that is to be asked, for these namespaces (`None` for all), with an election for this Lease, and with secure metrics
-/// for the reviews of those who read them.
-pub(super) fn questions(
+/// All permissions that Baton needs, for these namespaces (`None` for all), with an election for this Lease, and with secure
+/// metrics for the reviews of their clients.
+pub(super) fn accesses(
     namespaces: &[Option<&str>],
     lease: Option<&LeaseName>,
     has_secure_metrics: bool,
-) -> Vec<Question> {
-    let mut questions = Vec::new();
+) -> Vec<Access> {
+    let mut accesses = Vec::new();
     for rule in PERMISSIONS {
         let places: Vec<Option<&str>> = match rule.scope {
             PermissionScope::Watched => namespaces.to_vec(),
@@ -56,7 +56,7 @@ pub(super) fn questions(
         };
         let name = rule.name.and(lease).map(|lease| lease.name.clone());
         for namespace in places {
-            questions.extend(rule.verbs.iter().map(|verb| Question {
+            accesses.extend(rule.verbs.iter().map(|verb| Access {
                 rule,
                 verb,
                 namespace: namespace.map(str::to_owned),
@@ -64,43 +64,43 @@ pub(super) fn questions(
             }));
         }
     }
-    questions
+    accesses
 }
 
-/// Judges by the questions that were answered with no.
-pub(super) fn judge(missing: &[Question]) -> CheckResult {
+/// The result, by what is missing.
+pub(super) fn judge(missing: &[Access]) -> CheckResult {
     if missing.is_empty() {
         return CheckResult::Fine("Baton has all permissions that it needs".to_owned());
     }
-    // By place and rule, as they would be granted.
-    let mut places: BTreeMap<Option<&str>, Vec<(&Question, Vec<&str>)>> = BTreeMap::new();
-    for question in missing {
-        let rules = places.entry(question.namespace.as_deref()).or_default();
-        match rules.iter_mut().find(|(known, _)| known.rule == question.rule) {
-            Some((_, verbs)) => verbs.push(question.verb),
-            None => rules.push((question, vec![question.verb])),
+    // By place and rule, as they are granted.
+    let mut places: BTreeMap<Option<&str>, Vec<(&Access, Vec<&str>)>> = BTreeMap::new();
+    for access in missing {
+        let rules = places.entry(access.namespace.as_deref()).or_default();
+        match rules.iter_mut().find(|(known, _)| known.rule == access.rule) {
+            Some((_, verbs)) => verbs.push(access.verb),
+            None => rules.push((access, vec![access.verb])),
         }
     }
     let places: Vec<_> = places.into_iter().map(|(namespace, rules)| in_place(namespace, &rules)).collect();
     CheckResult::Wrong(format!("Baton lacks permissions. {}", places.join(" ")))
 }
 
-fn in_place(namespace: Option<&str>, rules: &[(&Question, Vec<&str>)]) -> String {
+fn in_place(namespace: Option<&str>, rules: &[(&Access, Vec<&str>)]) -> String {
     let place = namespace.map_or_else(
         || "To the ClusterRole that is bound for all namespaces".to_owned(),
         |namespace| format!("To its Role in the namespace {namespace}"),
     );
-    let rules: Vec<_> = rules.iter().map(|(question, verbs)| rule(question, verbs)).collect();
+    let rules: Vec<_> = rules.iter().map(|(access, verbs)| rule(access, verbs)).collect();
     format!("{place}, add: {}.", rules.join(", "))
 }
 
-/// A rule as it stands in a role.
-fn rule(question: &Question, verbs: &[&str]) -> String {
-    let group = if question.rule.group.is_empty() { "\"\"" } else { question.rule.group };
-    let names = question.name.as_ref().map(|name| format!(", resourceNames: [{name}]")).unwrap_or_default();
+/// A rule as it is written in a role.
+fn rule(access: &Access, verbs: &[&str]) -> String {
+    let group = if access.rule.group.is_empty() { "\"\"" } else { access.rule.group };
+    let names = access.name.as_ref().map(|name| format!(", resourceNames: [{name}]")).unwrap_or_default();
     format!(
         "`{{apiGroups: [{group}], resources: [{}]{names}, verbs: [{}]}}`",
-        question.rule.resource,
+        access.rule.resource,
         verbs.join(", ")
     )
 }
@@ -114,34 +114,34 @@ mod tests {
     }
 
     #[test]
-    fn every_verb_of_every_rule_is_asked_for_in_every_namespace() {
+    fn every_verb_of_every_rule_is_reviewed_in_every_namespace() {
         let watched: usize = PERMISSIONS
             .iter()
             .filter(|rule| rule.scope == PermissionScope::Watched)
             .map(|rule| rule.verbs.len())
             .sum();
-        assert_eq!(questions(&[None], None, false).len(), watched);
-        assert_eq!(questions(&[Some("a"), Some("b")], Some(&lease()), false).len(), 2 * watched + 3);
+        assert_eq!(accesses(&[None], None, false).len(), watched);
+        assert_eq!(accesses(&[Some("a"), Some("b")], Some(&lease()), false).len(), 2 * watched + 3);
     }
 
     #[test]
-    fn the_reviews_are_the_clusters_whatever_is_watched_and_asked_for_only_where_metrics_are_secure() {
-        let all = questions(&[Some("a"), Some("b")], None, true);
+    fn reviews_need_permissions_in_the_whole_cluster_and_only_with_secure_metrics() {
+        let all = accesses(&[Some("a"), Some("b")], None, true);
         let reviews: Vec<_> = all
             .iter()
             .filter(|one| one.rule.scope == PermissionScope::SecureMetrics)
             .map(|one| (one.verb, one.rule.resource, one.namespace.as_deref()))
             .collect();
         assert_eq!(reviews, [("create", "tokenreviews", None), ("create", "subjectaccessreviews", None)]);
-        assert_eq!(all.len(), questions(&[Some("a"), Some("b")], None, false).len() + 2);
+        assert_eq!(all.len(), accesses(&[Some("a"), Some("b")], None, false).len() + 2);
     }
 
     #[test]
-    fn a_question_names_what_the_api_server_would_check() {
-        let all = questions(&[Some("a")], Some(&lease()), false);
+    fn a_review_names_what_the_api_server_checks() {
+        let all = accesses(&[Some("a")], Some(&lease()), false);
         let attributes = |resource: &str, verb: &str| {
-            let asked = all.iter().find(|one| one.rule.resource == resource && one.verb == verb).unwrap();
-            asked.review().spec.resource_attributes.unwrap()
+            let access = all.iter().find(|one| one.rule.resource == resource && one.verb == verb).unwrap();
+            access.review().spec.resource_attributes.unwrap()
         };
         let status = attributes("workloads/status", "patch");
         assert_eq!(
@@ -158,8 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn all_that_is_missing_is_told_as_the_rules_to_add() {
-        let missing: Vec<_> = questions(&[Some("a")], Some(&lease()), false)
+    fn missing_permissions_are_reported_as_the_rules_to_add() {
+        let missing: Vec<_> = accesses(&[Some("a")], Some(&lease()), false)
             .into_iter()
             .filter(|one| one.rule.resource == "services" && one.verb.ends_with('t') || one.name.is_some())
             .collect();

@@ -1,8 +1,8 @@
-//! Whether Baton can work in this cluster: what it finds out before it begins, and `baton check`.
+//! Whether Baton can work in this cluster: checked before it begins, and by `baton check`.
 //!
-//! Looks at four things: the API server's release, whether Workloads are served, whether the CRD has the fields that
-//! this version writes, and what Baton may do. Each finding says what is wrong and what to do about it. `release`, `access` and
-//! `observe::crd` judge, as pure functions; this module asks. It changes nothing.
+//! Checks four things: the API server's release, whether Workloads are served, whether the CRD has the fields that this version
+//! writes, and Baton's permissions. Each finding says what is wrong and what to do about it. `release`, `access` and
+//! `observe::crd` judge, as pure functions; this module sends the requests. It changes nothing.
 
 mod access;
 mod release;
@@ -18,7 +18,7 @@ use kube::{
 };
 use tracing::{debug, info, warn};
 
-use self::access::Question;
+use self::access::Access;
 use super::{
     cli::LeaseArgs,
     readiness::{Gate, Readiness},
@@ -28,38 +28,38 @@ use crate::{
     observe::{Judgement, Scope, WorkloadCrd, workloads_in},
 };
 
-/// How many questions about permissions are asked at the same time.
+/// How many permissions are reviewed at the same time.
 const AT_ONCE: usize = 8;
-/// What to do where there is no CRD.
+/// What to do if there is no CRD.
 const NOT_SERVED: &str = "the API server serves no Workloads: the CRD isn't installed, or not accepted. \
                           Install it: `baton crd | kubectl apply --server-side -f -`, or with all of \
                           Baton by `kubectl apply --server-side -k manifests`";
-/// How soon a check that found something is made again, at first and later.
+/// How soon a check with a finding is repeated, at first and later.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// What was found out about one thing.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// What was checked.
     pub about: &'static str,
-    /// What came of it.
+    /// The result.
     pub result: CheckResult,
 }
 
-/// What came of a look.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckResult {
-    /// It is as it should be.
+    /// All is well.
     Fine(String),
-    /// Baton works, but somebody should know.
+    /// Baton works, but an administrator should know.
     Warning(String),
-    /// Baton can't work until somebody mends this.
+    /// Baton can't work until this is fixed.
     Wrong(String),
-    /// It couldn't be found out now; it may be well.
+    /// It couldn't be checked now; all may be well.
     Unknown(String),
 }
 
-/// Asks the API server.
+/// Checks by requests to the API server.
 #[derive(Clone)]
 pub(crate) struct SelfCheck {
     client: Client,
@@ -70,7 +70,7 @@ pub(crate) struct SelfCheck {
     crd: WorkloadCrd,
 }
 
-/// The Lease that is to be written.
+/// The Lease of the election.
 #[derive(Clone, Debug)]
 pub(crate) struct LeaseName {
     pub(crate) namespace: String,
@@ -78,7 +78,7 @@ pub(crate) struct LeaseName {
 }
 
 impl LeaseName {
-    /// The Lease that the flags ask for; the client knows the namespace where they don't say.
+    /// The Lease of the flags; without a flag, in the client's namespace.
     pub(crate) fn new(args: &LeaseArgs, shard: Option<&str>, client: &Client) -> Self {
         let namespace = args.lease_namespace.as_ref().map(|name| name.0.clone());
         Self {
@@ -100,13 +100,13 @@ impl SelfCheck {
         Self { client, request_timeout, scope, lease, has_secure_metrics, crd }
     }
 
-    /// Looks at everything, again and again until nothing is wrong; says meanwhile what it is.
+    /// Checks everything, again and again until nothing is wrong; logs what is wrong meanwhile.
     pub(crate) async fn pass(&self, readiness: &Readiness) {
-        let (mut told, mut pause) = (Vec::new(), PAUSES.0);
+        let (mut logged, mut pause) = (Vec::new(), PAUSES.0);
         loop {
-            let findings = self.look().await;
-            if findings != told {
-                findings.iter().for_each(tell);
+            let findings = self.findings().await;
+            if findings != logged {
+                findings.iter().for_each(log);
             }
             let obstacles: Vec<_> =
                 findings.iter().filter(|finding| finding.is_obstacle()).map(ToString::to_string).collect();
@@ -115,18 +115,18 @@ impl SelfCheck {
                 return;
             }
             readiness.close(Gate::SelfCheck, obstacles.join("\n"));
-            debug!(?pause, "the self-check is made again");
+            debug!(?pause, "the self-check is repeated");
             tokio::time::sleep(pause).await;
             pause = (2 * pause).min(PAUSES.1);
-            told = findings;
+            logged = findings;
         }
     }
 
-    /// Looks at everything once.
-    pub(crate) async fn look(&self) -> Vec<Finding> {
+    /// Checks everything once.
+    pub(crate) async fn findings(&self) -> Vec<Finding> {
         let (release, served, fields, access) =
             tokio::join!(self.release(), self.served(), self.fields(), self.access());
-        // What isn't served can have no fields.
+        // Fields are compared only if Workloads are served.
         let is_served = matches!(served, CheckResult::Fine(_) | CheckResult::Warning(_));
         let mut findings = vec![
             Finding { about: "API server", result: release },
@@ -148,14 +148,14 @@ impl SelfCheck {
         }
     }
 
-    /// Discovery would say it too, but a moment late.
+    /// Discovery shows it too, but a moment later.
     async fn served(&self) -> CheckResult {
         let place = self.scope.namespaces().first().copied().flatten();
         let workloads = workloads_in(&self.client, place);
         let one = ListParams::default().limit(1);
         match bounded(self.request_timeout, workloads.list_metadata(&one)).await {
             Ok(_) => CheckResult::Fine(format!("served as {}/{}", baton_crd::GROUP, baton_crd::VERSION)),
-            Err(error) if answered_with(&error, &[404]) => CheckResult::Wrong(NOT_SERVED.to_owned()),
+            Err(error) if has_code(&error, &[404]) => CheckResult::Wrong(NOT_SERVED.to_owned()),
             Err(error) if is_refused(&error) => {
                 CheckResult::Warning("can't be checked without the permission to list them".to_owned())
             }
@@ -164,33 +164,33 @@ impl SelfCheck {
     }
 
     async fn fields(&self) -> CheckResult {
-        match self.crd.look().await {
+        match self.crd.judge().await {
             Ok(Judgement::Complete) => CheckResult::Fine("has every field that this version knows".to_owned()),
             Ok(Judgement::Older(message)) => CheckResult::Wrong(message),
             Ok(Judgement::Unpublished) => CheckResult::Warning(
                 "can't be compared with this version's: the API server doesn't publish its schema, or not yet"
                     .to_owned(),
             ),
-            // As with predictions: where the API server has no schema to give, Baton works without.
+            // As with predictions: if the API server has no schema, Baton works without it.
             Err(OpenApiError::Request(error @ ApiError::Response(_))) => CheckResult::Warning(format!(
                 "can't be compared with this version's: {}",
                 with_causes(&error)
             )),
-            // That one can't be read passes: while a CRD changes, its document is empty for a moment.
+            // This is temporary: while a CRD changes, its document is empty for a moment.
             Err(error) => unknown(&error),
         }
     }
 
     async fn access(&self) -> CheckResult {
-        let questions =
-            access::questions(&self.scope.namespaces(), self.lease.as_ref(), self.has_secure_metrics);
-        let asked = questions.into_iter().map(|question| self.ask(question));
-        let answers: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let accesses =
+            access::accesses(&self.scope.namespaces(), self.lease.as_ref(), self.has_secure_metrics);
+        let reviews = accesses.into_iter().map(|access| self.review(access));
+        let reviewed: Vec<_> = stream::iter(reviews).buffered(AT_ONCE).collect().await;
         let mut missing = Vec::new();
-        for (question, answer) in answers {
-            match answer {
+        for (access, is_allowed) in reviewed {
+            match is_allowed {
                 Ok(true) => {}
-                Ok(false) => missing.push(question),
+                Ok(false) => missing.push(access),
                 Err(error) if is_refused(&error) => {
                     return CheckResult::Warning(format!(
                         "can't check Baton's permissions: {}. The ClusterRole system:basic-user lets each ServiceAccount check",
@@ -203,21 +203,21 @@ impl SelfCheck {
         access::judge(&missing)
     }
 
-    async fn ask(&self, question: Question) -> (Question, Result<bool, ApiError>) {
+    async fn review(&self, access: Access) -> (Access, Result<bool, ApiError>) {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
-        let (params, review) = (PostParams::default(), question.review());
-        let answer = bounded(self.request_timeout, reviews.create(&params, &review)).await;
-        (question, answer.map(|review| review.status.is_some_and(|status| status.allowed)))
+        let (params, review) = (PostParams::default(), access.review());
+        let response = bounded(self.request_timeout, reviews.create(&params, &review)).await;
+        (access, response.map(|review| review.status.is_some_and(|status| status.allowed)))
     }
 }
 
-/// Whether the API server won't tell, now or later.
+/// Whether the API server refuses to say, now and later.
 fn is_refused(error: &ApiError) -> bool {
-    answered_with(error, &[401, 403, 404, 406])
+    has_code(error, &[401, 403, 404, 406])
 }
 
-/// By the code alone: what isn't served is answered with a page, not with a Status.
-fn answered_with(error: &ApiError, codes: &[u16]) -> bool {
+/// By the code alone: for what isn't served, the response is a page and not a Status.
+fn has_code(error: &ApiError, codes: &[u16]) -> bool {
     matches!(error, ApiError::Response(status) if codes.contains(&status.code))
 }
 
@@ -245,7 +245,7 @@ impl fmt::Display for Finding {
     }
 }
 
-fn tell(finding: &Finding) {
+fn log(finding: &Finding) {
     let about = finding.about;
     match &finding.result {
         CheckResult::Fine(message) => info!("self-check, {about}: {message}"),

@@ -1,10 +1,10 @@
-//! Whether the API server's release is one whose rules are known.
+//! Whether this version of Baton supports the API server's release.
 
 use baton_merge::Release;
 
 use super::CheckResult;
 
-/// Judges a server by what `/version` calls its release.
+/// The result for a server with this `gitVersion` in `/version`.
 pub(super) fn judge(git_version: &str) -> CheckResult {
     let known = format!("{} to {}", minor(Release::OLDEST), minor(Release::LATEST));
     let release: Release = match git_version.parse() {
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_releases_are_fine_older_ones_are_not_and_newer_ones_are_told() {
+    fn known_releases_are_fine_older_ones_are_wrong_and_newer_ones_get_a_warning() {
         assert_eq!(judge("v1.36.3"), CheckResult::Fine("release 1.36.3".to_owned()));
         assert_eq!(judge("v1.33.0-eks-1"), CheckResult::Fine("release 1.33.0".to_owned()));
         let CheckResult::Wrong(message) = judge("v1.32.9") else { panic!("1.32 is too old") };
