@@ -108,6 +108,7 @@ const FILLED_IN: &[(&str, &[&str])] = &[
     ("hard.requests.example.com/thing", &[r#""0""#]),
     ("IngressClass:spec.parameters.scope", &[r#""Cluster""#]),
     ("Lease:spec", &["{}"]),
+    ("Workload:status", &[r#"{"observedGeneration":-1}"#]),
     ("roleRef.apiGroup", &[r#""rbac.authorization.k8s.io""#]),
     ("subjects.apiGroup", &[r#""rbac.authorization.k8s.io""#]),
     ("HorizontalPodAutoscaler:spec.minReplicas", &["1"]),

@@ -93,8 +93,7 @@ fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Accuracy, S
     // Defaulting may bring back what an apply takes away, and then nothing is stored: as is a change of times alone.
     let defaults = text(prediction, &["certainty"]) == "modulo-defaulting";
     let undone = defaults && predicted_change && !changed && text(question, &["do"]) == "apply";
-    // A claim is stored anew by the first write after its creation, even if nothing is different in it.
-    let stored_anew = changed && text(question, &["gvk", "kind"]) == "PersistentVolumeClaim";
+    let stored_anew = changed && is_stored_anew(text(question, &["gvk", "kind"]), question.get("live"));
     if predicted_change != changed && !undone && !stored_anew {
         let does = if changed { "stores something" } else { "stores nothing" };
         return Err(format!("changed: the server {does}, predicted is the contrary"));
@@ -127,6 +126,14 @@ fn done(question: &Json, server: &Json, prediction: &Json) -> Result<Accuracy, S
         (false, _) if undone => Err("changed: the server stores nothing, and fills nothing in".to_owned()),
         (false, _) => Ok(Accuracy::Match),
     }
+}
+
+/// Whether the first write after the creation of an object stores it anew, even if nothing is different in it: a claim, and a
+/// custom resource whose status has a default, which is filled in when it is read.
+fn is_stored_anew(kind: &str, live: Option<&Json>) -> bool {
+    let status = live.and_then(|live| live.get("status"));
+    kind == "PersistentVolumeClaim"
+        || status.is_some_and(|status| is_filled_in(kind, &["status".to_owned()], status))
 }
 
 /// Compares two lists of managers: their order, and the order of members in their field sets, count. Times count where

@@ -147,6 +147,9 @@ fn updated(resource: &Resource, write: &Write, answered: &Answered<'_>) -> Optio
     }
     let metadata = object.entry("metadata");
     metadata.take("managedFields");
+    if let Some(version) = answered.live.and_then(|live| live.at(&["metadata", "resourceVersion"])) {
+        metadata.set("resourceVersion", version.clone());
+    }
     let owners = match &write.owners {
         Owners::Absent => None,
         Owners::Kept => answered.live.and_then(|live| live.at(&["metadata", "managedFields"])),
