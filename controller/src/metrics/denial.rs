@@ -1,21 +1,21 @@
 //! Whether a refusal (403) means that a permission is missing.
 //!
-//! The API server's authorizer isn't alone in answering with 403: quotas, admission webhooks and policies do too, which is a
-//! tenant's concern and not the operator's. Only the message distinguishes them; the authorizer's is always
+//! The API server's authorizer isn't the only one that responds with 403: quotas, admission webhooks and policies do too, which
+//! concerns the tenant and not the operator. Only the message distinguishes them; the authorizer's is always
 //! `… forbidden: User "…" cannot …` (`apiserver/pkg/endpoints/handlers/responsewriters/errors.go`).
 
 use serde::Deserialize;
 
-/// What is read of a Status.
+/// The field of a Status that is read.
 #[derive(Deserialize)]
 struct Refusal {
     message: String,
 }
 
-/// Whether the body of a response 403 is the authorizer's.
-pub(super) fn is_of_the_authorizer(body: &[u8]) -> bool {
+/// Whether the body of a 403 response comes from the authorizer.
+pub(super) fn is_from_the_authorizer(body: &[u8]) -> bool {
     let Ok(Refusal { message }) = serde_json::from_slice(body) else { return false };
-    // Before comes at most the object's kind and name, in which nobody can write such words.
+    // At most the object's kind and name come before, which can't contain this text.
     let Some((_, cause)) = message.split_once("forbidden: ") else { return false };
     cause.strip_prefix("User \"").is_some_and(|rest| rest.contains("\" cannot "))
 }
@@ -28,11 +28,11 @@ mod tests {
 
     fn is_denial(message: &str) -> bool {
         let status = json!({"kind": "Status", "status": "Failure", "message": message, "reason": "Forbidden", "code": 403});
-        is_of_the_authorizer(status.to_string().as_bytes())
+        is_from_the_authorizer(status.to_string().as_bytes())
     }
 
     #[test]
-    fn a_missing_permission_is_told_by_the_authorizers_message() {
+    fn a_missing_permission_is_recognized_by_the_authorizers_message() {
         for message in [
             r#"services "web" is forbidden: User "system:serviceaccount:baton-system:baton" cannot patch resource "services" in API group "" in the namespace "shop""#,
             r#"workloads.baton.rs is forbidden: User "baton" cannot list resource "workloads" in API group "baton.rs" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io "baton" not found"#,
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn what_quotas_policies_and_webhooks_refuse_is_no_missing_permission() {
+    fn refusals_by_quotas_policies_and_webhooks_are_not_missing_permissions() {
         for message in [
             r#"services "web" is forbidden: exceeded quota: none, requested: count/services=1, used: count/services=0, limited: count/services=0"#,
             r#"deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: User "baton" cannot do this"#,
@@ -53,7 +53,7 @@ mod tests {
         ] {
             assert!(!is_denial(message), "{message}");
         }
-        assert!(!is_of_the_authorizer(b"Forbidden"));
-        assert!(!is_of_the_authorizer(b""));
+        assert!(!is_from_the_authorizer(b"Forbidden"));
+        assert!(!is_from_the_authorizer(b""));
     }
 }

@@ -1,4 +1,4 @@
-//! That `docs/metrics.md` and the metrics themselves agree, and that these read as they should.
+//! Checks that `docs/metrics.md` and the metrics agree, and that the metrics' text is correct.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use super::*;
 
 const TABLE: &str = include_str!("../../../docs/metrics.md");
 
-/// Labels with values that nobody can list beforehand.
+/// Labels whose values can't be listed beforehand.
 const OPEN: [&str; 4] = ["version", "manager", "resource", "code"];
 
 /// Labels with values that the table lists once for several metrics.
@@ -28,7 +28,7 @@ const VERBS: [Verb; 10] = [
     Verb::Other,
 ];
 
-/// Metrics of which each has at least one series, as otherwise the text leaves it out.
+/// Metrics with at least one series each, because the text leaves out those without.
 fn all_metrics() -> Metrics {
     let metrics = Metrics::new();
     for verb in VERBS {
@@ -36,7 +36,7 @@ fn all_metrics() -> Metrics {
         metrics.requested(&request, Code::Status(200), Duration::from_millis(2));
         metrics.denied(&request);
     }
-    // Whoever adds a metric is led here: has it a series by now?
+    // A new metric fails to compile here: make sure that it has a series.
     let Counts {
         leader: _,
         reconciles: _,
@@ -53,12 +53,12 @@ fn all_metrics() -> Metrics {
     metrics
 }
 
-/// The lines of the text that begin with this comment, as the metric's name there and the rest.
+/// The lines of the text that begin with this comment, as the metric's name and the rest.
 fn comments<'a>(text: &'a str, comment: &str) -> BTreeMap<&'a str, &'a str> {
     text.lines().filter_map(|line| line.strip_prefix(comment)?.trim_start().split_once(' ')).collect()
 }
 
-/// The name by which people query a metric of this type.
+/// The name in queries of a metric of this type.
 fn queried(name: &str, kind: &str) -> String {
     match kind {
         "counter" => format!("{name}_total"),
@@ -78,7 +78,7 @@ fn rows() -> Vec<(&'static str, &'static str, &'static str)> {
 }
 
 #[test]
-fn the_table_has_a_row_for_each_metric_and_no_other() {
+fn the_table_has_exactly_one_row_for_each_metric() {
     let text = all_metrics().text([]).unwrap();
     let served: BTreeSet<_> =
         comments(&text, "# TYPE").into_iter().map(|(name, kind)| (queried(name, kind), kind)).collect();
@@ -89,7 +89,7 @@ fn the_table_has_a_row_for_each_metric_and_no_other() {
 }
 
 #[test]
-fn the_table_names_the_labels_of_each_metric_and_all_their_values_that_can_be_listed() {
+fn the_table_names_the_labels_of_each_metric_and_their_known_values() {
     let text = all_metrics().text([]).unwrap();
     let samples: Vec<_> = text.lines().filter_map(|line| line.split_once('{')).collect();
     for (name, _, labels) in rows() {
@@ -108,7 +108,7 @@ fn the_table_names_the_labels_of_each_metric_and_all_their_values_that_can_be_li
 }
 
 #[test]
-fn each_metric_says_what_it_tells() {
+fn each_metric_has_a_help_text() {
     let text = all_metrics().text([]).unwrap();
     let helps = comments(&text, "# HELP");
     let names: Vec<_> = comments(&text, "# TYPE").into_keys().collect();
@@ -119,7 +119,7 @@ fn each_metric_says_what_it_tells() {
 }
 
 #[test]
-fn with_a_shard_every_series_bears_its_name_and_without_one_none_does() {
+fn every_series_has_the_shards_name_as_a_label_if_there_is_one() {
     let shards = |metrics: &Metrics| {
         let text = metrics.text([]).unwrap();
         let samples = text.lines().filter(|line| !line.starts_with('#'));
@@ -130,7 +130,7 @@ fn with_a_shard_every_series_bears_its_name_and_without_one_none_does() {
 }
 
 #[test]
-fn what_happened_is_written_as_open_metrics() {
+fn metrics_are_written_as_open_metrics() {
     let metrics = Metrics::new();
     metrics.reconciled(ReconcileOutcome::Settled, Duration::from_millis(20));
     metrics.reconciled(ReconcileOutcome::Failed, Duration::from_secs(2));

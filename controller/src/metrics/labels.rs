@@ -1,4 +1,4 @@
-//! The labels of the metrics and their values, as types: a value that isn't in the documented table can't be written.
+//! The labels of the metrics and their values, as types, so that there are no values outside of the documented table.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEn
 use super::request::RequestKind;
 use crate::decide::child::ChildKind;
 
-/// An enum whose variants are the values of a label, each beside its text.
+/// An enum whose variants are the values of a label, each with its text.
 macro_rules! label_values {
     ($(#[$about:meta])* $name:ident { $($(#[$variant_about:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$about])*
@@ -43,17 +43,17 @@ label_values! {
 }
 
 label_values! {
-    /// What became of an apply that was due.
+    /// The result of an apply that was due.
     ApplyOutcome {
-        /// It was sent, and the server took it.
+        /// It was sent, and the server accepted it.
         Sent = "sent",
-        /// It wasn't sent, because it would have changed nothing.
+        /// It was skipped, because it would have changed nothing.
         Skipped = "skipped",
-        /// The server refused it, and would again.
+        /// The server refused it, and would refuse it again.
         Rejected = "rejected",
-        /// It got no response, or one that says nothing about the apply itself.
+        /// It got no response, or one that isn't about the apply itself.
         Failed = "failed",
-        /// The live object was no longer the one that was planned for.
+        /// The live object had changed since the apply was planned.
         Stale = "stale",
     }
 }
@@ -63,11 +63,11 @@ label_values! {
     PredictionOutcome {
         /// They are equal.
         Match = "match",
-        /// They differ only in what the server fills in by itself.
+        /// They differ only in fields that the server fills in.
         ModuloDefaulting = "modulo-defaulting",
         /// They differ.
         Mismatch = "mismatch",
-        /// The prediction itself said that only the server can know.
+        /// The prediction was uncertain: only the server can know.
         Unknown = "unknown",
         /// There was no usable schema to predict with.
         None = "none",
@@ -75,7 +75,7 @@ label_values! {
 }
 
 label_values! {
-    /// How looking for newer schemas ended.
+    /// The result of a check for newer schemas.
     RefreshOutcome {
         /// There were newer ones.
         Changed = "changed",
@@ -91,7 +91,7 @@ label_values! {
 pub(super) enum Code {
     /// With a response of this HTTP status.
     Status(u16),
-    /// Without a response: it couldn't be sent, the connection broke, or the time limit was over.
+    /// Without a response: it couldn't be sent, the connection broke, or it took longer than the time limit.
     Error,
 }
 
@@ -116,13 +116,13 @@ pub(super) struct ByOutcome {
     pub(super) outcome: &'static str,
 }
 
-/// The labels of what concerns a kind of child.
+/// The labels of metrics for a kind of child.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ByKind {
     pub(super) kind: ChildKind,
 }
 
-/// The labels of what is done for a child, and ends in one way or another: the text of one of the enums above.
+/// The labels of metrics for a kind of child that differ by outcome: the text of one of the enums above.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ByKindAndOutcome {
     pub(super) kind: ChildKind,

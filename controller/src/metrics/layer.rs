@@ -1,6 +1,6 @@
 //! Counts and times the requests of the Kubernetes client, as a layer of its stack.
 //!
-//! What a request means is [`super::request`]'s, and whether a refusal is about a permission is [`super::denial`]'s.
+//! [`super::request`] reads what a request means, and [`super::denial`] whether a refusal is about a permission.
 
 use std::{
     task::{Context, Poll},
@@ -15,8 +15,7 @@ use tower::{BoxError, Service};
 
 use super::{Metrics, denial, labels::Code, request::RequestKind};
 
-/// A service whose requests are counted: around the client's own stack, so that a request that the stack itself can't send
-/// counts too.
+/// A service that counts requests. It is around the client's own stack, so that a request that the stack can't send counts too.
 #[derive(Clone, Debug)]
 pub(crate) struct CountedService<S> {
     pub(super) inner: S,
@@ -43,23 +42,23 @@ where
             begun: Instant::now(),
             metrics: self.metrics.clone(),
         };
-        let answer = self.inner.call(request);
+        let response = self.inner.call(request);
         async move {
-            let answer = answer.await?;
-            pending.answered(answer.status());
-            if answer.status() != StatusCode::FORBIDDEN {
-                return Ok(answer);
+            let response = response.await?;
+            pending.responded(response.status());
+            if response.status() != StatusCode::FORBIDDEN {
+                return Ok(response);
             }
             let (kind, metrics) = (pending.kind.clone(), pending.metrics.clone());
-            // It ends with the head of the answer.
+            // The request ends with the head of the response.
             drop(pending);
-            read(answer, &kind, &metrics).await
+            read(response, &kind, &metrics).await
         }
         .boxed()
     }
 }
 
-/// Counts a refusal that means that a permission is missing, and passes it on as it came.
+/// Counts a refusal that means that a permission is missing, and passes it on unchanged.
 async fn read(
     refusal: Response<Box<DynBody>>,
     request: &RequestKind,
@@ -67,15 +66,14 @@ async fn read(
 ) -> Result<Response<Box<DynBody>>, BoxError> {
     let (head, body) = refusal.into_parts();
     let body = body.collect().await?.to_bytes();
-    if denial::is_of_the_authorizer(&body) {
+    if denial::is_from_the_authorizer(&body) {
         metrics.denied(request);
     }
     let body: Box<DynBody> = Box::new(Body::from(body).map_err(BoxError::from));
     Ok(Response::from_parts(head, body))
 }
 
-/// A request under way. It is counted when it ends in whatever way, and so also when its future is dropped, as happens at
-/// its time limit.
+/// A request under way. It is counted when it ends, also when its future is dropped, as happens at its time limit.
 struct Pending {
     kind: RequestKind,
     code: Code,
@@ -84,7 +82,7 @@ struct Pending {
 }
 
 impl Pending {
-    fn answered(&mut self, status: StatusCode) {
+    fn responded(&mut self, status: StatusCode) {
         self.code = Code::Status(status.as_u16());
     }
 }
@@ -131,14 +129,14 @@ mod tests {
         }
     }
 
-    /// What the metrics say after a request for a path was answered in this way, or given up after a moment; and the body.
+    /// The metrics after a request for a path that ended in this way, or was abandoned after a moment; and the body.
     async fn counted_and_read(path: &str, always: Always) -> (String, Option<Vec<u8>>) {
         let metrics = Metrics::new();
         let mut service = metrics.request_layer().layer(always);
         let request = Request::get(path).body(()).unwrap();
-        let answer = tokio::time::timeout(Duration::from_millis(50), service.call(request)).await;
-        let body = match answer {
-            Ok(Ok(answer)) => Some(answer.into_body().collect().await.unwrap().to_bytes().to_vec()),
+        let response = tokio::time::timeout(Duration::from_millis(50), service.call(request)).await;
+        let body = match response {
+            Ok(Ok(response)) => Some(response.into_body().collect().await.unwrap().to_bytes().to_vec()),
             _ => None,
         };
         (metrics.text([]).unwrap(), body)
@@ -159,7 +157,7 @@ mod tests {
     const TIMED: &str = "baton_api_request_duration_seconds_count{verb=\"get\",resource=\"services\"} 1\n";
 
     #[tokio::test]
-    async fn an_answer_counts_by_its_status_and_is_timed() {
+    async fn a_response_counts_by_its_status_and_is_timed() {
         for status in [StatusCode::OK, StatusCode::CONFLICT] {
             let text = counted(SERVICE, Ok(status), SOON).await;
             assert!(text.contains(&count(status.as_str())) && text.contains(TIMED), "{text}");
@@ -167,13 +165,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_answer_counts_as_an_error() {
+    async fn a_request_without_a_response_counts_as_an_error() {
         let text = counted(SERVICE, Err("connection refused"), SOON).await;
         assert!(text.contains(&count("error")) && text.contains(TIMED), "{text}");
     }
 
     #[tokio::test]
-    async fn a_request_given_up_at_its_time_limit_counts_as_an_error() {
+    async fn a_request_abandoned_at_its_time_limit_counts_as_an_error() {
         let text = counted(SERVICE, Ok(StatusCode::OK), TOO_LATE).await;
         assert!(text.contains(&count("error")) && text.contains(TIMED), "{text}");
     }
@@ -190,7 +188,7 @@ mod tests {
     const PERMISSION: &str = r#"{"kind": "Status", "message": "services \"web\" is forbidden: User \"baton\" cannot get resource \"services\" in API group \"\" in the namespace \"shop\""}"#;
 
     #[tokio::test]
-    async fn only_a_missing_permission_counts_as_one_and_every_refusal_is_passed_on_as_it_came() {
+    async fn only_missing_permissions_count_as_denials_and_every_refusal_is_passed_on_unchanged() {
         let denial = "baton_permission_denials_total{verb=\"get\",resource=\"services\"} 1\n";
         for (code, message, is_denial) in [
             (StatusCode::FORBIDDEN, PERMISSION, true),

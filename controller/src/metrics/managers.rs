@@ -1,16 +1,16 @@
-//! How many names of field managers become labels.
+//! Limits how many names of field managers become labels.
 //!
-//! The names are other people's: a manager that calls itself differently each time must not fill Prometheus with series.
+//! Baton doesn't control these names: a manager with a new name for each write must not fill Prometheus with series.
 
 use std::collections::BTreeSet;
 
 /// How many managers have a label of their own.
 const MOST: usize = 50;
 
-/// What the others share.
+/// The label of all other managers.
 pub(super) const OTHER: &str = "other";
 
-/// The managers that have a label of their own: the first that were seen.
+/// The managers that have a label of their own: the first ones.
 #[derive(Debug, Default)]
 pub(super) struct ManagerLabels(BTreeSet<String>);
 

@@ -1,7 +1,6 @@
-//! What the operator counts about itself, for Prometheus. `docs/metrics.md` has a row for each metric.
+//! The operator's metrics, for Prometheus. `docs/metrics.md` has a row for each.
 //!
-//! Others report to it what happened; outcomes are enums such as [`ApplyOutcome`]. Nothing is decided by what
-//! is in here.
+//! Other modules report what happened; outcomes are enums such as [`ApplyOutcome`]. No decision depends on metrics.
 
 mod denial;
 mod labels;
@@ -33,15 +32,15 @@ use self::{
     layer::CountedService,
     managers::ManagerLabels,
     request::{RequestKind, Verb},
-    workloads::Told,
+    workloads::Reported,
 };
 use crate::{decide::child::ChildKind, lock::lock};
 
-/// From what is answered out of a cache to a request's time limit, in seconds.
+/// From a response out of a cache to a request's time limit, in seconds.
 const BUCKETS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
-/// All that is counted. Clones share it.
+/// All metrics. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Metrics(Arc<Shared>);
 
@@ -70,7 +69,7 @@ struct Counts {
 }
 
 impl Metrics {
-    /// All at zero, of an operator without a shard.
+    /// All at zero, for an operator without a shard.
     pub fn new() -> Self {
         Self::of_shard(None)
     }
@@ -84,7 +83,7 @@ impl Metrics {
         Self(Arc::new(Shared { registry, shard, counts, managers: Mutex::default() }))
     }
 
-    /// Whether this process is the one that works.
+    /// Whether this process leads.
     pub fn leads(&self, leads: bool) {
         self.0.counts.leader.set(leads.into());
     }
@@ -106,7 +105,7 @@ impl Metrics {
         self.0.counts.predictions.get_or_create(&labels).inc();
     }
 
-    /// So many fields of a child were taken from this field manager.
+    /// So many fields of a child were taken over from this field manager.
     pub fn took_over(&self, kind: ChildKind, manager: &str, fields: u64) {
         let manager = lock(&self.0.managers).label(manager).to_owned();
         self.0.counts.takeovers.get_or_create(&ByKindAndManager { kind, manager }).inc_by(fields);
@@ -117,7 +116,7 @@ impl Metrics {
         self.0.counts.schemas_usable.set(usable.into());
     }
 
-    /// Newer schemas were looked for.
+    /// A check for newer schemas ended.
     pub fn schemas_refreshed(&self, outcome: RefreshOutcome) {
         self.0.counts.schema_refreshes.get_or_create(&ByOutcome { outcome: outcome.text() }).inc();
     }
@@ -140,15 +139,18 @@ impl Metrics {
         self.0.counts.permission_denials.get_or_create(request).inc();
     }
 
-    /// Everything as `OpenMetrics` text, with what these Workloads, all that there are, say of themselves.
+    /// Everything as `OpenMetrics` text, with the reports of all Workloads.
     ///
     /// # Errors
-    /// When a metric can't be written as text, which would be a fault of this module.
-    pub(crate) fn text<'w>(&self, told: impl IntoIterator<Item = Told<'w>>) -> Result<String, fmt::Error> {
+    /// When a metric can't be written as text, which would be a bug in this module.
+    pub(crate) fn text<'w>(
+        &self,
+        reported: impl IntoIterator<Item = Reported<'w>>,
+    ) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode_registry(&mut text, &self.0.registry)?;
         let mut registry = registry_of(self.0.shard.as_deref());
-        workloads::register(&mut registry, told);
+        workloads::register(&mut registry, reported);
         encode_registry(&mut text, &registry)?;
         encode_eof(&mut text)?;
         Ok(text)
@@ -161,15 +163,15 @@ impl Default for Metrics {
     }
 }
 
-/// An empty registry, whose series all bear the shard's name.
+/// An empty registry, whose series all have the shard's name as a label.
 fn registry_of(shard: Option<&str>) -> Registry {
     let label = |shard: &str| ("shard".into(), shard.to_owned().into());
     Registry::with_labels(shard.map(label).into_iter())
 }
 
 impl Counts {
-    /// All series whose labels are known beforehand are there from the start: the first event of a series that appears
-    /// with it is lost to `rate()`.
+    /// All series whose labels are known beforehand exist from the start: `rate()` misses the first event of a series that
+    /// begins with it.
     fn new() -> Self {
         let counts = Self {
             leader: Gauge::default(),

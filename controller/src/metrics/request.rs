@@ -1,14 +1,14 @@
-//! What a request to the API server asks, read from its method, path, query and content type.
+//! What a request to the API server does, read from its method, path, query and content type.
 //!
-//! Follows the API server's own reading (`apiserver/pkg/endpoints/request/requestinfo.go`), so that the words are those of
-//! RBAC and the audit log.
+//! Follows the API server (`apiserver/pkg/endpoints/request/requestinfo.go`), so that verbs and resources have the names of RBAC
+//! and the audit log.
 
 use std::fmt::{self, Write};
 
 use http::{Method, Request, header::CONTENT_TYPE};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 
-/// What distinguishes one kind of request from another; labels as they are.
+/// What distinguishes one kind of request from another, as labels.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RequestKind {
     pub(super) verb: Verb,
@@ -17,17 +17,16 @@ pub(super) struct RequestKind {
     pub(super) resource: String,
 }
 
-/// What a request asks of the API server, in the words of RBAC and the audit log, but for `apply`, which they call
-/// `patch`.
+/// The verb of a request, with the names of RBAC and the audit log, except `apply`, which they call `patch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Verb {
-    /// Read one object, or a path that isn't an object's.
+    /// Read one object, or a path that isn't a resource's.
     Get,
     /// Read a collection.
     List,
     /// Watch for changes.
     Watch,
-    /// Make an object.
+    /// Create an object.
     Create,
     /// Replace an object.
     Update,
@@ -43,7 +42,7 @@ pub(super) enum Verb {
     Other,
 }
 
-/// The words are the names above in lower case.
+/// The labels are the names above in lower case.
 impl EncodeLabelValue for Verb {
     fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
         encoder.write_str(&format!("{self:?}").to_lowercase())
@@ -81,11 +80,11 @@ fn read(method: &Method, path: &str, query: &str, content_type: &str) -> Request
 
 struct RequestTarget {
     resource: String,
-    /// Whether a single object is meant.
+    /// Whether it is a single object.
     named: bool,
 }
 
-/// What a path points at; absent if that is no resource, as with discovery and `/version`.
+/// The target of a path; absent if it isn't a resource, as with discovery and `/version`.
 fn target(segments: &[&str]) -> Option<RequestTarget> {
     let (["api", _, in_group @ ..] | ["apis", _, _, in_group @ ..]) = segments else {
         return None;
@@ -151,8 +150,8 @@ mod tests {
         ];
         for (method, path, query, content_type, verb, resource) in table {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let wanted = RequestKind { verb, resource: resource.to_owned() };
-            assert_eq!(read(&method, path, query, content_type), wanted, "{method} {path}?{query}");
+            let expected = RequestKind { verb, resource: resource.to_owned() };
+            assert_eq!(read(&method, path, query, content_type), expected, "{method} {path}?{query}");
         }
     }
 
@@ -162,7 +161,7 @@ mod tests {
             .header(CONTENT_TYPE, APPLY)
             .body(())
             .unwrap();
-        let wanted = RequestKind { verb: Verb::Apply, resource: "deployments".to_owned() };
-        assert_eq!(RequestKind::of(&request), wanted);
+        let expected = RequestKind { verb: Verb::Apply, resource: "deployments".to_owned() };
+        assert_eq!(RequestKind::of(&request), expected);
     }
 }

@@ -1,5 +1,5 @@
-//! What the metrics say of the Workloads themselves: counted anew from the cache at each scrape, never remembered, so that
-//! a Workload that is gone is gone from here too.
+//! The metrics about the Workloads themselves. They are counted from the cache at each scrape, so that a deleted Workload is gone
+//! here too.
 
 use baton_crd::HandoverPhase;
 use prometheus_client::{
@@ -32,15 +32,15 @@ struct ByPhase {
 }
 
 /// What a Workload's status reports: its phase, and its contested children.
-pub(crate) type Told<'w> = (Option<HandoverPhase>, &'w [ChildKind]);
+pub(crate) type Reported<'w> = (Option<HandoverPhase>, &'w [ChildKind]);
 
 /// Registers the metrics of these Workloads.
-pub(super) fn register<'w>(registry: &mut Registry, told: impl IntoIterator<Item = Told<'w>>) {
+pub(super) fn register<'w>(registry: &mut Registry, reported: impl IntoIterator<Item = Reported<'w>>) {
     let mut in_phase = PHASES.map(|phase| (phase, 0));
-    let mut fought_about = ChildKind::ALL.map(|kind| (kind, 0));
-    for (phase, contested) in told {
+    let mut in_contention = ChildKind::ALL.map(|kind| (kind, 0));
+    for (phase, contested) in reported {
         in_phase.iter_mut().filter(|(of, _)| Some(*of) == phase).for_each(|(_, count)| *count += 1);
-        fought_about
+        in_contention
             .iter_mut()
             .filter(|(kind, _)| contested.contains(kind))
             .for_each(|(_, count)| *count += 1);
@@ -50,7 +50,7 @@ pub(super) fn register<'w>(registry: &mut Registry, told: impl IntoIterator<Item
         phases.get_or_create(&ByPhase { phase: as_in_status(phase) }).set(count);
     }
     let contested = Family::<ByKind, Gauge>::default();
-    for (kind, count) in fought_about {
+    for (kind, count) in in_contention {
         contested.get_or_create(&ByKind { kind }).set(count);
     }
 
@@ -61,12 +61,12 @@ pub(super) fn register<'w>(registry: &mut Registry, told: impl IntoIterator<Item
     );
     registry.register(
         "baton_contested_children",
-        "Children about whose fields Baton and another field manager fight",
+        "Children with a field that Baton and another field manager set again and again",
         contested,
     );
 }
 
-/// The word that people read in the Workload's status.
+/// The value as it is in the Workload's status.
 fn as_in_status(value: impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
@@ -78,10 +78,10 @@ mod tests {
 
     use super::*;
 
-    fn text<'w>(told: impl IntoIterator<Item = Told<'w>>) -> String {
+    fn text<'w>(reported: impl IntoIterator<Item = Reported<'w>>) -> String {
         let mut text = String::new();
         let mut registry = Registry::default();
-        register(&mut registry, told);
+        register(&mut registry, reported);
         encode(&mut text, &registry).unwrap();
         text
     }
@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn children_in_a_fight_are_counted_by_kind() {
+    fn contested_children_are_counted_by_kind() {
         let text = text([(None, [ChildKind::Deployment].as_slice())]);
         assert!(text.contains("baton_contested_children{kind=\"Deployment\"} 1\n"), "{text}");
         assert!(text.contains("baton_contested_children{kind=\"Service\"} 0\n"), "{text}");
     }
 
     #[test]
-    fn each_phase_that_a_status_can_have_is_there_from_the_start() {
+    fn each_phase_of_a_status_has_a_series_from_the_start() {
         let crd = serde_json::to_value(baton_crd::workload_crd()).unwrap();
         let phases = "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/replicaOwnership/\
                       properties/phase/enum";

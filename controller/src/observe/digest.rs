@@ -1,7 +1,7 @@
 //! A digest of an object, which changes when something changes that Baton reads.
 //!
-//! Most versions of an object differ in what no pass reads: the times of `managedFields`, the status of an autoscaler. A pass that
-//! would read what the last one has read can be skipped.
+//! Most versions of an object differ in what no pass reads: the times of `managedFields`, the status of an autoscaler. A pass can
+//! be skipped if it would read the same as the last one.
 
 use std::{
     fmt,
@@ -15,20 +15,19 @@ use serde::{
 
 use crate::hash::{digest_of, hasher};
 
-/// The digest of an object. Its kind and version don't count, nor the times in it, nor
-/// who owns what of its status.
+/// The digest of an object. Its kind, its version, its times, and the owners of its status don't count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Digest {
-    /// Of all but its status.
+    /// Of all except its status.
     pub(super) but_status: u64,
-    /// Of its spec, which is a part of the former.
+    /// Of its spec, which is part of the first.
     pub(super) spec: u64,
     /// Of its status.
     pub(super) status: u64,
 }
 
 impl Digest {
-    /// The digest of an object's JSON text; that of nothing where it isn't one.
+    /// The digest of an object's JSON text; that of nothing if the text isn't an object.
     pub(super) fn of(text: &str) -> Self {
         serde_json::Deserializer::from_str(text).deserialize_map(WholeObject).unwrap_or_default()
     }
@@ -77,14 +76,14 @@ const STATUS: &str = "status";
 const SUBRESOURCE: &str = "subresource";
 
 impl Part {
-    /// What a member is; nothing where it doesn't count.
+    /// Which part a member is; none if it doesn't count.
     fn member(self, name: &str) -> Option<Self> {
         match (self, name) {
             (Self::Object, "metadata") => Some(Self::Metadata),
             (Self::Metadata, "managedFields") => Some(Self::ManagedFields),
             (Self::Object, STATUS) => Some(Self::Status),
             (Self::Object, "spec") => Some(Self::Spec),
-            // The items of a list may come without what the list is of.
+            // The items of a list may come without kind and version.
             (Self::Object, "kind" | "apiVersion")
             | (Self::Metadata, "resourceVersion")
             | (Self::ManagedFields, "time")
@@ -94,7 +93,7 @@ impl Part {
         }
     }
 
-    /// Reads on to the next member that counts, and the digest of its value.
+    /// Reads up to the next member that counts; returns its name and the digest of its value.
     fn next_member<'de, A: MapAccess<'de>>(self, members: &mut A) -> Result<Option<(Name, u64)>, A::Error> {
         while let Some(name) = members.next_key_seed(NameOf(self))? {
             match name.part {
@@ -148,7 +147,7 @@ impl<'de> Visitor<'de> for Part {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<u64, A::Error> {
         let mut hasher = hasher();
         while let Some(item) = items.next_element_seed(self)? {
-            // An entry that doesn't count comes and goes without moving the others.
+            // Entries that don't count are left out of the hash.
             if item != NOTHING {
                 item.hash(&mut hasher);
             }
@@ -160,7 +159,7 @@ impl<'de> Visitor<'de> for Part {
         let (mut sum, mut is_of_status) = (1_u64, false);
         while let Some((Name { digest, is_subresource, .. }, value)) = self.next_member(&mut members)? {
             is_of_status |= is_subresource && value == digest_of(STATUS);
-            // The order of members says nothing.
+            // The order of members has no meaning.
             sum = sum.wrapping_add(digest_of((digest, value)));
         }
         Ok(if is_of_status { NOTHING } else { sum })
@@ -177,7 +176,7 @@ struct Name {
     is_subresource: bool,
 }
 
-/// Reads the name of a member of this.
+/// Reads the name of a member of this part.
 struct NameOf(Part);
 
 impl<'de> DeserializeSeed<'de> for NameOf {
@@ -223,7 +222,7 @@ mod tests {
         object
     }
 
-    /// Whether what a change makes of it is the same, but for its status; and whether that is.
+    /// Whether a change leaves the digests of the object without its status, and of its status, the same.
     fn same(change: impl FnOnce(&mut Value)) -> (bool, bool) {
         let of = |object: Value| Digest::of(&object.to_string());
         let (before, after) = (of(object(|_| {})), of(object(change)));
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn kind_version_times_and_what_is_owned_of_status_do_not_count() {
+    fn kind_version_times_and_owners_of_the_status_do_not_count() {
         let changes: [fn(&mut Value); 5] = [
             |object| object["kind"] = json!("Deployment"),
             |object| object["metadata"]["resourceVersion"] = json!("2"),
@@ -267,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_members_says_nothing() {
+    fn the_order_of_members_does_not_count() {
         let texts =
             [r#"{"spec": {"a": 1, "b": [2]}, "kind": "x"}"#, r#"{"kind":"x","spec":{"b":[2],"a":1}}"#];
         let [one, other] = texts.map(Digest::of);

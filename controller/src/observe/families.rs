@@ -1,5 +1,5 @@
-//! What the watches show around each Workload: its children, which have its name, and the HorizontalPodAutoscalers that scale its
-//! Deployment, whoever made them.
+//! The objects around each Workload: its children, which have its name, and all HorizontalPodAutoscalers that scale its
+//! Deployment, Baton's or not.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -40,7 +40,7 @@ pub(crate) struct FamilyName {
 #[derive(Clone, Default)]
 pub(crate) struct Families {
     all: Arc<Mutex<ByNamespace>>,
-    /// The shard whose children are kept; none for those without.
+    /// The shard whose children are cached; none for those without a shard.
     shard: Option<Arc<str>>,
     dictionaries: Arc<[Dictionary; ChildKind::ALL.len()]>,
     progress: [Progress; ChildKind::ALL.len()],
@@ -52,11 +52,11 @@ type ByNamespace = HashMap<Box<str>, HashMap<Box<str>, Family>>;
 #[derive(Default)]
 struct Family {
     children: [Option<Packed>; ChildKind::ALL.len()],
-    /// Those that scale this family's Deployment, by name.
+    /// The HorizontalPodAutoscalers that scale this family's Deployment, by name.
     autoscalers: Vec<Autoscaler>,
-    /// Whose Deployment the HorizontalPodAutoscaler of this family's name scales.
+    /// The family whose Deployment is scaled by the HorizontalPodAutoscaler with this family's name.
     scales: Option<Box<str>>,
-    /// Who waits for a newer child.
+    /// Notifies those who wait for a newer child.
     changed: Option<Arc<Notify>>,
 }
 
@@ -67,13 +67,13 @@ pub(crate) struct Seen {
     pub(crate) digests: Digests,
 }
 
-/// The digests of what is around a Workload. What isn't there has none.
+/// The digests of the objects around a Workload. Missing objects have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Digests {
-    /// Of the children but for their status, by kind.
+    /// Of the children without their status, by kind.
     children: [u64; ChildKind::ALL.len()],
     autoscalers: u64,
-    /// Of the Deployment's status, the only one that is read, and only to be reported, once it is about the Deployment as it is.
+    /// Of the Deployment's status, once it describes the current generation. It is the only status that is read, only for reports.
     status: u64,
 }
 
@@ -83,7 +83,7 @@ impl Digests {
         Self { status: 0, ..self.clone() }
     }
 
-    /// Of a child, but for its status.
+    /// Of a child without its status.
     pub(crate) fn child(&self, kind: ChildKind) -> u64 {
         self.children[kind as usize]
     }
@@ -95,24 +95,24 @@ impl Digests {
         }
     }
 
-    /// The autoscalers were seen as they are now.
+    /// The autoscalers were seen in this state.
     pub(crate) fn put_autoscalers(&mut self, autoscalers: &[Autoscaler]) {
         self.autoscalers = digest_of(autoscalers);
     }
 }
 
 impl Families {
-    /// Without anything, for the children of a shard.
+    /// Empty, for the children of a shard.
     pub(super) fn of_shard(shard: Option<&str>) -> Self {
         Self { shard: shard.map(Into::into), ..Self::default() }
     }
 
-    /// Whether it bears the labels by which this shard knows its children.
+    /// Whether it has the labels of this shard's children.
     fn is_ours(&self, metadata: &ObjectMeta) -> bool {
         is_labelled(metadata) && shard_of(metadata) == self.shard.as_deref()
     }
 
-    /// What is seen around a Workload.
+    /// The objects around a Workload.
     pub(crate) fn seen(&self, of: &FamilyName) -> Seen {
         let (packed, autoscalers, digests) =
             self.with(of, |family| (family.children.clone(), family.autoscalers.clone(), family.digests()));
@@ -124,13 +124,13 @@ impl Families {
         Seen { children, autoscalers, digests }
     }
 
-    /// The digests of what is around a Workload.
+    /// The digests of the objects around a Workload.
     pub(crate) fn digests(&self, of: &FamilyName) -> Digests {
         self.with(of, |family| family.digests())
     }
 
-    /// Waits, but no longer than this, for a version of a child after this one that satisfies. If none does, the newest that there
-    /// is; none where that isn't newer.
+    /// Waits, up to the limit, for a newer version of a child that satisfies this. If none does, returns the newest; none if there is
+    /// no newer one.
     pub(super) async fn newer(
         &self,
         of: &FamilyName,
@@ -157,13 +157,13 @@ impl Families {
                 changed.await;
             }
         };
-        // Whether it satisfies or not: it is newer.
+        // At the limit, the newest version is returned even if it doesn't satisfy.
         let _ = tokio::time::timeout(limit, found).await;
         newest
     }
 
-    /// Takes in what the API server has just returned of a child, and in `digests` that it was seen. The watch would say it later;
-    /// but of what doesn't bear this shard's labels it wouldn't say how that goes on.
+    /// Caches a child that the API server has just returned, and marks it as seen in `digests`. The watch would deliver it later. A
+    /// child without this shard's labels isn't cached, since no watch would report its next changes.
     pub(super) fn take(
         &self,
         of: &FamilyName,
@@ -193,7 +193,7 @@ impl Families {
 
     fn unpack(&self, kind: ChildKind, packed: &Packed) -> LiveObject {
         let text = self.dictionaries[kind as usize].unpack(packed);
-        let mut live = LiveObject::from_text(text).expect("the text is that of an object");
+        let mut live = LiveObject::from_text(text).expect("the text is an object's");
         live.fill_in_kind(&kind.api_resource());
         live
     }
@@ -219,7 +219,7 @@ impl Families {
         result
     }
 
-    /// Whether it changes what the child means.
+    /// Whether it changes the child's digest.
     fn put(&self, of: &FamilyName, kind: ChildKind, packed: Packed, is_listed: bool) -> bool {
         self.with(of, |family| {
             let before = family.digests();
@@ -228,12 +228,12 @@ impl Families {
                 return false;
             }
             *cached = Some(packed);
-            family.tell();
+            family.notify();
             family.digests() != before
         })
     }
 
-    /// Removes what isn't newer than this; whether something was.
+    /// Removes a child that isn't newer than this version; whether there was one.
     fn remove(&self, of: &FamilyName, kind: ChildKind, version: u64) -> bool {
         self.with(of, |family| {
             let cached = &mut family.children[kind as usize];
@@ -242,15 +242,15 @@ impl Families {
                 return false;
             }
             *cached = None;
-            family.tell();
+            family.notify();
             true
         })
     }
 
-    /// Takes in an event; returns the families that it changes.
+    /// Applies an event to the cache; returns the family that it changes.
     fn take_child(&self, kind: ChildKind, event: &Event<LiveObject>) -> Option<FamilyName> {
         match event {
-            // The caches hold only what bears this shard's labels: an object that has lost them is gone.
+            // The caches hold only objects with this shard's labels: an object that has lost them is gone.
             Event::Apply(child) | Event::InitApply(child) if !self.is_ours(child.meta()) => {
                 let name = name_of(child);
                 self.remove(&name, kind, version_of(child.meta())).then_some(name)
@@ -272,8 +272,8 @@ impl Families {
         }
     }
 
-    /// What scales which Deployment, of a HorizontalPodAutoscaler. The child of a Workload of another shard isn't kept: it scales
-    /// that Workload's Deployment.
+    /// A HorizontalPodAutoscaler and what it scales. None if it is the child of another shard's Workload: then it scales that
+    /// Workload's Deployment.
     fn autoscaler_of(&self, object: &LiveObject) -> Option<(ScaleTarget, Autoscaler)> {
         let is_elsewhere = is_labelled(object.meta()) && !self.is_ours(object.meta());
         let is_child =
@@ -281,7 +281,7 @@ impl Families {
         Autoscaler::of(object).filter(|(target, one)| !(is_elsewhere && is_child(target, one)))
     }
 
-    /// Takes in a HorizontalPodAutoscaler, or that it is gone; returns the families whose Deployment is scaled differently by it.
+    /// Caches a HorizontalPodAutoscaler, or its deletion; returns the families whose Deployment it now scales differently.
     fn take_autoscaler(&self, name: &FamilyName, now: Option<(ScaleTarget, Autoscaler)>) -> Vec<FamilyName> {
         let of = |target: &str| FamilyName { namespace: name.namespace.clone(), name: target.to_owned() };
         let before = self.with(name, |family| family.scales.clone()).map(|target| of(&target));
@@ -304,18 +304,18 @@ impl Families {
         changed
     }
 
-    /// Takes in the events of a watch of this kind in this namespace, or in all; returns the families that each changes. Of
-    /// HorizontalPodAutoscalers it gets all.
+    /// Feeds the cache with the events of a watch of this kind in this namespace, or in all; returns the families that each event
+    /// changes. The watch of HorizontalPodAutoscalers delivers all of them.
     pub(super) fn feed(
         &self,
         kind: ChildKind,
         namespace: Option<&str>,
     ) -> impl FnMut(Event<LiveObject>) -> Vec<FamilyName> + Send + 'static + use<> {
         let (families, namespace) = (self.clone(), namespace.map(str::to_owned));
-        // While the watch lists: what isn't named yet.
+        // While the watch lists: cached objects that weren't listed yet.
         let mut unlisted = HashSet::new();
         move |event| {
-            families.progress[kind as usize].tell(namespace.as_deref(), &event);
+            families.progress[kind as usize].record(namespace.as_deref(), &event);
             let mut changed: Vec<FamilyName> = families.take_child(kind, &event).into_iter().collect();
             match &event {
                 Event::Init => unlisted = families.known(kind, namespace.as_deref()),
@@ -344,7 +344,7 @@ impl Families {
         }
     }
 
-    /// The objects of a kind that are known in a namespace, or in all.
+    /// The cached objects of a kind in a namespace, or in all.
     fn known(&self, kind: ChildKind, namespace: Option<&str>) -> HashSet<FamilyName> {
         let all = lock(&self.all);
         let here = all.iter().filter(|(name, _)| namespace.is_none_or(|namespace| ***name == *namespace));
@@ -370,13 +370,13 @@ impl Family {
         digests
     }
 
-    /// Whether it wasn't known like this.
+    /// Whether this is a change.
     fn put_autoscaler(&mut self, autoscaler: Autoscaler) -> bool {
         match self.autoscalers.binary_search_by(|known| known.name.cmp(&autoscaler.name)) {
             Ok(at) if self.autoscalers[at] == autoscaler => return false,
             Ok(at) => self.autoscalers[at] = autoscaler,
             Err(at) => {
-                // There is rarely a second one.
+                // There is rarely more than one.
                 self.autoscalers.reserve_exact(1);
                 self.autoscalers.insert(at, autoscaler);
             }
@@ -384,7 +384,7 @@ impl Family {
         true
     }
 
-    fn tell(&mut self) {
+    fn notify(&mut self) {
         if let Some(changed) = self.changed.take() {
             changed.notify_waiters();
         }
@@ -398,7 +398,7 @@ impl Family {
     }
 }
 
-/// Whether an object bears the label by which Baton knows its children, whatever shard it is of.
+/// Whether an object has the label of Baton's children, in any shard.
 fn is_labelled(metadata: &ObjectMeta) -> bool {
     let by = metadata.labels.as_ref().and_then(|all| all.get(labels::MANAGED_BY));
     by.is_some_and(|by| by == labels::MANAGED_BY_BATON)
@@ -446,40 +446,40 @@ mod tests {
         of.iter().map(version).collect()
     }
 
-    const NOBODY: Vec<String> = Vec::new();
+    const NONE: Vec<String> = Vec::new();
 
     #[test]
-    fn a_list_deletes_what_it_does_not_name_once_it_is_complete() {
+    fn a_complete_list_deletes_what_it_does_not_contain() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Deployment, None);
         assert_eq!(names(feed(Event::Apply(child(1, "a")))), ["a"]);
         feed(Event::Apply(child(2, "b")));
         for _ in 0..2 {
             feed(Event::Init);
-            assert_eq!(names(feed(Event::InitApply(child(1, "a")))), NOBODY, "nothing is new");
+            assert_eq!(names(feed(Event::InitApply(child(1, "a")))), NONE, "nothing has changed");
         }
         assert_eq!(
             versions(&families, &["a", "b"]),
             [Some("1".into()), Some("2".into())],
-            "it isn't complete"
+            "the list isn't complete"
         );
         assert_eq!(names(feed(Event::InitDone)), ["b"]);
         assert_eq!(versions(&families, &["a", "b"]), [Some("1".into()), None]);
     }
 
     #[test]
-    fn a_list_of_a_namespace_says_nothing_of_another() {
+    fn a_list_of_one_namespace_deletes_nothing_in_another() {
         let families = Families::default();
         let mut here = families.feed(ChildKind::Deployment, Some("ns"));
         let mut there = families.feed(ChildKind::Deployment, Some("elsewhere"));
         here(Event::Apply(child(1, "a")));
         there(Event::Init);
-        assert_eq!(names(there(Event::InitDone)), NOBODY);
+        assert_eq!(names(there(Event::InitDone)), NONE);
         assert_eq!(versions(&families, &["a"]), [Some("1".into())]);
     }
 
     #[test]
-    fn an_older_version_than_was_responded_changes_nothing() {
+    fn a_version_older_than_a_response_changes_nothing() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Deployment, None);
         feed(Event::Apply(child(5, "a")));
@@ -490,26 +490,26 @@ mod tests {
         take();
         for event in [Event::Apply(child(7, "a")), Event::Apply(child(9, "a")), Event::Delete(child(8, "a"))]
         {
-            assert_eq!(names(feed(event)), NOBODY);
+            assert_eq!(names(feed(event)), NONE);
         }
         assert_eq!(versions(&families, &["a"]), [Some("9".into())]);
         assert_eq!(names(feed(Event::Delete(child(10, "a")))), ["a"]);
         take();
-        assert!(lock(&families.all).is_empty(), "nothing is left of it, though a response comes late");
+        assert!(lock(&families.all).is_empty(), "nothing is left, even after a late response");
     }
 
     #[test]
-    fn a_version_that_means_the_same_is_kept_and_told_to_nobody() {
+    fn a_version_with_the_same_digest_is_cached_and_not_reported() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Service, None);
         let at = |version| delivered(&child_at(version, "a", &json!({"ports": []})));
         feed(Event::Apply(at(1)));
-        assert_eq!(names(feed(Event::Apply(at(2)))), NOBODY);
+        assert_eq!(names(feed(Event::Apply(at(2)))), NONE);
         assert_eq!(versions(&families, &["a"]), [Some("2".into())]);
     }
 
     #[test]
-    fn a_child_that_loses_its_label_is_gone() {
+    fn a_child_that_loses_its_label_is_removed() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Autoscaler, None);
         feed(Event::Apply(child(1, "a")));
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_keeps_its_own_children_and_nothing_of_those_of_another() {
+    fn a_shard_caches_only_its_own_children() {
         let at = |version: u32, shard: Option<&str>| {
             let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
             let mut child = child_at(version, "web", &json!({"scaleTargetRef": reference, "maxReplicas": 5}));
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn an_autoscaler_of_another_shard_that_scales_a_deployment_of_this_one_is_kept() {
+    fn an_autoscaler_of_another_shard_that_scales_this_shards_deployment_is_cached() {
         let families = Families::of_shard(Some("a"));
         let mut feed = families.feed(ChildKind::Autoscaler, None);
         let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_a_newer_child_gets_the_first_that_satisfies() {
+    async fn waiting_for_a_newer_child_returns_the_first_that_satisfies() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Deployment, None);
         feed(Event::Apply(child(1, "a")));
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn autoscalers_are_found_by_what_they_scale_whatever_their_names() {
+    fn autoscalers_are_found_by_what_they_scale_and_not_by_their_names() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Autoscaler, None);
         for (name, kind) in
@@ -602,19 +602,19 @@ mod tests {
     }
 
     #[test]
-    fn one_that_turns_to_another_deployment_concerns_both_and_one_that_is_as_it_was_nobody() {
+    fn an_autoscaler_with_a_new_target_changes_both_families_and_an_unchanged_one_none() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Autoscaler, None);
         assert_eq!(names(feed(Event::Apply(autoscaler("a", "Deployment", "web")))), ["web"]);
-        assert_eq!(names(feed(Event::Apply(autoscaler("a", "Deployment", "web")))), NOBODY);
+        assert_eq!(names(feed(Event::Apply(autoscaler("a", "Deployment", "web")))), NONE);
         assert_eq!(names(feed(Event::Apply(autoscaler("a", "Deployment", "db")))), ["web", "db"]);
-        assert_eq!((scaling(&families, "web"), scaling(&families, "db")), (NOBODY, vec!["a".to_owned()]));
+        assert_eq!((scaling(&families, "web"), scaling(&families, "db")), (NONE, vec!["a".to_owned()]));
         assert_eq!(names(feed(Event::Delete(autoscaler("a", "Deployment", "db")))), ["db"]);
-        assert!(lock(&families.all).is_empty(), "nothing is left of it");
+        assert!(lock(&families.all).is_empty(), "nothing is left");
     }
 
     #[test]
-    fn an_autoscaler_that_a_new_list_does_not_name_is_gone() {
+    fn an_autoscaler_that_a_new_list_does_not_contain_is_removed() {
         let families = Families::default();
         let mut feed = families.feed(ChildKind::Autoscaler, None);
         feed(Event::Apply(autoscaler("a", "Deployment", "web")));

@@ -1,4 +1,4 @@
-//! What the cluster shows: caches that watches feed, and which Workloads a change concerns.
+//! The state of the cluster: caches that watches feed, and which Workloads a change concerns.
 
 mod crd;
 mod digest;
@@ -17,8 +17,8 @@ pub(crate) use self::{
     workloads::{Taken, WatchedWorkload},
 };
 
-/// A `resourceVersion` as a number: of two versions of an object the greater is the newer one. 0 where it is none, of which nothing
-/// is known.
+/// A `resourceVersion` as a number: of two versions of an object, the greater one is newer. 0 if it isn't a number; then the order is
+/// unknown.
 fn version_of(metadata: &ObjectMeta) -> u64 {
     metadata.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default()
 }

@@ -1,21 +1,21 @@
 //! An object as the caches keep it: as compressed JSON text.
 //!
-//! As a tree of values it would take some hundred times as much memory, most of it for `managedFields`, which are maps in maps with
-//! one entry each. It is read again when its turn comes. What it has in common with others of its kind, which is nearly all, is
-//! kept once, in a [`Dictionary`].
+//! As a tree of values it would take about a hundred times as much memory, most of it for `managedFields`, which are nested maps
+//! with one entry each. It is parsed again for a pass. The text that it has in common with others of its kind, which is nearly
+//! all, is kept once, in a [`Dictionary`].
 
 use std::sync::OnceLock;
 
 use super::digest::Digest;
 use lz4_flex::block::{compress_with_dict, decompress_with_dict};
 
-/// How much of a text an LZ4 block can refer to.
+/// How far back an LZ4 block can refer.
 const WINDOW: usize = 64 << 10;
 
 /// An object in a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// Its `resourceVersion`, by which versions are ordered; 0 where that is no number.
+    /// Its `resourceVersion`, by which versions are ordered; 0 if that isn't a number.
     pub(super) version: u64,
     /// Its [digest](super::digest).
     pub(super) digest: Digest,
@@ -23,7 +23,7 @@ pub(super) struct Packed {
     block: Box<[u8]>,
 }
 
-/// What the objects of a kind have in common: the first one that was seen.
+/// The text that objects of a kind have in common: the first object.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary(OnceLock<Box<[u8]>>);
 
@@ -39,7 +39,7 @@ impl Dictionary {
         }
     }
 
-    /// The text that was packed with this.
+    /// The text that was packed with this dictionary.
     pub(super) fn unpack(&self, packed: &Packed) -> String {
         let common = self.0.get().map(AsRef::as_ref).unwrap_or_default();
         let text = decompress_with_dict(&packed.block, packed.length as usize, common);
@@ -49,8 +49,8 @@ impl Dictionary {
 }
 
 impl Packed {
-    /// Whether this version is to take its place, rather than being older or the same. What a list has may be another object of the
-    /// same version: the API server shows it by the CRD that it has now.
+    /// Whether this version replaces it: it is newer, or the same one from a list. A listed object may differ at the same version,
+    /// because the API server returns it by its current CRD.
     pub(super) fn is_older_than(&self, version: u64, is_listed: bool) -> bool {
         version == 0 || version > self.version || (is_listed && version == self.version)
     }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_comes_out_as_it_went_in_whatever_was_seen_first() {
+    fn an_object_is_unpacked_unchanged_whatever_the_first_one_was() {
         let object = |name: &str| {
             format!(r#"{{"name": "{name}", "list": [1, 2.5, 9007199254740993], "text": "🎭 \"\n\u0000"}}"#)
         };
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_objects_have_in_common_takes_no_room() {
+    fn text_that_objects_have_in_common_takes_no_memory() {
         let dictionary = Dictionary::default();
         let object = |name: u32| {
             format!(r#"{{"name": "{name}", "spec": "{}"}}"#, "abcdefghijklmnopqrstuvwxyz".repeat(40))

@@ -1,6 +1,6 @@
-//! The Workloads that the watch delivers: as the API server returned them, readable or not.
+//! The Workloads that the watch delivers, as the API server returned them.
 //!
-//! One that this version can't read must not hide the others, so it is read only when its turn comes.
+//! One that this version can't read must not block the others, so each is read only in its own pass.
 
 use std::{
     borrow::Cow,
@@ -33,7 +33,7 @@ use crate::{decide::child::ChildKind, hash::digest_of, lock::lock};
 /// A Workload in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedWorkload {
-    /// What says which one it is, and in which state.
+    /// Its name, namespace, UID and versions.
     metadata: ObjectMeta,
     packed: Packed,
     dictionary: Arc<Dictionary>,
@@ -43,17 +43,17 @@ pub(crate) struct WatchedWorkload {
     pub(crate) contested: Box<[ChildKind]>,
 }
 
-/// What is always at hand of a Workload, in what a status of this or another version may say.
+/// The parts of a status that are read when it is cached; the status may be of another version.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldStatus<'t> {
+struct ReportedStatus<'t> {
     #[serde(borrow)]
     replica_ownership: Option<&'t RawValue>,
     #[serde(borrow)]
     children: Option<&'t RawValue>,
 }
 
-impl ToldStatus<'_> {
+impl ReportedStatus<'_> {
     fn phase(&self) -> Option<HandoverPhase> {
         #[derive(Deserialize)]
         struct Ownership {
@@ -84,7 +84,7 @@ impl ToldStatus<'_> {
 impl WatchedWorkload {
     fn new(live: &LiveObject, dictionary: &Arc<Dictionary>) -> Self {
         let (metadata, text) = (live.meta(), live.as_text());
-        let status: ToldStatus<'_> = live.status().unwrap_or_default();
+        let status: ReportedStatus<'_> = live.status().unwrap_or_default();
         Self {
             metadata: ObjectMeta {
                 name: metadata.name.clone(),
@@ -102,7 +102,7 @@ impl WatchedWorkload {
         }
     }
 
-    /// What can be read of its status, where there is one.
+    /// Its status, if there is one that this version can read.
     pub(crate) fn status(&self) -> Option<WorkloadStatus> {
         self.live().ok()?.status_text().map(WorkloadStatus::readable)
     }
@@ -126,7 +126,7 @@ impl WatchedWorkload {
         let text = live.spec_text().unwrap_or("null");
         let spec: WorkloadSpec = match serde_json::from_str(text) {
             Ok(spec) => spec,
-            // An error of this says nothing of where in the text it is, which another spelling of the same would move.
+            // An error from a value has no position in the text, which would differ for another spelling of the same spec.
             Err(_) => serde_json::from_value(serde_json::from_str(text)?)?,
         };
         let status = live.status_text().map(WorkloadStatus::readable);
@@ -138,7 +138,7 @@ impl WatchedWorkload {
     }
 }
 
-/// As kube asks it of what a Controller is about, though this one is fed with what was read already.
+/// kube's Controller requires it, although this one gets its objects from the cache.
 impl<'de> Deserialize<'de> for WatchedWorkload {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self::new(&LiveObject::deserialize(deserializer)?, &Arc::default()))
@@ -178,10 +178,10 @@ impl Resource for WatchedWorkload {
     }
 }
 
-/// The cache of them, kept up to date by a watch of all namespaces or by one watch for each. Clones share it.
+/// The cache of Workloads, kept up to date by a watch of all namespaces or by one watch for each. Clones share it.
 ///
-/// kube's [`Writer`] takes a list for all that there is. Here a list stands for its namespace only, so it is taken object by
-/// object, and what it doesn't name is deleted at its end.
+/// kube's [`Writer`] treats a list as complete. Here a list is of one namespace only, so it is written object by object, and what
+/// it doesn't contain is deleted at its end.
 #[derive(Clone)]
 pub(crate) struct Workloads {
     pub(crate) store: Store<WatchedWorkload>,
@@ -200,7 +200,7 @@ pub(crate) struct Taken {
 impl Workloads {
     pub(super) fn new() -> Self {
         let mut writer = Writer::new(());
-        // A Controller does nothing before its store has had a list. When all lists are there, `Stores::ready` says.
+        // A Controller does nothing before its store has had a list. `Stores::ready` waits for the real lists.
         writer.apply_watcher_event(&Event::Init);
         writer.apply_watcher_event(&Event::InitDone);
         Self {
@@ -215,17 +215,17 @@ impl Workloads {
         ApiResource::erase::<Workload>(&())
     }
 
-    /// Takes in the events of the watch of this namespace, or of all; returns the Workloads that each has changed, also by
-    /// deleting them.
+    /// Feeds the cache with the events of the watch of this namespace, or of all; returns the Workloads that each event changes or
+    /// deletes.
     pub(super) fn feed(
         &self,
         namespace: Option<&str>,
     ) -> impl FnMut(Event<LiveObject>) -> Vec<ObjectRef<WatchedWorkload>> + Send + 'static + use<> {
         let (cache, namespace) = (self.clone(), namespace.map(str::to_owned));
-        // While the watch lists: what isn't named yet.
+        // While the watch lists: cached Workloads that weren't listed yet.
         let mut unlisted = HashSet::new();
         move |event| {
-            cache.progress.tell(namespace.as_deref(), &event);
+            cache.progress.record(namespace.as_deref(), &event);
             let is_listed = matches!(event, Event::InitApply(_));
             match event {
                 Event::Init => {
@@ -255,7 +255,7 @@ impl Workloads {
         }
     }
 
-    /// Takes in the API server's response to a write of a Workload: the watch would deliver it later. Returns its digests.
+    /// Caches the response to a write of a Workload, which the watch would deliver later. Returns its digests.
     pub(super) fn take(&self, response: &LiveObject) -> Taken {
         let workload = WatchedWorkload::new(response, &self.dictionary);
         let taken = Taken { digest: workload.digest(), spec: workload.spec() };
@@ -280,7 +280,7 @@ impl Workloads {
         (!is_same).then_some(which)
     }
 
-    /// Removes what isn't newer than this.
+    /// Removes it if it isn't newer than this.
     fn remove(&self, which: &ObjectRef<WatchedWorkload>, version: u64) -> Option<ObjectRef<WatchedWorkload>> {
         let mut writer = lock(&self.writer);
         let cached = self.store.get(which)?;
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_with_its_metadata_spec_and_status() {
+    fn a_workload_is_read_with_its_metadata_spec_and_status() {
         let workload = watched(&json!({"replicas": 3, "template": {}})).read().unwrap();
         assert_eq!(workload.name_any(), "web");
         assert_eq!(workload.spec.replicas, Some(3));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_read_still_has_a_name_and_a_status() {
+    fn an_unreadable_workload_still_has_a_name_and_a_status() {
         let newer = watched(&json!({"replicas": "many", "template": {}}));
         assert!(newer.read().unwrap_err().to_string().contains("many"));
         assert_eq!(newer.name_any(), "web");
@@ -340,14 +340,14 @@ mod tests {
     }
 
     #[test]
-    fn what_metrics_count_is_at_hand() {
+    fn a_cached_workload_has_its_phase_and_contested_children() {
         let workload = watched(&json!({}));
         assert_eq!(workload.phase, Some(HandoverPhase::Fixed));
         assert_eq!(*workload.contested, [ChildKind::Deployment]);
     }
 
     #[test]
-    fn a_response_is_newer_than_what_the_watch_delivers_of_before() {
+    fn a_response_is_newer_than_earlier_versions_from_the_watch() {
         let cache = Workloads::new();
         let mut feed = cache.feed(None);
         let at = |version| delivered(version, &json!({"replicas": version, "template": {}}));
@@ -359,11 +359,11 @@ mod tests {
         assert_eq!((cached.read().unwrap().spec.replicas, cached.digest()), (Some(7), digest));
         assert_eq!(feed(Event::Delete(at(8))).len(), 1);
         cache.take(&response);
-        assert!(cache.store.is_empty(), "the response comes late");
+        assert!(cache.store.is_empty(), "the response is late");
     }
 
     #[test]
-    fn a_list_deletes_what_it_does_not_name_in_its_namespace() {
+    fn a_list_deletes_what_it_does_not_contain_in_its_namespace() {
         let cache = Workloads::new();
         let (mut here, mut there) = (cache.feed(Some("shop")), cache.feed(Some("elsewhere")));
         here(Event::Apply(delivered(1, &json!({}))));

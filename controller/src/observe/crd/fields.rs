@@ -1,22 +1,22 @@
 //! Whether the cluster's CRD has the fields that this version knows.
 //!
-//! A field that it lacks is dropped by the API server without a word, so a Workload would ask for something and Baton would
-//! never hear of it. Fields that it has besides are a newer version's, and do no harm.
+//! The API server silently drops a field that the CRD lacks, so Baton would never read what a Workload sets there. Fields that
+//! only the CRD has belong to a newer version, and do no harm.
 
 use serde_json::{Value, json};
 
-/// How many fields are named.
+/// How many missing fields a message names.
 const NAMED: usize = 5;
 
 /// The fields of a Workload that this version knows; a test says how to write them again.
 const OWN: &str = include_str!("fields.json");
 
-/// What is known of the cluster's CRD.
+/// What is known about the cluster's CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// It has every field that this version knows.
     Complete,
-    /// It lacks some: which, and what to do.
+    /// It lacks some; the message names them and says what to do.
     Older(String),
     /// The API server doesn't publish it, or not yet.
     Unpublished,
@@ -50,8 +50,7 @@ fn workload_in(document: &Value) -> Option<&Value> {
     })
 }
 
-/// Adds the paths of the fields that one schema has and the other lacks; of a missing one that has others below it, its own
-/// only.
+/// Adds the paths of the fields that one schema has and the other lacks, without the fields below a missing one.
 fn compare(own: &Value, other: &Value, path: &str, missing: &mut Vec<String>) {
     for (name, own) in own["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -61,7 +60,7 @@ fn compare(own: &Value, other: &Value, path: &str, missing: &mut Vec<String>) {
         }
     }
     for (below, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
-        // Where it doesn't say what is below, anything may be.
+        // A schema without these allows any content.
         if other[below].is_object() {
             compare(&own[below], &other[below], &format!("{path}{mark}"), missing);
         }
@@ -76,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// A schema with nothing left but the names of fields.
+    /// A schema reduced to the names of fields.
     fn fields(schema: &Value) -> Value {
         let mut fields_only = Map::new();
         if let Some(named) = schema["properties"].as_object().filter(|named| !named.is_empty()) {
@@ -92,9 +91,9 @@ mod tests {
     }
 
     #[test]
-    fn the_fields_that_are_kept_as_data_are_those_of_the_crd() {
+    fn the_fields_in_the_data_file_are_those_of_the_crd() {
         let mut own = fields(&own_schema());
-        // What every object has is published differently.
+        // The metadata of all objects is published differently.
         own["properties"].as_object_mut().unwrap().retain(|name, _| matches!(&**name, "spec" | "status"));
         let own = own.to_string() + "\n";
         if env::var_os("BATON_WRITE_DOCS").is_some() {
@@ -105,7 +104,7 @@ mod tests {
         assert!(OWN == own, "{hint}");
     }
 
-    /// What comes of it where an API server publishes this schema.
+    /// The judgement when an API server publishes this schema.
     fn judged(schema: &Value) -> Judgement {
         let kind = json!([{"group": "baton.rs", "version": "v1alpha1", "kind": "Workload"}]);
         let mut model = schema.clone();
@@ -120,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn the_own_crd_has_every_field() {
+    fn this_versions_crd_has_every_field() {
         assert_eq!(judged(&own_schema()), Judgement::Complete);
     }
 
     #[test]
-    fn fields_that_the_cluster_lacks_are_named_with_how_to_mend_it() {
+    fn fields_that_the_cluster_lacks_are_named_with_the_fix() {
         let mut older = own_schema();
         let fields = |schema: &mut Value, path: &[&str]| {
             let at = path.iter().fold(schema, |at, name| &mut at[*name]);
@@ -136,7 +135,7 @@ mod tests {
         let pods =
             &mut older["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"];
         pods["containers"]["items"]["properties"].as_object_mut().unwrap().remove("image");
-        let Judgement::Older(message) = judged(&older) else { panic!("it is older") };
+        let Judgement::Older(message) = judged(&older) else { panic!("the CRD is older") };
         assert!(message.contains(".spec.adoption, .spec.template.spec.containers[].image"), "{message}");
         assert!(message.contains("kubectl apply --server-side"), "{message}");
     }

@@ -1,9 +1,9 @@
-//! Whether the cluster's CRD is at least as new as this operator, while it runs.
+//! Checks, while the operator runs, that the cluster's CRD is at least as new.
 //!
-//! The API server drops fields that its CRD lacks from every Workload that it returns, so that under an older one a
-//! Workload asks for less than its author wrote, and children would lose what is missing. Nothing is written to them while that
-//! may be so: after each beginning of the watch of Workloads, which a change of the CRD ends, and after a spec that
-//! has changed without its `generation`, the published schema is read before the next pass.
+//! The API server drops fields that its CRD lacks from every Workload that it returns. So under an older CRD a Workload has less
+//! than its author wrote, and its children would lose what is missing. Baton writes no children while that may be the case. It
+//! reads the published schema before the next pass each time that the watch of Workloads begins (a change of the CRD ends it),
+//! and each time that a spec changes without its `generation`.
 
 mod fields;
 
@@ -33,18 +33,18 @@ pub(crate) struct WorkloadCrd {
     client: Client,
     limit: Duration,
     state: watch::Sender<State>,
-    /// The URL of the schema that was read last, which has its hash in it.
+    /// The URL of the schema that was read last, which contains its hash.
     read: Arc<Mutex<Option<(String, Judgement)>>>,
 }
 
-/// Whether Workloads can be taken for what their authors wrote.
+/// Whether Workloads are returned as their authors wrote them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    /// They can.
+    /// They are.
     Usable,
-    /// They can't: why.
+    /// They aren't, for this reason.
     Older(String),
-    /// Something has changed since the schema was read; whether it certainly is another one.
+    /// Something has changed since the schema was read; `certain` if the schema itself has.
     Doubtful { certain: bool },
 }
 
@@ -89,7 +89,7 @@ impl WorkloadCrd {
         self.state.send_replace(State::Doubtful { certain: true });
     }
 
-    /// Waits until it is known whether Workloads can be taken for what their authors wrote; why not, if they can't.
+    /// Waits until it is known whether Workloads are returned as their authors wrote them; if not, the error says why.
     pub(crate) async fn verified(&self) -> Result<(), String> {
         let mut state = self.state.subscribe();
         let known = state.wait_for(|state| !matches!(state, State::Doubtful { .. })).await;
@@ -100,10 +100,10 @@ impl WorkloadCrd {
         }
     }
 
-    /// Removes each doubt, and reads an older schema again and again until it is a newer one. Tells each time why Workloads can't
-    /// be taken for what their authors wrote, and when they can again. Never ends: spawn it.
-    pub(crate) async fn keep_verified(self, tell: impl Fn(Option<&str>)) {
-        let (mut state, mut told) = (self.state.subscribe(), None);
+    /// Reads the schema after each doubt, and again and again while it is older. Calls `report` each time with the reason why
+    /// Workloads aren't returned as their authors wrote them, or with none once they are. Never ends: spawn it.
+    pub(crate) async fn keep_verified(self, report: impl Fn(Option<&str>)) {
+        let (mut state, mut reported) = (self.state.subscribe(), None);
         loop {
             let doubt = state.wait_for(|state| *state != State::Usable).await.map(|state| state.clone());
             let Ok(doubt) = doubt else { return };
@@ -112,16 +112,16 @@ impl WorkloadCrd {
                 State::Older(message) => Some(message.clone()),
                 State::Usable | State::Doubtful { .. } => None,
             };
-            if told != older {
+            if reported != older {
                 match &older {
                     Some(message) => warn!("no child is written: {message}"),
                     None => info!("the CRD is complete again: Baton writes children"),
                 }
-                tell(older.as_deref());
-                told.clone_from(&older);
+                report(older.as_deref());
+                reported.clone_from(&older);
             }
             self.state.send_if_modified(|state| {
-                // Somebody may have doubted again meanwhile.
+                // There may be a new doubt meanwhile.
                 let is_news = *state == doubt && *state != next;
                 if is_news {
                     *state = next;
@@ -149,7 +149,7 @@ impl WorkloadCrd {
                         return State::Usable;
                     }
                 }
-                // Where the API server has no schema to give, Baton works without.
+                // If the API server has no schema, Baton works without it.
                 Err(OpenApiError::Request(ApiError::Response(_))) => return State::Usable,
                 Err(error) => {
                     warn!(error = with_causes(&error), "can't read the CRD; Baton retries");

@@ -1,7 +1,7 @@
-//! Whether Baton hears what happens in the cluster: for each watch, whether it fails and for how long.
+//! Whether Baton gets the changes in the cluster: for each watch, whether it fails and for how long.
 //!
-//! A quiet watch that works again reports nothing, so a failure counts as over when it hasn't come again for longer than any
-//! pause between two attempts.
+//! A watch that works again but has no events reports nothing. So a failure counts as over when it hasn't been repeated for longer
+//! than any pause between two attempts.
 
 use std::{
     sync::{Arc, Mutex},
@@ -16,40 +16,40 @@ use crate::{causes::with_causes, clock::now, lock::lock};
 /// Longer than the longest pause between two attempts and the attempt itself.
 const OVER_AFTER: Duration = Duration::from_secs(90);
 
-/// How often a failure that goes on is logged.
-const TOLD_EVERY: Duration = Duration::from_secs(30);
+/// How often a repeated failure is logged.
+const LOGGED_EVERY: Duration = Duration::from_secs(30);
 
-/// What is known of each watch. Clones share it.
+/// What is known about each watch. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Health(Arc<Mutex<Vec<Watch>>>);
 
 #[derive(Debug)]
 struct Watch {
-    /// What is watched, for people.
+    /// What is watched, for messages.
     what: String,
-    trouble: Option<Trouble>,
+    failure: Option<Failure>,
 }
 
 #[derive(Debug)]
-struct Trouble {
+struct Failure {
     since: Instant,
     last: Instant,
     /// When it was logged.
-    told: Instant,
-    words: String,
+    logged: Instant,
+    message: String,
 }
 
 impl Health {
-    /// Adds a watch. Report each of its events and errors to what is returned.
+    /// Adds a watch. Report each of its events and errors to the returned function.
     pub(super) fn of<K>(&self, what: String) -> impl FnMut(&watcher::Result<Event<K>>) + Send + use<K> {
         let (watches, number) = (self.0.clone(), self.add(what));
         move |event| {
             let mut watches = lock(&watches);
             let Some(watch) = watches.get_mut(number) else { return };
             match event {
-                // That a list is about to begin says nothing of how it ends.
+                // A list that begins may still fail.
                 Ok(Event::Init) => {}
-                Ok(_) => watch.trouble = None,
+                Ok(_) => watch.failure = None,
                 Err(error) => watch.failed(with_causes(error), now()),
             }
         }
@@ -57,43 +57,43 @@ impl Health {
 
     fn add(&self, what: String) -> usize {
         let mut watches = lock(&self.0);
-        watches.push(Watch { what, trouble: None });
+        watches.push(Watch { what, failure: None });
         watches.len() - 1
     }
 
-    /// What hasn't been heard of for at least this long, each with why.
+    /// The watches that have been failing for at least this long, each with the reason.
     pub(crate) fn failing_for(&self, limit: Duration, now: Instant) -> Vec<String> {
-        let is_long = |trouble: &&Trouble| {
-            now.duration_since(trouble.since) >= limit && now.duration_since(trouble.last) < OVER_AFTER
+        let is_long = |failure: &&Failure| {
+            now.duration_since(failure.since) >= limit && now.duration_since(failure.last) < OVER_AFTER
         };
         let watches = lock(&self.0);
         let failing =
-            watches.iter().filter_map(|watch| Some((&watch.what, watch.trouble.as_ref().filter(is_long)?)));
+            watches.iter().filter_map(|watch| Some((&watch.what, watch.failure.as_ref().filter(is_long)?)));
         failing
-            .map(|(what, trouble)| {
-                let seconds = now.duration_since(trouble.since).as_secs();
-                format!("the watch of {what} has been failing for {seconds} s: {}", trouble.words)
+            .map(|(what, failure)| {
+                let seconds = now.duration_since(failure.since).as_secs();
+                format!("the watch of {what} has been failing for {seconds} s: {}", failure.message)
             })
             .collect()
     }
 }
 
 impl Watch {
-    fn failed(&mut self, words: String, now: Instant) {
-        let before = self.trouble.take().filter(|trouble| now.duration_since(trouble.last) < OVER_AFTER);
-        let is_told =
-            |before: &&Trouble| before.words == words && now.duration_since(before.told) < TOLD_EVERY;
-        let told = before.as_ref().filter(is_told).map(|before| before.told);
-        if told.is_none() {
+    fn failed(&mut self, message: String, now: Instant) {
+        let before = self.failure.take().filter(|failure| now.duration_since(failure.last) < OVER_AFTER);
+        let is_logged =
+            |before: &&Failure| before.message == message && now.duration_since(before.logged) < LOGGED_EVERY;
+        let logged = before.as_ref().filter(is_logged).map(|before| before.logged);
+        if logged.is_none() {
             warn!(
                 watch = self.what,
-                error = words,
+                error = message,
                 "a watch failed; Baton retries. If this goes on: is the Workload CRD installed, and may Baton list and \
                  watch in its scope?"
             );
         }
         let since = before.map_or(now, |before| before.since);
-        self.trouble = Some(Trouble { since, last: now, told: told.unwrap_or(now), words });
+        self.failure = Some(Failure { since, last: now, logged: logged.unwrap_or(now), message });
     }
 }
 
@@ -111,30 +111,30 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_fails_for_long_is_told_with_why() {
+    fn a_watch_that_fails_for_long_is_reported_with_the_reason() {
         let (health, start) = failing();
         assert!(health.failing_for(MINUTE, start + MINUTE / 2).is_empty(), "not yet");
-        let told = health.failing_for(MINUTE, start + MINUTE);
-        assert_eq!(told, ["the watch of Services has been failing for 60 s: forbidden"]);
+        let failing = health.failing_for(MINUTE, start + MINUTE);
+        assert_eq!(failing, ["the watch of Services has been failing for 60 s: forbidden"]);
     }
 
     #[test]
-    fn a_failure_that_does_not_come_again_is_over() {
+    fn a_failure_that_is_not_repeated_is_over() {
         let (health, start) = failing();
         assert!(health.failing_for(MINUTE, start + OVER_AFTER).is_empty());
         lock(&health.0)[0].failed("forbidden".to_owned(), start + OVER_AFTER);
-        assert!(health.failing_for(MINUTE, start + OVER_AFTER).is_empty(), "it begins anew");
+        assert!(health.failing_for(MINUTE, start + OVER_AFTER).is_empty(), "it begins again");
     }
 
     #[test]
-    fn an_event_ends_it_and_the_beginning_of_a_list_does_not() {
+    fn an_event_ends_a_failure_and_the_beginning_of_a_list_does_not() {
         let health = Health::default();
-        let mut tell = health.of::<()>("Services".to_owned());
+        let mut report = health.of::<()>("Services".to_owned());
         let later = || Instant::now() + MINUTE;
-        tell(&Err(watcher::Error::NoResourceVersion));
-        tell(&Ok(Event::Init));
+        report(&Err(watcher::Error::NoResourceVersion));
+        report(&Ok(Event::Init));
         assert_eq!(health.failing_for(MINUTE, later()).len(), 1);
-        tell(&Ok(Event::InitDone));
+        report(&Ok(Event::InitDone));
         assert!(health.failing_for(MINUTE, later()).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! The watches that feed the loop: caches of the children, and which Workload a change concerns.
 //!
-//! Reads come from here; a steady cluster costs no request but the watches.
+//! Passes read from these caches: in a cluster without changes, only the watches cost requests.
 
 mod health;
 
@@ -32,17 +32,17 @@ use super::{
 };
 use crate::decide::{child::ChildKind, snapshot::Snapshot};
 
-/// Where Baton looks for Workloads, and for which.
+/// The namespaces and the shard of Baton's Workloads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// All if empty.
     pub(crate) namespaces: Vec<String>,
-    /// The shard whose Workloads they are; none for those without.
+    /// The shard of the Workloads; none for those without a shard.
     pub(crate) shard: Option<String>,
 }
 
 impl Scope {
-    /// Each namespace that is watched; just one `None` where these are all.
+    /// Each namespace that is watched; a single `None` for all.
     pub(crate) fn namespaces(&self) -> Vec<Option<&str>> {
         if self.namespaces.is_empty() {
             return vec![None];
@@ -69,25 +69,25 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Caches of all Workloads and of what is around them.
+/// Caches of all Workloads and of the objects around them.
 #[derive(Clone)]
 pub(crate) struct Stores {
     workloads: Workloads,
     families: Families,
     /// For each watch, whether its first list is in the cache.
     filled: Vec<(String, Receiver<bool>)>,
-    /// How the watches do that feed the caches.
+    /// The health of the watches that feed the caches.
     pub(crate) health: Health,
 }
 
-/// What fills the caches and reports what was touched; nothing moves unless it is polled.
+/// Fills the caches and reports what was touched, while it is polled.
 pub(crate) struct Streams {
     pub(crate) workloads: Store<WatchedWorkload>,
-    /// The Workloads that need a look, because they, a child or what scales it has changed. It never ends.
+    /// The Workloads that need a pass, because they, a child or what scales it has changed. It never ends.
     pub(crate) touched: BoxStream<'static, ObjectRef<WatchedWorkload>>,
 }
 
-/// The digests of what a pass would read.
+/// The digests of the objects that a pass reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Inputs {
     pub(crate) workload: u64,
@@ -115,28 +115,28 @@ impl Stores {
     /// Waits until the first list of each watch is in the cache.
     pub(crate) async fn ready(&self) {
         for (_, filled) in &self.filled {
-            // An error means that the stream is gone: the operator is shutting down, and there is nothing to wait for.
+            // An error means that the stream is gone: the operator is shutting down.
             let _ = filled.clone().wait_for(|filled| *filled).await;
         }
     }
 
-    /// What hasn't been listed yet.
+    /// The watches without a complete list yet.
     pub(crate) fn unfilled(&self) -> Vec<&str> {
         self.filled.iter().filter(|(_, filled)| !*filled.borrow()).map(|(what, _)| what.as_str()).collect()
     }
 
-    /// A Workload with what the caches show of its children and of the autoscalers of its Deployment.
+    /// A Workload with its cached children and the cached autoscalers of its Deployment.
     pub(crate) fn snapshot_of(&self, workload: Arc<Workload>) -> (Snapshot, Digests) {
         let Seen { children, autoscalers, digests } = self.families.seen(&family_of(&*workload));
         (Snapshot::new(workload, children.into_iter().collect(), autoscalers), digests)
     }
 
-    /// What a pass of this Workload would see now.
+    /// The digests of what a pass for this Workload would read now.
     pub(crate) fn inputs_of(&self, workload: &WatchedWorkload) -> Inputs {
         Inputs { workload: workload.digest(), around: self.families.digests(&family_of(workload)) }
     }
 
-    /// The Workload as it is in the cache, if it is.
+    /// The cached Workload, if there is one.
     pub(crate) fn workload(&self, which: &impl ResourceExt) -> Option<Arc<WatchedWorkload>> {
         let FamilyName { namespace, name } = family_of(which);
         self.workloads.store.get(&ObjectRef::new(&name).within(&namespace))
@@ -147,8 +147,8 @@ impl Stores {
         self.workloads.store.len()
     }
 
-    /// Waits, but no longer than this, for a version of a child after this one that its controllers have seen. If there is
-    /// none, the newest; none where that isn't newer.
+    /// Waits, up to the limit, for a newer version of a child that its controllers have observed. If there is none, returns the
+    /// newest; none if there is no newer one.
     pub(crate) async fn newer_child(
         &self,
         workload: &Workload,
@@ -159,8 +159,8 @@ impl Stores {
         self.families.newer(&family_of(workload), child, than, child.is_observed(), limit).await
     }
 
-    /// Takes in a child as the API server has just returned it, so that the caches are never older than what Baton itself did,
-    /// and in `around` that it was seen.
+    /// Caches a child that the API server has just returned, so that the caches are never older than Baton's own writes, and marks it
+    /// as seen in `around`.
     pub(crate) fn take_child(
         &self,
         workload: &Workload,
@@ -171,12 +171,12 @@ impl Stores {
         self.families.take(&family_of(workload), child, returned, around);
     }
 
-    /// The same of a Workload. Returns its digests.
+    /// The same for a Workload. Returns its digests.
     pub(crate) fn take_workload(&self, live: &LiveObject) -> Taken {
         self.workloads.take(live)
     }
 
-    /// What happens to a kind in a namespace, or in all. Errors are the [`Health`]'s, and a pause follows each.
+    /// The events of a kind in a namespace, or in all. Errors go to [`Health`], and a pause follows each.
     fn watch(
         &mut self,
         what: &str,
@@ -190,7 +190,7 @@ impl Stores {
         let (filled, is_filled) = channel(false);
         self.filled.push((what, is_filled));
         watcher(api, config).default_backoff().inspect(health).flat_map(stream::iter).inspect(move |event| {
-            // All that was listed has passed by here, one by one, and is in the cache.
+            // All listed objects have passed here and are in the cache.
             if matches!(event, Event::InitDone) {
                 filled.send_replace(true);
             }
@@ -215,9 +215,9 @@ pub(crate) fn workloads_in(client: &Client, namespace: Option<&str>) -> Api<Live
     scoped(client, namespace, &Workloads::resource())
 }
 
-/// Prepares the watches: in each namespace of the scope one of Workloads and of each kind of child. Of
-/// HorizontalPodAutoscalers all are watched, since what scales a Deployment needn't bear a label of Baton's; but only
-/// children are kept whole. Of the rest those are watched that bear the labels of Baton and of the shard.
+/// Prepares the watches: in each namespace of the scope, one for Workloads and one for each kind of child. All
+/// HorizontalPodAutoscalers are watched, since one without Baton's label can scale a Deployment too, but only children are cached
+/// whole. Of the other kinds, only objects with the labels of Baton and of the shard are watched.
 pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Stores, Streams) {
     let mut stores = Stores::of_shard(scope.shard.as_deref());
     let (workloads, families) = (stores.workloads.clone(), stores.families.clone());
@@ -229,7 +229,7 @@ pub(crate) fn watch(client: &Client, scope: &Scope, crd: &WorkloadCrd) -> (Store
         let events = stores.watch("Workloads", namespace, api, selected.clone());
         let crd = crd.clone();
         let events = events.inspect(move |event| {
-            // A change of the CRD ends every watch, as many other things do.
+            // A change of the CRD ends every watch; so do many other events.
             if matches!(event, Event::Init) {
                 crd.doubt();
             }
