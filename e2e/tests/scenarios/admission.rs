@@ -1,7 +1,7 @@
-//! What the API server says to a Workload before Baton sees it: an invalid one is refused with a message that says what to
-//! do, a valid one is taken and merges like the built-in kinds, and `kubectl` can explain it.
+//! How the API server admits a Workload: it refuses an invalid one with a message that says what to do, and accepts and
+//! merges a valid one like the built-in kinds. `kubectl` can explain it.
 //!
-//! Nothing here needs Baton to run, and all but the last tests keep nothing: they ask for a dry run.
+//! Baton doesn't run here, and all but the last tests store nothing: they use a dry run.
 
 // `json!` as an argument reads better without a `&` before it.
 #![allow(clippy::needless_pass_by_value)]
@@ -29,18 +29,18 @@ scenarios! {
     replicas_are_not_negative,
     an_autoscaler_has_a_maximum,
     the_minimum_is_not_above_the_maximum,
-    an_external_autoscaler_stands_alone,
+    an_external_autoscaler_excludes_other_settings,
     managers_are_retired_only_by_an_adoption_and_never_batons_own,
-    a_disruption_budget_says_one_thing,
+    a_disruption_budget_has_exactly_one_limit,
     a_disruption_budget_is_a_number_or_a_percentage,
-    a_rolling_update_is_for_the_type_of_that_name,
-    a_rolling_update_can_move,
-    a_rollout_may_take_as_long_as_its_pods_need,
+    a_rolling_update_needs_the_type_rolling_update,
+    a_rolling_update_can_make_progress,
+    a_progress_deadline_is_longer_than_min_ready_seconds,
     a_service_has_a_port,
-    several_ports_have_names_of_their_own,
-    a_port_is_there_once,
+    several_ports_have_distinct_names,
+    a_port_is_listed_once,
     a_node_port_needs_a_type_that_has_one,
-    a_headless_service_stays_inside,
+    a_headless_service_has_the_type_cluster_ip,
     an_external_traffic_policy_needs_traffic_from_outside,
     settings_of_a_load_balancer_need_one,
     a_health_check_port_needs_local_traffic,
@@ -49,17 +49,17 @@ scenarios! {
     a_key_below_the_template_is_not_left_out,
     a_key_with_a_default_may_be_left_out,
     nothing_but_list_keys_is_defaulted_below_the_template,
-    a_quantity_is_one,
-    null_below_the_template_is_taken_as_by_a_deployment,
+    a_quantity_is_valid,
+    null_below_the_template_is_accepted_as_in_a_deployment,
     a_number_fits_into_the_type_that_reads_it,
-    what_is_left_out_takes_its_default,
+    a_field_that_is_left_out_gets_its_default,
     a_template_is_owned_as_in_a_deployment,
-    the_samples_are_taken_also_by_two_teams,
+    the_samples_are_accepted_also_from_two_teams,
 }
 scenarios! {
     only real, because "by kubectl":
     kubectl_explains_a_workload,
-    kubectl_lists_what_an_operator_of_workloads_asks_for,
+    kubectl_scales_a_workload_and_lists_its_columns,
 }
 
 /// Workloads as they are on the wire, in a cluster with their CRD: the tests are about what people write, not about
@@ -70,12 +70,12 @@ async fn workloads(cluster: &Cluster, namespace: &str) -> Api<DynamicObject> {
     Api::namespaced_with(client, namespace, &ApiResource::erase::<Workload>(&()))
 }
 
-/// The least valid Workload, with its spec overlaid by `spec`.
+/// The smallest valid Workload, with its spec overlaid by `spec`.
 fn workload(name: &str, spec: Value) -> DynamicObject {
     serde_json::from_value(baton_e2e::workload(name, &spec)).unwrap()
 }
 
-/// Asks the API server to create a Workload without keeping it.
+/// Creates a Workload in a dry run.
 async fn create(cluster: &Cluster, name: &str, spec: Value) -> kube::Result<DynamicObject> {
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     workloads(cluster, "default").await.create(&dry_run, &workload(name, spec)).await
@@ -87,7 +87,7 @@ async fn apply(cluster: &Cluster, name: &str, spec: Value) -> kube::Result<Dynam
     workloads(cluster, "default").await.patch(name, &dry_run, &Patch::Apply(&workload(name, spec))).await
 }
 
-async fn assert_taken(cluster: &Cluster, spec: Value) {
+async fn assert_accepted(cluster: &Cluster, spec: Value) {
     create(cluster, "shop", spec.clone()).await.unwrap_or_else(|error| panic!("{spec}: {error}"));
 }
 
@@ -147,12 +147,12 @@ async fn the_selector_label_names_the_workload(cluster: Cluster) {
         spec
     };
     assert_refused(&cluster, labelled("other"), "remove it, or set it to the Workload's name").await;
-    assert_taken(&cluster, labelled("shop")).await;
+    assert_accepted(&cluster, labelled("shop")).await;
 }
 
 async fn replicas_are_not_negative(cluster: Cluster) {
     assert_refused(&cluster, json!({"replicas": -1}), "greater than or equal to 0").await;
-    assert_taken(&cluster, json!({"replicas": 0})).await;
+    assert_accepted(&cluster, json!({"replicas": 0})).await;
 }
 
 async fn an_autoscaler_has_a_maximum(cluster: Cluster) {
@@ -169,14 +169,14 @@ async fn an_autoscaler_has_a_maximum(cluster: Cluster) {
 async fn the_minimum_is_not_above_the_maximum(cluster: Cluster) {
     let limits = |min: i32, max: i32| json!({"autoscaling": {"minReplicas": min, "maxReplicas": max}});
     assert_refused(&cluster, limits(5, 4), "lower it, or raise maxReplicas").await;
-    assert_taken(&cluster, limits(4, 4)).await;
+    assert_accepted(&cluster, limits(4, 4)).await;
 }
 
-async fn an_external_autoscaler_stands_alone(cluster: Cluster) {
+async fn an_external_autoscaler_excludes_other_settings(cluster: Cluster) {
     let advice = "remove the other fields of autoscaling, or remove external";
     assert_refused(&cluster, json!({"autoscaling": {"external": {}, "maxReplicas": 3}}), advice).await;
     assert_refused(&cluster, json!({"autoscaling": {"external": {}, "behavior": {}}}), advice).await;
-    assert_taken(&cluster, json!({"autoscaling": {"external": {}}})).await;
+    assert_accepted(&cluster, json!({"autoscaling": {"external": {}}})).await;
 }
 
 async fn managers_are_retired_only_by_an_adoption_and_never_batons_own(cluster: Cluster) {
@@ -187,10 +187,10 @@ async fn managers_are_retired_only_by_an_adoption_and_never_batons_own(cluster: 
     assert_refused(&cluster, retired("Adopt", "handover-to-hpa"), "are Baton's own managers").await;
     assert_refused(&cluster, retired("Adopt", ""), "at least 1 chars long").await;
     assert_refused(&cluster, json!({"retiredManagers": ["helm"]}), "set adoption to Adopt").await;
-    assert_taken(&cluster, retired("Adopt", "helm")).await;
+    assert_accepted(&cluster, retired("Adopt", "helm")).await;
 }
 
-async fn a_disruption_budget_says_one_thing(cluster: Cluster) {
+async fn a_disruption_budget_has_exactly_one_limit(cluster: Cluster) {
     let advice = "exactly one of minAvailable and maxUnavailable";
     assert_refused(&cluster, json!({"disruptionBudget": {}}), advice).await;
     assert_refused(&cluster, json!({"disruptionBudget": {"minAvailable": 1, "maxUnavailable": 1}}), advice)
@@ -203,27 +203,28 @@ async fn a_disruption_budget_is_a_number_or_a_percentage(cluster: Cluster) {
     assert_refused(&cluster, budget(json!("150%")), advice).await;
     assert_refused(&cluster, budget(json!("most")), advice).await;
     assert_refused(&cluster, budget(json!(-1)), "greater than or equal to 0").await;
-    assert_taken(&cluster, budget(json!("100%"))).await;
-    assert_taken(&cluster, budget(json!(2))).await;
+    assert_accepted(&cluster, budget(json!("100%"))).await;
+    assert_accepted(&cluster, budget(json!(2))).await;
 }
 
-async fn a_rolling_update_is_for_the_type_of_that_name(cluster: Cluster) {
+async fn a_rolling_update_needs_the_type_rolling_update(cluster: Cluster) {
     let strategy =
         |type_: &str| json!({"rollout": {"strategy": {"type": type_, "rollingUpdate": {"maxSurge": 1}}}});
     assert_refused(&cluster, strategy("Recreate"), "remove it, or set the type to RollingUpdate").await;
-    assert_taken(&cluster, strategy("RollingUpdate")).await;
-    assert_taken(&cluster, json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "150%"}}}})).await;
+    assert_accepted(&cluster, strategy("RollingUpdate")).await;
+    assert_accepted(&cluster, json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": "150%"}}}}))
+        .await;
 }
 
-async fn a_rolling_update_can_move(cluster: Cluster) {
+async fn a_rolling_update_can_make_progress(cluster: Cluster) {
     let update = |surge: Value, unavailable: Value| json!({"rollout": {"strategy": {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}}});
     assert_refused(&cluster, update(json!(0), json!("0%")), "make one of them greater than 0").await;
     assert_refused(&cluster, update(json!("ten"), json!(1)), "write a number such as 2").await;
     assert_refused(&cluster, update(json!(1), json!("101%")), "a percentage from 0% to 100%").await;
-    assert_taken(&cluster, update(json!(0), json!("25%"))).await;
+    assert_accepted(&cluster, update(json!(0), json!("25%"))).await;
 }
 
-async fn a_rollout_may_take_as_long_as_its_pods_need(cluster: Cluster) {
+async fn a_progress_deadline_is_longer_than_min_ready_seconds(cluster: Cluster) {
     let rollout = |deadline: Option<i32>, ready: i32| {
         json!({"rollout": deadline.map_or_else(
             || json!({"minReadySeconds": ready}),
@@ -233,16 +234,16 @@ async fn a_rollout_may_take_as_long_as_its_pods_need(cluster: Cluster) {
     let advice = "greater than minReadySeconds";
     assert_refused(&cluster, rollout(Some(30), 30), advice).await;
     assert_refused(&cluster, rollout(None, 600), advice).await;
-    assert_taken(&cluster, rollout(Some(31), 30)).await;
+    assert_accepted(&cluster, rollout(Some(31), 30)).await;
 }
 
 async fn a_service_has_a_port(cluster: Cluster) {
     assert_refused(&cluster, json!({"service": {}}), "add one to ports, or set headless").await;
     assert_refused(&cluster, json!({"service": {"ports": []}}), "add one to ports, or set headless").await;
-    assert_taken(&cluster, json!({"service": {"headless": true}})).await;
+    assert_accepted(&cluster, json!({"service": {"headless": true}})).await;
 }
 
-async fn several_ports_have_names_of_their_own(cluster: Cluster) {
+async fn several_ports_have_distinct_names(cluster: Cluster) {
     let ports = |ports: Value| json!({"service": {"ports": ports}});
     assert_refused(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81}])), "set ports[].name")
         .await;
@@ -252,22 +253,23 @@ async fn several_ports_have_names_of_their_own(cluster: Cluster) {
         "give each port another name",
     )
     .await;
-    assert_taken(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "more"}]))).await;
+    assert_accepted(&cluster, ports(json!([{"port": 80, "name": "http"}, {"port": 81, "name": "more"}])))
+        .await;
 }
 
-async fn a_port_is_there_once(cluster: Cluster) {
+async fn a_port_is_listed_once(cluster: Cluster) {
     let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "TCP", "name": "b"}]);
     assert_refused(&cluster, json!({"service": {"ports": ports}}), "Duplicate value").await;
     let ports = json!([{"port": 80, "name": "a"}, {"port": 80, "protocol": "UDP", "name": "b"}]);
-    assert_taken(&cluster, json!({"service": {"ports": ports}})).await;
+    assert_accepted(&cluster, json!({"service": {"ports": ports}})).await;
 }
 
 async fn a_node_port_needs_a_type_that_has_one(cluster: Cluster) {
     let service =
         |type_: &str| json!({"service": {"type": type_, "ports": [{"port": 80, "nodePort": 30080}]}});
     assert_refused(&cluster, service("ClusterIP"), "remove ports[].nodePort, or set the type").await;
-    assert_taken(&cluster, service("NodePort")).await;
-    assert_taken(&cluster, service("LoadBalancer")).await;
+    assert_accepted(&cluster, service("NodePort")).await;
+    assert_accepted(&cluster, service("LoadBalancer")).await;
 }
 
 /// A Service of the given type and port 80, with other fields.
@@ -277,7 +279,7 @@ fn service(type_: &str, fields: Value) -> Value {
     json!({"service": service})
 }
 
-async fn a_headless_service_stays_inside(cluster: Cluster) {
+async fn a_headless_service_has_the_type_cluster_ip(cluster: Cluster) {
     let headless = json!({"headless": true});
     assert_refused(
         &cluster,
@@ -285,14 +287,14 @@ async fn a_headless_service_stays_inside(cluster: Cluster) {
         "set the type to ClusterIP, or remove headless",
     )
     .await;
-    assert_taken(&cluster, service("ClusterIP", headless)).await;
+    assert_accepted(&cluster, service("ClusterIP", headless)).await;
 }
 
 async fn an_external_traffic_policy_needs_traffic_from_outside(cluster: Cluster) {
     let policy = json!({"externalTrafficPolicy": "Local"});
     assert_refused(&cluster, service("ClusterIP", policy.clone()), "externalTrafficPolicy needs the type")
         .await;
-    assert_taken(&cluster, service("NodePort", policy)).await;
+    assert_accepted(&cluster, service("NodePort", policy)).await;
 }
 
 async fn settings_of_a_load_balancer_need_one(cluster: Cluster) {
@@ -303,12 +305,12 @@ async fn settings_of_a_load_balancer_need_one(cluster: Cluster) {
         "loadBalancerClass needs the type LoadBalancer",
     )
     .await;
-    assert_taken(&cluster, service("LoadBalancer", class)).await;
+    assert_accepted(&cluster, service("LoadBalancer", class)).await;
 
     let ranges = json!({"loadBalancerSourceRanges": ["10.0.0.0/8"]});
     assert_refused(&cluster, service("NodePort", ranges.clone()), "loadBalancerSourceRanges needs the type")
         .await;
-    assert_taken(&cluster, service("LoadBalancer", ranges)).await;
+    assert_accepted(&cluster, service("LoadBalancer", ranges)).await;
 }
 
 async fn a_health_check_port_needs_local_traffic(cluster: Cluster) {
@@ -320,21 +322,21 @@ async fn a_health_check_port_needs_local_traffic(cluster: Cluster) {
     )
     .await;
     let local = json!({"healthCheckNodePort": 30090, "externalTrafficPolicy": "Local"});
-    assert_taken(&cluster, service("LoadBalancer", local)).await;
+    assert_accepted(&cluster, service("LoadBalancer", local)).await;
 }
 
 async fn an_affinity_timeout_needs_an_affinity(cluster: Cluster) {
     let timeout = json!({"sessionAffinityTimeoutSeconds": 60});
     assert_refused(&cluster, service("ClusterIP", timeout), "needs sessionAffinity ClientIP").await;
     let both = json!({"sessionAffinityTimeoutSeconds": 60, "sessionAffinity": "ClientIP"});
-    assert_taken(&cluster, service("ClusterIP", both)).await;
+    assert_accepted(&cluster, service("ClusterIP", both)).await;
 }
 
 async fn two_ip_families_need_a_policy_that_allows_them(cluster: Cluster) {
     let families = json!({"ipFamilies": ["IPv4", "IPv6"]});
     assert_refused(&cluster, service("ClusterIP", families), "set it, or remove one family").await;
     let both = json!({"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"});
-    assert_taken(&cluster, service("ClusterIP", both)).await;
+    assert_accepted(&cluster, service("ClusterIP", both)).await;
 }
 
 async fn a_key_below_the_template_is_not_left_out(cluster: Cluster) {
@@ -363,24 +365,24 @@ async fn nothing_but_list_keys_is_defaulted_below_the_template(cluster: Cluster)
     assert_eq!(created.data["spec"]["template"], spec["template"]);
 }
 
-async fn a_quantity_is_one(cluster: Cluster) {
+async fn a_quantity_is_valid(cluster: Cluster) {
     let limit = |cpu: Value| template(json!({"name": "app", "resources": {"limits": {"cpu": cpu}}}));
     assert_refused(&cluster, limit(json!("two")), "resources.limits.cpu").await;
     for cpu in [json!(2), json!("500m"), json!("1.5"), json!("+.5e3"), json!("1Gi"), json!("2E6")] {
-        assert_taken(&cluster, limit(cpu)).await;
+        assert_accepted(&cluster, limit(cpu)).await;
     }
 }
 
-async fn null_below_the_template_is_taken_as_by_a_deployment(cluster: Cluster) {
+async fn null_below_the_template_is_accepted_as_in_a_deployment(cluster: Cluster) {
     let nulls = json!({"template": {
         "metadata": {"creationTimestamp": null, "labels": null},
         "spec": {"affinity": null, "nodeSelector": null, "containers": [{"name": "app", "env": null, "resources": null}]}
     }});
-    assert_taken(&cluster, nulls.clone()).await;
+    assert_accepted(&cluster, nulls.clone()).await;
     apply(&cluster, "shop", nulls).await.unwrap();
 
     let no_metadata = json!({"template": {"metadata": null, "spec": {"containers": [{"name": "app"}]}}});
-    assert_taken(&cluster, no_metadata.clone()).await;
+    assert_accepted(&cluster, no_metadata.clone()).await;
     apply(&cluster, "shop", no_metadata).await.unwrap();
 }
 
@@ -391,7 +393,7 @@ async fn a_number_fits_into_the_type_that_reads_it(cluster: Cluster) {
     assert_refused(&cluster, template(port), "ports[0].containerPort").await;
 }
 
-async fn what_is_left_out_takes_its_default(cluster: Cluster) {
+async fn a_field_that_is_left_out_gets_its_default(cluster: Cluster) {
     let spec =
         create(&cluster, "shop", json!({"service": {"ports": [{"port": 80}]}})).await.unwrap().data["spec"]
             .take();
@@ -402,7 +404,7 @@ async fn what_is_left_out_takes_its_default(cluster: Cluster) {
     assert_eq!(spec["service"], json!({"ports": [{"port": 80, "protocol": "TCP"}]}));
 }
 
-/// The part of `managedFields` that belongs to the template, of the only manager there is.
+/// The part of `managedFields` that belongs to the template, of the only manager.
 fn owned_template(object: &impl ResourceExt) -> Value {
     let [entry] = object.managed_fields() else { panic!("{:?}", object.managed_fields()) };
     entry.fields_v1.as_ref().unwrap().0["f:spec"]["f:template"].clone()
@@ -452,7 +454,7 @@ fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../manifests/samples")
 }
 
-async fn the_samples_are_taken_also_by_two_teams(cluster: Cluster) {
+async fn the_samples_are_accepted_also_from_two_teams(cluster: Cluster) {
     let namespace = cluster.namespace("samples").await.unwrap();
     let api = workloads(&cluster, namespace.name()).await;
     let mut paths: Vec<_> = fs::read_dir(samples()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -467,9 +469,9 @@ async fn the_samples_are_taken_also_by_two_teams(cluster: Cluster) {
     texts.push(("readme".to_owned(), readme.text));
     for (manager, text) in texts {
         let sample: DynamicObject = serde_norway::from_str(&text).unwrap();
-        let taken =
+        let accepted =
             api.patch(&sample.name_any(), &PatchParams::apply(&manager), &Patch::Apply(&sample)).await;
-        assert!(taken.is_ok(), "{manager}: {taken:?}");
+        assert!(accepted.is_ok(), "{manager}: {accepted:?}");
     }
 
     let both = api.get("two-teams").await.unwrap().data["spec"].take();
@@ -495,7 +497,7 @@ async fn kubectl_explains_a_workload(cluster: Cluster) {
     assert!(image.contains("Container image name"), "{image}");
 }
 
-async fn kubectl_lists_what_an_operator_of_workloads_asks_for(cluster: Cluster) {
+async fn kubectl_scales_a_workload_and_lists_its_columns(cluster: Cluster) {
     install_manifests(&cluster).await.unwrap();
     let namespace = cluster.namespace("columns").await.unwrap();
     let file = samples().join("minimal.yaml");

@@ -1,5 +1,5 @@
-//! What somebody else made becomes a Workload's child: no pod restarts, no number moves, and nobody's leavings stay behind.
-//! And the way out again.
+//! An object that another manager made becomes a Workload's child: no pod restarts, no replica count changes, and no leftover
+//! stays. And the way back: a Workload's children become orphans.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,21 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, entries_of};
 
 scenarios! {
-    what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving,
-    what_server_side_apply_made_is_shared_until_its_manager_is_retired,
-    what_helm_made_is_refused_by_name_and_adopted_with_helm_retired,
-    what_another_controller_keeps_is_refused_until_that_one_is_retired,
-    a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption,
-    a_share_in_the_number_that_the_server_will_forget_is_none,
+    objects_of_client_side_apply_are_adopted_without_a_restart_or_a_leftover,
+    objects_of_server_side_apply_are_shared_until_their_manager_is_retired,
+    objects_of_a_helm_release_are_refused_by_its_name_and_adopted_with_helm_retired,
+    objects_of_another_controller_are_refused_until_it_is_retired,
+    an_adoption_keeps_the_replica_count_of_an_autoscaler,
+    an_entry_that_the_next_write_drops_does_not_count_as_an_owner,
 }
 scenarios! {
     only real, because "kubectl migrates what it has applied":
-    a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_them_again,
+    kubectl_can_change_the_orphans_of_a_workload_and_a_workload_can_adopt_them_again,
 }
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What a team had before it heard of Baton: with a selector of its own, and with something that no Workload below asks for.
+/// A team's objects from before Baton, with their own selector, and with fields that no Workload below sets.
 fn manifests() -> Vec<Value> {
     let labels = json!({"app": "web", "team": "shop"});
     let head = |api: &str, kind: &str| {
@@ -78,7 +78,7 @@ fn manifests() -> Vec<Value> {
     ]
 }
 
-/// A Workload that says of all of this what is to stay.
+/// A Workload that sets those of their fields that are to stay.
 fn everything(spec: &Value) -> Value {
     let mut all = json!({
         "adoption": "Adopt",
@@ -126,7 +126,7 @@ fn managers(live: &LiveObject) -> Vec<String> {
     main.map(|entry| format!("{} {}", entry["manager"], entry["operation"]).replace('"', "")).collect()
 }
 
-async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_leaving(cluster: Cluster) {
+async fn objects_of_client_side_apply_are_adopted_without_a_restart_or_a_leftover(cluster: Cluster) {
     let scene = Scene::start(&cluster, "adopt-client-side").await;
     scene.client_side_apply(&manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
@@ -149,7 +149,7 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
         assert_eq!(
             live.annotations().get("team.example/owner"),
             None,
-            "{kind}: only client-side apply had it"
+            "{kind}: only client-side apply owned it"
         );
     }
     scene.condition("Applied", "True").await;
@@ -169,7 +169,7 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
     let workload = scene.workload().await;
     let selector = workload.status.unwrap().selector.unwrap();
     assert_eq!(selector, "app=web,team=shop");
-    eventually("four Events that tell of it", async || {
+    eventually("four Events about it", async || {
         let events = scene.events().await;
         let adopted: Vec<&String> = events.iter().filter(|event| event.contains("Adopted")).collect();
         let names_the_manager = |event: &&String| event.contains("kubectl-client-side-apply");
@@ -178,7 +178,7 @@ async fn what_client_side_apply_made_is_adopted_without_a_restart_and_without_a_
     .await;
 }
 
-async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired(cluster: Cluster) {
+async fn objects_of_server_side_apply_are_shared_until_their_manager_is_retired(cluster: Cluster) {
     let scene = Scene::start(&cluster, "adopt-server-side").await;
     scene.server_side_apply(&manifests()).await.unwrap();
     let pods = scene.settled_pods(4).await;
@@ -190,7 +190,7 @@ async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired(clus
         assert!(managers(&live).contains(&"kubectl Apply".to_owned()), "{kind}: {:?}", managers(&live));
     }
     let deployment = scene.live(ChildKind::Deployment).await;
-    assert_eq!(deployment.number(&["spec", "minReadySeconds"]), Some(1), "kubectl still wants it");
+    assert_eq!(deployment.number(&["spec", "minReadySeconds"]), Some(1), "kubectl still owns it");
 
     scene.apply(&everything(&json!({"retiredManagers": ["kubectl"]}))).await;
     eventually("kubectl to be gone everywhere", async || {
@@ -204,7 +204,7 @@ async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired(clus
     })
     .await;
     scene
-        .child_where("what kubectl alone wanted to go", ChildKind::Deployment, |live| {
+        .child_where("the field that kubectl alone owned to be removed", ChildKind::Deployment, |live| {
             live.data["spec"].get("minReadySeconds").is_none()
         })
         .await;
@@ -212,7 +212,7 @@ async fn what_server_side_apply_made_is_shared_until_its_manager_is_retired(clus
     assert_eq!(scene.pods().await, pods);
 }
 
-/// Makes the manifests as a manager that updates, such as Helm before its fourth version or a controller.
+/// Creates the manifests as a manager that updates, such as Helm before version 4 or a controller.
 async fn update_as(scene: &Scene, manager: &str, change: impl Fn(&mut Value)) {
     for mut manifest in manifests() {
         change(&mut manifest);
@@ -222,7 +222,7 @@ async fn update_as(scene: &Scene, manager: &str, change: impl Fn(&mut Value)) {
     }
 }
 
-async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired(cluster: Cluster) {
+async fn objects_of_a_helm_release_are_refused_by_its_name_and_adopted_with_helm_retired(cluster: Cluster) {
     let scene = Scene::start(&cluster, "adopt-helm").await;
     update_as(&scene, "helm", |manifest| {
         manifest["metadata"]["annotations"]["meta.helm.sh/release-name"] = json!("shop");
@@ -251,7 +251,7 @@ async fn what_helm_made_is_refused_by_name_and_adopted_with_helm_retired(cluster
     assert_eq!(scene.pods().await, pods);
 }
 
-async fn what_another_controller_keeps_is_refused_until_that_one_is_retired(cluster: Cluster) {
+async fn objects_of_another_controller_are_refused_until_it_is_retired(cluster: Cluster) {
     let scene = Scene::start(&cluster, "adopt-controlled").await;
     let other = json!({
         "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "other"},
@@ -282,7 +282,7 @@ async fn what_another_controller_keeps_is_refused_until_that_one_is_retired(clus
     assert_eq!(scene.pods().await, pods);
 }
 
-async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption(cluster: Cluster) {
+async fn an_adoption_keeps_the_replica_count_of_an_autoscaler(cluster: Cluster) {
     let scene = Scene::start(&cluster, "adopt-scaled").await;
     scene.client_side_apply(&manifests()).await.unwrap();
     let scaled = json!({"spec": {"minReplicas": 6}});
@@ -297,7 +297,7 @@ async fn a_number_that_an_autoscaler_has_chosen_is_kept_through_the_adoption(clu
     assert_eq!(watch.history().await.unwrap().values(), [6]);
 }
 
-async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_them_again(cluster: Cluster) {
+async fn kubectl_can_change_the_orphans_of_a_workload_and_a_workload_can_adopt_them_again(cluster: Cluster) {
     let scene = Scene::start(&cluster, "orphans").await;
     scene.apply(&everything(&json!({"adoption": "Refuse", "replicas": 4}))).await;
     scene.adopted(ChildKind::Autoscaler).await;
@@ -331,9 +331,9 @@ async fn a_workload_deleted_with_orphans_leaves_them_to_kubectl_and_can_adopt_th
     assert_eq!(scene.pods().await, pods);
 }
 
-/// Scaling to the number that there is splits the entry of whoever made the Deployment into two of the same identity. The
-/// server reads only the last, so that the next write loses the share in the number.
-async fn a_share_in_the_number_that_the_server_will_forget_is_none(cluster: Cluster) {
+/// Scaling to the live replica count splits the entry of the Deployment's creator into two of the same identity. The server
+/// reads only the last, so the next write drops the creator's share in the replica count.
+async fn an_entry_that_the_next_write_drops_does_not_count_as_an_owner(cluster: Cluster) {
     let scene = Scene::start(&cluster, "forgotten").await;
     let params = PostParams { field_manager: Some("kubectl-create".to_owned()), ..PostParams::default() };
     let made: DynamicObject = serde_json::from_value(manifests().swap_remove(0)).unwrap();
@@ -353,5 +353,5 @@ async fn a_share_in_the_number_that_the_server_will_forget_is_none(cluster: Clus
     scene.at_rest().await;
     let history = watch.history().await.unwrap();
     assert_eq!(history.values(), [4]);
-    assert!(!history.last().unwrap().owners.is_empty(), "somebody holds it");
+    assert!(!history.last().unwrap().owners.is_empty(), "the replica count has an owner");
 }

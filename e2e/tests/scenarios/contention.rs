@@ -1,4 +1,5 @@
-//! A fight about a field: it is told to people, costs little however fast the other side is, and ends by itself.
+//! Contention about a field: Baton reports it, limits its writes however fast the other manager is, and ends it when the other
+//! manager stops.
 
 use std::time::Duration;
 
@@ -17,17 +18,17 @@ use tokio::{task::JoinHandle, time::Instant};
 use crate::scene::{Scene, image};
 
 scenarios! {
-    a_fight_is_told_and_bounded_and_ends_by_itself,
-    a_restart_does_not_begin_a_fight_anew,
+    contention_is_reported_and_bounded_and_ends_with_its_cause,
+    a_restart_does_not_reset_the_pauses_of_contention,
 }
 
 const IMAGE: &str = r#".spec.template.spec.containers[name="app"].image"#;
 /// How often Baton takes a field back before it begins to pause.
 const FREE: u32 = 3;
-/// How often it tries to write what somebody else writes at the same time.
+/// How often it tries a write of an object that another manager writes at the same time.
 const TRIES: usize = 4;
 
-/// Somebody who wants another image than Baton, and takes it ten times a second.
+/// A manager that sets another image than Baton, ten times a second.
 struct Rogue(JoinHandle<()>);
 
 impl Rogue {
@@ -47,12 +48,12 @@ impl Rogue {
     }
 
     fn stop(self) {
-        assert!(!self.0.is_finished(), "the rogue gave up by itself");
+        assert!(!self.0.is_finished(), "the rogue stopped early");
         self.0.abort();
     }
 }
 
-/// How often Baton may write in a fight that lasts so long: a few times at once, then after pauses of 1, 2, 4… seconds.
+/// How often Baton may write in contention of this length: a few times at once, then after pauses of 1, 2, 4… seconds.
 fn most_writes(lasts: Duration) -> u32 {
     let pauses_that_end = (lasts.as_secs() + 1).ilog2();
     FREE + pauses_that_end
@@ -71,7 +72,7 @@ fn summary(writes: &AuditEntries) -> String {
     )
 }
 
-/// How often Baton has taken the field back, as a condition tells it.
+/// How often Baton has taken the field back, by the message of a condition.
 fn rounds(message: &str) -> u32 {
     let (_, rest) = message.split_once("has corrected it ").unwrap();
     rest.split_once(" times").unwrap().0.parse().unwrap()
@@ -88,8 +89,8 @@ async fn contested_deployments(scene: &Scene, expected: u64) {
     .await;
 }
 
-/// A whole fight, with an edit of the spec in it.
-async fn fight(scene: &Scene, lasts: Duration) {
+/// Contention from beginning to end, with an edit of the spec in it.
+async fn contend(scene: &Scene, lasts: Duration) {
     let spec = |ports: Value| json!({"replicas": 1, "service": {"ports": ports}});
     scene.apply(&spec(json!([{"name": "http", "port": 80}]))).await;
     scene.condition("Ready", "True").await;
@@ -113,18 +114,18 @@ async fn fight(scene: &Scene, lasts: Duration) {
         })
         .await;
     tokio::time::sleep(lasts.saturating_sub(begin.elapsed())).await;
-    assert_eq!(scene.condition("Contested", "True").await.reason, "Contested", "the fight goes on");
+    assert_eq!(scene.condition("Contested", "True").await.reason, "Contested", "the contention goes on");
     let writes = scene.requests_since(mark).writes();
     rogue.stop();
-    eprintln!("a fight of {lasts:?}: {}", summary(&writes));
+    eprintln!("contention for {lasts:?}: {}", summary(&writes));
     // The edit ended a pause.
     let most = most_writes(lasts) as usize + 1;
     let of = |resource| writes.clone().resource(resource);
     let taken_back = of("deployments").code(200).len();
     assert!(taken_back <= most, "the image was taken back {taken_back} times, more than {most}:\n{writes}");
-    // The Deployment's controller writes as well, and who was too late tries again; not for ever.
+    // The Deployment's controller writes as well. Baton retries after a conflict, but not forever.
     assert!(of("deployments").len() <= TRIES * most, "{writes}");
-    // Each of them is told, and so is the edit; an Event tells that the fight has begun, and one what was taken.
+    // The status reports each of them, and the edit. One Event reports the contention, and one the takeover.
     assert!(of("workloads").len() <= 2 * most, "{writes}");
     assert_eq!(of("events").len(), 2, "{writes}");
 
@@ -146,8 +147,8 @@ async fn fight(scene: &Scene, lasts: Duration) {
     scene.at_rest().await;
     let events = scene.events().await;
     for begins in ["Warning Contested: Deployment: rogue overwrites", "Normal ContentionOver:"] {
-        let told = events.iter().filter(|event| event.starts_with(begins)).count();
-        assert_eq!(told, 1, "{begins} in {events:#?}");
+        let count = events.iter().filter(|event| event.starts_with(begins)).count();
+        assert_eq!(count, 1, "{begins} in {events:#?}");
     }
     let mark = scene.mark();
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -155,18 +156,18 @@ async fn fight(scene: &Scene, lasts: Duration) {
     assert!(writes.is_empty(), "nothing is left to do:\n{writes}");
 }
 
-async fn a_fight_is_told_and_bounded_and_ends_by_itself(cluster: Cluster) {
-    fight(&Scene::start(&cluster, "contention").await, Duration::from_mins(1)).await;
+async fn contention_is_reported_and_bounded_and_ends_with_its_cause(cluster: Cluster) {
+    contend(&Scene::start(&cluster, "contention").await, Duration::from_mins(1)).await;
 }
 
-async fn a_restart_does_not_begin_a_fight_anew(cluster: Cluster) {
+async fn a_restart_does_not_reset_the_pauses_of_contention(cluster: Cluster) {
     let mut scene = Scene::start(&cluster, "contention-restart").await;
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Ready", "True").await;
     let mark = scene.mark();
     let rogue = Rogue::start(scene.children(ChildKind::Deployment));
     let taken_back = |scene: &Scene| scene.requests_since(mark).writes().resource("deployments").code(200);
-    eventually("a fight that is told to have had six rounds", async || {
+    eventually("a report of six rounds", async || {
         let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
         if takeovers.iter().any(|taken| taken.count == 6) { Ok(()) } else { Err(takeovers) }
     })
@@ -180,6 +181,6 @@ async fn a_restart_does_not_begin_a_fight_anew(cluster: Cluster) {
     .await;
     rogue.stop();
     let pause = after[before.len()].received.duration_since(before[before.len() - 1].received);
-    // Eight seconds, by the time in the status, which leaves out fractions.
+    // Eight seconds, but the time in the status has no fractions.
     assert!(pause >= SignedDuration::from_millis(6900), "a pause of {pause:#}:\n{after}");
 }

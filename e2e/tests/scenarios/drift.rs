@@ -1,4 +1,4 @@
-//! What others do to a child: a field of Baton's is put back, a field of theirs stays.
+//! Changes of a child by other managers: Baton corrects its own fields, and keeps theirs.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::scenarios;
@@ -9,12 +9,12 @@ use serde_json::json;
 use crate::scene::{Scene, entries_of, image, replicas};
 
 scenarios! {
-    a_foreign_change_of_a_field_that_baton_owns_is_put_back,
-    what_another_manager_applies_stays_through_ten_applies,
-    a_child_that_somebody_deletes_comes_back,
+    another_managers_change_of_a_field_that_baton_owns_is_corrected,
+    fields_of_another_manager_stay_through_ten_applies,
+    a_deleted_child_is_created_again,
 }
 
-async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back(cluster: Cluster) {
+async fn another_managers_change_of_a_field_that_baton_owns_is_corrected(cluster: Cluster) {
     let scene = Scene::start(&cluster, "put-back").await;
     scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Applied", "True").await;
@@ -22,24 +22,24 @@ async fn a_foreign_change_of_a_field_that_baton_owns_is_put_back(cluster: Cluste
     let edit = json!({"spec": {"replicas": 7, "template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
     let edited = scene.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
     assert_eq!(image(&edited), "evil:1");
-    let mended = scene
-        .child_where("the image and the number to be put back", ChildKind::Deployment, |deployment| {
+    let corrected = scene
+        .child_where("the image and the replica count to be corrected", ChildKind::Deployment, |deployment| {
             image(deployment) == "app:1" && replicas(deployment) == 1
         })
         .await;
-    assert_eq!(entries_of(&mended, "intruder"), [], "the intruder owns nothing any more");
+    assert_eq!(entries_of(&corrected, "intruder"), [], "the intruder owns nothing any more");
 
     let edit = json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "intruder"}}, "spec": {"selector": null}});
     scene.edit_as("intruder", ChildKind::Service, &Patch::Merge(edit)).await;
     scene
-        .child_where("label and selector of the Service to be put back", ChildKind::Service, |service| {
+        .child_where("label and selector of the Service to be corrected", ChildKind::Service, |service| {
             service.metadata.labels.as_ref().unwrap()["app.kubernetes.io/managed-by"] == "baton"
                 && service.data["spec"]["selector"]["baton.rs/workload"] == "web"
         })
         .await;
 }
 
-async fn what_another_manager_applies_stays_through_ten_applies(cluster: Cluster) {
+async fn fields_of_another_manager_stay_through_ten_applies(cluster: Cluster) {
     let scene = Scene::start_sending(&cluster, "foreign").await;
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Applied", "True").await;
@@ -76,7 +76,7 @@ async fn what_another_manager_applies_stays_through_ten_applies(cluster: Cluster
     assert_eq!(entries_of(&deployment, "mesh").len(), 1, "the mesh still owns what it applied");
 }
 
-async fn a_child_that_somebody_deletes_comes_back(cluster: Cluster) {
+async fn a_deleted_child_is_created_again(cluster: Cluster) {
     let scene = Scene::start(&cluster, "deleted-child").await;
     scene.apply(&json!({"replicas": 1, "service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Applied", "True").await;

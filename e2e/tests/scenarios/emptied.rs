@@ -1,4 +1,5 @@
-//! What a server-side apply empties in a Workload means the same as what was never there, and so does what a Deployment would take.
+//! A struct that a server-side apply empties in a Workload means the same as one that was never there. What a Deployment accepts,
+//! a Workload accepts.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::scenarios;
@@ -9,12 +10,12 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 scenarios! {
-    whatever_may_be_empty_can_be_emptied,
-    a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says,
-    a_number_for_a_quantity_and_a_null_for_an_annotation_are_taken_as_a_deployment_takes_them,
+    every_optional_struct_can_be_emptied,
+    a_service_that_stays_headless_is_reported_as_not_applied,
+    a_number_for_a_quantity_and_null_for_an_annotation_are_accepted_as_in_a_deployment,
 }
 
-async fn whatever_may_be_empty_can_be_emptied(cluster: Cluster) {
+async fn every_optional_struct_can_be_emptied(cluster: Cluster) {
     let scene = Scene::start(&cluster, "emptied").await;
     let service = |mut service: Value| {
         service["ports"] = json!([{"port": 80}]);
@@ -59,7 +60,7 @@ async fn whatever_may_be_empty_can_be_emptied(cluster: Cluster) {
         scene.apply(&after).await;
         let applied = scene.condition("Applied", "True").await;
         assert_eq!(applied.reason, "Applied", "{after}");
-        // The next case isn't to be about another one's leavings.
+        // The next case must not begin with leftovers of this one.
         scene.workloads().delete("web", &DeleteParams::default()).await.unwrap();
         for kind in ChildKind::ALL {
             scene.gone(kind).await;
@@ -67,7 +68,7 @@ async fn whatever_may_be_empty_can_be_emptied(cluster: Cluster) {
     }
 }
 
-async fn a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says(cluster: Cluster) {
+async fn a_service_that_stays_headless_is_reported_as_not_applied(cluster: Cluster) {
     let scene = Scene::start(&cluster, "headless").await;
     let port = json!([{"port": 80}]);
     scene.apply(&json!({"service": {"headless": true, "ports": port}})).await;
@@ -79,7 +80,7 @@ async fn a_service_that_stays_headless_is_not_said_to_be_as_the_spec_says(cluste
     scene.condition("Applied", "True").await;
 }
 
-async fn a_number_for_a_quantity_and_a_null_for_an_annotation_are_taken_as_a_deployment_takes_them(
+async fn a_number_for_a_quantity_and_null_for_an_annotation_are_accepted_as_in_a_deployment(
     cluster: Cluster,
 ) {
     let scene = Scene::start(&cluster, "lenient").await;

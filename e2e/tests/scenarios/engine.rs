@@ -2,7 +2,7 @@
 
 scenarios! {
     the_operator_of_the_tutorial_prints_what_its_page_shows,
-    an_object_from_a_list_is_as_good_as_one_that_was_read_and_one_that_was_not_seen_is_left_as_it_is,
+    an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that_was_not_read,
 }
 
 #[allow(dead_code, unreachable_pub, reason = "a program of its own, of which only `run` is called")]
@@ -78,8 +78,8 @@ impl Terminal {
         Log(Arc::new(move |line| printed.lock().unwrap().push(line)))
     }
 
-    /// Waits until the operator has printed what the page shows below a heading. What depends on when the Deployment's status
-    /// changes may come between.
+    /// Waits until the operator has printed what the page shows below a heading. Lines that depend on when the
+    /// Deployment's status changes may come between.
     async fn shows(&self, heading: &str, namespace: &str) {
         let shown = lines("text", heading);
         let shown: Vec<_> =
@@ -103,7 +103,7 @@ impl Terminal {
 }
 
 #[test]
-fn the_blocks_of_the_tutorial_are_the_example_whole_and_in_its_order() {
+fn the_blocks_of_the_tutorial_are_the_whole_example_in_its_order() {
     let blocks = blocks("rust");
     let (tutorial, tests): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.heading != "Test it");
     let mut left = include_str!("../../../apply/examples/operator.rs");
@@ -243,7 +243,7 @@ async fn the_operator_of_the_tutorial_prints_what_its_page_shows(cluster: Cluste
     running.abort();
 }
 
-async fn an_object_from_a_list_is_as_good_as_one_that_was_read_and_one_that_was_not_seen_is_left_as_it_is(
+async fn an_apply_can_use_an_object_from_a_list_and_never_changes_an_object_that_was_not_read(
     cluster: Cluster,
 ) {
     let cluster = cluster.clone();

@@ -1,6 +1,6 @@
-//! What an operator takes when there is nothing to do: memory and processor time with a hundred settled Workloads.
+//! What an idle operator takes: memory and CPU time with a hundred settled Workloads.
 //!
-//! The figures of a debug build say little; `BATON_BIN` names another binary. With `--nocapture` it tells them.
+//! The figures of a debug build say little; `BATON_BIN` names another binary. With `--nocapture` the test prints them.
 
 use std::{fs, time::Duration};
 
@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 
 scenarios! {
     only real, because "of a process of its own":
-    an_idle_operator_takes_little_memory_and_next_to_no_time,
+    an_idle_operator_takes_little_memory_and_cpu_time,
 }
 
 const WORKLOADS: usize = 100;
 /// How long it is watched while it has nothing to do.
 const IDLE: Duration = Duration::from_secs(20);
-/// What each Workload may add, with its three children and what the allocator keeps of the passes that made them. Far more than
-/// it does: this is about growth that doesn't end.
+/// How many bytes each Workload may add, with its three children and what the allocator keeps of the passes that made them. Far
+/// more than it adds: the test is about growth that doesn't end.
 const EACH: u64 = 400_000;
 
 fn workload(number: usize) -> Value {
@@ -49,14 +49,14 @@ fn memory(pid: u32, name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-fn told(what: &str, pid: u32) -> u64 {
+fn print_memory(what: &str, pid: u32) -> u64 {
     let mega = |name| memory(pid, name) / 100_000;
     let anonymous = memory(pid, "RssAnon");
-    let (held, file, peak) = (mega("RssAnon"), mega("RssFile"), mega("VmHWM"));
+    let (own, file, peak) = (mega("RssAnon"), mega("RssFile"), mega("VmHWM"));
     println!(
         "{what}: {}.{} MB of its own, {}.{} MB of its binary, at most {}.{} MB in all",
-        held / 10,
-        held % 10,
+        own / 10,
+        own % 10,
         file / 10,
         file % 10,
         peak / 10,
@@ -84,7 +84,7 @@ async fn settle(workloads: &Api<Workload>) {
     .await;
 }
 
-async fn an_idle_operator_takes_little_memory_and_next_to_no_time(cluster: Cluster) {
+async fn an_idle_operator_takes_little_memory_and_cpu_time(cluster: Cluster) {
     let place = Place::new(&cluster, "footprint").await.unwrap();
     let workloads = place.api::<Workload>();
     let start = async || {
@@ -93,22 +93,19 @@ async fn an_idle_operator_takes_little_memory_and_next_to_no_time(cluster: Clust
         operator
     };
     let operator = start().await;
-    let before = told("without Workloads", operator.process().pid());
+    let before = print_memory("without Workloads", operator.process().pid());
     settle(&workloads).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let after = told("after it made a hundred", operator.process().pid());
+    let after = print_memory("after it created a hundred", operator.process().pid());
     let each = after.saturating_sub(before) / WORKLOADS as u64;
     assert!(each <= EACH, "each Workload adds {each} bytes");
 
     operator.stop().await.unwrap();
     let operator = start().await;
-    told("started again with a hundred", operator.process().pid());
+    print_memory("restarted with a hundred", operator.process().pid());
     let begun = operator.cpu_time().unwrap();
     tokio::time::sleep(IDLE).await;
     let used = operator.cpu_time().unwrap().saturating_sub(begun);
-    println!(
-        "idle: {} microseconds of processor time a second",
-        used.as_micros() / u128::from(IDLE.as_secs())
-    );
-    assert!(used < IDLE / 20, "{used:?} in {IDLE:?} in which nothing happened");
+    println!("idle: {} microseconds of CPU time a second", used.as_micros() / u128::from(IDLE.as_secs()));
+    assert!(used < IDLE / 20, "{used:?} of CPU time in {IDLE:?} without work");
 }

@@ -1,5 +1,5 @@
-//! A write that is safe only in the state that was seen is refused by the server in any other, and the operator takes
-//! each such refusal for what it is: a reason to look again.
+//! The server refuses a write that is safe only in the state that was read, if the state is another. The operator then reads
+//! again.
 
 use std::time::Duration;
 
@@ -26,12 +26,12 @@ use serde_json::json;
 use crate::scene::{Scene, replicas};
 
 scenarios! {
-    an_apply_to_an_object_that_is_gone_never_brings_it_back,
+    an_apply_never_recreates_a_deleted_object,
     a_step_planned_from_an_older_state_is_refused,
-    the_temporary_manager_never_takes_the_number_from_somebody_else,
+    the_temporary_manager_never_takes_the_replica_count_from_another_owner,
 }
 
-/// A Workload that the operator leaves alone, and an applier to act in its stead, which predicts nothing.
+/// A Workload that the operator leaves alone, and an applier without predictions that acts instead.
 async fn applier_for_a_paused_workload(scene: &Scene) -> (Applier, Workload) {
     scene.apply(&json!({"mode": "Paused"})).await;
     scene.condition("Applied", "Unknown").await;
@@ -62,12 +62,12 @@ async fn assert_stale(applier: &Applier, workload: &Workload, step: Step) {
     assert!(matches!(outcome, Outcome::Stale { .. }), "{what} ended in {outcome:?}");
 }
 
-/// Hands the live replica count over, which this object shows.
+/// Hands over the replica count in this object.
 fn handing_over(target: &Target, live: &LiveObject) -> Step {
     Step::HandOver(hand_over(target.clone(), live, REPLICAS, HANDOVER_MANAGER).unwrap().into())
 }
 
-async fn an_apply_to_an_object_that_is_gone_never_brings_it_back(cluster: Cluster) {
+async fn an_apply_never_recreates_a_deleted_object(cluster: Cluster) {
     let scene = Scene::start(&cluster, "gone").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
     let live = done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
@@ -113,13 +113,13 @@ async fn a_step_planned_from_an_older_state_is_refused(cluster: Cluster) {
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 5);
 }
 
-async fn the_temporary_manager_never_takes_the_number_from_somebody_else(cluster: Cluster) {
+async fn the_temporary_manager_never_takes_the_replica_count_from_another_owner(cluster: Cluster) {
     let scene = Scene::start(&cluster, "not-forced").await;
     let (applier, workload) = applier_for_a_paused_workload(&scene).await;
     done(&applier, &workload, apply(&workload, Some(3), Guard::Absent)).await;
     scene.scale_as("autoscaler", 5).await;
 
-    // The Deployment's controllers write its status meanwhile, so the revision is read until one holds.
+    // The Deployment's controllers write its status meanwhile, so this is tried until no write comes between.
     eventually("a conflict of owners", async || {
         let mut stale = scene.live(ChildKind::Deployment).await.as_json().clone();
         stale["spec"]["replicas"] = json!(3);

@@ -1,4 +1,4 @@
-//! `spec.replicas` goes to the autoscaler and comes back; a watcher sees every value on the way.
+//! `spec.replicas` goes to the autoscaler and comes back. A watch sees every value on the way.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::scenarios;
@@ -11,10 +11,10 @@ use crate::scene::{Scene, entries_of, replicas};
 scenarios! {
     replicas_pass_to_the_autoscaler_and_come_back_without_falling,
     a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas,
-    without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left,
-    a_number_that_the_workload_drops_stays_on_the_deployment,
-    a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_had,
-    an_external_autoscaler_gets_the_number_and_baton_makes_none,
+    a_workload_without_replicas_keeps_the_replica_count_of_its_last_autoscaler,
+    a_replica_count_that_the_workload_drops_stays_on_the_deployment,
+    a_deleted_deployment_is_created_again_with_its_last_replica_count,
+    an_external_autoscaler_gets_the_replica_count_and_baton_creates_no_autoscaler,
 }
 
 async fn values(watch: &ReplicaWatch) -> Vec<i32> {
@@ -31,17 +31,17 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: 
     scene.condition("Ready", "True").await;
     let watch = scene.watch().await.unwrap();
 
-    // Asking for more than there is makes the autoscaler write, without any metric.
+    // A minimum above the replica count makes the autoscaler write, without any metric.
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 8}})).await;
     scene.condition("HandedOver", "True").await;
     let deployment = scene.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(replicas(&deployment), 5);
-    assert_eq!(entries_of(&deployment, "handover-to-hpa"), [], "the temporary manager is gone by itself");
+    assert_eq!(entries_of(&deployment, "handover-to-hpa"), [], "the temporary manager owns nothing any more");
     let (_, _, batons) = &entries_of(&deployment, "baton")[0];
-    assert_eq!(batons["f:spec"].get("f:replicas"), None, "Baton has let go");
+    assert_eq!(batons["f:spec"].get("f:replicas"), None, "Baton has released the field");
     assert_eq!(values(&watch).await, [3, 5]);
 
-    // The way back: autoscaling is removed and the number that should count is set, at once.
+    // The way back: one change removes autoscaling and sets the replica count.
     scene.apply(&json!({"replicas": 6})).await;
     scene.gone(ChildKind::Autoscaler).await;
     let deployment =
@@ -71,7 +71,7 @@ async fn replicas_pass_to_the_autoscaler_and_come_back_without_falling(cluster: 
 async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas(cluster: Cluster) {
     let scene = Scene::start_sending(&cluster, "autoscaled").await;
     scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
-    // The autoscaler wants the number that is there, so it writes nothing: the temporary manager keeps it.
+    // The autoscaler wants the live replica count, so it writes nothing: the temporary manager keeps the field.
     let pending = scene.condition("HandoverPending", "True").await;
     assert!(pending.message.contains("handover-to-hpa owns spec.replicas (2)"), "{}", pending.message);
     scene.child_where("the autoscaler", ChildKind::Autoscaler, |_| true).await;
@@ -81,7 +81,7 @@ async fn a_workload_that_is_autoscaled_from_the_start_starts_with_min_replicas(c
     assert_eq!(entries_of(&deployment, "handover-to-hpa").len(), 1);
 }
 
-async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left(cluster: Cluster) {
+async fn a_workload_without_replicas_keeps_the_replica_count_of_its_last_autoscaler(cluster: Cluster) {
     let scene = Scene::start_sending(&cluster, "keep").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
     scene.condition("HandedOver", "True").await;
@@ -92,13 +92,13 @@ async fn without_a_number_of_its_own_the_workload_keeps_what_the_autoscaler_left
     assert_eq!(values(&watch).await, [4]);
 }
 
-async fn a_number_that_the_workload_drops_stays_on_the_deployment(cluster: Cluster) {
+async fn a_replica_count_that_the_workload_drops_stays_on_the_deployment(cluster: Cluster) {
     let scene = Scene::start_sending(&cluster, "dropped-number").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
     let watch = scene.watch().await.unwrap();
     scene.apply(&json!({})).await;
-    eventually("the temporary manager to hold the number", async || {
+    eventually("the temporary manager to own the replica count", async || {
         let deployment = scene.child(ChildKind::Deployment).await.unwrap();
         if entries_of(&deployment, "handover-to-hpa").len() == 1 { Ok(()) } else { Err(deployment.metadata) }
     })
@@ -107,19 +107,19 @@ async fn a_number_that_the_workload_drops_stays_on_the_deployment(cluster: Clust
     assert_eq!(values(&watch).await, [4]);
 }
 
-async fn a_deployment_that_somebody_deletes_comes_back_with_the_number_that_it_had(cluster: Cluster) {
+async fn a_deleted_deployment_is_created_again_with_its_last_replica_count(cluster: Cluster) {
     let scene = Scene::start(&cluster, "deleted").await;
     scene.apply(&json!({"replicas": 2, "autoscaling": {"minReplicas": 4, "maxReplicas": 8}})).await;
-    let told = scene.condition("HandedOver", "True").await;
-    assert!(told.message.contains("spec.replicas (4)"), "{}", told.message);
+    let handed_over = scene.condition("HandedOver", "True").await;
+    assert!(handed_over.message.contains("spec.replicas (4)"), "{}", handed_over.message);
     let watch = scene.watch().await.unwrap();
     scene.children(ChildKind::Deployment).delete("web", &DeleteParams::background()).await.unwrap();
     scene.event(&["Normal Created", "Deployment"]).await;
     scene.condition("Ready", "True").await;
-    assert_eq!(values(&watch).await, [4], "not the two that it was to start with");
+    assert_eq!(values(&watch).await, [4], "not spec.replicas of the Workload, which is 2");
 }
 
-async fn an_external_autoscaler_gets_the_number_and_baton_makes_none(cluster: Cluster) {
+async fn an_external_autoscaler_gets_the_replica_count_and_baton_creates_no_autoscaler(cluster: Cluster) {
     let scene = Scene::start_sending(&cluster, "external").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.condition("HandoverPending", "True").await;

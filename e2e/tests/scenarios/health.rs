@@ -1,5 +1,5 @@
-//! How others judge a Workload: kstatus, which Flux, Helm and others use, Argo CD by the script in `integrations`, and the metrics
-//! that kube-state-metrics makes of it by the configuration there.
+//! How other tools judge a Workload: kstatus, which Flux, Helm and others use, Argo CD by the script in `integrations`, and
+//! kube-state-metrics by the configuration there.
 
 use std::{
     collections::BTreeSet,
@@ -29,9 +29,9 @@ scenarios! {
     the_workloads_of_the_page_are_valid,
 }
 
-/// What the programs say of one object.
+/// The verdicts of the programs on one object, and its metrics.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct Judged {
     kstatus: Verdict,
     #[serde(rename = "argoCD")]
     argo_cd: Verdict,
@@ -48,8 +48,8 @@ fn integrations() -> PathBuf {
     workspace().join("integrations")
 }
 
-fn judged(objects: &[Value]) -> Vec<Answer> {
-    let mut judge = Command::new(assets::health().unwrap())
+fn judge(objects: &[Value]) -> Vec<Judged> {
+    let mut programs = Command::new(assets::health().unwrap())
         .arg(integrations().join("argo-cd/baton.rs/Workload/health.lua"))
         .arg(integrations().join("kube-state-metrics/config.yaml"))
         .stdin(Stdio::piped())
@@ -57,12 +57,12 @@ fn judged(objects: &[Value]) -> Vec<Answer> {
         .spawn()
         .unwrap();
     let lines: String = objects.iter().map(|object| object.to_string() + "\n").collect();
-    judge.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let output = judge.wait_with_output().unwrap();
-    let answers = String::from_utf8(output.stdout).unwrap();
-    let answers: Vec<Answer> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(answers.len(), objects.len());
-    answers
+    programs.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = programs.wait_with_output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let judged: Vec<Judged> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(judged.len(), objects.len());
+    judged
 }
 
 fn yaml(path: PathBuf) -> Value {
@@ -80,7 +80,7 @@ fn phases() -> BTreeSet<String> {
     values_of("/replicaOwnership/properties/phase")
 }
 
-/// A Workload's status as it is once this holds for its current spec.
+/// Waits until this holds for the current spec, and returns the Workload.
 async fn state(scene: &Scene, what: &str, holds: impl Fn(&WorkloadStatus) -> bool) -> Value {
     eventually(what, async || {
         let workload = scene.workload().await;
@@ -96,14 +96,14 @@ fn reason<'a>(status: &'a WorkloadStatus, type_: &str) -> Option<&'a str> {
     condition.map(|condition| condition.reason.as_str())
 }
 
-/// Baton has nothing to do, and the pods are available.
+/// Whether Baton has nothing to do, and the pods are available.
 fn is_at_rest(status: &WorkloadStatus) -> bool {
     reason(status, "Ready").is_some()
         && reason(status, "Reconciling").is_none()
         && reason(status, "Stalled").is_none()
 }
 
-/// The phase, and whether that is all.
+/// Waits for this phase, and for rest unless Baton is taking back.
 async fn phase(scene: &Scene, phase: HandoverPhase) -> Value {
     state(scene, &format!("{phase:?}"), |status| {
         let is = status.replica_ownership.as_ref().is_some_and(|ownership| ownership.phase == phase);
@@ -269,19 +269,19 @@ async fn kstatus_and_argo_cd_judge_every_state(cluster: Cluster) {
     rows.extend(with_autoscaling(&cluster).await);
     rows.extend(beside_others(&cluster).await);
     let objects: Vec<Value> = rows.iter().map(|row| row.1.clone()).collect();
-    let answers = judged(&objects);
+    let judged = judge(&objects);
 
     let expected: Vec<_> = rows.iter().map(|row| (row.0, row.2, row.3, row.4)).collect();
-    let verdict = |(row, answer): (&Row, &'_ Answer)| {
+    let verdict = |(row, judged): (&Row, &'_ Judged)| {
         let workload: Workload = serde_json::from_value(row.1.clone()).unwrap();
-        let Answer { kstatus, argo_cd, .. } = answer;
+        let Judged { kstatus, argo_cd, .. } = judged;
         (row.0, kstatus.status.clone(), argo_cd.status.clone(), is_ready(&workload))
     };
-    let verdicts: Vec<_> = rows.iter().zip(&answers).map(verdict).collect();
+    let verdicts: Vec<_> = rows.iter().zip(&judged).map(verdict).collect();
     let verdicts: Vec<_> = verdicts.iter().map(|row| (row.0, &*row.1, &*row.2, row.3)).collect();
-    assert_eq!(verdicts, expected, "{answers:#?}");
-    for (row, answer) in rows.iter().zip(&answers) {
-        for verdict in [&answer.kstatus, &answer.argo_cd] {
+    assert_eq!(verdicts, expected, "{judged:#?}");
+    for (row, judged) in rows.iter().zip(&judged) {
+        for verdict in [&judged.kstatus, &judged.argo_cd] {
             assert!(!verdict.message.is_empty(), "{}: {verdict:?}", row.0);
         }
     }
@@ -290,10 +290,10 @@ async fn kstatus_and_argo_cd_judge_every_state(cluster: Cluster) {
     let seen: BTreeSet<String> = objects.iter().filter_map(phase_of).collect();
     assert_eq!(seen, phases(), "each phase is judged");
 
-    // The metrics say what the status says.
-    for (object, answer) in objects.iter().zip(&answers) {
+    // The metrics show what the status shows.
+    for (object, judged) in objects.iter().zip(&judged) {
         let is_one = |texts: &[String]| {
-            answer
+            judged
                 .metrics
                 .iter()
                 .any(|line| line.ends_with(" 1") && texts.iter().all(|text| line.contains(text)))
@@ -306,7 +306,7 @@ async fn kstatus_and_argo_cd_judge_every_state(cluster: Cluster) {
                 label("status", &condition["status"]),
                 label("reason", &condition["reason"]),
             ];
-            assert!(is_one(&texts), "{texts:?} in {:#?}", answer.metrics);
+            assert!(is_one(&texts), "{texts:?} in {:#?}", judged.metrics);
         }
         for child in object["status"]["children"].as_array().into_iter().flatten() {
             let texts = [
@@ -314,11 +314,11 @@ async fn kstatus_and_argo_cd_judge_every_state(cluster: Cluster) {
                 label("child_kind", &child["kind"]),
                 label("state", &child["state"]),
             ];
-            assert!(is_one(&texts), "{texts:?} in {:#?}", answer.metrics);
+            assert!(is_one(&texts), "{texts:?} in {:#?}", judged.metrics);
         }
         if let Some(phase) = phase_of(object) {
             let texts = ["baton_workload_status_handover_phase{".to_owned(), format!("phase=\"{phase}\"")];
-            assert!(is_one(&texts), "{texts:?} in {:#?}", answer.metrics);
+            assert!(is_one(&texts), "{texts:?} in {:#?}", judged.metrics);
         }
     }
 }
@@ -335,9 +335,9 @@ fn the_health_script_passes_its_test_data() {
         let workload: Workload = serde_json::from_value(object.clone()).unwrap();
         assert_eq!(workload.metadata.name.as_deref(), Some("shop"));
     }
-    for (test, answer) in tests.iter().zip(judged(&objects)) {
+    for (test, judged) in tests.iter().zip(judge(&objects)) {
         let expected = &test["healthStatus"];
-        let found = json!({"status": answer.argo_cd.status, "message": answer.argo_cd.message});
+        let found = json!({"status": judged.argo_cd.status, "message": judged.argo_cd.message});
         assert_eq!(&found, expected, "{}", test["inputPath"]);
     }
     let all = fs::read_dir(folder.join("testdata")).unwrap();
@@ -347,7 +347,7 @@ fn the_health_script_passes_its_test_data() {
 }
 
 #[test]
-fn kube_state_metrics_knows_every_phase_and_every_state_of_a_child() {
+fn kube_state_metrics_has_every_phase_and_every_state_of_a_child() {
     let config = yaml(integrations().join("kube-state-metrics/config.yaml"));
     let metrics = config["spec"]["resources"][0]["metrics"].as_array().unwrap().clone();
     let list = |name: &str| -> BTreeSet<String> {
@@ -367,9 +367,9 @@ fn kube_state_metrics_knows_every_phase_and_every_state_of_a_child() {
     }
 }
 
-/// What one pastes into `argocd-cm` is the script.
+/// Users paste it into `argocd-cm`.
 #[test]
-fn the_page_has_the_health_script() {
+fn the_config_map_has_the_health_script() {
     let script = fs::read_to_string(integrations().join("argo-cd/baton.rs/Workload/health.lua")).unwrap();
     let settings = yaml(integrations().join("argo-cd/argocd-cm.yaml"));
     assert_eq!(settings["data"]["resource.customizations.health.baton.rs_Workload"], script);

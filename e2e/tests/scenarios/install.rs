@@ -7,10 +7,10 @@ use kube::api::PatchParams;
 use serde_json::json;
 
 scenarios! {
-    who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads,
+    users_who_may_view_or_edit_a_namespace_may_view_or_edit_its_workloads,
 }
 
-async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads(cluster: Cluster) {
+async fn users_who_may_view_or_edit_a_namespace_may_view_or_edit_its_workloads(cluster: Cluster) {
     install_manifests(&cluster).await.unwrap();
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("roles").await.unwrap();
@@ -24,7 +24,7 @@ async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads(cluster: 
         apply(&client, binding, &PatchParams::apply("administrator")).await.unwrap();
     }
 
-    let may = async |who: &str, verb: &str, subresource: Option<&str>| {
+    let may = async |user: &str, verb: &str, subresource: Option<&str>| {
         let what = ResourceAttributes {
             verb: Some(verb.to_owned()),
             group: Some("baton.rs".to_owned()),
@@ -33,9 +33,9 @@ async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads(cluster: 
             namespace: Some(namespace.name().to_owned()),
             ..ResourceAttributes::default()
         };
-        may(&client, who, what).await.unwrap()
+        may(&client, user, what).await.unwrap()
     };
-    eventually("the roles to be part of the cluster's own", async || {
+    eventually("the roles to be aggregated into the cluster's own", async || {
         let viewer = may("view-only", "watch", None).await;
         let editor = may("edit-only", "create", None).await;
         if viewer && editor { Ok(()) } else { Err((viewer, editor)) }
@@ -45,6 +45,6 @@ async fn who_may_view_or_edit_a_namespace_may_do_so_with_its_workloads(cluster: 
         assert!(may("edit-only", verb, subresource).await, "{verb} {subresource:?}");
         assert!(!may("view-only", verb, subresource).await, "{verb} {subresource:?}");
     }
-    // What Baton says of a Workload is Baton's to say.
+    // Only Baton writes the status.
     assert!(!may("edit-only", "patch", Some("status")).await);
 }

@@ -1,4 +1,4 @@
-//! What people type.
+//! Workloads by `kubectl`, as people use it.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::scenarios;
@@ -10,8 +10,8 @@ use crate::scene::{Scene, replicas};
 scenarios! {
     only real, because "by kubectl":
     kubectl_gets_waits_for_and_scales_a_workload,
-    kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides,
-    kubectl_scale_gives_a_number_to_a_workload_that_has_none,
+    kubectl_warns_that_scaling_has_no_effect_while_an_autoscaler_scales,
+    kubectl_scale_sets_the_replica_count_of_a_workload_without_one,
 }
 
 async fn kubectl_gets_waits_for_and_scales_a_workload(cluster: Cluster) {
@@ -33,16 +33,16 @@ async fn kubectl_gets_waits_for_and_scales_a_workload(cluster: Cluster) {
     scene.child_where("three replicas", ChildKind::Deployment, |live| replicas(live) == 3).await;
 }
 
-async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides(cluster: Cluster) {
+async fn kubectl_warns_that_scaling_has_no_effect_while_an_autoscaler_scales(cluster: Cluster) {
     let scene = Scene::start(&cluster, "scale-ignored").await;
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/replicas.yaml");
     scene.cluster.real().kubectl(["apply", "--server-side", "-f", policy]).await.unwrap().success().unwrap();
     scene.apply(&json!({"autoscaling": {"minReplicas": 2, "maxReplicas": 4}})).await;
     scene.condition("HandoverPending", "True").await;
-    let mut number = 5;
+    let mut count = 5;
     eventually("kubectl to be warned", async || {
-        number += 1;
-        let line = format!("--replicas={number}");
+        count += 1;
+        let line = format!("--replicas={count}");
         let args = ["scale", "bwl/web", &line, "--namespace", scene.ns()];
         let warning = scene.cluster.real().kubectl(args).await.unwrap().stderr;
         if warning.contains("scaling this Workload has no effect") { Ok(()) } else { Err(warning) }
@@ -54,12 +54,12 @@ async fn kubectl_says_that_a_number_does_nothing_while_an_autoscaler_decides(clu
     let warning = scene.cluster.real().kubectl(args).await.unwrap().stderr;
     assert!(warning.contains("spec.replicas has no effect"), "{warning}");
 
-    let told = scene.condition("HandedOver", "False").await.message;
-    assert!(told.contains(&format!("spec.replicas ({number}) has no effect meanwhile")), "{told}");
+    let message = scene.condition("HandedOver", "False").await.message;
+    assert!(message.contains(&format!("spec.replicas ({count}) has no effect meanwhile")), "{message}");
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 2);
 }
 
-async fn kubectl_scale_gives_a_number_to_a_workload_that_has_none(cluster: Cluster) {
+async fn kubectl_scale_sets_the_replica_count_of_a_workload_without_one(cluster: Cluster) {
     let scene = Scene::start(&cluster, "scale").await;
     scene.apply(&json!({})).await;
     scene.condition("Ready", "True").await;

@@ -1,4 +1,4 @@
-//! What the API server had filled in, and nobody owns, doesn't stand in the way of the next intent.
+//! Defaults that the API server has filled in, and that no manager owns, don't disturb the next intent.
 
 use std::{
     sync::{
@@ -31,9 +31,9 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 scenarios! {
-    an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before,
-    a_child_is_what_its_workload_says_whatever_it_said_before,
-    a_preview_names_what_goes_and_says_how_many_writes_that_takes,
+    an_object_is_the_same_as_a_new_one_whatever_its_history,
+    a_child_is_as_its_workload_says_whatever_its_history,
+    a_preview_shows_removed_fields_and_the_number_of_writes,
 }
 
 /// An object that is applied with one content and then with another.
@@ -57,7 +57,7 @@ fn pods(kind: &ApiResource, labels: &Value, pod: &Value) -> Value {
     }
 }
 
-/// Of each kind of left-over default one case or more.
+/// At least one case for each kind of left-over default.
 fn cases() -> Vec<Case> {
     let deployments = ApiResource::erase::<Deployment>(&());
     let stateful_sets = ApiResource::erase::<StatefulSet>(&());
@@ -135,7 +135,7 @@ fn cases() -> Vec<Case> {
         let (rolling, other) = (json!({"type": default}), json!({"type": other}));
         case(kind, of(Value::Null), of(other.clone()), 2);
         case(kind, of(other.clone()), of(Value::Null), 1);
-        // A StatefulSet that says its type has nothing filled in.
+        // The server fills nothing into the strategy of a StatefulSet that sets its type.
         case(kind, of(rolling), of(other), if kind.kind == "StatefulSet" { 1 } else { 2 });
     }
 
@@ -238,7 +238,7 @@ impl Observer for Sent {
     }
 }
 
-async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(cluster: Cluster) {
+async fn an_object_is_the_same_as_a_new_one_whatever_its_history(cluster: Cluster) {
     let cluster = cluster.clone();
     let client = cluster.admin().await.unwrap();
     let namespace = cluster.namespace("leftovers").await.unwrap();
@@ -285,7 +285,7 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
         };
         let Outcome::Stored { object: made, .. } = apply(before).await else { panic!("{context}") };
         let Outcome::Stored { object: changed, .. } = apply(after).await else { panic!("{context}") };
-        // What comes before changes nothing that a controller looks at: there is one rollout.
+        // The write before the last changes nothing that a controller acts on: there is one rollout.
         let generation = |object: &LiveObject| object.meta().generation.unwrap_or_default();
         assert!(generation(&changed) <= generation(&made) + 1, "{context}");
 
@@ -310,7 +310,7 @@ async fn an_object_is_what_its_intent_makes_of_a_new_one_whatever_it_was_before(
     refreshing.abort();
 }
 
-async fn a_child_is_what_its_workload_says_whatever_it_said_before(cluster: Cluster) {
+async fn a_child_is_as_its_workload_says_whatever_its_history(cluster: Cluster) {
     let scene = Scene::start(&cluster, "history").await;
     let pod = |mut pod: Value| {
         pod["containers"] = json!([{"name": "app", "image": "app:1"}]);
@@ -348,7 +348,7 @@ async fn a_child_is_what_its_workload_says_whatever_it_said_before(cluster: Clus
     }
 }
 
-async fn a_preview_names_what_goes_and_says_how_many_writes_that_takes(cluster: Cluster) {
+async fn a_preview_shows_removed_fields_and_the_number_of_writes(cluster: Cluster) {
     let scene = Scene::start(&cluster, "history-preview").await;
     let account = json!({"template": {"spec": {
         "serviceAccountName": "powerful", "containers": [{"name": "app", "image": "app:1"}],

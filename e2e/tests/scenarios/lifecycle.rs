@@ -1,4 +1,4 @@
-//! From the first apply to the deletion: what the spec no longer says goes, and no more.
+//! From the first apply to the deletion: Baton removes what the spec drops, and nothing else.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::{End, scenarios};
@@ -9,14 +9,14 @@ use serde_json::json;
 use crate::scene::Scene;
 
 scenarios! {
-    an_env_var_that_the_workload_drops_leaves_the_deployment,
-    a_part_that_the_workload_drops_is_deleted_with_its_child,
-    a_deleted_workload_takes_all_its_children,
+    an_env_var_that_the_workload_drops_is_removed_from_the_deployment,
+    the_child_of_a_part_that_the_workload_drops_is_deleted,
+    the_children_of_a_deleted_workload_are_deleted,
     a_paused_workload_gets_no_write_until_it_is_enforced_again,
     sigterm_ends_the_operator_cleanly,
 }
 
-async fn an_env_var_that_the_workload_drops_leaves_the_deployment(cluster: Cluster) {
+async fn an_env_var_that_the_workload_drops_is_removed_from_the_deployment(cluster: Cluster) {
     let scene = Scene::start(&cluster, "env").await;
     let template = |env| json!({"spec": {"containers": [{"name": "app", "image": "app:1", "env": env}]}});
     let both = json!([{"name": "KEEP", "value": "1"}, {"name": "DROP", "value": "2"}]);
@@ -31,7 +31,7 @@ async fn an_env_var_that_the_workload_drops_leaves_the_deployment(cluster: Clust
         .await;
 }
 
-async fn a_part_that_the_workload_drops_is_deleted_with_its_child(cluster: Cluster) {
+async fn the_child_of_a_part_that_the_workload_drops_is_deleted(cluster: Cluster) {
     let scene = Scene::start(&cluster, "drop").await;
     scene
         .apply(&json!({"service": {"ports": [{"port": 80}]}, "disruptionBudget": {"minAvailable": 1}}))
@@ -46,7 +46,7 @@ async fn a_part_that_the_workload_drops_is_deleted_with_its_child(cluster: Clust
     assert!(scene.child(ChildKind::Deployment).await.is_some());
 }
 
-async fn a_deleted_workload_takes_all_its_children(cluster: Cluster) {
+async fn the_children_of_a_deleted_workload_are_deleted(cluster: Cluster) {
     let scene = Scene::start(&cluster, "deletion").await;
     scene
         .apply(&json!({

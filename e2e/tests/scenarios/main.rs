@@ -1,5 +1,5 @@
-//! What Baton promises, on the API server inside this process and on a real control plane, which all tests share. What breaks its
-//! cluster starts one of its own.
+//! What Baton promises, on the API server inside this process and on a real control plane that all tests share. A test that breaks
+//! its cluster starts one of its own.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod administration;

@@ -1,5 +1,5 @@
-//! Everybody who may hold the number: autoscalers of others, found by what they scale; KEDA, which scales to zero beside its
-//! autoscaler; and constellations in which an autoscaler does nothing, told to people.
+//! All managers that may own the replica count: external autoscalers, found by their targets; KEDA, which scales to zero beside its
+//! autoscaler; and autoscalers that do nothing, which Baton reports.
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::HandoverPhase;
@@ -14,18 +14,18 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, replicas};
 
 scenarios! {
-    an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_when_it_is_gone,
-    a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_not_tell_of,
+    an_external_autoscaler_is_found_by_its_target_and_reported_missing_when_it_is_deleted,
+    the_replica_count_of_the_spec_waits_for_an_autoscaler_that_the_spec_does_not_have,
     a_second_autoscaler_is_refused_until_the_other_one_is_gone,
     keda_scales_to_zero_and_back_beside_its_autoscaler,
-    an_autoscaler_that_a_zero_disables_is_told_and_starts_when_somebody_scales,
-    a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler,
-    from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays,
-    a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_zero_and_comes_back,
-    an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another_decides,
+    an_autoscaler_that_zero_replicas_disable_is_reported_and_starts_when_a_user_scales,
+    a_zero_that_the_spec_drops_does_not_disable_the_autoscaler,
+    from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_stays,
+    a_suspended_workload_with_an_external_autoscaler_runs_nothing_and_resumes,
+    an_autoscaler_that_targets_the_workload_is_reported_where_another_one_scales,
 }
 
-/// A HorizontalPodAutoscaler of somebody else's that scales the Deployment `web`.
+/// An external HorizontalPodAutoscaler that scales the Deployment `web`.
 fn autoscaler(name: &str, min: i32, max: i32) -> Value {
     baton_e2e::autoscaler(name, "web", json!({"minReplicas": min, "maxReplicas": max}))
 }
@@ -41,12 +41,12 @@ impl Scene {
         self.children(ChildKind::Autoscaler).delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    /// Waits for a phase of the number's, and for this number of replicas.
+    /// Waits for this phase and this replica count.
     async fn phase(&self, phase: HandoverPhase, value: i32) -> baton_crd::ReplicaOwnership {
         eventually(&format!("{phase:?} with {value} replicas"), async || {
             let ownership = self.workload().await.status.unwrap_or_default().replica_ownership;
             match ownership {
-                Some(told) if told.phase == phase && told.value == value => Ok(told),
+                Some(seen) if seen.phase == phase && seen.value == value => Ok(seen),
                 other => Err(other),
             }
         })
@@ -54,7 +54,7 @@ impl Scene {
     }
 }
 
-async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_when_it_is_gone(
+async fn an_external_autoscaler_is_found_by_its_target_and_reported_missing_when_it_is_deleted(
     cluster: Cluster,
 ) {
     let scene = Scene::start(&cluster, "found").await;
@@ -72,7 +72,7 @@ async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_wh
     assert!(missing.autoscalers.is_empty() && missing.waiting_for.is_some(), "{missing:?}");
     scene.condition("AutoscalerMissing", "True").await;
 
-    // Another one takes its place; then nobody is to scale any more.
+    // Another one replaces it. Then the spec has no autoscaler any more.
     scene.make_autoscaler(&autoscaler("another", 6, 9)).await;
     scene.phase(HandoverPhase::HandedOver, 6).await;
     scene.delete_autoscaler("another").await;
@@ -84,20 +84,18 @@ async fn an_autoscaler_of_somebody_else_is_found_by_what_it_scales_and_missed_wh
     assert_eq!(owners, ["baton"]);
 }
 
-async fn a_number_that_the_spec_says_waits_for_an_autoscaler_that_the_spec_does_not_tell_of(
-    cluster: Cluster,
-) {
-    let scene = Scene::start(&cluster, "untold").await;
+async fn the_replica_count_of_the_spec_waits_for_an_autoscaler_that_the_spec_does_not_have(cluster: Cluster) {
+    let scene = Scene::start(&cluster, "surprise").await;
     scene.apply(&json!({"replicas": 3})).await;
     scene.phase(HandoverPhase::Fixed, 3).await;
     let watch = scene.watch().await.unwrap();
     scene.make_autoscaler(&autoscaler("surprise", 5, 9)).await;
-    let told = scene.phase(HandoverPhase::AutoscalerConflict, 5).await;
-    assert!(told.waiting_for.unwrap().contains("surprise"));
+    let ownership = scene.phase(HandoverPhase::AutoscalerConflict, 5).await;
+    assert!(ownership.waiting_for.unwrap().contains("surprise"));
     let condition = scene.condition("AutoscalerConflict", "True").await;
     assert!(condition.message.contains("spec.autoscaling.external"), "{}", condition.message);
 
-    // There is no fight about it, whichever way it goes on.
+    // There is no contention, whichever way the spec changes.
     scene.reconcile_times(3).await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.phase(HandoverPhase::HandedOver, 5).await;
@@ -116,8 +114,8 @@ async fn a_second_autoscaler_is_refused_until_the_other_one_is_gone(cluster: Clu
     let watch = scene.watch().await.unwrap();
 
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 6, "maxReplicas": 9}})).await;
-    let told = scene.phase(HandoverPhase::AutoscalerConflict, 5).await;
-    assert_eq!(told.autoscalers, ["theirs"]);
+    let ownership = scene.phase(HandoverPhase::AutoscalerConflict, 5).await;
+    assert_eq!(ownership.autoscalers, ["theirs"]);
     let applied = scene.condition("Applied", "False").await;
     assert!(applied.message.contains("theirs"), "{}", applied.message);
     assert!(scene.child(ChildKind::Autoscaler).await.is_none(), "two would stop each other");
@@ -126,10 +124,10 @@ async fn a_second_autoscaler_is_refused_until_the_other_one_is_gone(cluster: Clu
     scene.phase(HandoverPhase::HandedOver, 6).await;
     assert_eq!(watch.history().await.unwrap().values(), [5, 6]);
 
-    // One that comes later stops Baton's, which is told.
+    // An autoscaler that comes later stops Baton's. Baton reports this.
     scene.make_autoscaler(&autoscaler("theirs", 5, 9)).await;
-    let told = scene.phase(HandoverPhase::AutoscalerConflict, 6).await;
-    assert_eq!(told.autoscalers, ["theirs", "web"]);
+    let ownership = scene.phase(HandoverPhase::AutoscalerConflict, 6).await;
+    assert_eq!(ownership.autoscalers, ["theirs", "web"]);
     scene.delete_autoscaler("theirs").await;
     scene.phase(HandoverPhase::HandedOver, 6).await;
 }
@@ -139,7 +137,7 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler(cluster: Cluster) {
     scene.apply(&json!({"replicas": 3, "autoscaling": {"external": {}}})).await;
     scene.phase(HandoverPhase::HandoverPending, 3).await;
     let watch = scene.watch().await.unwrap();
-    // What KEDA makes of a ScaledObject; any object with a uid will do for one.
+    // What KEDA creates for a ScaledObject, whose uid is made up here.
     let owner = scene.workload().await;
     let mut kedas = autoscaler("keda-hpa-web", 2, 9);
     kedas["metadata"]["ownerReferences"] = json!([{
@@ -149,9 +147,12 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler(cluster: Cluster) {
     kedas["metadata"]["finalizers"] = json!(["baton.rs/kept-for-the-test"]);
     scene.make_autoscaler(&kedas).await;
     scene.scale_as("keda", 0).await;
-    // A scale to zero leaves no owner behind. Baton gives it one, so that the next who scales is told again.
-    let told = scene.phase(HandoverPhase::HandoverPending, 0).await;
-    assert_eq!((told.owner.as_str(), told.autoscalers), ("handover-to-hpa", vec!["keda-hpa-web".to_owned()]));
+    // A scale to zero leaves no owner behind. Baton adds one, so that the next manager that scales is recorded again.
+    let ownership = scene.phase(HandoverPhase::HandoverPending, 0).await;
+    assert_eq!(
+        (ownership.owner.as_str(), ownership.autoscalers),
+        ("handover-to-hpa", vec!["keda-hpa-web".to_owned()])
+    );
     scene.scale_as("keda", 4).await;
     assert_eq!(scene.phase(HandoverPhase::HandedOver, 4).await.owner, "keda (scale)");
     assert_eq!(watch.history().await.unwrap().values(), [3, 0, 4]);
@@ -163,18 +164,20 @@ async fn keda_scales_to_zero_and_back_beside_its_autoscaler(cluster: Cluster) {
         .unwrap();
 }
 
-async fn an_autoscaler_that_a_zero_disables_is_told_and_starts_when_somebody_scales(cluster: Cluster) {
+async fn an_autoscaler_that_zero_replicas_disable_is_reported_and_starts_when_a_user_scales(
+    cluster: Cluster,
+) {
     let scene = Scene::start(&cluster, "zero").await;
     scene.apply(&json!({"replicas": 0, "autoscaling": {"minReplicas": 3, "maxReplicas": 9}})).await;
-    let told = scene.phase(HandoverPhase::AutoscalerDisabled, 0).await;
-    assert!(told.waiting_for.unwrap().contains("scaled to 1 or more"));
+    let ownership = scene.phase(HandoverPhase::AutoscalerDisabled, 0).await;
+    assert!(ownership.waiting_for.unwrap().contains("scaled to 1 or more"));
     scene.condition("AutoscalerDisabled", "True").await;
     scene.child_where("the autoscaler", ChildKind::Autoscaler, |_| true).await;
     scene.scale_as("kubectl", 1).await;
     scene.phase(HandoverPhase::HandedOver, 3).await;
 }
 
-async fn a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler(cluster: Cluster) {
+async fn a_zero_that_the_spec_drops_does_not_disable_the_autoscaler(cluster: Cluster) {
     let scene = Scene::start(&cluster, "zero-before").await;
     scene.apply(&json!({"replicas": 0})).await;
     scene.phase(HandoverPhase::Fixed, 0).await;
@@ -184,7 +187,7 @@ async fn a_zero_that_nobody_asks_for_any_more_does_not_disable_the_autoscaler(cl
     assert_eq!(watch.history().await.unwrap().values(), [0, 3]);
 }
 
-async fn from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays(cluster: Cluster) {
+async fn from_batons_autoscaler_to_an_external_one_and_back_the_replica_count_stays(cluster: Cluster) {
     let scene = Scene::start(&cluster, "switched").await;
     scene.apply(&json!({"replicas": 3, "autoscaling": {"minReplicas": 5, "maxReplicas": 9}})).await;
     scene.phase(HandoverPhase::HandedOver, 5).await;
@@ -203,9 +206,7 @@ async fn from_an_autoscaler_of_batons_to_anothers_and_back_the_number_stays(clus
     assert_eq!(replicas(&scene.child(ChildKind::Deployment).await.unwrap()), 7);
 }
 
-async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_zero_and_comes_back(
-    cluster: Cluster,
-) {
+async fn a_suspended_workload_with_an_external_autoscaler_runs_nothing_and_resumes(cluster: Cluster) {
     let mut scene = Scene::start(&cluster, "suspended").await;
     let external = json!({"replicas": 3, "autoscaling": {"external": {}}});
     let mut suspended = external.clone();
@@ -230,7 +231,7 @@ async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_ze
     assert_eq!(watch.history().await.unwrap().values(), [4, 0, 4]);
     scene.event(&["Normal Suspended"]).await;
 
-    // A number of the spec's own comes back as the spec says it.
+    // Without an autoscaler, the replica count comes back as the spec sets it.
     scene.delete_autoscaler("theirs").await;
     scene.apply(&json!({"replicas": 2, "suspend": true})).await;
     scene.phase(HandoverPhase::Suspended, 0).await;
@@ -239,7 +240,7 @@ async fn a_suspended_workload_runs_nothing_beside_an_autoscaler_that_rests_at_ze
     scene.event(&["Normal Resumed"]).await;
 }
 
-async fn an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another_decides(cluster: Cluster) {
+async fn an_autoscaler_that_targets_the_workload_is_reported_where_another_one_scales(cluster: Cluster) {
     let scene = Scene::start(&cluster, "workload-as-target").await;
     let autoscaling = json!({"minReplicas": 2, "maxReplicas": 4});
     scene.apply(&json!({"autoscaling": autoscaling})).await;
@@ -253,7 +254,7 @@ async fn an_autoscaler_that_has_the_workload_as_its_target_is_told_where_another
     assert!(waiting.starts_with("theirs to target the Deployment"), "{waiting}");
     scene.event(&["Warning AutoscalerConflict", "theirs"]).await;
 
-    // Where nobody else decides, the number that it writes is the spec's.
+    // Where no other autoscaler scales, it writes spec.replicas of the Workload.
     scene.apply(&json!({"replicas": 2})).await;
     scene.phase(HandoverPhase::Fixed, 3).await;
 }

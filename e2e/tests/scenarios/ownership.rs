@@ -1,4 +1,4 @@
-//! Baton owns exactly what its intents say, by one Apply entry, and nothing anywhere by Update.
+//! Baton owns exactly the fields of its intents, by one Apply entry in each object, and nothing by Update.
 
 use baton_controller::decide::{
     child::ChildKind,
@@ -13,7 +13,7 @@ use crate::scene::{Scene, entries_of};
 
 scenarios! {
     each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields,
-    the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_changes,
+    the_status_has_one_apply_entry_and_is_written_only_when_it_changes,
 }
 
 async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields(cluster: Cluster) {
@@ -57,7 +57,7 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
         let (operation, subresource, owned) = &batons[0];
         assert_eq!((operation.as_str(), subresource), ("Apply", &None), "{kind}");
 
-        // What the server would say that a newcomer owns who applies this very intent.
+        // What a new manager would own that applies the same intent.
         let selector = Selector::of(&workload, None);
         let intent = match kind {
             ChildKind::Deployment => intent::deployment(&workload, None, &selector).unwrap(),
@@ -67,11 +67,11 @@ async fn each_child_has_one_apply_entry_of_baton_with_exactly_the_intents_fields
         let probed =
             scene.children(kind).patch("web", &params, &Patch::Apply(intent.as_value())).await.unwrap();
         let (_, _, expected) = &entries_of(&probed, "probe")[0];
-        assert_eq!(owned, expected, "{kind}: what Baton owns, against its intent");
+        assert_eq!(owned, expected, "{kind}: what Baton owns left, what its intent has right");
     }
 }
 
-async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_changes(cluster: Cluster) {
+async fn the_status_has_one_apply_entry_and_is_written_only_when_it_changes(cluster: Cluster) {
     let scene = Scene::start(&cluster, "status").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
@@ -82,7 +82,7 @@ async fn the_status_is_one_apply_entry_of_its_own_and_is_written_only_when_it_ch
     assert_eq!(batons.len(), 1, "{batons:#?}");
     assert_eq!((batons[0].0.as_str(), batons[0].1.as_deref()), ("Apply", Some("status")));
 
-    // Whatever was still under way is in the audit log once a later pass has ended.
+    // A write that was under way is in the audit log once a later pass has ended.
     scene.reconcile().await;
     let written = scene.writes("workloads").len();
     scene.reconcile_times(3).await;

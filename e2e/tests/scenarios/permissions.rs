@@ -13,15 +13,15 @@ scenarios! {
     every_permission_is_used_and_none_is_missing,
 }
 
-/// Everything that the operator can be made to do, in one life of a Workload.
-async fn live_through_everything(scene: &Scene) {
+/// Makes the operator do everything that it can do, with one Workload.
+async fn do_everything(scene: &Scene) {
     let everything = json!({
         "replicas": 2,
         "service": {"ports": [{"port": 80}]},
         "autoscaling": {"minReplicas": 3, "maxReplicas": 4},
         "disruptionBudget": {"minAvailable": 1},
     });
-    // What is there though no cache shows it is read, to be refused.
+    // Baton reads an object that exists though no cache has it, and refuses it.
     let theirs = [
         (ChildKind::Service, json!({"ports": [{"port": 80}]})),
         (ChildKind::DisruptionBudget, json!({"minAvailable": 1})),
@@ -50,9 +50,9 @@ async fn live_through_everything(scene: &Scene) {
 
 async fn every_permission_is_used_and_none_is_missing(cluster: Cluster) {
     let scene = Scene::start(&cluster, "permissions").await;
-    live_through_everything(&scene).await;
+    do_everything(&scene).await;
 
-    // Those of the election are used by replicas only.
+    // Only replicas use the permissions of the election.
     let granted = granted(WORKLOADS).unwrap();
     eventually("every permission to be used", async || {
         let requests = scene.requests();

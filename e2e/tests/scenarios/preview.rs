@@ -1,4 +1,4 @@
-//! What Baton says that it would do is what it then does: nothing more, nothing less, and nothing before.
+//! Baton does exactly what its plan shows, and nothing before it is enforced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,16 +18,16 @@ scenarios! {
     a_creation_is_planned_field_by_field,
     a_changed_env_var_and_removed_ports_are_planned_field_by_field,
     a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing,
-    autoscaling_is_planned_with_the_release_of_the_number,
-    a_field_that_somebody_changed_is_planned_to_be_taken,
-    a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enforced,
-    a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken_back,
-    a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays,
-    what_only_the_server_can_refuse_is_told_in_its_words,
-    an_object_that_is_somebody_elses_is_planned_to_be_left_alone,
+    autoscaling_is_planned_with_the_release_of_the_replica_count,
+    the_takeover_of_a_changed_field_is_planned,
+    a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced,
+    the_takeover_of_a_replica_count_that_was_scaled_during_a_pause_is_planned,
+    the_release_of_a_field_with_another_owner_is_planned_and_the_field_stays,
+    what_only_the_server_can_reject_is_reported_with_its_message,
+    no_write_is_planned_for_an_object_that_is_not_batons,
 }
 
-/// The children that there are, by kind, as JSON.
+/// The existing children, by kind, as JSON.
 type Children = BTreeMap<&'static str, Value>;
 
 async fn children(scene: &Scene) -> Children {
@@ -44,7 +44,7 @@ async fn plan(scene: &Scene) -> Vec<PlannedChild> {
     scene.workload().await.status.unwrap_or_default().plan
 }
 
-/// Changes the Deployment, and waits until the plan says that the change is taken back.
+/// Changes the Deployment, and waits until the plan shows its correction.
 async fn drifted(scene: &Scene, change: impl Future<Output = ()>) {
     change.await;
     eventually("an update of the Deployment in the plan", async || {
@@ -56,8 +56,7 @@ async fn drifted(scene: &Scene, change: impl Future<Output = ()>) {
     .await;
 }
 
-/// Applies the spec in a mode that writes nothing, and returns what it tells once all is quiet. `meanwhile` something else
-/// happens.
+/// Applies the spec in a mode that writes nothing, runs `meanwhile`, and returns the plan once the operator is at rest.
 async fn planned(scene: &Scene, mode: &str, spec: &Value, meanwhile: impl AsyncFn()) -> Vec<PlannedChild> {
     scene.at_rest().await;
     let mark = scene.mark();
@@ -69,19 +68,19 @@ async fn planned(scene: &Scene, mode: &str, spec: &Value, meanwhile: impl AsyncF
     scene.at_rest().await;
 
     let writes = scene.requests_since(mark).writes();
-    let (tried, rest): (Vec<_>, Vec<_>) = writes.into_iter().partition(AuditEntry::is_dry_run);
-    assert!(!tried.is_empty(), "the API server is asked to try");
+    let (dry_runs, rest): (Vec<_>, Vec<_>) = writes.into_iter().partition(AuditEntry::is_dry_run);
+    assert!(!dry_runs.is_empty(), "the plan is tried by a dry run");
     for write in rest {
         let what = [write.resource.as_deref(), write.subresource.as_deref()].map(Option::unwrap_or_default);
         assert!(
             matches!(what, ["workloads", "status"] | ["events", ""]),
-            "nothing is written but what is told to people: {write}"
+            "only the status and Events are written: {write}"
         );
     }
     plan(scene).await
 }
 
-/// Lets Baton go on with the spec, and checks that it does exactly what was planned.
+/// Enforces the spec, and checks that it does exactly what was planned.
 async fn does_as_planned(scene: &Scene, spec: &Value, plan: &[PlannedChild]) {
     let before = children(scene).await;
     scene.apply(spec).await;
@@ -94,7 +93,7 @@ async fn does_as_planned(scene: &Scene, spec: &Value, plan: &[PlannedChild]) {
         plan.iter().map(|child| (&*child.kind, Change::planned(child))).collect();
     let seen: BTreeMap<&str, Change> =
         kinds.into_iter().map(|kind| (kind, Change::seen(before.get(kind), after.get(kind)))).collect();
-    assert_eq!(planned, seen, "what was planned, against what was done");
+    assert_eq!(planned, seen, "what was planned left, what was done right");
     for child in plan {
         assert_eq!(child.dry_run, DryRun::Agreed, "{child:#?}");
     }
@@ -119,7 +118,7 @@ fn app(fields: &Value) -> Value {
 
 async fn nothing() {}
 
-/// Changes the image as somebody with `kubectl edit` does.
+/// Changes the image, as `kubectl edit` does.
 async fn edit_image(scene: &Scene) {
     let edit = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}}}});
     scene.edit_as("intruder", ChildKind::Deployment, &Patch::Strategic(edit)).await;
@@ -182,11 +181,11 @@ async fn a_dropped_service_is_planned_as_a_deletion_and_the_rest_as_nothing(clus
     does_as_planned(&scene, &without, &plan).await;
 }
 
-async fn autoscaling_is_planned_with_the_release_of_the_number(cluster: Cluster) {
+async fn autoscaling_is_planned_with_the_release_of_the_replica_count(cluster: Cluster) {
     let scene = Scene::start(&cluster, "plan-autoscaling").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
-    // The autoscaler will want the number that is there, so that all changes are Baton's.
+    // The autoscaler will want the live replica count, so all changes are Baton's.
     let autoscaled = json!({"replicas": 2, "autoscaling": {"minReplicas": 2, "maxReplicas": 4}});
     let plan = planned(&scene, "Preview", &autoscaled, nothing).await;
     let deployment = child(&plan, "Deployment");
@@ -200,7 +199,7 @@ async fn autoscaling_is_planned_with_the_release_of_the_number(cluster: Cluster)
     does_as_planned(&scene, &autoscaled, &plan).await;
 }
 
-async fn a_field_that_somebody_changed_is_planned_to_be_taken(cluster: Cluster) {
+async fn the_takeover_of_a_changed_field_is_planned(cluster: Cluster) {
     let scene = Scene::start(&cluster, "plan-take").await;
     let spec = json!({"replicas": 1});
     scene.apply(&spec).await;
@@ -211,7 +210,7 @@ async fn a_field_that_somebody_changed_is_planned_to_be_taken(cluster: Cluster) 
     does_as_planned(&scene, &spec, &plan).await;
 }
 
-async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enforced(cluster: Cluster) {
+async fn a_paused_workload_reports_drift_and_corrects_it_when_it_is_enforced(cluster: Cluster) {
     let scene = Scene::start(&cluster, "plan-paused").await;
     let spec = json!({"replicas": 1, "service": {"ports": [{"port": 80}]}});
     scene.apply(&spec).await;
@@ -227,12 +226,12 @@ async fn a_paused_workload_reports_what_has_drifted_and_mends_it_when_it_is_enfo
     let live = scene.child(ChildKind::Deployment).await.unwrap();
     assert_eq!(
         live.data["spec"]["template"]["spec"]["containers"][0]["image"], "evil:1",
-        "it stays meanwhile"
+        "the change stays meanwhile"
     );
     does_as_planned(&scene, &spec, &plan).await;
 }
 
-async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken_back(cluster: Cluster) {
+async fn the_takeover_of_a_replica_count_that_was_scaled_during_a_pause_is_planned(cluster: Cluster) {
     let scene = Scene::start(&cluster, "plan-scaled").await;
     let spec = json!({"replicas": 2});
     scene.apply(&spec).await;
@@ -248,7 +247,7 @@ async fn a_number_that_somebody_scaled_while_baton_paused_is_planned_to_be_taken
     does_as_planned(&scene, &spec, &plan).await;
 }
 
-async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays(cluster: Cluster) {
+async fn the_release_of_a_field_with_another_owner_is_planned_and_the_field_stays(cluster: Cluster) {
     let scene = Scene::start(&cluster, "plan-release").await;
     let mut template = app(&json!({}));
     template["metadata"] = json!({"annotations": {"note": "x"}});
@@ -269,7 +268,7 @@ async fn a_field_that_somebody_sets_too_is_planned_to_be_released_and_stays(clus
     does_as_planned(&scene, &without, &plan).await;
 }
 
-async fn what_only_the_server_can_refuse_is_told_in_its_words(cluster: Cluster) {
+async fn what_only_the_server_can_reject_is_reported_with_its_message(cluster: Cluster) {
     let scene = Scene::start(&cluster, "plan-rejected").await;
     let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}});
     let spec = json!({"replicas": 1, "template": app(&json!({"resources": resources}))});
@@ -280,7 +279,7 @@ async fn what_only_the_server_can_refuse_is_told_in_its_words(cluster: Cluster) 
     assert!(message.contains("must be less than or equal to cpu limit"), "{message}");
 }
 
-async fn an_object_that_is_somebody_elses_is_planned_to_be_left_alone(cluster: Cluster) {
+async fn no_write_is_planned_for_an_object_that_is_not_batons(cluster: Cluster) {
     let scene = Scene::start(&cluster, "plan-foreign").await;
     let theirs: DynamicObject = serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},

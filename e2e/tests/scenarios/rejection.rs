@@ -1,4 +1,4 @@
-//! What can't be done is said where people look, and tried again at a decent pace.
+//! Writes that the server refuses: a condition and an Event report them, and Baton retries them after growing pauses.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::scenarios;
@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 
 scenarios! {
-    a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_and_recovers,
+    a_rejected_child_shows_in_condition_and_event_is_retried_with_pauses_and_recovers,
     a_rejected_child_does_not_hold_back_the_others,
-    a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone,
-    a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_over,
-    what_a_tenants_quota_refuses_is_no_missing_permission,
+    an_existing_object_that_is_not_batons_is_refused_until_it_is_deleted,
+    a_child_that_loses_its_owner_reference_is_refused_without_contention,
+    a_refusal_by_a_quota_does_not_count_as_a_missing_permission,
 }
 
 /// Valid for the Workload's schema; the Deployment's validation refuses it.
@@ -26,17 +26,15 @@ fn more_requested_than_allowed() -> Value {
     json!({"template": {"spec": {"containers": [{"name": "app", "image": "app:1", "resources": resources}]}}})
 }
 
-async fn a_child_that_the_server_rejects_shows_in_condition_and_event_backs_off_and_recovers(
-    cluster: Cluster,
-) {
+async fn a_rejected_child_shows_in_condition_and_event_is_retried_with_pauses_and_recovers(cluster: Cluster) {
     let scene = Scene::start(&cluster, "rejected").await;
     scene.apply(&more_requested_than_allowed()).await;
-    let words = "must be less than or equal to cpu limit";
+    let text = "must be less than or equal to cpu limit";
     let applied = scene.condition("Applied", "False").await;
     assert_eq!(applied.reason, "Rejected");
-    assert!(applied.message.contains(words), "{}", applied.message);
+    assert!(applied.message.contains(text), "{}", applied.message);
     assert_eq!(scene.condition("Ready", "False").await.reason, "NotApplied");
-    scene.event(&["Warning Rejected:", words]).await;
+    scene.event(&["Warning Rejected:", text]).await;
 
     let tries = eventually("four tries", async || {
         let tries = scene.writes("deployments");
@@ -62,7 +60,7 @@ async fn a_rejected_child_does_not_hold_back_the_others(cluster: Cluster) {
     scene.child_where("the Service", ChildKind::Service, |_| true).await;
 }
 
-async fn a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone(cluster: Cluster) {
+async fn an_existing_object_that_is_not_batons_is_refused_until_it_is_deleted(cluster: Cluster) {
     let scene = Scene::start(&cluster, "refused").await;
     let theirs = json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
@@ -86,14 +84,14 @@ async fn a_child_that_exists_and_is_not_batons_is_refused_until_it_is_gone(clust
     assert_eq!(ours.data["spec"]["ports"][0]["port"], 80);
 }
 
-async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_over(cluster: Cluster) {
+async fn a_child_that_loses_its_owner_reference_is_refused_without_contention(cluster: Cluster) {
     let scene = Scene::start(&cluster, "disowned").await;
     scene.apply(&json!({"service": {"ports": [{"port": 80}]}})).await;
     scene.condition("Ready", "True").await;
     let disown = json!({"metadata": {"ownerReferences": null}});
     let services = scene.children(ChildKind::Service);
     let refused = eventually("the child to be refused", async || {
-        // A pass that is under way has seen the child as Baton's and puts the reference back, as it does with any field.
+        // A pass that is under way has seen the child as Baton's and corrects the reference, as it does any field.
         if scene
             .child(ChildKind::Service)
             .await
@@ -108,7 +106,7 @@ async fn a_child_whose_owner_reference_somebody_removed_is_refused_not_fought_ov
     assert_eq!(refused.await.reason, "NotOwned");
 }
 
-async fn what_a_tenants_quota_refuses_is_no_missing_permission(cluster: Cluster) {
+async fn a_refusal_by_a_quota_does_not_count_as_a_missing_permission(cluster: Cluster) {
     let scene = Scene::start(&cluster, "quota").await;
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"count/services": "0"}},

@@ -15,7 +15,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// What comes of a write comes sooner: an operator that does nothing for as long has nothing to do.
+/// Effects of a write come sooner: an operator that does nothing for this long has nothing to do.
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// A place with its operator.
@@ -24,7 +24,7 @@ pub struct Scene {
     place: Place,
     /// How the operator was started.
     options: OperatorOptions,
-    /// Where this scene begins in the audit log that all share.
+    /// Where this scene begins in the audit log, which all scenes share.
     begin: Mark,
 }
 
@@ -42,14 +42,14 @@ impl Scene {
         Self::start_with(cluster, name, OperatorOptions::default()).await
     }
 
-    /// As [`start`](Self::start), with an operator that predicts nothing and so sends every apply, in each pass: to see what
-    /// an apply does that should change nothing.
+    /// As [`start`](Self::start), with an operator without predictions, which sends every apply in each pass: to see the
+    /// effect of an apply that should change nothing.
     pub async fn start_sending(cluster: &Cluster, name: &str) -> Self {
         let args = ["--predict", "false"].map(str::to_owned).to_vec();
         Self::start_with(cluster, name, OperatorOptions { args, ..OperatorOptions::default() }).await
     }
 
-    /// As [`start`](Self::start), with an operator that is started like this.
+    /// As [`start`](Self::start), with these options of the operator.
     pub async fn start_with(cluster: &Cluster, name: &str, options: OperatorOptions) -> Self {
         let place = Place::new(cluster, name).await.unwrap();
         let begin = place.cluster.audit().unwrap().mark().unwrap();
@@ -90,20 +90,20 @@ impl Scene {
         api.get("web").await.unwrap()
     }
 
-    /// Writes the Deployment's number through its scale subresource, as this manager.
+    /// Writes the Deployment's replica count through its scale subresource, as this manager.
     pub async fn scale_as(&self, manager: &str, replicas: i32) {
         let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         let scale = Patch::Merge(json!({"spec": {"replicas": replicas}}));
         self.children(ChildKind::Deployment).patch_scale("web", &params, &scale).await.unwrap();
     }
 
-    /// Changes a child as this manager does it by hand.
+    /// Changes a child by a patch of this manager.
     pub async fn edit_as(&self, manager: &str, kind: ChildKind, patch: &Patch<Value>) -> DynamicObject {
         let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
         self.children(kind).patch("web", &params, patch).await.unwrap()
     }
 
-    /// Waits for the child to be there and to look like this.
+    /// Waits until the child exists and this holds for it.
     pub async fn child_where(
         &self,
         what: &str,
@@ -155,9 +155,10 @@ impl Scene {
 
     /// The Events about the Workload, as `Type Reason: note`.
     pub async fn events(&self) -> Vec<String> {
-        let word = |text: Option<String>| text.unwrap_or_default();
-        let told = self.all_events().await.into_iter();
-        told.map(|event| format!("{} {}: {}", word(event.type_), word(event.reason), word(event.note)))
+        let text = |field: Option<String>| field.unwrap_or_default();
+        let events = self.all_events().await.into_iter();
+        events
+            .map(|event| format!("{} {}: {}", text(event.type_), text(event.reason), text(event.note)))
             .collect()
     }
 
@@ -187,30 +188,30 @@ impl Scene {
         api.list(&ListParams::default()).await.unwrap().into_iter().filter(is_about_it).collect()
     }
 
-    /// Makes the operator look again, and waits until it has: whatever it wrote thereby is written.
+    /// Makes the operator reconcile the Workload, and waits until it has, with all writes.
     pub async fn reconcile(&self) {
-        // A pass that is under way may have begun before the touch and must not count for the one that sees it.
+        // A pass that is under way may have begun before the touch, and must not count as the one that sees it.
         let before = self.at_rest().await;
         let touched = json!({"metadata": {"annotations": {"touched": before.to_string()}}});
         self.workloads().patch("web", &PatchParams::default(), &Patch::Merge(touched)).await.unwrap();
         self.passes_to_end(before + 1).await;
     }
 
-    /// As [`reconcile`](Self::reconcile), so often.
+    /// As [`reconcile`](Self::reconcile), this many times.
     pub async fn reconcile_times(&self, times: usize) {
         for _ in 0..times {
             self.reconcile().await;
         }
     }
 
-    /// Makes the operator look at every Workload of its again, of which there are so many, and waits until it has.
-    pub async fn look_again(&self, workloads: u64) {
+    /// Makes the operator reconcile all its Workloads, of which there are this many, and waits until it has.
+    pub async fn reconcile_all(&self, workloads: u64) {
         let before = self.at_rest().await;
         self.operator.look_again().unwrap();
         self.passes_to_end(before + workloads).await;
     }
 
-    /// Waits until so many passes have ended since the operator was started, and it is at rest again.
+    /// Waits until this many passes have ended since the operator was started, and it is at rest again.
     pub async fn passes_to_end(&self, count: u64) {
         eventually("the passes to end", async || {
             let passes = self.passes().await;
@@ -220,7 +221,7 @@ impl Scene {
         self.at_rest().await;
     }
 
-    /// Waits until the operator has had nothing to do for a moment; how many passes had ended by then.
+    /// Waits until the operator has had nothing to do for a moment. Returns how many passes had ended by then.
     pub async fn at_rest(&self) -> u64 {
         eventually("the operator to be at rest", async || {
             let before = self.passes().await;

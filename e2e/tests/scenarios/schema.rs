@@ -1,5 +1,5 @@
-//! Predictions are as good as the schemas that the API server serves. With wrong ones, or none, the children are as the spec
-//! says all the same.
+//! Predictions are as good as the schemas that the API server serves. With wrong ones, or none, the children still
+//! become as the spec says.
 
 use std::sync::{
     Arc,
@@ -17,14 +17,13 @@ use crate::scene::Scene;
 scenarios! {
     a_wrong_schema_is_noticed_and_does_no_harm,
     without_schemas_everything_is_applied_until_there_are_some,
-    a_document_is_fetched_anew_when_its_hash_changes_and_only_then,
+    a_document_is_fetched_again_only_when_its_hash_changes,
 }
 
 const INDEX: &str = "/openapi/v3";
 const APPS: &str = "/openapi/v3/apis/apps/v1";
 
-/// A scene of which the operator reaches the API server by way of a proxy with these rules, and looks for other schemas
-/// often. Its proxy goes with it.
+/// A scene whose operator reaches the API server through a proxy with these rules, and reads the schemas' hashes often.
 async fn start(
     cluster: &Cluster,
     name: &str,
@@ -44,7 +43,7 @@ async fn count(scene: &Scene, metric: &str, labels: &[(&str, &str)]) -> u64 {
     scene.operator.metrics().await.unwrap().count(metric, labels)
 }
 
-/// Says that the list of containers belongs to one manager as a whole.
+/// Makes the list of containers atomic: one manager owns it as a whole.
 fn make_containers_atomic(document: &mut Value) {
     let containers =
         &mut document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
@@ -88,15 +87,15 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
         _ => Ok(()),
     })
     .await;
-    let told = warnings(&scene, ChildKind::Deployment);
-    assert_eq!(told.len(), 1, "the same cause twice is told once:\n{}", told.join("\n"));
+    let logged = warnings(&scene, ChildKind::Deployment);
+    assert_eq!(logged.len(), 1, "the same cause twice is logged once:\n{}", logged.join("\n"));
     assert!(
-        told[0].contains("predicted") && told[0].contains("response"),
+        logged[0].contains("predicted") && logged[0].contains("response"),
         "both sides are shown: {}",
-        told[0]
+        logged[0]
     );
 
-    // Somebody adds a container beside, which the wrong schema takes for the same field.
+    // Another manager adds a container, which is in the same field by the wrong schema.
     let theirs = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
         "spec": {"template": {"spec": {"containers": [{"name": "sidecar", "image": "proxy:1"}]}}},
@@ -121,9 +120,9 @@ async fn a_wrong_schema_is_noticed_and_does_no_harm(cluster: Cluster) {
     let filled = [("kind", "Service"), ("outcome", "modulo-defaulting")];
     let right = count(&scene, "baton_predictions_total", &matches).await
         + count(&scene, "baton_predictions_total", &filled).await;
-    assert!(right >= 2, "both Services were predicted rightly, not {right}");
+    assert!(right >= 2, "both Services were predicted correctly, not {right}");
     let status = scene.workload().await.status.unwrap();
-    assert_eq!(status.takeovers, [], "nobody has lost anything");
+    assert_eq!(status.takeovers, [], "no field was taken over");
     assert!(
         status.conditions.iter().all(|condition| condition.type_ != "Contested"),
         "{:#?}",
@@ -143,13 +142,13 @@ async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Clu
     scene.condition("Ready", "True").await;
     assert_eq!(count(&scene, "baton_schemas_usable", &[]).await, 0);
     let log = scene.operator.logs();
-    let told = log.lines().find(|line| line.contains("can't read the index of OpenAPI documents"));
-    assert!(told.is_some_and(|line| line.contains("WARN") && line.contains("not today")), "{log}");
+    let warning = log.lines().find(|line| line.contains("can't read the index of OpenAPI documents"));
+    assert!(warning.is_some_and(|line| line.contains("WARN") && line.contains("not today")), "{log}");
 
     scene.at_rest().await;
     let (mark, before) =
         (scene.mark(), count(&scene, "baton_predictions_total", &[("outcome", "none")]).await);
-    scene.look_again(1).await;
+    scene.reconcile_all(1).await;
     let sent = scene.requests_since(mark).writes();
     assert_eq!(sent.len(), 2, "Deployment and Service are applied, though that changes nothing:\n{sent}");
     assert_eq!(count(&scene, "baton_predictions_total", &[("outcome", "none")]).await, before + 2);
@@ -161,20 +160,20 @@ async fn without_schemas_everything_is_applied_until_there_are_some(cluster: Clu
     })
     .await;
     let mark = scene.mark();
-    scene.look_again(1).await;
+    scene.reconcile_all(1).await;
     let sent = scene.requests_since(mark).writes();
-    assert!(sent.is_empty(), "what changes nothing isn't sent any more:\n{sent}");
+    assert!(sent.is_empty(), "a write that changes nothing is skipped:\n{sent}");
     assert_eq!(count(&scene, "baton_applies_total", &[("outcome", "skipped")]).await, 2);
 }
 
-async fn a_document_is_fetched_anew_when_its_hash_changes_and_only_then(cluster: Cluster) {
+async fn a_document_is_fetched_again_only_when_its_hash_changes(cluster: Cluster) {
     let fetched = Arc::new(AtomicUsize::new(0));
     let (changed, seen) = (Arc::new(AtomicBool::new(false)), fetched.clone());
     let is_changed = changed.clone();
     let (scene, _proxy) = start(&cluster, "schema-hash", move |request| match &*request.path {
         INDEX if is_changed.load(Ordering::Relaxed) => Action::rewrite(|index| {
             let url = &mut index["paths"]["apis/apps/v1"]["serverRelativeURL"];
-            // The server would send a client with another hash to the right one; what it doesn't know it ignores.
+            // The server redirects a request with another hash, but ignores an unknown parameter.
             *url = json!(format!("{}&changed=true", url.as_str().unwrap()));
         }),
         path => {
@@ -187,8 +186,8 @@ async fn a_document_is_fetched_anew_when_its_hash_changes_and_only_then(cluster:
     .await;
     let refreshes =
         async |outcome| count(&scene, "baton_schema_refreshes_total", &[("outcome", outcome)]).await;
-    eventually("a few looks at the hashes", async || match refreshes("unchanged").await {
-        looks @ 0..3 => Err(looks),
+    eventually("a few reads of the hashes", async || match refreshes("unchanged").await {
+        reads @ 0..3 => Err(reads),
         _ => Ok(()),
     })
     .await;

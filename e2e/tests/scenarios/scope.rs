@@ -1,4 +1,4 @@
-//! An operator for some namespaces and a shard: what is in its scope it makes, and all else it leaves as it is.
+//! An operator for some namespaces and a shard: it reconciles the Workloads in its scope, and leaves all others as they are.
 
 use baton_crd::labels;
 use baton_e2e::{Operator, OperatorOptions, Place, scenarios, web};
@@ -8,7 +8,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 scenarios! {
-    only_what_is_in_a_watched_namespace_and_in_the_shard_is_made,
+    only_workloads_of_the_shard_in_watched_namespaces_are_reconciled,
 }
 
 /// Applies a Workload of this shard with this image.
@@ -19,7 +19,7 @@ async fn apply(place: &Place, name: &str, shard: &str, image: &str) {
     place.apply_as("user", &workload).await.unwrap();
 }
 
-/// The image that a Deployment runs, if it is there.
+/// The image of a Deployment, if it exists.
 async fn image(place: &Place, name: &str) -> Option<String> {
     let spec = place.api::<Deployment>().get_opt(name).await.unwrap()?.spec?;
     spec.template.spec?.containers.into_iter().next()?.image
@@ -33,7 +33,7 @@ async fn runs(place: &Place, name: &str, wanted: &str) {
     .await;
 }
 
-async fn only_what_is_in_a_watched_namespace_and_in_the_shard_is_made(cluster: Cluster) {
+async fn only_workloads_of_the_shard_in_watched_namespaces_are_reconciled(cluster: Cluster) {
     let place = async || Place::new(&cluster, "scope").await.unwrap();
     let (one, two, other) = (place().await, place().await, place().await);
     let args = [
@@ -53,7 +53,7 @@ async fn only_what_is_in_a_watched_namespace_and_in_the_shard_is_made(cluster: C
     runs(&one, "web", "app:1").await;
     runs(&two, "web", "app:1").await;
 
-    // It moves to a shard that nobody is, and the image with it.
+    // It moves to a shard without an operator, and its image changes.
     apply(&one, "web", "c", "app:2").await;
     // Children are watched in both namespaces, whichever was listed last.
     for place in [&one, &two] {
@@ -63,7 +63,7 @@ async fn only_what_is_in_a_watched_namespace_and_in_the_shard_is_made(cluster: C
     }
     runs(&one, "stays", "app:1").await;
     runs(&two, "web", "app:1").await;
-    assert_eq!(image(&one, "web").await, None, "nobody's by now");
+    assert_eq!(image(&one, "web").await, None, "no operator has this shard");
 
     apply(&one, "web", "a", "app:2").await;
     runs(&one, "web", "app:2").await;

@@ -1,4 +1,4 @@
-//! Metrics over HTTPS: for whoever may read them by the API server's word, with a certificate that can be renewed.
+//! Metrics over HTTPS: for users whom the API server lets read them, with a certificate that can be renewed.
 
 use std::{fs, net::SocketAddr, sync::Arc};
 
@@ -23,15 +23,15 @@ use crate::scene::Scene;
 
 scenarios! {
     only real, because "of a port, and tokens that the API server reviews":
-    secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word,
-    a_renewed_certificate_is_shown_without_a_restart,
-    a_replica_that_stands_by_shows_its_metrics_too,
+    secure_metrics_are_for_users_whom_the_api_server_lets_read_them,
+    a_renewed_certificate_is_served_without_a_restart,
+    a_standby_replica_serves_its_metrics_too,
 }
 
-/// What lets somebody read metrics.
+/// The role of users who may read metrics.
 const READER: &str = "components/secure-metrics/clusterrole-metrics-reader.yaml";
 
-/// An operator with secure metrics that nobody has given the permissions for them.
+/// An operator with secure metrics, without the permissions for them.
 struct Secure {
     scene: Scene,
     address: SocketAddr,
@@ -40,7 +40,7 @@ struct Secure {
 }
 
 impl Secure {
-    /// With these flags too. Returns the certificate as well.
+    /// Starts the operator with these flags too. Returns the certificate as well.
     async fn start(cluster: &Cluster, name: &str, flags: &[&str]) -> (Self, CertificateDer<'static>) {
         let folder = tempfile::tempdir().unwrap();
         let certificate = renew(&folder);
@@ -82,7 +82,7 @@ impl Secure {
         self.kubectl(&["create", "token", account, "--namespace", ns]).await.trim().to_owned()
     }
 
-    /// The response to a scrape with this token; none where the port isn't open yet, or shows another certificate.
+    /// The response to a scrape with this token; none where the port isn't open yet, or serves another certificate.
     async fn scrape(&self, trusted: &CertificateDer<'static>, token: Option<&str>) -> Option<String> {
         let mut roots = RootCertStore::empty();
         roots.add(trusted.clone()).unwrap();
@@ -103,8 +103,8 @@ impl Secure {
     }
 
     /// Waits until a scrape has this status code.
-    async fn answers(&self, trusted: &CertificateDer<'static>, token: Option<&str>, code: u16) -> String {
-        eventually(&format!("a scrape to be answered with {code}"), async || {
+    async fn responds(&self, trusted: &CertificateDer<'static>, token: Option<&str>, code: u16) -> String {
+        eventually(&format!("a scrape with the response {code}"), async || {
             match self.scrape(trusted, token).await {
                 Some(response) if response.starts_with(&format!("HTTP/1.1 {code} ")) => Ok(response),
                 other => Err((other, self.scene.operator.log_tail(10))),
@@ -126,14 +126,14 @@ fn renew(folder: &TempDir) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word(cluster: Cluster) {
+async fn secure_metrics_are_for_users_whom_the_api_server_lets_read_them(cluster: Cluster) {
     let (secure, certificate) = Secure::start(&cluster, "secure-metrics", &[]).await;
     let operator = &secure.scene.operator;
     let [reader, stranger] = [secure.token("reader").await, secure.token("stranger").await];
     secure.bind(READER, secure.scene.ns(), "reader").await;
 
-    // Nobody is let in as long as the API server can't be asked, and the self-check says what is missing.
-    eventually("the missing permissions to be told", async || match operator.readiness().await {
+    // No user gets metrics while the operator can't ask the API server, and the self-check reports what is missing.
+    eventually("a report of the missing permissions", async || match operator.readiness().await {
         Some((503, reasons))
             if ["tokenreviews", "subjectaccessreviews"].iter().all(|one| reasons.contains(one)) =>
         {
@@ -142,7 +142,7 @@ async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word(cl
         other => Err(other),
     })
     .await;
-    secure.answers(&certificate, Some(&reader), 503).await;
+    secure.responds(&certificate, Some(&reader), 503).await;
     secure.bind(SECURE_METRICS, "default", secure.account()).await;
     eventually("the operator to be ready", async || match operator.readiness().await {
         Some((200, _)) => Ok(()),
@@ -150,19 +150,19 @@ async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word(cl
     })
     .await;
 
-    secure.answers(&certificate, None, 401).await;
-    secure.answers(&certificate, Some("made-up"), 401).await;
-    let refused = secure.answers(&certificate, Some(&stranger), 403).await;
+    secure.responds(&certificate, None, 401).await;
+    secure.responds(&certificate, Some("made-up"), 401).await;
+    let refused = secure.responds(&certificate, Some(&stranger), 403).await;
     assert!(!refused.contains("baton_"), "{refused}");
-    let metrics = secure.answers(&certificate, Some(&reader), 200).await;
+    let metrics = secure.responds(&certificate, Some(&reader), 200).await;
     assert!(metrics.contains("baton_build_info"), "{metrics}");
     let denied = r#"baton_permission_denials_total{verb="create",resource="tokenreviews"}"#;
     assert!(
         metrics.contains(denied),
-        "what the API server really says when a permission is missing:\n{metrics}"
+        "the API server's real response when a permission is missing:\n{metrics}"
     );
 
-    // The admin port is the kubelet's alone.
+    // The admin port is only for the kubelet.
     let admin = operator.health_address();
     let [health, metrics] = ["/healthz", "/metrics"].map(|path| net::http_response(admin, path).unwrap().0);
     assert_eq!((health, metrics), (200, 404));
@@ -172,15 +172,15 @@ async fn secure_metrics_are_for_whoever_may_read_them_by_the_api_servers_word(cl
     }
 }
 
-async fn a_renewed_certificate_is_shown_without_a_restart(cluster: Cluster) {
+async fn a_renewed_certificate_is_served_without_a_restart(cluster: Cluster) {
     let (secure, old) = Secure::start(&cluster, "renewed", &[]).await;
-    secure.answers(&old, None, 401).await;
+    secure.responds(&old, None, 401).await;
     let new = renew(&secure.folder);
-    secure.answers(&new, None, 401).await;
+    secure.responds(&new, None, 401).await;
     assert_eq!(secure.scrape(&old, None).await, None);
 }
 
-async fn a_replica_that_stands_by_shows_its_metrics_too(cluster: Cluster) {
+async fn a_standby_replica_serves_its_metrics_too(cluster: Cluster) {
     let elsewhere = Place::new(&cluster, "led").await.unwrap();
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "baton"},
@@ -208,6 +208,6 @@ async fn a_replica_that_stands_by_shows_its_metrics_too(cluster: Cluster) {
         }
     })
     .await;
-    let metrics = secure.answers(&certificate, Some(&reader), 200).await;
+    let metrics = secure.responds(&certificate, Some(&reader), 200).await;
     assert!(metrics.contains("\nbaton_leader 0\n"), "{metrics}");
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a cluster is said at the start, and once it is mended the operator goes on without being started again.
+//! At its start the operator reports what is wrong with a cluster, and continues without a restart once it is fixed.
 
 use baton_e2e::{End, Operator, OperatorOptions, apply_manifests, scenarios};
 use baton_testbed::{Cluster, eventually};
@@ -18,12 +18,12 @@ use crate::skew::{
 };
 
 scenarios! {
-    what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said,
+    what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_reported,
 }
 
 const CRD: &str = "workloads.baton.rs";
 
-/// A cluster of its own, since the CRD and the permissions are the whole cluster's.
+/// A cluster of its own, since the CRD and the permissions are cluster-wide.
 struct Scene {
     cluster: Cluster,
     client: Client,
@@ -40,12 +40,13 @@ impl Scene {
         Self { cluster, client }
     }
 
-    /// Starts an operator that can't work; it has to say this, and to become ready once it is mended.
-    async fn says_until_mended(&self, words: &[&str], mend: impl AsyncFnOnce()) {
+    /// Starts an operator that can't work. It has to report why, and to become ready after `fix`.
+    async fn reports_until_fixed(&self, texts: &[&str], fix: impl AsyncFnOnce()) {
         let operator = Operator::start(&self.cluster, options(true)).await.unwrap();
-        says(&operator, |code, body| code == 503 && words.iter().all(|word| body.contains(word))).await;
-        mend().await;
-        says(&operator, |code, _| code == 200).await;
+        is_ready_as(&operator, |code, body| code == 503 && texts.iter().all(|text| body.contains(text)))
+            .await;
+        fix().await;
+        is_ready_as(&operator, |code, _| code == 200).await;
         assert!(operator.end().is_none(), "the same run");
     }
 
@@ -57,7 +58,7 @@ impl Scene {
         apply_manifests(&self.cluster).await.unwrap();
     }
 
-    /// What the API server says at this path, and nothing where it says no.
+    /// The API server's response at this path, or nothing if it is an error.
     async fn raw(&self, path: &str) -> Option<String> {
         self.client.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await.ok()
     }
@@ -71,24 +72,24 @@ fn options(unready: bool) -> OperatorOptions {
     OperatorOptions { name: Some("baton-selfcheck".to_owned()), unready, ..OperatorOptions::default() }
 }
 
-/// Waits until its readiness is like this.
-async fn says(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
+/// Waits until this holds for the operator's readiness.
+async fn is_ready_as(operator: &Operator, holds: impl Fn(u16, &str) -> bool) {
     eventually("the operator's readiness", async || match operator.readiness().await {
         Some((code, body)) if holds(code, &body) => Ok(()),
-        said => Err((said, operator.log_tail(30))),
+        other => Err((other, operator.log_tail(30))),
     })
     .await;
 }
 
-/// One after the other, and the one that leaves another CRD behind comes last.
-async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_said(cluster: Cluster) {
+/// One after the other; the one that leaves another CRD behind comes last.
+async fn what_is_wrong_with_a_cluster_and_what_cannot_be_read_is_reported(cluster: Cluster) {
     let scene = Scene::start(&cluster).await;
-    what_keeps_the_operator_from_working_is_said_until_it_is_mended(&scene).await;
+    what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(&scene).await;
     under_an_older_crd_nothing_is_written(&scene.cluster).await;
     a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(&scene.cluster).await;
 }
 
-async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended(scene: &Scene) {
+async fn what_keeps_the_operator_from_working_is_reported_until_it_is_fixed(scene: &Scene) {
     let params = PatchParams::default();
     let fields = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
     let older = removal(&format!("{fields}/rollout"));
@@ -103,22 +104,22 @@ async fn what_keeps_the_operator_from_working_is_said_until_it_is_mended(scene: 
         }
     })
     .await;
-    let words = ["older than this operator", ".spec.rollout", "kubectl apply --server-side"];
-    scene.says_until_mended(&words, async || scene.install().await).await;
+    let texts = ["older than this operator", ".spec.rollout", "kubectl apply --server-side"];
+    scene.reports_until_fixed(&texts, async || scene.install().await).await;
 
     let cluster_roles: Api<ClusterRole> = Api::all(scene.client.clone());
     let rules = cluster_roles.get("baton").await.unwrap().rules.unwrap();
     let is_it = |rule: &PolicyRule| rule.resources.as_deref() == Some(&["services".to_owned()]);
     let services = rules.iter().position(is_it).unwrap();
     cluster_roles.patch("baton", &params, &removal(&format!("/rules/{services}"))).await.unwrap();
-    let words = ["apiGroups: [\"\"], resources: [services]", "ClusterRole"];
-    scene.says_until_mended(&words, async || scene.install().await).await;
+    let texts = ["apiGroups: [\"\"], resources: [services]", "ClusterRole"];
+    scene.reports_until_fixed(&texts, async || scene.install().await).await;
 
     scene.crds().delete(CRD, &DeleteParams::default()).await.unwrap();
     eventually("the API server to serve no Workloads", async || {
         scene.raw("/apis/baton.rs/v1alpha1").await.map_or(Ok(()), |_| Err("it serves them"))
     })
     .await;
-    let words = ["the CRD isn't installed"];
-    scene.says_until_mended(&words, async || scene.install().await).await;
+    let texts = ["the CRD isn't installed"];
+    scene.reports_until_fixed(&texts, async || scene.install().await).await;
 }

@@ -1,4 +1,4 @@
-//! Where nothing is to be done, nothing is done: not by many resyncs, nor by a start.
+//! Settled Workloads cost no writes, neither in many resyncs nor at a start.
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Workload;
@@ -12,14 +12,14 @@ use crate::scene::Scene;
 
 scenarios! {
     two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart,
-    a_safety_resync_applies_what_should_change_nothing_and_changes_nothing,
+    a_safety_resync_applies_settled_children_and_changes_nothing,
 }
 
 const WORKLOADS: u64 = 200;
 /// How many are created at the same time.
 const AT_ONCE: usize = 16;
 
-/// With values of which the API server makes something else, or nothing, and those that it would have filled in.
+/// A template with values that the API server changes or drops, and with those that it would fill in.
 fn oddly_spelled(image: &str) -> Value {
     let token =
         json!({"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}});
@@ -53,7 +53,7 @@ fn oddly_spelled(image: &str) -> Value {
     })
 }
 
-/// Of each kind of Workload a part.
+/// A Workload, whose kind depends on its number.
 fn workload(number: u64) -> Value {
     let template = oddly_spelled(&format!("app:{number}"));
     let mut spec = match number % 5 {
@@ -78,15 +78,15 @@ fn workload(number: u64) -> Value {
     baton_e2e::workload(&format!("web-{number}"), &spec)
 }
 
-/// Whether nothing more is going to happen to it, but by somebody's hand.
+/// Whether nothing more happens to it without another change of the spec.
 fn is_settled(workload: &Workload) -> bool {
     let conditions = workload.status.iter().flat_map(|status| &status.conditions);
     let holds = |type_: &str| conditions.clone().any(|one| one.type_ == type_ && one.status == "True");
     let autoscaling = workload.spec.autoscaling.as_ref();
-    let passes_on = autoscaling.is_some_and(|autoscaling| {
+    let hands_over = autoscaling.is_some_and(|autoscaling| {
         autoscaling.external.is_none() && autoscaling.min_replicas > workload.spec.replicas
     });
-    holds("Applied") && holds("Ready") && (!passes_on || holds("HandedOver"))
+    holds("Applied") && holds("Ready") && (!hands_over || holds("HandedOver"))
 }
 
 async fn settle(scene: &Scene) {
@@ -115,7 +115,7 @@ async fn skipped(scene: &Scene) -> u64 {
 }
 
 async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restart(cluster: Cluster) {
-    // Among so many it is soon the turn of one to be applied for real, to be safe; that isn't what this is about.
+    // With the default, safety resyncs would soon begin among so many. This test isn't about them.
     let args = ["--resync", "1000h"].map(str::to_owned).to_vec();
     let mut scene =
         Scene::start_with(&cluster, "settled", OperatorOptions { args, ..OperatorOptions::default() }).await;
@@ -125,22 +125,22 @@ async fn two_hundred_settled_workloads_cost_no_write_in_ten_resyncs_and_a_restar
 
     let (mark, before) = (scene.mark(), skipped(&scene).await);
     for _ in 0..10 {
-        scene.look_again(WORKLOADS).await;
+        scene.reconcile_all(WORKLOADS).await;
     }
     let writes = scene.requests_since(mark).writes();
     assert!(writes.is_empty(), "writes in ten resyncs:\n{writes}");
-    // Some more often: what happens to their status is looked at too.
-    assert!(skipped(&scene).await - before >= 10 * children, "each child was looked at, each time");
+    // Some more often: a change of a child's status starts a pass too.
+    assert!(skipped(&scene).await - before >= 10 * children, "each child was predicted, each time");
 
     let mark = scene.mark();
     scene.restart().await;
     scene.passes_to_end(WORKLOADS).await;
     let writes = scene.requests_since(mark).writes();
     assert!(writes.is_empty(), "writes after a start:\n{writes}");
-    assert!(skipped(&scene).await >= children, "each child was looked at by the new process");
+    assert!(skipped(&scene).await >= children, "the new process has predicted each child");
 }
 
-async fn a_safety_resync_applies_what_should_change_nothing_and_changes_nothing(cluster: Cluster) {
+async fn a_safety_resync_applies_settled_children_and_changes_nothing(cluster: Cluster) {
     let args = ["--resync", "1s"].map(str::to_owned).to_vec();
     let scene =
         Scene::start_with(&cluster, "safety-resync", OperatorOptions { args, ..OperatorOptions::default() })

@@ -1,5 +1,5 @@
-//! Several installations of Baton that share the Workloads by the label `baton.rs/shard`: a Workload that moves from one to another is
-//! written by one of them at a time, whatever is on its way meanwhile, and its pods don't notice.
+//! Several installations of Baton share the Workloads by the label `baton.rs/shard`. A Workload that moves from one to another is
+//! written by one of them at a time, whatever requests are under way, and its pods keep running.
 
 use std::{
     collections::BTreeMap,
@@ -22,18 +22,18 @@ use tokio::sync::oneshot;
 
 scenarios! {
     a_workload_that_moves_between_shards_is_never_written_by_two,
-    a_shard_that_hears_nothing_writes_nothing_of_a_workload_that_has_moved,
-    a_workload_that_moves_before_its_first_child_is_made_gets_each_child_once,
+    a_shard_without_watches_writes_nothing_of_a_workload_that_has_moved,
+    a_workload_that_moves_before_its_first_child_is_created_gets_each_child_once,
 }
 
-/// The plurals of all that Baton writes of a Workload.
+/// The plurals of all kinds that Baton writes for a Workload.
 const WRITTEN: [&str; 5] =
     ["deployments", "services", "horizontalpodautoscalers", "poddisruptionbudgets", "workloads"];
 
-/// Longer than a pass that reads a child again, past a watch that shows nothing.
+/// Longer than a pass that reads a child again because its watch shows nothing.
 const MOMENT: Duration = Duration::from_secs(3);
 
-/// What is held back of a shard's requests.
+/// A request of a shard that is to be held back.
 #[derive(Clone, Default)]
 struct Held(Arc<Mutex<Option<Hold>>>);
 
@@ -45,7 +45,7 @@ struct Hold {
 }
 
 impl Held {
-    /// With the proxy that holds writes back.
+    /// Returns the proxy that holds writes back, too.
     async fn with_proxy(cluster: &Cluster) -> (Self, Proxy) {
         let held = Self::default();
         let rule = held.clone();
@@ -55,7 +55,7 @@ impl Held {
         (held, proxy.await.unwrap())
     }
 
-    /// From now on, the next write to this kind doesn't reach the server. Returns when it is held back, and what lets it go.
+    /// Holds back the next write to this kind. The first channel reports that it is held back, the second one lets it pass.
     fn next_write(&self, resource: &str) -> (oneshot::Receiver<()>, oneshot::Sender<()>) {
         let (holds, is_held) = oneshot::channel();
         let (release, until) = oneshot::channel();
@@ -107,7 +107,7 @@ impl Scene {
         operator
     }
 
-    /// Applies the Workload `web`, which has every child, in this shard. `round` is to be written to each of them, and restarts nothing.
+    /// Applies the Workload `web`, which has every child, in this shard. `round` becomes a label of each, and restarts nothing.
     async fn apply(&self, shard: &str, round: usize) {
         let labels = json!({"round": round.to_string()});
         let mut workload = web(&json!({
@@ -142,9 +142,9 @@ impl Scene {
         .await;
     }
 
-    /// Waits until the autoscaler decides, and the status says so.
+    /// Waits until the status shows that the autoscaler owns the replica count.
     async fn is_handed_over(&self) {
-        eventually("the replicas to be the autoscaler's", async || {
+        eventually("the handover to the autoscaler", async || {
             let status = self.place.api::<Workload>().get("web").await.unwrap().status.unwrap_or_default();
             let ownership = status.replica_ownership.as_ref();
             let is_so = ownership.is_some_and(|one| one.phase == HandoverPhase::HandedOver && one.value == 3);
@@ -160,7 +160,7 @@ impl Scene {
         names
     }
 
-    /// The requests of this shard that wrote, or were to write.
+    /// The writes of this shard, those that were refused included.
     fn writes_of(&self, shard: &str) -> Vec<AuditEntry> {
         let audit = self.place.cluster.audit().unwrap();
         let entries = audit.since(self.begin).unwrap().namespace(self.place.ns()).writes();
@@ -168,7 +168,7 @@ impl Scene {
         entries.that(is_it).into_iter().filter(|entry| !entry.is_dry_run()).collect()
     }
 
-    /// For each object, the shards that wrote it, one after the other, and that each wrote only while the object was its own.
+    /// For each object, the shards that wrote it, in order. Asserts that each wrote it only while it was in this shard.
     fn writers(&self) -> BTreeMap<&'static str, Vec<&'static str>> {
         let mut stored = Vec::new();
         for shard in self.users.values() {
@@ -183,7 +183,7 @@ impl Scene {
                 let metadata = &object["metadata"];
                 let version: u64 = metadata["resourceVersion"].as_str().unwrap().parse().unwrap();
                 let label = metadata["labels"][labels::SHARD].as_str().unwrap_or(NONE);
-                assert_eq!(label, *shard, "{shard:?} wrote what isn't its own: {entry:#?}");
+                assert_eq!(label, *shard, "{shard:?} wrote an object of another shard: {entry:#?}");
                 stored.push((resource, version, *shard));
             }
         }
@@ -198,7 +198,7 @@ impl Scene {
         writers
     }
 
-    /// That every child was written by these shards, one after the other, and the status by no others and in no other order.
+    /// Asserts that these shards wrote every child, in this order, and the status in no other order.
     fn assert_written_by(&self, shards: &[&str]) {
         let writers = self.writers();
         for (resource, writers) in &writers {
@@ -214,7 +214,7 @@ impl Scene {
     }
 }
 
-/// In each round a write of the shard `a` to another kind is on its way when the Workload moves, and arrives after `b` has written.
+/// In each round a write of the shard `a` to another kind is under way when the Workload moves, and arrives after `b` has written.
 async fn a_workload_that_moves_between_shards_is_never_written_by_two(cluster: Cluster) {
     let (held, proxy) = Held::with_proxy(&cluster).await;
     let mut scene = Scene::new(&cluster).await;
@@ -260,7 +260,7 @@ async fn a_workload_that_moves_between_shards_is_never_written_by_two(cluster: C
         moves.extend(["b", "a"]);
     }
     for shard in ["b", NONE, "a"] {
-        // The label alone.
+        // Only the label changes.
         scene.apply(shard, round).await;
         scene.is_with(shard, round).await;
         moves.push(shard);
@@ -273,11 +273,15 @@ async fn a_workload_that_moves_between_shards_is_never_written_by_two(cluster: C
 }
 
 /// `a` sends every apply in each pass, and its watches are cut before the Workload moves.
-async fn a_shard_that_hears_nothing_writes_nothing_of_a_workload_that_has_moved(cluster: Cluster) {
-    let is_deaf = Arc::new(AtomicBool::new(false));
-    let deaf = is_deaf.clone();
+async fn a_shard_without_watches_writes_nothing_of_a_workload_that_has_moved(cluster: Cluster) {
+    let without_watches = Arc::new(AtomicBool::new(false));
+    let is_without_watches = without_watches.clone();
     let proxy = Proxy::start(&cluster, move |request| {
-        if deaf.load(Ordering::SeqCst) && request.is_watch() { Action::Cut } else { Action::Forward }
+        if is_without_watches.load(Ordering::SeqCst) && request.is_watch() {
+            Action::Cut
+        } else {
+            Action::Forward
+        }
     });
     let proxy = proxy.await.unwrap();
     let mut scene = Scene::new(&cluster).await;
@@ -287,7 +291,7 @@ async fn a_shard_that_hears_nothing_writes_nothing_of_a_workload_that_has_moved(
     scene.is_with("a", 0).await;
     scene.is_handed_over().await;
 
-    is_deaf.store(true, Ordering::SeqCst);
+    without_watches.store(true, Ordering::SeqCst);
     proxy.cut_watches();
     scene.apply("b", 1).await;
     scene.is_with("b", 1).await;
@@ -295,7 +299,7 @@ async fn a_shard_that_hears_nothing_writes_nothing_of_a_workload_that_has_moved(
     a.look_again().unwrap();
     let refused =
         |entry: &AuditEntry| entry.code == Some(409) && entry.resource.as_deref() != Some("workloads");
-    eventually("the writes of the shard that hears nothing to be refused", async || {
+    eventually("the writes of the shard without watches to be refused", async || {
         let since = scene.writes_of("a").split_off(before);
         if since.iter().any(refused) { Ok(()) } else { Err(since) }
     })
@@ -303,14 +307,14 @@ async fn a_shard_that_hears_nothing_writes_nothing_of_a_workload_that_has_moved(
     // Long enough for all that it does next.
     tokio::time::sleep(MOMENT).await;
     scene.assert_written_by(&["a", "b"]);
-    is_deaf.store(false, Ordering::SeqCst);
+    without_watches.store(false, Ordering::SeqCst);
     scene.apply("a", 2).await;
     scene.is_with("a", 2).await;
     scene.assert_written_by(&["a", "b", "a"]);
 }
 
-/// The creation of the Deployment by `a` is on its way when the Workload moves.
-async fn a_workload_that_moves_before_its_first_child_is_made_gets_each_child_once(cluster: Cluster) {
+/// The creation of the Deployment by `a` is under way when the Workload moves.
+async fn a_workload_that_moves_before_its_first_child_is_created_gets_each_child_once(cluster: Cluster) {
     let (held, proxy) = Held::with_proxy(&cluster).await;
     let mut scene = Scene::new(&cluster).await;
     let _a = scene.start("a", Some(&proxy), &[]).await;

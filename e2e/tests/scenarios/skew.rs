@@ -1,5 +1,4 @@
-//! A newer CRD than the operator knows: it says what it can't read, and goes on with the rest. An older one: it writes
-//! nothing.
+//! Under a newer CRD, the operator reports what it can't read, and reconciles the rest. Under an older one, it writes nothing.
 
 use std::{
     sync::{
@@ -27,7 +26,7 @@ use serde_json::json;
 
 pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_other(cluster: &Cluster) {
     let client = cluster.admin().await.unwrap();
-    // It is told even if that doesn't succeed at once.
+    // The first write of the report fails, and is retried.
     let was_refused = Arc::new(AtomicBool::new(false));
     let is_refused = was_refused.clone();
     let proxy = Proxy::start(cluster, move |request| {
@@ -84,12 +83,12 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
         conditions.iter().find(|condition| condition["type"] == type_).cloned().unwrap()
     };
     let applied = condition(&newer, "Applied");
-    assert!(was_refused.load(Ordering::Relaxed), "the first try was to fail");
+    assert!(was_refused.load(Ordering::Relaxed), "the first write of the report has failed");
     assert_eq!(applied["reason"], "Undecodable");
     assert!(applied["message"].as_str().unwrap().contains("Dream"), "{applied}");
     assert_eq!(condition(&newer, "Ready")["status"], "Unknown", "no condition would mean that it is ready");
 
-    // It is said once.
+    // It is reported once.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let later = workloads.get("newer").await.unwrap();
     assert_eq!(later.resource_version(), newer.resource_version());
@@ -113,7 +112,7 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
     })
     .await;
 
-    // What was known of a Workload stays while its spec can't be read: here for a field of Baton's own.
+    // The rest of the status stays while the spec can't be read, here because of a field outside the template.
     let known = merge(json!({"spec": {"newer": "yes"}}), None).await;
     let unread =
         tokio::time::timeout(limit, await_condition(workloads.clone(), "web", has("Applied", "False")));
@@ -124,9 +123,9 @@ pub async fn a_workload_that_this_version_cannot_read_is_reported_and_hides_no_o
         assert_eq!(unread.data["status"][field], known.data["status"][field], "{field}");
     }
 
-    // One of the template's is passed on. The API server of this test doesn't know it in a Deployment, and says so.
+    // An unknown field in the template is passed on. The API server of this test refuses it in a Deployment.
     merge(json!({"spec": {"newer": null, "template": {"spec": {"newer": "yes"}}}}), None).await;
-    eventually("the API server's word on it", async || {
+    eventually("the API server's refusal", async || {
         let workload = workloads.get("web").await.unwrap();
         let applied = condition(&workload, "Applied");
         let message = applied["message"].as_str().unwrap();
@@ -167,9 +166,9 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
     let older: json_patch::Patch =
         serde_json::from_value(json!([{"op": "remove", "path": format!("{fields}/rollout")}])).unwrap();
     crds.patch("workloads.baton.rs", &PatchParams::default(), &Patch::Json::<()>(older)).await.unwrap();
-    let told = applied("False", "OutdatedCRD").await;
-    assert!(told.message.contains(".spec.rollout"), "{}", told.message);
-    eventually("readiness to say so", async || match operator.readiness().await {
+    let outdated = applied("False", "OutdatedCRD").await;
+    assert!(outdated.message.contains(".spec.rollout"), "{}", outdated.message);
+    eventually("readiness to report it", async || match operator.readiness().await {
         Some((503, body)) if body.contains("older than this operator") => Ok(()),
         other => Err(other),
     })
@@ -182,7 +181,7 @@ pub async fn under_an_older_crd_nothing_is_written(cluster: &Cluster) {
 
     let complete = Patch::Merge(json!({"spec": complete}));
     crds.patch("workloads.baton.rs", &PatchParams::default(), &complete).await.unwrap();
-    eventually("the operator to go on", async || {
+    eventually("the operator to continue", async || {
         let spec = deployments.get("web").await.unwrap().spec.unwrap();
         if spec.replicas == Some(2) { Ok(()) } else { Err(spec.replicas) }
     })

@@ -1,4 +1,4 @@
-//! A soak of the handover, as `cargo handover-soak` does a longer one.
+//! A short soak of the handover. `cargo handover-soak` runs a longer one.
 
 use baton_e2e::soak::{
     run::{Effort, run},
@@ -28,6 +28,9 @@ async fn soak(cluster: Cluster, effort: Effort) {
         panic!("{story}\n{table}\n{:#?}", outcome.judgement.violations);
     }
     let tally = outcome.judgement.tally;
-    assert!(tally.completed > 0 && tally.taken_back > 0, "autoscalers and Baton had their turns:\n{table}");
+    assert!(
+        tally.completed > 0 && tally.taken_back > 0,
+        "both autoscalers and Baton have owned the replica count:\n{table}"
+    );
     assert_eq!(tally.lowest_margin, Some(0), "\n{table}");
 }

@@ -1,6 +1,5 @@
-//! The five surprises that server-side apply was made to end, each played with a Workload and its Deployment. In none of them
-//! is anything lost, reverted or restarted that nobody asked for; and where two people want different things, the second one
-//! is told so.
+//! The five surprises that server-side apply was made to end, each played with a Workload and its Deployment. Nothing is lost,
+//! reverted or restarted by surprise. Where two users set different values, the second one gets a conflict.
 
 use baton_controller::decide::child::ChildKind;
 use baton_e2e::{scenarios, web};
@@ -48,8 +47,8 @@ impl Scene {
     }
 }
 
-/// "User does POST, then changes something and applies": the conflict names who said otherwise, and once it is settled the
-/// Deployment follows. What the POST had said and the apply says nothing of is kept.
+/// "User does POST, then changes something and applies": the conflict names the other manager, and once it is resolved
+/// the Deployment follows. Fields of the POST that the apply doesn't have are kept.
 async fn a_workload_that_was_posted_and_is_then_applied(cluster: Cluster) {
     let scene = Scene::start(&cluster, "surprise-post").await;
     let mut posted = web(&json!({"replicas": 2}));
@@ -58,7 +57,7 @@ async fn a_workload_that_was_posted_and_is_then_applied(cluster: Cluster) {
     scene.workloads().create(&params, &serde_json::from_value(posted).unwrap()).await.unwrap();
     scene.image_is("app:1").await;
 
-    // Another number: who posted said two.
+    // Another replica count than that of the POST.
     let changed = web(&json!({"replicas": 3}));
     let conflict = scene.apply_as("user", &changed).await.unwrap_err().to_string();
     assert!(conflict.contains("kubectl-create") && conflict.contains(".spec.replicas"), "{conflict}");
@@ -68,15 +67,15 @@ async fn a_workload_that_was_posted_and_is_then_applied(cluster: Cluster) {
         .child_where("three replicas", ChildKind::Deployment, |live| live.data["spec"]["replicas"] == 3)
         .await;
 
-    // The apply didn't ask for the variable to go, and nobody dropped it.
+    // The manager of the apply never owned the variable, so it stays.
     let deployment = scene.deployment().await;
     let env = &deployment.data["spec"]["template"]["spec"]["containers"][0]["env"];
     assert_eq!(env, &json!([{"name": "LEVEL", "value": "debug"}]));
     scene.was_never_restarted().await;
 }
 
-/// "User does an apply, then `kubectl edit`, then applies again": Baton's own field comes back at once, and who changed it is
-/// told; a field that Baton doesn't own keeps the edit through every later apply.
+/// "User does an apply, then `kubectl edit`, then applies again": Baton corrects its own field at once, and an Event names
+/// the other manager. A field that Baton doesn't own keeps the edit through every later apply.
 async fn a_deployment_that_is_edited_between_two_applies(cluster: Cluster) {
     let scene = Scene::start(&cluster, "surprise-edit").await;
     scene.apply(&with_image("app:1")).await;
@@ -100,13 +99,13 @@ async fn a_deployment_that_is_edited_between_two_applies(cluster: Cluster) {
     let deployment = scene.image_is("app:2").await;
     assert_eq!(
         deployment.data["spec"]["minReadySeconds"], 3,
-        "what Baton doesn't own stays as it was edited"
+        "a field that Baton doesn't own keeps the edit"
     );
 }
 
-/// "User does GET, edits locally, then apply": what comes back from a GET is no intent, and the API server says so. Without
-/// the bookkeeping it is one that owns everything it says: the edit is a conflict, not a silent win over Baton or a silent
-/// loss; and what Baton changes later still gets through.
+/// "User does GET, edits locally, then apply": the response to a GET is no intent, and the API server refuses it.
+/// Without the bookkeeping it is an intent that owns all its fields: the edit is a conflict, and neither overwrites Baton's
+/// value nor gets lost without notice. Later changes by Baton are still stored.
 async fn a_deployment_that_was_read_edited_and_applied(cluster: Cluster) {
     let scene = Scene::start(&cluster, "surprise-get").await;
     scene.apply(&with_image("app:1")).await;
@@ -138,8 +137,8 @@ async fn a_deployment_that_was_read_edited_and_applied(cluster: Cluster) {
     assert!(app.get("f:image").is_none() && app.get("f:imagePullPolicy").is_some(), "{app:#}");
 }
 
-/// "User tweaks some annotations, then applies": annotations that nobody applied belong to who wrote them, on the Workload and
-/// on its Deployment, and cost no restart.
+/// "User tweaks some annotations, then applies": annotations belong to the manager that wrote them, on the Workload and on its
+/// Deployment, and cause no restart.
 async fn annotations_that_were_tweaked_before_an_apply(cluster: Cluster) {
     let scene = Scene::start(&cluster, "surprise-annotations").await;
     scene.apply(&json!({"replicas": 2})).await;
@@ -159,8 +158,8 @@ async fn annotations_that_were_tweaked_before_an_apply(cluster: Cluster) {
     scene.was_never_restarted().await;
 }
 
-/// "Alice applies something, then Bob applies something": each has their part, and both parts are in the Deployment. Where Bob
-/// wants Alice's field, he is told that it is hers; when Alice drops hers, it goes, and Bob's stays.
+/// "Alice applies something, then Bob applies something": both parts are in the Deployment. Where Bob sets a field of
+/// Alice's, the conflict names Alice. When Alice drops a field, it is removed, and Bob's stay.
 async fn alice_applies_something_and_bob_applies_something(cluster: Cluster) {
     let scene = Scene::start(&cluster, "surprise-two").await;
     let container = |fields: Value| {
@@ -186,16 +185,16 @@ async fn alice_applies_something_and_bob_applies_something(cluster: Cluster) {
     };
     scene.child_where("both parts", ChildKind::Deployment, both).await;
 
-    let mut hers = limits.clone();
-    hers["image"] = json!("bobs:1");
-    let conflict = scene.apply_as("bob", &web(&container(hers))).await.unwrap_err().to_string();
+    let mut overlap = limits.clone();
+    overlap["image"] = json!("bobs:1");
+    let conflict = scene.apply_as("bob", &web(&container(overlap))).await.unwrap_err().to_string();
     assert!(conflict.contains("\"alice\"") && conflict.contains(".image"), "{conflict}");
 
     let mut less = container(json!({"image": "app:1"}));
     less["replicas"] = json!(2);
     scene.apply_as("alice", &web(&less)).await.unwrap();
     let deployment = scene
-        .child_where("Alice's variable to go", ChildKind::Deployment, |live| {
+        .child_where("Alice's variable to be removed", ChildKind::Deployment, |live| {
             app(live)["env"] == json!([{"name": "ALSO", "value": "bob"}])
         })
         .await;

@@ -1,4 +1,4 @@
-//! What Baton takes from others is told to people: which field, from whom, how often. What may be secret isn't.
+//! Baton reports each takeover: which field, from which manager, how often. It shows no value that may be secret.
 
 use baton_controller::decide::child::ChildKind;
 use baton_crd::Takeover;
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, image, replicas};
 
 scenarios! {
-    a_field_taken_back_is_told_in_status_event_and_metric,
-    a_number_that_somebody_scales_by_hand_is_taken_back_and_told,
+    a_takeover_is_reported_in_status_event_and_metric,
+    a_replica_count_that_a_user_scales_is_taken_over_and_reported,
     the_values_of_environment_variables_and_arguments_are_shown_nowhere,
 }
 
@@ -30,7 +30,7 @@ async fn edit_as(scene: &Scene, manager: &str, fields: &Value) {
     scene.edit_as(manager, ChildKind::Deployment, &Patch::Strategic(container(fields))).await;
 }
 
-/// Takes fields of the Deployment's container by a forced apply.
+/// Takes over fields of the Deployment's container by a forced apply.
 async fn force_as(scene: &Scene, manager: &str, fields: &Value) {
     let mut body = container(fields);
     body["apiVersion"] = json!("apps/v1");
@@ -39,7 +39,7 @@ async fn force_as(scene: &Scene, manager: &str, fields: &Value) {
     scene.children(ChildKind::Deployment).patch("web", &params, &Patch::Apply(body)).await.unwrap();
 }
 
-/// Waits for a takeover from this manager that has happened so often; there may be no other from it.
+/// Waits until a takeover from this manager has this count, and is the only one from it.
 async fn takeover(scene: &Scene, manager: &str, count: i32) -> Takeover {
     eventually(&format!("takeover number {count} from {manager}"), async || {
         let takeovers = scene.workload().await.status.unwrap_or_default().takeovers;
@@ -56,7 +56,7 @@ async fn counted(scene: &Scene, manager: &str) -> u64 {
     scene.operator.metrics().await.unwrap().count("baton_takeovers_total", &labels)
 }
 
-async fn a_field_taken_back_is_told_in_status_event_and_metric(cluster: Cluster) {
+async fn a_takeover_is_reported_in_status_event_and_metric(cluster: Cluster) {
     let scene = Scene::start(&cluster, "takeover").await;
     scene.apply(&json!({"replicas": 1})).await;
     scene.condition("Ready", "True").await;
@@ -71,7 +71,7 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric(cluster: Cluster)
     assert_eq!(first.first_time, first.last_time);
     assert_eq!(image(&scene.child(ChildKind::Deployment).await.unwrap()), "app:1");
 
-    // Again, and from another manager, which takes it by force.
+    // Again, and from another manager, which takes the field over by force.
     scene.at_rest().await;
     edit_as(&scene, "kubectl-edit", &json!({"image": "evil:2"})).await;
     let second = takeover(&scene, "kubectl-edit", 2).await;
@@ -85,8 +85,8 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric(cluster: Cluster)
 
     assert_eq!((counted(&scene, "kubectl-edit").await, counted(&scene, "helm").await), (2, 1));
     scene.at_rest().await;
-    let told = scene.event_objects("TookOver").await;
-    let notes: Vec<_> = told.iter().map(|event| event.note.as_deref().unwrap()).collect();
+    let events = scene.event_objects("TookOver").await;
+    let notes: Vec<_> = events.iter().map(|event| event.note.as_deref().unwrap()).collect();
     assert_eq!(
         notes,
         [
@@ -95,13 +95,13 @@ async fn a_field_taken_back_is_told_in_status_event_and_metric(cluster: Cluster)
         ],
         "one for each burst"
     );
-    for event in told {
+    for event in events {
         assert_eq!(event.series, None, "and each was written once");
         assert_eq!(event.related.unwrap().kind.as_deref(), Some("Deployment"));
     }
 }
 
-async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told(cluster: Cluster) {
+async fn a_replica_count_that_a_user_scales_is_taken_over_and_reported(cluster: Cluster) {
     let scene = Scene::start(&cluster, "takeover-scale").await;
     scene.apply(&json!({"replicas": 2})).await;
     scene.condition("Ready", "True").await;
@@ -110,7 +110,7 @@ async fn a_number_that_somebody_scales_by_hand_is_taken_back_and_told(cluster: C
     let taken = takeover(&scene, "kubectl", 1).await;
     assert_eq!((&*taken.kind, &*taken.path), ("Deployment", ".spec.replicas"));
     assert_eq!((taken.old_value.as_deref(), taken.new_value.as_deref()), (Some("5"), Some("2")));
-    scene.child_where("Baton's two again", ChildKind::Deployment, |live| replicas(live) == 2).await;
+    scene.child_where("Baton's replica count", ChildKind::Deployment, |live| replicas(live) == 2).await;
     assert_eq!(counted(&scene, "kubectl").await, 1);
 }
 
@@ -145,7 +145,7 @@ async fn the_values_of_environment_variables_and_arguments_are_shown_nowhere(clu
             (Some("(hidden)"), Some("(hidden)"))
         );
     }
-    // What would be done is told as well.
+    // The plan reports takeovers, too.
     scene.apply(&json!({"mode": "Preview", "replicas": 1, "template": template})).await;
     scene.condition("Applied", "Unknown").await;
     edit_as(&scene, "kubectl-edit", &with(THEIRS)).await;

@@ -34,10 +34,10 @@ async fn two_managers_apply_different_containers_and_conflict_only_where_they_ov
     scene
         .child_where("the three parts in one Deployment", ChildKind::Deployment, |deployment| {
             let containers = deployment.data["spec"]["template"]["spec"]["containers"].as_array().unwrap();
-            let told = containers.iter().map(|container| {
+            let seen = containers.iter().map(|container| {
                 json!({"name": container["name"], "image": container["image"], "env": container["env"]})
             });
-            told.collect::<Value>() == expected
+            seen.collect::<Value>() == expected
         })
         .await;
 
@@ -46,7 +46,7 @@ async fn two_managers_apply_different_containers_and_conflict_only_where_they_ov
     assert!(refused.contains(r#"conflict with "team-app""#), "{refused}");
     assert!(refused.contains(r#".spec.template.spec.containers[name="app"].image"#), "{refused}");
 
-    // Again the app's owner may change it, and the others' parts stay.
+    // The app's owner may still change it, and the others' parts stay.
     let upgraded =
         part(&json!([{"name": "app", "image": "app:2", "env": [{"name": "MODE", "value": "fast"}]}]));
     scene.apply_as("team-app", &upgraded).await.unwrap();

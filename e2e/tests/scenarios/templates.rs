@@ -1,14 +1,14 @@
-//! A child is what its Workload says, whatever it said before: what `cargo template-property` shows with more templates.
+//! A child is as its Workload says, whatever its history. `cargo template-property` shows it with more templates.
 
 use baton_e2e::scenarios;
 use baton_e2e::template_property::{Effort, Local, run, run_in_process};
 use baton_testbed::Cluster;
 
 scenarios! {
-    edited_templates_make_the_children_that_they_make_by_hand,
+    children_of_edited_templates_are_the_same_as_objects_applied_by_hand,
 }
 
-async fn edited_templates_make_the_children_that_they_make_by_hand(cluster: Cluster) {
+async fn children_of_edited_templates_are_the_same_as_objects_applied_by_hand(cluster: Cluster) {
     let effort = |cases, workloads| Effort { cases, workloads, seed: 1, shrink: false };
     let findings = match cluster {
         Cluster::InProcess(_) => run_in_process(effort(10_000, 25), |line| println!("{line}")),

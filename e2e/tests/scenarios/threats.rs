@@ -1,4 +1,4 @@
-//! What `docs/threat-model.md` says that people can't do by way of Baton, done by such people.
+//! Users try what they can't do through Baton, as `docs/threat-model.md` promises.
 
 use std::{
     collections::BTreeSet,
@@ -27,25 +27,25 @@ use crate::scene::{Scene, replicas};
 
 scenarios! {
     a_workload_reaches_nothing_outside_its_namespace,
-    forged_ownership_costs_no_replica_and_is_mended,
-    metrics_tell_no_name_of_a_workload,
+    forged_ownership_costs_no_replica_and_is_corrected,
+    metrics_show_no_name_of_a_workload,
 }
 scenarios! {
     only real, because "of admission, or of a port":
-    who_may_not_create_deployments_may_not_have_baton_create_one,
-    who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it,
+    an_author_who_may_not_create_deployments_may_not_have_baton_create_one,
+    an_author_who_may_not_update_and_delete_an_object_may_not_have_baton_adopt_it,
     a_service_that_its_author_may_not_update_keeps_its_selector,
     rights_by_name_are_enough_for_the_workload_of_that_name,
-    who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_children,
-    who_may_not_scale_deployments_may_not_have_baton_scale_one,
+    an_author_who_changes_a_spec_needs_the_rights_for_the_writes_that_follow,
+    an_author_who_may_not_scale_deployments_may_not_have_baton_scale_one,
     a_pod_that_the_namespace_refuses_is_refused_to_baton_too,
-    idle_connections_to_the_admin_port_keep_nobody_out,
+    idle_connections_to_the_admin_port_block_no_request,
 }
 
-/// A user who has no right but those that he is given.
+/// A user who has no rights but those that a test gives.
 const AUTHOR: &str = "author";
 
-/// A client of the author's.
+/// A client that acts as the author.
 async fn as_author(scene: &Scene) -> Client {
     let kubeconfig = Kubeconfig::read_from(scene.cluster.real().kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -74,27 +74,27 @@ fn rights(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
     json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
 }
 
-/// Waits until the author's dry run of this spec is answered in these words; none means that it is taken. Rights and
-/// policies take a moment until the API server goes by them.
-async fn answered(scene: &Scene, author: &Client, spec: &Value, words: Option<&str>) {
+/// Waits until the author's dry run of this spec is refused with this text, or accepted if there is none. Rights and policies
+/// take a moment until the API server applies them.
+async fn expect_create(scene: &Scene, author: &Client, spec: &Value, text: Option<&str>) {
     let workloads: Api<Workload> = Api::namespaced(author.clone(), scene.ns());
     let workload: Workload = serde_json::from_value(web(spec)).unwrap();
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
-    eventually(&format!("{spec} to be answered with {words:?}"), async || {
-        match (workloads.create(&dry_run, &workload).await, words) {
+    eventually(&format!("the refusal {text:?} of {spec}"), async || {
+        match (workloads.create(&dry_run, &workload).await, text) {
             (Ok(_), None) => Ok(()),
-            (Err(kube::Error::Api(refusal)), Some(words))
-                if refusal.code == 403 && refusal.message.contains(words) =>
+            (Err(kube::Error::Api(refusal)), Some(text))
+                if refusal.code == 403 && refusal.message.contains(text) =>
             {
                 Ok(())
             }
-            (answer, _) => Err(answer.map(|workload| workload.spec)),
+            (response, _) => Err(response.map(|workload| workload.spec)),
         }
     })
     .await;
 }
 
-/// Installs the policy on authors. The administrator of the other scenarios may do everything, so they don't notice.
+/// Installs the policy on authors. The administrator of the other scenarios may do everything, so it doesn't affect them.
 async fn install_policy(scene: &Scene) {
     let policy = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/policies/authors.yaml");
     let install = ["apply", "--server-side", "-f", policy];
@@ -106,7 +106,7 @@ fn workloads() -> Value {
     rights(&["baton.rs"], &["workloads"], &["create", "get", "patch"])
 }
 
-/// A part of a spec, the API group and the resource that it asks for, and how to say another thing in that part.
+/// A part of a spec, the API group and the resource of its child, and two values of this part.
 fn optional_parts() -> [(&'static str, &'static str, &'static str, Value, Value); 3] {
     let ports = |port: i32| json!({"ports": [{"port": port}]});
     let most = |most: i32| json!({"maxReplicas": most});
@@ -124,37 +124,37 @@ fn verb_on(verb: &str, group: &str, resource: &str) -> String {
     format!("\"{verb}\" on {resource}{dot}{group}")
 }
 
-/// As [`answered`], with the author's dry run of this change of the Workload `web`, or of one of its subresources.
-async fn change_answered(
+/// As [`expect_create`], with the author's dry run of this change of the Workload `web`, or of one of its subresources.
+async fn expect_change(
     scene: &Scene,
     author: &Client,
     subresource: Option<&str>,
     change: &Value,
-    words: Option<&str>,
+    text: Option<&str>,
 ) {
     let workloads: Api<DynamicObject> =
         Api::namespaced_with(author.clone(), scene.ns(), &ApiResource::erase::<Workload>(&()));
     let params = PatchParams { dry_run: true, ..PatchParams::default() };
     let patch = Patch::Merge(change);
-    eventually(&format!("{subresource:?} {change} to be answered with {words:?}"), async || {
-        let answer = match subresource {
+    eventually(&format!("the refusal {text:?} of {subresource:?} {change}"), async || {
+        let response = match subresource {
             None => workloads.patch("web", &params, &patch).await,
             Some(subresource) => workloads.patch_subresource(subresource, "web", &params, &patch).await,
         };
-        match (answer, words) {
+        match (response, text) {
             (Ok(_), None) => Ok(()),
-            (Err(kube::Error::Api(refusal)), Some(words))
-                if refusal.code == 403 && refusal.message.contains(words) =>
+            (Err(kube::Error::Api(refusal)), Some(text))
+                if refusal.code == 403 && refusal.message.contains(text) =>
             {
                 Ok(())
             }
-            (answer, _) => Err(answer.map(|object| object.data)),
+            (response, _) => Err(response.map(|object| object.data)),
         }
     })
     .await;
 }
 
-async fn who_may_not_create_deployments_may_not_have_baton_create_one(cluster: Cluster) {
+async fn an_author_who_may_not_create_deployments_may_not_have_baton_create_one(cluster: Cluster) {
     let scene = Scene::start(&cluster, "authors").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
@@ -167,20 +167,20 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one(cluster: C
     });
 
     entitle(&scene, &json!([workloads])).await;
-    answered(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
+    expect_create(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
 
     let deployments = rights(&["apps"], &["deployments"], &["create"]);
     entitle(&scene, &json!([workloads, deployments])).await;
-    answered(&scene, &author, &json!({}), None).await;
-    for (field, words) in [
+    expect_create(&scene, &author, &json!({}), None).await;
+    for (field, text) in [
         ("service", "\"create\" on services"),
         ("autoscaling", "\"create\" on horizontalpodautoscalers.autoscaling"),
         ("disruptionBudget", "\"create\" on poddisruptionbudgets.policy"),
         ("adoption", "\"update\" on deployments.apps"),
     ] {
-        answered(&scene, &author, &json!({field: everything[field]}), Some(words)).await;
+        expect_create(&scene, &author, &json!({field: everything[field]}), Some(text)).await;
     }
-    answered(&scene, &author, &json!({"autoscaling": {"external": {}}}), None).await;
+    expect_create(&scene, &author, &json!({"autoscaling": {"external": {}}}), None).await;
 
     let all = rights(
         &["", "apps", "autoscaling", "policy"],
@@ -188,12 +188,12 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one(cluster: C
         &["create", "update", "delete"],
     );
     entitle(&scene, &json!([workloads, all])).await;
-    answered(&scene, &author, &everything, None).await;
+    expect_create(&scene, &author, &everything, None).await;
 
-    // What isn't a change of the spec is nobody's concern: controllers that may do little touch metadata.
+    // The policy is about changes of the spec: controllers with few rights touch metadata.
     scene.apply(&json!({})).await;
     entitle(&scene, &json!([workloads])).await;
-    answered(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
+    expect_create(&scene, &author, &json!({}), Some("\"create\" on deployments.apps")).await;
     let mine: Api<Workload> = Api::namespaced(author, scene.ns());
     let merge = async |patch: Value| mine.patch("web", &PatchParams::default(), &Patch::Merge(patch)).await;
     merge(json!({"metadata": {"labels": {"team": "shop"}}})).await.unwrap();
@@ -201,15 +201,16 @@ async fn who_may_not_create_deployments_may_not_have_baton_create_one(cluster: C
     assert!(refused.to_string().contains("\"create\" on deployments.apps"), "{refused}");
 }
 
-async fn who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it(cluster: Cluster) {
+async fn an_author_who_may_not_update_and_delete_an_object_may_not_have_baton_adopt_it(cluster: Cluster) {
     let scene = Scene::start(&cluster, "adopting-authors").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
     let deployments = rights(&["apps"], &["deployments"], &["create", "update", "delete"]);
     let update_only = rights(&["apps"], &["deployments"], &["create", "update"]);
     entitle(&scene, &json!([workloads(), update_only])).await;
-    answered(&scene, &author, &json!({}), None).await;
-    answered(&scene, &author, &json!({"adoption": "Adopt"}), Some("\"delete\" on deployments.apps")).await;
+    expect_create(&scene, &author, &json!({}), None).await;
+    expect_create(&scene, &author, &json!({"adoption": "Adopt"}), Some("\"delete\" on deployments.apps"))
+        .await;
 
     for (part, group, resource, value, _) in optional_parts() {
         let adopting = json!({"adoption": "Adopt", part: value});
@@ -219,13 +220,13 @@ async fn who_may_not_update_and_delete_what_is_there_may_not_have_baton_adopt_it
             (&["create", "update"], Some("delete")),
             (&["create", "patch"], Some("delete")),
             (&["create", "update", "delete"], None),
-            // Whoever may patch an object may do all to it that an update does.
+            // A patch can do all that an update can.
             (&["create", "patch", "delete"], None),
         ] {
             entitle(&scene, &json!([workloads(), deployments, rights(&[group], &[resource], verbs)])).await;
-            let words = missing.map(|verb| verb_on(verb, group, resource));
-            answered(&scene, &author, &adopting, words.as_deref()).await;
-            answered(&scene, &author, &json!({part: value}), None).await;
+            let text = missing.map(|verb| verb_on(verb, group, resource));
+            expect_create(&scene, &author, &adopting, text.as_deref()).await;
+            expect_create(&scene, &author, &json!({part: value}), None).await;
         }
     }
 }
@@ -243,11 +244,11 @@ async fn a_service_that_its_author_may_not_update_keeps_its_selector(cluster: Cl
     });
     scene.server_side_apply(&[theirs]).await.unwrap();
     let service = json!({"ports": [{"port": 80}]});
-    answered(&scene, &author, &json!({"service": service}), None).await;
+    expect_create(&scene, &author, &json!({"service": service}), None).await;
 
     // Both at once, then one after the other, in either order.
     let adopting = json!({"adoption": "Adopt", "service": service});
-    answered(&scene, &author, &adopting, Some("\"update\" on services")).await;
+    expect_create(&scene, &author, &adopting, Some("\"update\" on services")).await;
     let mine: Api<Workload> = Api::namespaced(author.clone(), scene.ns());
     let apply = async |spec: &Value| {
         let workload: Workload = serde_json::from_value(web(spec)).unwrap();
@@ -263,7 +264,7 @@ async fn a_service_that_its_author_may_not_update_keeps_its_selector(cluster: Cl
     scene.condition("Applied", "True").await;
     let refused = apply(&adopting).await.unwrap_err();
     assert!(refused.to_string().contains("\"update\" on services"), "{refused}");
-    // What doesn't touch the Service is still the author's to do.
+    // The author may still change what doesn't touch the Service.
     apply(&json!({"adoption": "Adopt", "replicas": 2})).await.unwrap();
     scene.condition("Applied", "True").await;
     let service = scene.child(ChildKind::Service).await.unwrap();
@@ -280,7 +281,7 @@ async fn rights_by_name_are_enough_for_the_workload_of_that_name(cluster: Cluste
         &["create"],
     );
     let mut change = create.clone();
-    // With the right to patch instead of that to update, every check is made that there is: their cost is bounded.
+    // With the right to patch instead of that to update, the policy makes all its checks: their cost stays within the limit.
     change["verbs"] = json!(["patch", "delete"]);
     let adopting = json!({
         "adoption": "Adopt",
@@ -290,12 +291,12 @@ async fn rights_by_name_are_enough_for_the_workload_of_that_name(cluster: Cluste
     });
     change["resourceNames"] = json!(["another"]);
     entitle(&scene, &json!([workloads(), create, change])).await;
-    answered(&scene, &author, &adopting, Some("\"update\" on ")).await;
+    expect_create(&scene, &author, &adopting, Some("\"update\" on ")).await;
     change["resourceNames"] = json!(["web"]);
     entitle(&scene, &json!([workloads(), create, change])).await;
-    answered(&scene, &author, &adopting, None).await;
+    expect_create(&scene, &author, &adopting, None).await;
 
-    // A name that the server chooses is known by then too.
+    // The policy also knows a name that the server generates.
     let mut generated = web(&json!({}));
     generated["metadata"] = json!({"generateName": "web-"});
     let generated: Workload = serde_json::from_value(generated).unwrap();
@@ -303,7 +304,7 @@ async fn rights_by_name_are_enough_for_the_workload_of_that_name(cluster: Cluste
     mine.create(&PostParams::default(), &generated).await.unwrap();
 }
 
-async fn who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_children(cluster: Cluster) {
+async fn an_author_who_changes_a_spec_needs_the_rights_for_the_writes_that_follow(cluster: Cluster) {
     let scene = Scene::start(&cluster, "changing-authors").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
@@ -318,10 +319,10 @@ async fn who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_ch
         everything[part] = value;
     }
     scene.apply(&everything).await;
-    // Baton's own writes, of the status, are not judged.
+    // The policy ignores Baton's own writes, of the status.
     scene.condition("Applied", "True").await;
-    let change = async |spec: &Value, words: Option<&str>| {
-        change_answered(&scene, &author, None, &json!({"spec": spec}), words).await;
+    let change = async |spec: &Value, text: Option<&str>| {
+        expect_change(&scene, &author, None, &json!({"spec": spec}), text).await;
     };
 
     entitle(&scene, &json!([workloads(), create])).await;
@@ -358,12 +359,12 @@ async fn who_changes_a_spec_must_be_allowed_to_do_what_baton_then_does_to_its_ch
     change(&json!({"replicas": 5}), None).await;
     change(&json!({"adoption": "Refuse"}), None).await;
     change(&json!({"adoption": "Refuse", "mode": "Enforce"}), Some("\"update\" on services")).await;
-    // An autoscaler of somebody's own takes the place of Baton's, which goes.
+    // An external autoscaler replaces Baton's, which is deleted.
     let external = json!({"autoscaling": {"external": {}, "maxReplicas": null}});
     change(&external, Some("\"delete\" on horizontalpodautoscalers.autoscaling")).await;
 }
 
-async fn who_may_not_scale_deployments_may_not_have_baton_scale_one(cluster: Cluster) {
+async fn an_author_who_may_not_scale_deployments_may_not_have_baton_scale_one(cluster: Cluster) {
     let scene = Scene::start(&cluster, "scaling").await;
     install_policy(&scene).await;
     let author = as_author(&scene).await;
@@ -374,7 +375,7 @@ async fn who_may_not_scale_deployments_may_not_have_baton_scale_one(cluster: Clu
     let missing = Some("\"update\" on deployments.apps/scale");
 
     entitle(&scene, &json!([scale])).await;
-    change_answered(&scene, &author, Some("scale"), &five, missing).await;
+    expect_change(&scene, &author, Some("scale"), &five, missing).await;
     for (resource, verb) in [
         ("deployments/scale", "update"),
         ("deployments/scale", "patch"),
@@ -384,13 +385,13 @@ async fn who_may_not_scale_deployments_may_not_have_baton_scale_one(cluster: Clu
         let mut scaling = rights(&["apps"], &[resource], &[verb]);
         scaling["resourceNames"] = json!(["another"]);
         entitle(&scene, &json!([scale, scaling])).await;
-        change_answered(&scene, &author, Some("scale"), &five, missing).await;
+        expect_change(&scene, &author, Some("scale"), &five, missing).await;
         scaling["resourceNames"] = json!(["web"]);
         entitle(&scene, &json!([scale, scaling])).await;
-        change_answered(&scene, &author, Some("scale"), &five, None).await;
+        expect_change(&scene, &author, Some("scale"), &five, None).await;
     }
 
-    // The autoscaler's own user may scale whatever has a scale.
+    // The autoscaler's controller may scale everything that has a scale.
     let workload = json!({
         "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "theirs"},
         "spec": {
@@ -429,7 +430,7 @@ async fn a_pod_that_the_namespace_refuses_is_refused_to_baton_too(cluster: Clust
 }
 
 async fn a_workload_reaches_nothing_outside_its_namespace(cluster: Cluster) {
-    // Its permissions hold in every namespace, so that nothing but its own doings keeps it in one.
+    // The operator has its permissions in every namespace, so only its own choice keeps it in one.
     let scene = Scene::start(&cluster, "reach").await;
     let template = json!({
         "metadata": {"namespace": "kube-system", "name": "stray"},
@@ -450,7 +451,7 @@ async fn a_workload_reaches_nothing_outside_its_namespace(cluster: Cluster) {
     assert_eq!(namespaces, BTreeSet::from([scene.ns()]), "{writes}");
 }
 
-async fn forged_ownership_costs_no_replica_and_is_mended(cluster: Cluster) {
+async fn forged_ownership_costs_no_replica_and_is_corrected(cluster: Cluster) {
     let scene = Scene::start(&cluster, "forged").await;
     scene.apply(&json!({"replicas": 4})).await;
     scene.condition("Ready", "True").await;
@@ -464,30 +465,30 @@ async fn forged_ownership_costs_no_replica_and_is_mended(cluster: Cluster) {
     let forgeries =
         [json!([{}]), json!([owns_replicas(HANDOVER_MANAGER)]), json!([owns_replicas("somebody")])];
     for forgery in &forgeries {
-        // The server takes whatever it is told.
+        // The server accepts any entries.
         let forged = Patch::Merge(json!({"metadata": {"managedFields": forgery}}));
         scene.edit_as("forger", ChildKind::Deployment, &forged).await;
-        let mended = scene
-            .child_where("Baton to own the number again", ChildKind::Deployment, |child| {
+        let corrected = scene
+            .child_where("Baton to own the replica count again", ChildKind::Deployment, |child| {
                 let owners = crate::scene::entries_of(child, "baton");
                 owners.iter().any(|(_, _, fields)| fields["f:spec"].get("f:replicas").is_some())
                     && crate::scene::entries_of(child, HANDOVER_MANAGER).is_empty()
             })
             .await;
-        assert_eq!(replicas(&mended), 4, "{forgery}: {:?}", mended.name_any());
+        assert_eq!(replicas(&corrected), 4, "{forgery}: {:?}", corrected.name_any());
     }
 }
 
-async fn idle_connections_to_the_admin_port_keep_nobody_out(cluster: Cluster) {
+async fn idle_connections_to_the_admin_port_block_no_request(cluster: Cluster) {
     let scene = Scene::start(&cluster, "idle").await;
     let address = scene.operator.health_address();
     let idle: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
     let ask = |request: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.write_all(format!("{request} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.lines().next().unwrap_or_default().to_owned()
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response.lines().next().unwrap_or_default().to_owned()
     };
     for (request, status) in [
         ("GET /healthz", "200"),
@@ -498,13 +499,13 @@ async fn idle_connections_to_the_admin_port_keep_nobody_out(cluster: Cluster) {
         ("GET /debug/pprof", "404"),
         ("GET /../etc/passwd", "404"),
     ] {
-        let answer = ask(request);
-        assert!(answer.contains(status), "{request}: {answer}");
+        let response = ask(request);
+        assert!(response.contains(status), "{request}: {response}");
     }
     drop(idle);
 }
 
-async fn metrics_tell_no_name_of_a_workload(cluster: Cluster) {
+async fn metrics_show_no_name_of_a_workload(cluster: Cluster) {
     let scene = Scene::start(&cluster, "unseen").await;
     let mut workload = web(&json!({"service": {"ports": [{"port": 80}]}}));
     workload["metadata"]["name"] = json!("very-secret-project");
@@ -516,7 +517,7 @@ async fn metrics_tell_no_name_of_a_workload(cluster: Cluster) {
     }
 }
 
-/// The threat model names the test for each answer; one that was renamed would leave a promise without proof.
+/// The threat model names a test for each promise. If the test is renamed, the promise has no proof.
 #[test]
 fn every_test_that_the_threat_model_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

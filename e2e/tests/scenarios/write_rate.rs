@@ -1,4 +1,4 @@
-//! What comes first when there is much to write at once.
+//! Which writes come first when there are many at once.
 
 use baton_e2e::{Operator, OperatorOptions, Place, install_manifests, scenarios, workload};
 use baton_testbed::{Cluster, eventually};
@@ -11,8 +11,8 @@ use kube::{
 use serde_json::json;
 
 scenarios! {
-    a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_made,
-    what_new_workloads_have_beside_their_deployments_comes_before_all_of_these,
+    a_deleted_child_is_created_again_before_a_change_of_all_workloads_is_written,
+    the_other_children_of_new_workloads_are_created_before_all_deployments,
 }
 
 const ALL: usize = 16;
@@ -32,7 +32,7 @@ async fn running(place: &Place, image: &str) -> usize {
     let images = all
         .into_iter()
         .filter_map(|deployment| deployment.spec?.template.spec?.containers.into_iter().next()?.image);
-    images.filter(|its| its == image).count()
+    images.filter(|own| own == image).count()
 }
 
 async fn all_run(place: &Place, image: &str) {
@@ -43,7 +43,7 @@ async fn all_run(place: &Place, image: &str) {
     .await;
 }
 
-async fn a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_made(cluster: Cluster) {
+async fn a_deleted_child_is_created_again_before_a_change_of_all_workloads_is_written(cluster: Cluster) {
     let place = Place::new(&cluster, "write-rate").await.unwrap();
     let args = ["--write-rate", "8"].map(str::to_owned).to_vec();
     let options =
@@ -68,7 +68,7 @@ async fn a_child_that_is_gone_comes_back_before_a_change_of_all_workloads_is_mad
     all_run(&place, "app:2").await;
 }
 
-async fn what_new_workloads_have_beside_their_deployments_comes_before_all_of_these(cluster: Cluster) {
+async fn the_other_children_of_new_workloads_are_created_before_all_deployments(cluster: Cluster) {
     install_manifests(&cluster).await.unwrap();
     let place = Place::new(&cluster, "newcomers").await.unwrap();
     let containers = json!([{"name": "app", "image": "app"}]);

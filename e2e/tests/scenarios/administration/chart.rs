@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::objects::{INSTALLATIONS, Id, Objects, helm, rendered, repository};
 
-/// What Helm's releases are recognized by, and kustomize's installation lacks.
+/// Labels that Helm adds, and kustomize doesn't.
 const HELM_LABELS: [&str; 4] = [
     "app.kubernetes.io/instance",
     "app.kubernetes.io/managed-by",
@@ -49,7 +49,7 @@ fn helm_finds_nothing_wrong_with_the_chart() {
 fn helm_and_kustomize_install_the_same() {
     for installation in INSTALLATIONS {
         let mut kustomize = installation.by_kustomize();
-        // Helm makes the namespace itself, with --create-namespace, before it looks at the chart.
+        // Helm makes the namespace itself, with --create-namespace, before it reads the chart.
         kustomize.retain(|id, _| id.kind != "Namespace");
         let helm = without_helm(installation.by_helm());
         let names = |objects: &Objects| objects.keys().cloned().collect::<Vec<Id>>();
@@ -65,7 +65,7 @@ fn helm_and_kustomize_install_the_same() {
     }
 }
 
-/// What the chart makes of these values.
+/// The objects that the chart renders with these values.
 fn with(values: &Value) -> Result<Objects, String> {
     let mut args = Vec::new();
     for (name, value) in values.as_object().unwrap() {
@@ -149,7 +149,7 @@ fn every_setting_reaches_the_operator_under_the_name_of_a_flag() {
 
 #[test]
 #[ignore = "by Helm"]
-fn a_shard_has_names_of_its_own_and_leaves_what_is_the_clusters_to_the_release_without_one() {
+fn a_shard_has_its_own_names_and_leaves_cluster_wide_objects_to_the_release_without_a_shard() {
     let everything = json!({"metrics.secure": true, "monitoring.enabled": true});
     let mut second = everything.clone();
     second["shard"] = json!("second");
@@ -171,7 +171,7 @@ fn a_shard_has_names_of_its_own_and_leaves_what_is_the_clusters_to_the_release_w
     ];
     assert_eq!(only, clusters.map(str::to_owned).into());
 
-    // Each selects its own pods, and they need what is there.
+    // Each selects its own pods. The shard uses the PriorityClass of the other release.
     let pods = |objects: &Objects, name: &str| one(objects, "Deployment", name)["spec"].clone();
     let (first, second_pods) = (pods(&usual, "baton"), pods(&second, "baton-second"));
     assert_eq!(first["selector"]["matchLabels"], json!({"app.kubernetes.io/name": "baton"}));
@@ -192,7 +192,7 @@ fn a_shard_has_names_of_its_own_and_leaves_what_is_the_clusters_to_the_release_w
         let account = &one(&second, "FlowSchema", name)["spec"]["rules"][0]["subjects"][0]["serviceAccount"];
         assert_eq!(account, &json!({"name": "baton-second", "namespace": "baton-system"}));
     }
-    assert!(!second.values().any(|object| object.to_string().contains("{{")), "a value is a template");
+    assert!(!second.values().any(|object| object.to_string().contains("{{")), "a template is not rendered");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn without_leader_election_the_old_operator_stops_first() {
 
 #[test]
 #[ignore = "by Helm"]
-fn what_can_be_left_out_is_left_out() {
+fn optional_objects_can_be_left_out() {
     let objects = with(&json!({
         "crds.install": false,
         "policies": {"authors": false, "replicas": false},
@@ -226,7 +226,7 @@ fn what_can_be_left_out_is_left_out() {
 
 #[test]
 #[ignore = "by Helm"]
-fn for_openshift_the_user_is_the_clusters_to_choose_and_baton_may_delete_deployments() {
+fn on_openshift_the_cluster_chooses_the_user_and_baton_may_delete_deployments() {
     let deletes = |objects: &Objects| {
         let rules = one(objects, "ClusterRole", "baton")["rules"].as_array().unwrap().clone();
         let is_it =
@@ -246,7 +246,7 @@ fn for_openshift_the_user_is_the_clusters_to_choose_and_baton_may_delete_deploym
 
 #[test]
 #[ignore = "by Helm"]
-fn secure_metrics_have_a_port_of_their_own_and_a_certificate_from_a_secret_where_there_is_one() {
+fn secure_metrics_have_their_own_port_and_can_take_a_certificate_from_a_secret() {
     let values =
         json!({"metrics": {"secure": true, "certSecret": "baton-metrics"}, "monitoring.enabled": true});
     let objects = with(&values).unwrap();
@@ -267,14 +267,14 @@ fn secure_metrics_have_a_port_of_their_own_and_a_certificate_from_a_secret_where
     });
     assert_eq!((&endpoint["scheme"], &endpoint["tlsConfig"]), (&json!("https"), &tls));
 
-    // A certificate that nothing is served with isn't mounted.
+    // An unused certificate isn't mounted.
     let objects = with(&json!({"metrics.certSecret": "baton-metrics"})).unwrap();
     assert_eq!(one(&objects, "Deployment", "baton")["spec"]["template"]["spec"]["volumes"], Value::Null);
 }
 
 #[test]
 #[ignore = "by Helm"]
-fn the_network_is_as_narrow_as_the_values_say() {
+fn the_network_policy_is_as_narrow_as_the_values_say() {
     let policy = |values: &Value| one(&with(values).unwrap(), "NetworkPolicy", "baton")["spec"].clone();
     let open = policy(&json!({}));
     assert_eq!(open["egress"][1]["to"], Value::Null, "any address");
@@ -294,7 +294,7 @@ fn the_network_is_as_narrow_as_the_values_say() {
     assert_eq!(server["ports"][1]["port"], 8443);
     assert_eq!(narrow["ingress"], json!([{"ports": [{"protocol": "TCP", "port": 8080}], "from": peers}]));
 
-    // Then port 8080 tells of health alone.
+    // Then port 8080 serves only health checks.
     values["metrics.secure"] = json!(true);
     let secure = json!([
         {"ports": [{"protocol": "TCP", "port": 8080}]},
@@ -305,19 +305,19 @@ fn the_network_is_as_narrow_as_the_values_say() {
 
 #[test]
 #[ignore = "by Helm"]
-fn the_user_namespace_is_kubernetes_to_choose_unless_the_values_say() {
+fn kubernetes_chooses_the_user_namespace_unless_the_values_do() {
     let pod = |values: &Value| {
         one(&with(values).unwrap(), "Deployment", "baton")["spec"]["template"]["spec"]["hostUsers"].clone()
     };
     assert_eq!(pod(&json!({})), Value::Null);
-    for says in [true, false] {
-        assert_eq!(pod(&json!({"hostUsers": says})), says);
+    for value in [true, false] {
+        assert_eq!(pod(&json!({"hostUsers": value})), value);
     }
 }
 
 #[test]
 #[ignore = "by Helm"]
-fn the_definition_stays_when_the_release_goes_unless_it_was_told_to_go() {
+fn the_crd_outlives_the_release_unless_the_values_say_otherwise() {
     let policy = |values: &Value| {
         let objects = with(values).unwrap();
         one(&objects, "CustomResourceDefinition", "workloads.baton.rs")["metadata"]["annotations"]
@@ -359,8 +359,8 @@ fn the_runbooks_are_found_where_the_values_say() {
 
 #[test]
 #[ignore = "by Helm"]
-fn values_that_mean_nothing_are_refused() {
-    for (values, said) in [
+fn invalid_values_are_refused() {
+    for (values, named) in [
         (json!({"replica": 3}), "replica"),
         (json!({"replicas": "three"}), "replicas"),
         (json!({"replicas": 2, "leaderElection.enabled": false}), "replicas"),
@@ -382,8 +382,8 @@ fn values_that_mean_nothing_are_refused() {
         (json!({"monitoring.on": true}), "on"),
     ] {
         match with(&values) {
-            Ok(_) => panic!("{values} was taken"),
-            Err(error) => assert!(error.contains(said), "{values}: {error}"),
+            Ok(_) => panic!("{values} was accepted"),
+            Err(error) => assert!(error.contains(named), "{values}: {error}"),
         }
     }
 }
@@ -411,7 +411,7 @@ fn the_readme_lists_every_value_with_its_default() {
     let text = std::fs::read_to_string(repository("charts/baton/values.yaml")).unwrap();
     let values: Value = serde_norway::from_str(&text).unwrap();
     let readme = std::fs::read_to_string(repository("charts/baton/README.md")).unwrap();
-    // Whose content is one thing, and too long for a table.
+    // Values that are too long for a table.
     let whole = ["resources", "strategy", "topologySpreadConstraints", "monitoring.dashboardLabels"];
     let mut leaves = Vec::new();
     collect("", &values, &whole, &mut leaves);
@@ -426,7 +426,7 @@ fn the_readme_lists_every_value_with_its_default() {
     assert_eq!(
         readme.matches("\n| `").count(),
         leaves.len(),
-        "a row of charts/baton/README.md is about no value"
+        "charts/baton/README.md has a row without a value"
     );
 }
 

@@ -1,5 +1,5 @@
-//! `docs/getting-started.md` as a newcomer follows it: each block of commands is typed unless it is marked, and what the page
-//! shows is what comes of it. The nodes are played here, so the operator runs as a process beside them.
+//! `docs/getting-started.md` as a newcomer follows it: the test types each block of commands that isn't marked, and compares
+//! the output with the page. The nodes are simulated here, so the operator runs as a process beside them.
 
 use std::{
     fs,
@@ -14,13 +14,13 @@ use tokio::task::JoinHandle;
 use super::{guide::operator, objects::repository};
 
 const PAGE: &str = "docs/getting-started.md";
-/// How a block begins that needs the reader's machine.
+/// The beginning of a block that needs the reader's machine.
 const MARK: &str = "# not run by the tests";
 
 /// In a cluster of its own: the page lists what a namespace has.
 #[tokio::test]
 #[ignore = "on a real control plane of its own, by kubectl"]
-async fn a_first_handover_is_seen_as_the_page_shows_it() {
+async fn a_first_handover_goes_as_the_page_shows() {
     let cluster: Cluster = ControlPlane::options().start().await.unwrap().into();
     let kubeconfig = cluster.real().kubeconfig();
     // The page writes files beside the manifests, which must not be in this repository.
@@ -84,7 +84,7 @@ impl Watch {
         seen
     }
 
-    /// Waits for what the page shows, after what it has shown before.
+    /// Waits until the watch shows this text after all texts before.
     async fn shows_next(&mut self, text: &str) {
         let expected = lines(text);
         let before = self.shown;
@@ -97,7 +97,7 @@ impl Watch {
         .await;
     }
 
-    /// Ends it. The page must have shown all of its lines.
+    /// Ends the watch. The page must have shown all of its lines.
     fn end(self) {
         self.command.abort();
         let seen = self.seen();
@@ -105,7 +105,7 @@ impl Watch {
     }
 }
 
-/// Lines without what is different each time: ages, the widths of columns, and the order of managers, which the API server
+/// Lines without what differs between runs: ages, the widths of columns, and the order of managers, which the API server
 /// sorts by the second of their last write.
 fn lines(text: &str) -> Vec<String> {
     let is_age = |word: &str| {

@@ -1,4 +1,4 @@
-//! `docs/install.md` as people follow it, command for command. The nodes are played here, so the operator's pods don't run its
+//! `docs/install.md` as people follow it, command for command. The nodes are simulated here, so the operator's pods don't run its
 //! image: it runs as a process beside them, as the ServiceAccount that the installation made.
 
 use baton_e2e::{End, Operator, OperatorOptions, guide};
@@ -12,7 +12,7 @@ use super::{
 
 const PAGE: &str = "docs/install.md";
 
-/// A Workload with every child. Its autoscaler has work at once: there are fewer pods than it wants.
+/// A Workload with every child. Its autoscaler scales at once: there are fewer pods than its minimum.
 const WEB: &str = r#"{
   "apiVersion": "baton.rs/v1alpha1", "kind": "Workload", "metadata": {"name": "web"},
   "spec": {
@@ -62,7 +62,7 @@ async fn reached(cluster: &Cluster, condition: &str, namespace: &str) {
     kubectl(cluster, &format!("wait {what} --namespace {namespace} --timeout 60s")).await;
 }
 
-/// Waits until none of these is there.
+/// Waits until none of these exists.
 async fn gone(cluster: &Cluster, what: &str, namespace: &str) {
     let line = format!("get {what} --namespace {namespace} --ignore-not-found --output name");
     eventually("all to be gone", async || {
@@ -72,15 +72,15 @@ async fn gone(cluster: &Cluster, what: &str, namespace: &str) {
     .await;
 }
 
-/// The children in this namespace, and that they belong to nobody.
-async fn orphans(cluster: &Cluster, namespace: &str) {
+/// Asserts that no child in this namespace has an owner reference.
+async fn assert_orphans(cluster: &Cluster, namespace: &str) {
     for child in CHILDREN.split(' ') {
         let left = object(cluster, child, namespace).await;
         assert_eq!(left["metadata"]["ownerReferences"], Value::Null, "{child}");
     }
 }
 
-pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &Cluster) {
+pub async fn an_uninstall_can_leave_everything_running(cluster: &Cluster) {
     let admin = cluster.real().kubeconfig();
     follow(admin, "Install", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
@@ -98,7 +98,7 @@ pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &Cluster) {
     assert_eq!(operator.stop().await.unwrap(), End::Success);
     follow(admin, "Uninstall and leave everything running", 0).await;
 
-    orphans(cluster, ns).await;
+    assert_orphans(cluster, ns).await;
     let after = object(cluster, "deployment/web", ns).await;
     for field in ["/metadata/uid", "/metadata/generation", "/spec"] {
         assert_eq!(before.pointer(field), after.pointer(field), "{field}");
@@ -110,7 +110,7 @@ pub async fn uninstalled_the_one_way_everything_runs_on(cluster: &Cluster) {
     assert!(!rest.contains("baton.rs"), "{rest}");
 }
 
-pub async fn uninstalled_the_other_way_everything_goes(cluster: &Cluster) {
+pub async fn an_uninstall_can_remove_everything(cluster: &Cluster) {
     let admin = cluster.real().kubeconfig();
     follow(admin, "Install", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
@@ -126,7 +126,7 @@ pub async fn uninstalled_the_other_way_everything_goes(cluster: &Cluster) {
     gone(cluster, "pods", namespace.name()).await;
 }
 
-pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_let_go_of(cluster: &Cluster) {
+pub async fn helm_uninstall_keeps_the_workloads_and_their_children_can_be_orphaned(cluster: &Cluster) {
     let admin = cluster.real().kubeconfig();
     follow(admin, "Install with Helm", 0).await;
     let operator = operator(cluster, "baton-system", None).await;
@@ -139,7 +139,7 @@ pub async fn with_helm_a_release_that_goes_leaves_the_workloads_and_they_can_be_
     follow(admin, "Uninstall and leave everything running", 1).await;
     object(cluster, "workloads.baton.rs/web", namespace.name()).await;
     follow(admin, "Uninstall and leave everything running", 2).await;
-    orphans(cluster, namespace.name()).await;
+    assert_orphans(cluster, namespace.name()).await;
     follow(admin, "Install with Helm", 0).await;
     follow(admin, "Uninstall and take everything along", 1).await;
     kubectl(cluster, "delete namespace baton-system").await;
@@ -194,10 +194,10 @@ pub async fn on_openshift_a_deployment_is_adopted_once_baton_may_delete_deployme
     gone(cluster, CHILDREN, ns).await;
 }
 
-pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definition(cluster: &Cluster) {
+pub async fn in_one_namespace_baton_needs_nothing_cluster_wide_but_the_crd(cluster: &Cluster) {
     follow(cluster.real().kubeconfig(), "Install for one namespace", 0).await;
 
-    // Somebody who may do everything in the namespace, and nothing outside of it.
+    // A user who may do everything in the namespace, and nothing outside of it.
     kubectl(cluster, "create serviceaccount owner --namespace default").await;
     let binding = "create rolebinding owner --namespace shop --clusterrole cluster-admin --serviceaccount default:owner";
     kubectl(cluster, binding).await;
@@ -223,7 +223,7 @@ pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definiti
     assert!(denied.is_empty(), "{denied}");
     let elsewhere =
         requests.that(|request| request.resource.is_some() && request.namespace.as_deref() != Some("shop"));
-    // Who I am and what I may do, anybody may ask.
+    // Any user may read its own permissions.
     let elsewhere = elsewhere.that(|request| request.resource.as_deref() != Some("selfsubjectaccessreviews"));
     assert!(elsewhere.is_empty(), "{elsewhere}");
 
@@ -237,7 +237,7 @@ pub async fn in_one_namespace_nothing_of_the_clusters_is_needed_but_the_definiti
 
 #[test]
 #[ignore = "by kustomize"]
-fn the_kustomization_that_the_page_shows_is_one() {
+fn the_kustomization_on_the_page_works() {
     let page = std::fs::read_to_string(repository(PAGE)).unwrap();
     let (_, yaml) = page.split_once("```yaml\n# my-baton/kustomization.yaml\n").unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ fn the_kustomization_that_the_page_shows_is_one() {
     assert!(objects.keys().any(|id| id.kind == "PrometheusRule"));
 }
 
-/// What the page shows to add to one's own kustomization below this heading.
+/// The addition to a kustomization that the page shows below this heading.
 fn addition(heading: &str) -> Value {
     let page = std::fs::read_to_string(repository(PAGE)).unwrap();
     let (_, below) = page.split_once(&format!("# {heading}\n")).unwrap();
@@ -289,7 +289,7 @@ fn of_kind<'a>(objects: &'a Objects, kind: &str) -> &'a Value {
 fn each_addition_that_the_page_shows_does_what_it_says() {
     let objects = with_addition("The API server's addresses");
     let egress = &of_kind(&objects, "NetworkPolicy")["spec"]["egress"];
-    assert_eq!(egress[0]["to"], Value::Null, "names are asked for wherever they are known");
+    assert_eq!(egress[0]["to"], Value::Null, "DNS may be at any address");
     assert_eq!(egress[1]["to"][0]["ipBlock"]["cidr"], "10.96.0.1/32");
     assert_eq!(egress[1]["ports"][1]["port"], 6443);
 

@@ -1,5 +1,5 @@
-//! Alerts and dashboard: Prometheus understands their expressions, the metrics that they ask for exist, and people who get
-//! an alert find what to do.
+//! Alerts and dashboard: Prometheus can parse their expressions, the metrics that they select exist, and people who get an
+//! alert find what to do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::objects::repository;
 
-/// Metrics of others: of kube-state-metrics, and of the kubelet's cAdvisor.
+/// Metrics of other programs: kube-state-metrics, and the kubelet's cAdvisor.
 const FOREIGN: [&str; 4] = [
     "container_cpu_usage_seconds_total",
     "container_memory_working_set_bytes",
@@ -24,9 +24,9 @@ const FOREIGN: [&str; 4] = [
 /// Labels that Prometheus adds when it scrapes.
 const OF_THE_TARGET: [&str; 2] = ["namespace", "pod"];
 
-/// What Prometheus' parser says of one expression.
+/// What Prometheus' parser returns for one expression.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct Parsed {
     error: Option<String>,
     #[serde(default)]
     selectors: Vec<Selector>,
@@ -38,19 +38,19 @@ struct Selector {
     labels: BTreeMap<String, String>,
 }
 
-fn parsed(expressions: &[String]) -> Vec<Answer> {
+fn parse(expressions: &[String]) -> Vec<Parsed> {
     let mut parser =
         Command::new(assets::promql().unwrap()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let lines: String = expressions.iter().map(|text| text.replace('\n', " ") + "\n").collect();
     parser.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = parser.wait_with_output().unwrap();
-    let answers: Vec<Answer> = String::from_utf8(output.stdout)
+    let parsed: Vec<Parsed> = String::from_utf8(output.stdout)
         .unwrap()
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(answers.len(), expressions.len());
-    answers
+    assert_eq!(parsed.len(), expressions.len());
+    parsed
 }
 
 /// The words in backticks.
@@ -58,7 +58,7 @@ fn words(text: &str) -> BTreeSet<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The rows of the table in `docs/metrics.md`: what may be said of the labels of each metric.
+/// The rows of the table in `docs/metrics.md`: the labels of each metric, and their values.
 fn documented(page: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let table = page.lines().filter(|line| line.starts_with("| `baton_"));
     let row = |line| {
@@ -66,7 +66,7 @@ fn documented(page: &str) -> BTreeMap<&str, BTreeSet<&str>> {
         (cells[1].trim().trim_matches('`'), words(cells[3]))
     };
     let mut rows: BTreeMap<&str, BTreeSet<&str>> = table.map(row).collect();
-    // What is said below the table, of several metrics.
+    // The text below the table is about several metrics.
     let below = words(page.rsplit_once("\n| ").unwrap().1.split_once('\n').unwrap().1);
     for row in rows.values_mut().filter(|row| row.contains("kind")) {
         row.extend(&below);
@@ -74,28 +74,28 @@ fn documented(page: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     rows
 }
 
-/// Every expression is one, and selects what there is.
+/// Asserts that each expression is valid and selects documented metrics.
 fn check(expressions: &[String]) {
     let page = fs::read_to_string(repository("docs/metrics.md")).unwrap();
     let documented = documented(&page);
-    for (text, answer) in expressions.iter().zip(parsed(expressions)) {
-        assert_eq!(answer.error, None, "{text}");
-        assert!(!answer.selectors.is_empty(), "{text}");
-        for Selector { metric, labels } in answer.selectors {
+    for (text, parsed) in expressions.iter().zip(parse(expressions)) {
+        assert_eq!(parsed.error, None, "{text}");
+        assert!(!parsed.selectors.is_empty(), "{text}");
+        for Selector { metric, labels } in parsed.selectors {
             if FOREIGN.contains(&metric.as_str()) {
                 continue;
             }
             let base = ["_bucket", "_sum", "_count"].iter().find_map(|suffix| metric.strip_suffix(suffix));
             let row = documented.get(metric.as_str()).or_else(|| documented.get(base?));
-            let row = row.unwrap_or_else(|| panic!("docs/metrics.md has no {metric}, asked for in {text}"));
+            let row = row.unwrap_or_else(|| panic!("docs/metrics.md has no {metric}, selected in {text}"));
             for (label, value) in labels {
                 if OF_THE_TARGET.contains(&label.as_str()) {
                     continue;
                 }
-                assert!(row.contains(label.as_str()), "{metric} has no label {label}, asked for in {text}");
+                assert!(row.contains(label.as_str()), "{metric} has no label {label}, selected in {text}");
                 // Codes are the HTTP protocol's.
                 for value in value.split('|').filter(|_| label != "code") {
-                    assert!(row.contains(value), "{label} of {metric} is never {value}, asked for in {text}");
+                    assert!(row.contains(value), "{label} of {metric} is never {value}, selected in {text}");
                 }
             }
         }
@@ -118,12 +118,12 @@ fn dashboard() -> Value {
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+    value.as_str().unwrap_or_else(|| panic!("{value} is not a string"))
 }
 
 #[test]
 #[ignore = "by Prometheus's own parser, in Go"]
-fn alerts_ask_for_metrics_that_exist() {
+fn alerts_select_metrics_that_exist() {
     let expressions: Vec<String> = alerts().iter().map(|alert| text(&alert["expr"]).to_owned()).collect();
     check(&expressions);
 }
@@ -134,7 +134,7 @@ fn every_alert_says_what_it_means_and_where_to_read_on() {
     let mut names = BTreeSet::new();
     for alert in alerts() {
         let name = text(&alert["alert"]);
-        assert!(names.insert(name.to_owned()), "{name} is there twice");
+        assert!(names.insert(name.to_owned()), "there are two alerts {name}");
         assert!(["critical", "warning", "info"].contains(&text(&alert["labels"]["severity"])), "{name}");
         for annotation in ["summary", "description"] {
             assert!(text(&alert["annotations"][annotation]).ends_with('.'), "{annotation} of {name}");
@@ -146,14 +146,14 @@ fn every_alert_says_what_it_means_and_where_to_read_on() {
     for heading in page.lines().filter_map(|line| line.strip_prefix("### Baton")) {
         assert!(
             names.contains(&format!("Baton{heading}")),
-            "docs/operations.md tells of an alert Baton{heading}"
+            "there is no alert Baton{heading}, which docs/operations.md has"
         );
     }
 }
 
 #[test]
 #[ignore = "by Prometheus's own parser, in Go"]
-fn the_dashboard_asks_for_metrics_that_exist() {
+fn the_dashboard_selects_metrics_that_exist() {
     let dashboard = dashboard();
     let targets =
         dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array());
@@ -166,7 +166,7 @@ fn the_dashboard_asks_for_metrics_that_exist() {
 }
 
 #[test]
-fn the_dashboard_is_one_that_grafana_can_lay_out() {
+fn grafana_can_lay_out_the_dashboard() {
     let dashboard = dashboard();
     assert_eq!(dashboard["uid"], "baton");
     assert!(dashboard["schemaVersion"].as_u64() >= Some(39), "that of Grafana 11");
@@ -176,11 +176,11 @@ fn the_dashboard_is_one_that_grafana_can_lay_out() {
     let (mut ids, mut taken) = (BTreeSet::new(), BTreeSet::new());
     for panel in dashboard["panels"].as_array().unwrap() {
         let title = text(&panel["title"]);
-        assert!(ids.insert(panel["id"].as_u64()), "the id of {title} is another's");
+        assert!(ids.insert(panel["id"].as_u64()), "{title} has the id of another panel");
         let [x, y, w, h] = ["x", "y", "w", "h"].map(|field| panel["gridPos"][field].as_u64().unwrap());
         assert!(x + w <= 24, "{title} is too far to the right");
         for cell in (x..x + w).flat_map(|x| (y..y + h).map(move |y| (x, y))) {
-            assert!(taken.insert(cell), "{title} lies upon another panel");
+            assert!(taken.insert(cell), "{title} overlaps another panel");
         }
         if panel["type"] != "row" {
             assert_eq!(panel["datasource"]["uid"], "${datasource}", "{title}");

@@ -1,4 +1,4 @@
-//! The objects of an installation, as kustomize and as Helm render them. It doesn't judge them.
+//! The objects of an installation, as kustomize and as Helm render them.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use baton_testbed::assets::{self, Assets, Program};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// The ways of installing Baton that both kustomize and Helm know.
+/// The installations that exist for both kustomize and Helm.
 pub const INSTALLATIONS: [Installation; 7] = [
     Installation { folder: ".", section: "Install", namespace: "baton-system", values: None },
     Installation {
@@ -63,7 +63,7 @@ pub struct Installation {
     pub values: Option<&'static str>,
 }
 
-/// What makes an object one of a kind.
+/// What identifies an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id {
     pub kind: String,
@@ -105,14 +105,14 @@ impl Installation {
         rendered(self.namespace, &self.helm_args()).unwrap()
     }
 
-    /// What `helm` is told about it besides the release and the chart.
+    /// The arguments of `helm` besides the release and the chart.
     pub fn helm_args(&self) -> Vec<String> {
         let file = |name| repository("charts/baton/examples").join(name).display().to_string();
         self.values.map(|name| vec!["--values".to_owned(), file(name)]).unwrap_or_default()
     }
 }
 
-/// What kustomize makes of a folder.
+/// The objects that kustomize renders from a folder.
 pub fn kustomized(folder: &Path) -> Objects {
     let kubectl = Assets::locate(&[Program::Kubectl]).unwrap().path(Program::Kubectl);
     let output = Command::new(kubectl).arg("kustomize").arg(folder).output().unwrap();
@@ -120,7 +120,7 @@ pub fn kustomized(folder: &Path) -> Objects {
     parse(&String::from_utf8(output.stdout).unwrap())
 }
 
-/// What the chart makes of these arguments, or what Helm says about them.
+/// The objects that the chart renders with these arguments, or Helm's error.
 pub fn rendered(namespace: &str, args: &[String]) -> Result<Objects, String> {
     let mut command = helm();
     command.args(["template", "baton", "--namespace", namespace]).arg(repository("charts/baton")).args(args);
@@ -132,7 +132,7 @@ pub fn rendered(namespace: &str, args: &[String]) -> Result<Objects, String> {
     }
 }
 
-/// Helm, with nothing of the user's own configuration.
+/// Helm, without the user's own configuration.
 pub fn helm() -> Command {
     static HELM: OnceLock<PathBuf> = OnceLock::new();
     let mut command = Command::new(HELM.get_or_init(|| assets::helm().unwrap()));
@@ -152,7 +152,7 @@ pub fn parse(text: &str) -> Objects {
     let mut objects = Objects::new();
     for object in documents.filter(|object| !object.is_null()) {
         let id = Id::of(&object);
-        assert!(objects.insert(id.clone(), object).is_none(), "{id} is there twice");
+        assert!(objects.insert(id.clone(), object).is_none(), "there are two of {id}");
     }
     objects
 }

@@ -1,4 +1,4 @@
-//! `docs/operations.md` has a row for whatever Baton may tell people.
+//! `docs/operations.md` has a row for everything that Baton reports.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -73,7 +73,7 @@ fn every_reason_of_an_event_has_a_row() {
     assert_eq!(column(&read("docs/operations.md"), "Events", 1), reasons);
 }
 
-/// The operator's sources without their tests, each as one line: a text that goes on in the next line is put together.
+/// The operator's sources without their tests, each as one line: a text of several lines is joined.
 fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut folders = vec![repository("controller/src")];
@@ -103,7 +103,7 @@ fn texts_after<'a>(source: &'a str, before: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_a_replica_says_when_it_cannot_work_has_a_row() {
+fn every_message_of_a_replica_that_cannot_work_has_a_row() {
     let page = read("docs/operations.md");
     let rows: BTreeSet<String> = ["When a replica isn't ready", "When a replica ends"]
         .iter()
@@ -128,17 +128,20 @@ fn what_a_replica_says_when_it_cannot_work_has_a_row() {
 }
 
 #[test]
-fn every_row_is_about_what_the_operator_says() {
+fn every_row_is_about_a_message_of_the_operator() {
     let page = read("docs/operations.md");
     let sources = sources();
     for heading in ["When a replica isn't ready", "When a replica ends", "Lines of the log"] {
         for row in column(&page, heading, 1) {
-            assert!(sources.iter().any(|(_, source)| source.contains(&row)), "{heading}: nobody says {row}");
+            assert!(
+                sources.iter().any(|(_, source)| source.contains(&row)),
+                "{heading}: no source has {row}"
+            );
         }
     }
 }
 
-/// The files in these folders and theirs, and these files.
+/// These files, and all files below these folders.
 fn files(paths: &[&str]) -> Vec<String> {
     let mut left: Vec<PathBuf> = paths.iter().map(|path| repository(path)).collect();
     let mut found = Vec::new();
@@ -152,9 +155,9 @@ fn files(paths: &[&str]) -> Vec<String> {
 }
 
 /// `wl` is the short name of Kueue's Workloads, and Kubernetes has Workloads of its own, in `scheduling.k8s.io`: kubectl takes
-/// whichever group comes first.
+/// the group that comes first.
 #[test]
-fn every_command_says_whose_workloads_it_means() {
+fn every_command_names_the_group_of_its_workloads() {
     let pages =
         ["README.md", "SECURITY.md", "docs", "charts/baton/README.md", "charts/baton/templates/NOTES.txt"];
     let sources = ["manifests/samples", "e2e/src/bin/demo", "crd/src", "controller/src"];
@@ -182,5 +185,5 @@ fn every_command_says_whose_workloads_it_means() {
         }
     }
     assert!(commands > 50, "{commands} commands");
-    assert!(ambiguous.is_empty(), "say bwl or workloads.baton.rs: {ambiguous:#?}");
+    assert!(ambiguous.is_empty(), "write bwl or workloads.baton.rs: {ambiguous:#?}");
 }

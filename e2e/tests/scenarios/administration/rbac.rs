@@ -1,4 +1,4 @@
-//! The roles of the manifests grant what the operator says that it needs. That the chart grants the same is shown beside.
+//! The roles in the manifests grant what the operator's `PERMISSIONS` list. The tests of the chart show that it grants the same.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a release consists of installs what the repository installs, with the image of the release.
+//! The files of a release install what the repository installs, with the image of the release.
 
 use std::{
     fs,
@@ -25,7 +25,7 @@ fn released(script: &str, args: &[&str]) {
     assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Puts this image where the operator's Deployment has another.
+/// Sets the image of the operator's Deployment.
 fn with_image(mut objects: Objects, image: &str) -> Objects {
     let id = Id { kind: "Deployment".into(), namespace: Some("baton-system".into()), name: "baton".into() };
     let containers = &mut objects.get_mut(&id).unwrap()["spec"]["template"]["spec"]["containers"];

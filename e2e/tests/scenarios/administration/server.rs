@@ -1,4 +1,4 @@
-//! The API server takes every installation, without a warning, and its pods are admitted.
+//! The API server accepts every installation without a warning, and its pods are admitted.
 
 use baton_e2e::guide;
 use baton_testbed::{Cluster, ControlPlane};
@@ -38,16 +38,16 @@ pub async fn kubectl(cluster: &Cluster, line: &str) -> String {
     cluster.real().kubectl(line.split(' ')).await.unwrap().success().unwrap()
 }
 
-pub async fn every_kustomization_is_taken_without_a_warning_and_its_pods_are_admitted(cluster: &Cluster) {
+pub async fn every_kustomization_is_accepted_without_a_warning_and_its_pods_are_admitted(cluster: &Cluster) {
     for Installation { folder, section, namespace, .. } in INSTALLATIONS {
         for commands in guide::commands("docs/install.md", section).unwrap() {
             let commands = format!("exec 2>&1\n{commands}");
-            let told = guide::run(cluster.real().kubeconfig(), &commands)
+            let output = guide::run(cluster.real().kubeconfig(), &commands)
                 .await
                 .unwrap_or_else(|error| panic!("{error}"));
-            assert!(!told.contains("Warning"), "{section}: {told}");
-            if told.contains(&format!("namespace/{namespace} created")) {
-                // Whatever isn't up to the strictest standard is refused from now on.
+            assert!(!output.contains("Warning"), "{section}: {output}");
+            if output.contains(&format!("namespace/{namespace} created")) {
+                // From now on, pods that break the strictest standard are refused.
                 let label = "pod-security.kubernetes.io/enforce=restricted";
                 kubectl(cluster, &format!("label namespace {namespace} {label}")).await;
             }
@@ -72,9 +72,9 @@ async fn helm_on(cluster: &Cluster, args: &[&str]) -> String {
     let mut command = helm();
     command.args(args).env("KUBECONFIG", cluster.real().kubeconfig());
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-    let [told, failed] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    assert!(output.status.success(), "helm {args:?}: {told}{failed}");
-    told
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert!(output.status.success(), "helm {args:?}: {stdout}{stderr}");
+    stdout
 }
 
 pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_crd_stays(cluster: &Cluster) {
@@ -89,12 +89,12 @@ pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_crd_stays(
     };
     let replicas = "get deployment baton --namespace baton-system --output jsonpath={.spec.replicas}";
 
-    let told = run(with(
+    let output = run(with(
         &["install", "baton", "CHART", "--create-namespace", "--wait"],
         &["--set", "monitoring.enabled=true"],
     ))
     .await;
-    assert!(told.contains("Workloads of all namespaces"), "{told}");
+    assert!(output.contains("Workloads of all namespaces"), "{output}");
     kubectl(cluster, "wait --for=condition=Established crd/workloads.baton.rs --timeout=30s").await;
 
     // A release is kept in a Secret, which can't be larger than 1 MiB. It holds the whole chart, and what was made of it.
@@ -116,7 +116,7 @@ pub async fn helm_installs_upgrades_rolls_back_and_uninstalls_and_the_crd_stays(
         0
     );
 
-    // What stayed is found by its labels, and taken in again.
+    // Helm recognizes the CRD that stayed by its labels.
     run(with(&["install", "baton", "CHART", "--wait"], &["--set", "crds.keep=false"])).await;
     run(with(&["uninstall", "baton", "--wait"], &[])).await;
     assert!(!kubectl(cluster, "get crd --output name").await.contains("workloads.baton.rs"));

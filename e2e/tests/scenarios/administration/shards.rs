@@ -1,5 +1,5 @@
-//! A shard beside the usual installation, by either way to install it: each has its own lease, and the API server knows whose
-//! requests are whose.
+//! A shard beside the usual installation, installed either way: each has its own Lease, and the API server
+//! assigns its requests to its own FlowSchemas.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ async fn operator(cluster: &Cluster, name: &str, args: &[&str]) -> Operator {
     Operator::start(cluster, options).await.unwrap()
 }
 
-/// How many requests of each `FlowSchema` the API server has begun to work on, and at which priority level.
+/// How many requests of each `FlowSchema` the API server has dispatched, and at which priority level.
 async fn dispatched(cluster: &Cluster) -> BTreeMap<(String, String), u64> {
     let text = kubectl(cluster, "get --raw /metrics").await;
     let metrics = Metrics::parse(&text).unwrap();
@@ -32,7 +32,7 @@ async fn dispatched(cluster: &Cluster) -> BTreeMap<(String, String), u64> {
     counts
 }
 
-/// The schemas that Baton's requests are to meet, each with its priority level.
+/// The FlowSchemas that must match Baton's requests, each with its priority level.
 const SCHEMAS: [(&str, &str); 4] = [
     ("baton", "baton"),
     ("baton-leader-election", "leader-election"),
@@ -47,7 +47,7 @@ async fn follow(cluster: &Cluster, section: &str) {
     }
 }
 
-/// Both run, lead, and look after the Workloads that are theirs.
+/// Asserts that both run, lead, and reconcile their own Workloads.
 async fn both_work(cluster: &Cluster, way: &str) {
     let before = dispatched(cluster).await;
     let begin = cluster.audit().unwrap().mark().unwrap();
@@ -67,7 +67,7 @@ async fn both_work(cluster: &Cluster, way: &str) {
     let wait = format!("wait --for=condition=Ready workloads.baton.rs --all --namespace {ns} --timeout 60s");
     kubectl(cluster, &wait).await;
     let column = format!("get deployments --namespace {ns} --label-columns {} --no-headers", labels::SHARD);
-    eventually("each to have the Deployment that is its own", async || {
+    eventually("each to have its own Deployment", async || {
         let shown = kubectl(cluster, &column).await;
         let shards: Vec<_> = shown.lines().map(|line| line.ends_with("second")).collect();
         if shards == [true, false] { Ok(()) } else { Err(shown) }
@@ -95,9 +95,7 @@ async fn both_work(cluster: &Cluster, way: &str) {
     }
 }
 
-pub async fn a_shard_stands_beside_the_usual_installation_and_their_requests_are_told_apart(
-    cluster: &Cluster,
-) {
+pub async fn a_shard_runs_beside_the_usual_installation_with_its_own_flow_schemas(cluster: &Cluster) {
     follow(cluster, "Install a shard").await;
     both_work(cluster, "kustomize").await;
     for folder in ["manifests/overlays/shard", "manifests"] {

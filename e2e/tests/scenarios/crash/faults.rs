@@ -1,5 +1,5 @@
-//! All else that happens to requests and watches on the way, while the number goes to an autoscaler and comes back. The
-//! operator lives through it; nothing of it may show in the number.
+//! Faults of requests and watches while the replica count goes to an autoscaler and comes back. The operator keeps running, and
+//! the faults must not show in the replica count.
 
 use std::{
     collections::HashMap,
@@ -22,16 +22,15 @@ use tokio::{join, time::Instant};
 use super::{scenario, stage::Stage};
 
 scenarios! {
-    each_write_comes_late,
+    each_write_is_late,
     each_write_fails_at_first,
-    somebody_is_faster_at_each_write,
+    another_client_is_faster_at_each_write,
     the_response_to_each_write_is_lost_at_first,
     watches_break_all_the_time,
-    watches_are_told_that_their_version_is_gone,
+    watches_get_the_error_that_their_version_is_gone,
 }
 
-/// How long a watch lives where watches are broken: long enough that some events come through, too short for all of one
-/// handover's.
+/// How long a watch lives before it is cut: long enough for some events of a handover, too short for all.
 fn life_of_a_watch(cluster: &Cluster) -> Duration {
     match cluster {
         Cluster::Real(_) => Duration::from_millis(700),
@@ -39,8 +38,8 @@ fn life_of_a_watch(cluster: &Cluster) -> Duration {
     }
 }
 
-/// Plays the scenario with a fault, which has to strike so often at least. The fault is asked what meets a request, which
-/// is the how manieth of its kind, from 1; nothing, if it is spared. Returns who the operator was.
+/// Plays the scenario with a fault, which has to strike at least `least` times. `fault` gets a request and its number among
+/// those of its kind, from 1, and returns what to do to it; nothing, if it is spared. Returns the operator's user.
 async fn play(
     cluster: &Cluster,
     name: &str,
@@ -63,7 +62,7 @@ async fn play(
     .unwrap();
     let operator = stage.operator(Some(&proxy)).await;
     let watch = stage.watch().await;
-    stage.act(&scenario.deeds).await;
+    stage.act(&scenario.steps).await;
     stage.judge(&watch, &scenario).await;
     let strikes = strikes.load(Ordering::Relaxed);
     assert!(strikes >= least, "{}: it struck only {strikes} times", stage.title);
@@ -76,7 +75,7 @@ async fn play(
     operator.user().to_owned()
 }
 
-/// The how manieth request of its kind this is. A request that is tried again is of the same kind.
+/// The number of this request among those of its kind, from 1. A retried request is of the same kind.
 fn count(tries: &mut HashMap<String, usize>, request: &RequestInfo) -> usize {
     let manager = request.query("fieldManager").unwrap_or_default();
     let kind = format!("{} {} {manager} {}", request.method, request.path, request.is_watch());
@@ -85,7 +84,7 @@ fn count(tries: &mut HashMap<String, usize>, request: &RequestInfo) -> usize {
     *count
 }
 
-/// Every other write of a kind is answered by a failure, the first one too: whoever tries again gets through.
+/// Every other write of a kind fails, beginning with the first: a retry succeeds.
 async fn play_failure(cluster: &Cluster, code: u16, reason: &str) -> String {
     let (name, reason) = (code.to_string(), reason.to_owned());
     play(cluster, &name, 8, move |request, count| {
@@ -95,7 +94,7 @@ async fn play_failure(cluster: &Cluster, code: u16, reason: &str) -> String {
     .await
 }
 
-async fn each_write_comes_late(cluster: Cluster) {
+async fn each_write_is_late(cluster: Cluster) {
     play(&cluster, "late", 10, |request, _| request.write.map(|_| Action::Delay(Duration::from_millis(400))))
         .await;
 }
@@ -111,8 +110,8 @@ async fn each_write_fails_at_first(cluster: Cluster) {
     );
 }
 
-/// What is guarded by a resourceVersion is answered 409, and what isn't is merged.
-async fn somebody_is_faster_at_each_write(cluster: Cluster) {
+/// A write that is guarded by a resourceVersion gets the code 409; others are merged.
+async fn another_client_is_faster_at_each_write(cluster: Cluster) {
     let (client, audit) = (cluster.admin().await.unwrap(), cluster.audit().unwrap());
     let begin = audit.mark().unwrap();
     let user = play(&cluster, "outrun", 8, move |request, count| {
@@ -153,8 +152,8 @@ async fn watches_break_all_the_time(cluster: Cluster) {
     .await;
 }
 
-/// A watch that can't be taken up is answered so in two ways, and has to begin with a list again.
-async fn watches_are_told_that_their_version_is_gone(cluster: Cluster) {
+/// The server refuses to resume a watch in two ways. Each time, the watch has to begin with a list again.
+async fn watches_get_the_error_that_their_version_is_gone(cluster: Cluster) {
     let life = life_of_a_watch(&cluster);
     play(&cluster, "watches gone", 10, move |request, count| match count % 3 {
         _ if !request.is_watch() => None,

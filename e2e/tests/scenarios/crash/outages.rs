@@ -1,4 +1,4 @@
-//! The API server goes and comes back in the middle of handovers, with and without what etcd had remembered.
+//! The API server restarts in the middle of handovers, with and without the history in etcd.
 
 use std::{
     sync::{
@@ -14,22 +14,22 @@ use baton_testbed::{Action, Cluster, ControlPlane, Embedded, Proxy};
 use super::{scenario, stage::Stage};
 
 scenarios! {
-    the_api_server_is_started_again_in_the_middle_of_handovers,
-    etcd_forgets_what_the_watches_have_not_seen,
+    the_api_server_restarts_in_the_middle_of_handovers,
+    etcd_compacts_versions_that_the_watches_have_not_seen,
 }
 
-/// At which writes of the operator the API server goes: after the temporary manager holds the number, while the external
-/// autoscaler takes over, and on the way back.
+/// The operator's writes at which the API server restarts: after the temporary manager owns the replica count, while the
+/// external autoscaler takes over, and on the way back.
 const WRITES: [usize; 3] = [5, 10, 14];
 
-/// The API server that goes and comes back.
+/// The API server that restarts.
 enum Server {
     Real(Box<ControlPlane>),
     InProcess(Arc<Embedded>),
 }
 
 impl Server {
-    /// One that nobody else uses, and its cluster for all who know nothing of what is done to it.
+    /// A server that no other test uses, and its cluster for all that doesn't restart it.
     async fn start(cluster: Cluster) -> (Self, Cluster) {
         match cluster {
             Cluster::Real(_) => {
@@ -54,7 +54,7 @@ impl Server {
     }
 }
 
-/// Plays the scenario while the API server is started again and again.
+/// Plays the scenario while the API server restarts again and again.
 async fn play(cluster: Cluster, name: &str, compacts: bool) {
     let begun = Instant::now();
     let scenario = scenario::there_and_back();
@@ -80,7 +80,7 @@ async fn play(cluster: Cluster, name: &str, compacts: bool) {
             server.restart(compacts).await;
         }
     };
-    tokio::join!(stage.act(&scenario.deeds), outages);
+    tokio::join!(stage.act(&scenario.steps), outages);
     stage.reach(scenario.end()).await;
     stage.judge(&watch, &scenario).await;
     println!(
@@ -93,14 +93,14 @@ async fn play(cluster: Cluster, name: &str, compacts: bool) {
     );
     if compacts {
         let lists = lists.load(Ordering::Relaxed);
-        assert!(lists > 1, "{}: each watch was taken up where it was", stage.title);
+        assert!(lists > 1, "{}: each watch was resumed", stage.title);
     }
 }
 
-async fn the_api_server_is_started_again_in_the_middle_of_handovers(cluster: Cluster) {
+async fn the_api_server_restarts_in_the_middle_of_handovers(cluster: Cluster) {
     play(cluster, "restarts", false).await;
 }
 
-async fn etcd_forgets_what_the_watches_have_not_seen(cluster: Cluster) {
+async fn etcd_compacts_versions_that_the_watches_have_not_seen(cluster: Cluster) {
     play(cluster, "restarts and compactions", true).await;
 }

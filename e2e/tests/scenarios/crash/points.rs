@@ -16,7 +16,7 @@ use super::{scenario::Scenario, stage::Stage};
 
 /// The environment variable that asks for both sides of each write on the real server, too.
 const EVERY_SIDE: &str = "BATON_E2E_BOTH_SIDES";
-/// An operator that has written nothing for so long has nothing to write.
+/// An operator that has written nothing for this long has nothing to write.
 const QUIET: Duration = Duration::from_millis(300);
 /// More writes than any scenario has: a run that crashes only here doesn't crash.
 const NEVER: CrashPoint = CrashPoint { write: 60, side: Side::After };
@@ -27,7 +27,7 @@ static TOTAL: AtomicUsize = AtomicUsize::new(0);
 
 /// Crashes the operator at each write of the scenario, on both sides of it, every time in a namespace of its own.
 /// On the real server, where a run takes seconds, it crashes before the first write only, unless [`EVERY_SIDE`] is set: before any
-/// other write things stand as they do after the one before it.
+/// other write, the state is that after the previous one.
 ///
 /// A run may have a write more or less than the one that counted them, since a status that changes twice at once is written
 /// once. A point beyond the last write of its own run is therefore not hit, and that is no failure as long as enough are.
@@ -58,7 +58,7 @@ pub async fn crash_at_every_write(cluster: &Cluster, scenario: &Scenario) {
     );
 }
 
-/// What came of one run.
+/// The result of one run.
 struct Run {
     side: Side,
     /// What was cut, or nothing if the run has fewer writes than its crash point.
@@ -94,30 +94,30 @@ async fn play(scenario: &Scenario, point: CrashPoint, stage: &Stage) -> Run {
 
     let watch = stage.watch().await;
     crash.arm();
-    let mut deeds = pin!(async {
-        stage.act(&scenario.deeds).await;
-        // Once it has crashed, nothing comes any more.
+    let mut steps = pin!(async {
+        stage.act(&scenario.steps).await;
+        // After a crash there are no writes to wait for.
         if !crash.has_struck() {
             quiet(&proxy).await;
         }
     });
-    let has_ended = matches!(future::select(deeds.as_mut(), pin!(proxy.cut())).await, Either::Left(_));
+    let has_ended = matches!(future::select(steps.as_mut(), pin!(proxy.cut())).await, Either::Left(_));
     let cut = if crash.has_struck() { Some(proxy.cut().await) } else { None };
     if let Some(cut) = &cut {
         kill(&operator, stage);
         assert_eq!(cut.response.is_some(), point.side == Side::After, "{}: {cut:?}", stage.title);
         let _successor = stage.operator(None).await;
         if !has_ended {
-            deeds.await;
+            steps.await;
         }
-        // What was reached before the crash has to be so still.
+        // What was reached before the crash must still hold.
         stage.reach(scenario.end()).await;
     }
     stage.judge(&watch, scenario).await;
     Run { side: point.side, cut, writes: crash.writes() }
 }
 
-/// As a node that fails does.
+/// Kills the operator as a failing node does.
 pub fn kill(operator: &Operator, stage: &Stage) {
     operator.kill();
     assert_eq!(operator.end(), Some(End::Killed), "{}", stage.title);
@@ -133,13 +133,13 @@ async fn quiet(proxy: &Proxy) {
     }
 }
 
-/// What was written, and as whom.
+/// The object that was written, and the field manager.
 fn describe(cut: &CutRequest) -> String {
     let path = &cut.request.path;
     // Without what is the same each time: the API's group and version, and the namespace.
     let what = path.split_once("/namespaces/").and_then(|(_, rest)| rest.split_once('/'));
     let what = what.map_or(path.as_str(), |(_, what)| what);
     let manager = cut.request.query("fieldManager").unwrap_or_default();
-    let response = cut.response.map(|code| format!(", answered {code}")).unwrap_or_default();
+    let response = cut.response.map(|code| format!(", response {code}")).unwrap_or_default();
     format!("{what} {manager}{response}")
 }

@@ -1,5 +1,4 @@
-//! The handovers, as data: where each begins, what is done, where it must end, and what the number may be on the way.
-//! Nothing here acts.
+//! The handovers, as data: where each begins, what is done, where it must end, and which replica counts it may have on the way.
 
 use baton_crd::HandoverPhase::{
     self, AutoscalerMissing, Fixed, HandedOver, HandoverPending, Suspended, Unmanaged,
@@ -7,92 +6,92 @@ use baton_crd::HandoverPhase::{
 use baton_e2e::autoscaler;
 use serde_json::{Value, json};
 
-/// Who holds the number once an autoscaler has written it.
+/// The owner of the replica count once an autoscaler has written it.
 pub const AUTOSCALER: &str = "kube-controller-manager (Update of scale)";
 const BATON: &str = "baton (Apply)";
 const TEMPORARY: &str = "handover-to-hpa (Apply)";
-const SOMEBODY: &str = "keda (Update of scale)";
+const EXTERNAL: &str = "keda (Update of scale)";
 
 /// One handover.
 pub struct Scenario {
-    /// In a word or two.
+    /// In a few words, for messages.
     pub name: &'static str,
-    /// What brings a fresh namespace to where the handover begins.
-    pub before: Vec<Deed>,
-    /// What people and other controllers then do. The last one is to wait for the end.
-    pub deeds: Vec<Deed>,
-    /// Each value of `spec.replicas` from the first deed on, the one from before included.
+    /// The steps from an empty namespace to where the handover begins.
+    pub before: Vec<Step>,
+    /// What users and other controllers then do. The last one waits for the end.
+    pub steps: Vec<Step>,
+    /// Each value of `spec.replicas` during the steps, beginning with the one before them.
     pub values: &'static [i32],
-    /// What both the old and the new owner want at least.
+    /// The lowest replica count that the old or the new owner asks for.
     pub floor: i32,
     /// How many writes of the operator the handover needs at least, by its design.
     pub least_writes: usize,
 }
 
-/// What somebody does, other than the operator.
-pub enum Deed {
+/// An action of a user or of another controller.
+pub enum Step {
     /// Applies the Workload with this on top of its template.
     Apply(Value),
     /// Creates these objects as `kubectl apply` does.
     ClientSideApply(Vec<Value>),
     /// Creates these objects as `kubectl apply --server-side` does.
     ServerSideApply(Vec<Value>),
-    /// Writes the number through the Deployment's scale subresource, as [`SOMEBODY`].
+    /// Writes the replica count through the Deployment's scale subresource, as [`EXTERNAL`].
     Scale(i32),
-    /// Waits until all is like this.
+    /// Waits for this state.
     Await(State),
-    /// Waits until the Deployment asks for this number, whatever else is there.
-    AwaitNumber(i32),
+    /// Waits until the Deployment has this replica count, and for nothing else.
+    AwaitReplicas(i32),
 }
 
-/// How things stand, the Workload's status included, which has to be about its current spec.
+/// The state of the Workload and its children. The status has to be about the current spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// What the status says about the number.
+    /// The phase in the status.
     pub phase: HandoverPhase,
-    /// The Deployment's number.
+    /// The Deployment's replica count.
     pub replicas: i32,
-    /// Who has it in `managedFields`.
+    /// Its owners in `managedFields`.
     pub owners: Vec<String>,
-    /// Whether Baton's autoscaler is there.
+    /// Whether Baton's autoscaler exists.
     pub has_autoscaler: bool,
 }
 
 impl Scenario {
     /// Where it must end.
     pub fn end(&self) -> &State {
-        match self.deeds.last() {
-            Some(Deed::Await(end)) => end,
-            _ => panic!("{} waits for no end", self.name),
+        match self.steps.last() {
+            Some(Step::Await(end)) => end,
+            _ => panic!("{} doesn't wait for its end", self.name),
         }
     }
 }
 
-fn state(phase: HandoverPhase, replicas: i32, owner: &str, has_autoscaler: bool) -> Deed {
-    Deed::Await(State { phase, replicas, owners: vec![owner.to_owned()], has_autoscaler })
+fn state(phase: HandoverPhase, replicas: i32, owner: &str, has_autoscaler: bool) -> Step {
+    Step::Await(State { phase, replicas, owners: vec![owner.to_owned()], has_autoscaler })
 }
 
 /// A Workload with this many replicas, and an autoscaler that raises them to this many, which it does without any metric.
-fn autoscaled(replicas: i32, least: i32) -> Deed {
-    Deed::Apply(json!({"replicas": replicas, "autoscaling": {"minReplicas": least, "maxReplicas": 8}}))
+fn autoscaled(replicas: i32, least: i32) -> Step {
+    Step::Apply(json!({"replicas": replicas, "autoscaling": {"minReplicas": least, "maxReplicas": 8}}))
 }
 
-fn fixed(replicas: i32) -> Deed {
-    Deed::Apply(json!({"replicas": replicas}))
+fn fixed(replicas: i32) -> Step {
+    Step::Apply(json!({"replicas": replicas}))
 }
 
-fn external(replicas: i32) -> Deed {
-    Deed::Apply(json!({"replicas": replicas, "autoscaling": {"external": {}}}))
+fn external(replicas: i32) -> Step {
+    Step::Apply(json!({"replicas": replicas, "autoscaling": {"external": {}}}))
 }
 
 pub fn first_create() -> Scenario {
     Scenario {
         name: "first create",
         before: vec![],
-        deeds: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
+        steps: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
         values: &[2, 3],
         floor: 2,
-        // Create, hand over, let go, the autoscaler; a status and an Event.
+        // Create, hand over, release, the autoscaler; a status and an Event.
         least_writes: 6,
     }
 }
@@ -101,10 +100,10 @@ pub fn switched_on() -> Scenario {
     Scenario {
         name: "switched on",
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
-        deeds: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
+        steps: vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)],
         values: &[2, 3],
         floor: 2,
-        // Hand over, let go, the autoscaler; a status and an Event.
+        // Hand over, release, the autoscaler; a status and an Event.
         least_writes: 5,
     }
 }
@@ -113,15 +112,15 @@ pub fn switched_on_and_never_written() -> Scenario {
     Scenario {
         name: "pending",
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
-        deeds: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
+        steps: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
         values: &[2],
         floor: 2,
-        // Hand over, let go, the autoscaler; a status.
+        // Hand over, release, the autoscaler; a status.
         least_writes: 4,
     }
 }
 
-fn handed_over() -> Vec<Deed> {
+fn handed_over() -> Vec<Step> {
     vec![autoscaled(2, 3), state(HandedOver, 3, AUTOSCALER, true)]
 }
 
@@ -129,7 +128,7 @@ pub fn switched_off() -> Scenario {
     Scenario {
         name: "switched off",
         before: handed_over(),
-        deeds: vec![fixed(2), state(Fixed, 2, BATON, false)],
+        steps: vec![fixed(2), state(Fixed, 2, BATON, false)],
         values: &[3, 2],
         floor: 2,
         // Delete the autoscaler, take back, release the scale entry, set; a status and an Event.
@@ -141,7 +140,7 @@ pub fn switched_off_before_the_autoscaler_wrote() -> Scenario {
     Scenario {
         name: "off from pending",
         before: vec![autoscaled(2, 1), state(HandoverPending, 2, TEMPORARY, true)],
-        deeds: vec![fixed(3), state(Fixed, 3, BATON, false)],
+        steps: vec![fixed(3), state(Fixed, 3, BATON, false)],
         values: &[2, 3],
         floor: 2,
         // Delete the autoscaler, take back, release the temporary manager, set; a status.
@@ -149,11 +148,11 @@ pub fn switched_off_before_the_autoscaler_wrote() -> Scenario {
     }
 }
 
-pub fn switched_off_without_a_number() -> Scenario {
+pub fn switched_off_without_replicas() -> Scenario {
     Scenario {
-        name: "off without a number",
+        name: "off without a replica count",
         before: handed_over(),
-        deeds: vec![Deed::Apply(json!({})), state(Unmanaged, 3, AUTOSCALER, false)],
+        steps: vec![Step::Apply(json!({})), state(Unmanaged, 3, AUTOSCALER, false)],
         values: &[3],
         floor: 3,
         // Delete the autoscaler; a status.
@@ -161,22 +160,22 @@ pub fn switched_off_without_a_number() -> Scenario {
     }
 }
 
-pub fn number_dropped() -> Scenario {
+pub fn replicas_dropped() -> Scenario {
     Scenario {
-        name: "number dropped",
+        name: "replica count dropped",
         before: vec![fixed(2), state(Fixed, 2, BATON, false)],
-        deeds: vec![Deed::Apply(json!({})), state(Unmanaged, 2, TEMPORARY, false)],
+        steps: vec![Step::Apply(json!({})), state(Unmanaged, 2, TEMPORARY, false)],
         values: &[2],
         floor: 2,
-        // Hand over, let go; a status.
+        // Hand over, release; a status.
         least_writes: 3,
     }
 }
 
-fn suspend() -> Vec<Deed> {
+fn suspend() -> Vec<Step> {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     vec![
-        Deed::Apply(json!({"replicas": 2, "autoscaling": autoscaling, "suspend": true})),
+        Step::Apply(json!({"replicas": 2, "autoscaling": autoscaling, "suspend": true})),
         state(Suspended, 0, BATON, false),
     ]
 }
@@ -185,7 +184,7 @@ pub fn suspended() -> Scenario {
     Scenario {
         name: "suspended",
         before: handed_over(),
-        deeds: suspend(),
+        steps: suspend(),
         values: &[3, 0],
         floor: 0,
         // Delete the autoscaler, take back, release the scale entry, set; a status and an Event.
@@ -197,10 +196,10 @@ pub fn resumed() -> Scenario {
     Scenario {
         name: "resumed",
         before: handed_over().into_iter().chain(suspend()).collect(),
-        deeds: vec![autoscaled(2, 3), state(HandoverPending, 3, TEMPORARY, true)],
+        steps: vec![autoscaled(2, 3), state(HandoverPending, 3, TEMPORARY, true)],
         values: &[0, 3],
         floor: 0,
-        // Set, hand over, let go, the autoscaler; a status and an Event.
+        // Set, hand over, release, the autoscaler; a status and an Event.
         least_writes: 6,
     }
 }
@@ -209,11 +208,11 @@ pub fn own_to_external() -> Scenario {
     Scenario {
         name: "own to external",
         before: handed_over(),
-        deeds: vec![
+        steps: vec![
             external(2),
             state(AutoscalerMissing, 3, AUTOSCALER, false),
-            Deed::Scale(4),
-            state(HandedOver, 4, SOMEBODY, false),
+            Step::Scale(4),
+            state(HandedOver, 4, EXTERNAL, false),
         ],
         values: &[3, 4],
         floor: 3,
@@ -228,10 +227,10 @@ pub fn external_to_own() -> Scenario {
         before: vec![
             external(2),
             state(HandoverPending, 2, TEMPORARY, false),
-            Deed::Scale(3),
-            state(HandedOver, 3, SOMEBODY, false),
+            Step::Scale(3),
+            state(HandedOver, 3, EXTERNAL, false),
         ],
-        deeds: vec![autoscaled(2, 4), state(HandedOver, 4, AUTOSCALER, true)],
+        steps: vec![autoscaled(2, 4), state(HandedOver, 4, AUTOSCALER, true)],
         values: &[3, 4],
         floor: 3,
         // The autoscaler; a status for each of the two owners.
@@ -239,7 +238,7 @@ pub fn external_to_own() -> Scenario {
     }
 }
 
-/// What a team had before it heard of Baton.
+/// A team's Deployment from before Baton.
 fn old_deployment() -> Value {
     let labels = json!({"app": "web"});
     json!({
@@ -265,14 +264,14 @@ pub fn adopted_from_client_side_apply() -> Scenario {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     Scenario {
         name: "adopted from client-side apply",
-        before: vec![Deed::ClientSideApply(vec![old_deployment()]), Deed::AwaitNumber(2)],
-        deeds: vec![
-            Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
+        before: vec![Step::ClientSideApply(vec![old_deployment()]), Step::AwaitReplicas(2)],
+        steps: vec![
+            Step::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),
         ],
         values: &[2, 3],
         floor: 2,
-        // Migrate, take, hand over, let go, the autoscaler; a status.
+        // Migrate, take over, hand over, release, the autoscaler; a status.
         least_writes: 5,
     }
 }
@@ -280,14 +279,14 @@ pub fn adopted_from_client_side_apply() -> Scenario {
 pub fn adopted_from_server_side_apply() -> Scenario {
     Scenario {
         name: "adopted from server-side apply",
-        before: vec![Deed::ServerSideApply(vec![old_deployment()]), Deed::AwaitNumber(2)],
-        deeds: vec![
-            Deed::Apply(json!({"adoption": "Adopt", "retiredManagers": ["kubectl"], "replicas": 2})),
+        before: vec![Step::ServerSideApply(vec![old_deployment()]), Step::AwaitReplicas(2)],
+        steps: vec![
+            Step::Apply(json!({"adoption": "Adopt", "retiredManagers": ["kubectl"], "replicas": 2})),
             state(Fixed, 2, BATON, false),
         ],
         values: &[2],
         floor: 2,
-        // Migrate, take; a status.
+        // Migrate, take over; a status.
         least_writes: 3,
     }
 }
@@ -296,38 +295,38 @@ pub fn adopted_with_its_autoscaler() -> Scenario {
     let autoscaling = json!({"minReplicas": 3, "maxReplicas": 8});
     Scenario {
         name: "adopted with its autoscaler",
-        before: vec![Deed::ClientSideApply(vec![old_deployment(), old_autoscaler()]), Deed::AwaitNumber(3)],
-        deeds: vec![
-            Deed::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
+        before: vec![Step::ClientSideApply(vec![old_deployment(), old_autoscaler()]), Step::AwaitReplicas(3)],
+        steps: vec![
+            Step::Apply(json!({"adoption": "Adopt", "autoscaling": autoscaling})),
             state(HandedOver, 3, AUTOSCALER, true),
         ],
         values: &[3],
         floor: 3,
-        // Migrate and take each of the two; a status.
+        // Migrate and take over each of the two; a status.
         least_writes: 5,
     }
 }
 
-/// There and back again, for faults that aren't tried at each write.
+/// There and back again, for faults that are not tried at each write.
 pub fn there_and_back() -> Scenario {
     Scenario {
         name: "there and back",
         before: vec![],
-        deeds: vec![
+        steps: vec![
             fixed(2),
             state(Fixed, 2, BATON, false),
             autoscaled(2, 3),
             state(HandedOver, 3, AUTOSCALER, true),
             external(2),
             state(AutoscalerMissing, 3, AUTOSCALER, false),
-            Deed::Scale(4),
-            state(HandedOver, 4, SOMEBODY, false),
+            Step::Scale(4),
+            state(HandedOver, 4, EXTERNAL, false),
             fixed(5),
             state(Fixed, 5, BATON, false),
         ],
         values: &[2, 3, 4, 5],
         floor: 2,
-        // Create; hand over, let go, the autoscaler; its deletion; take back, release, set; some status.
+        // Create; hand over, release, the autoscaler; its deletion; take back, release, set; some status.
         least_writes: 10,
     }
 }

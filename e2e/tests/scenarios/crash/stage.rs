@@ -1,4 +1,4 @@
-//! Where a scenario is played: a namespace, the ways in which people and other controllers act, and how things stand.
+//! Where a scenario is played: a namespace, the actions of users and other controllers, and the state of the objects.
 
 use std::fmt::Debug;
 
@@ -14,7 +14,7 @@ use kube::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::scenario::{Deed, Scenario, State};
+use super::scenario::{Scenario, State, Step};
 
 /// The one Workload, and its children.
 const NAME: &str = "web";
@@ -48,16 +48,16 @@ impl Stage {
         self.place.watch().await.unwrap()
     }
 
-    /// One after the other.
-    pub async fn act(&self, deeds: &[Deed]) {
-        for deed in deeds {
-            match deed {
-                Deed::Apply(spec) => self.apply(spec).await,
-                Deed::ClientSideApply(objects) => self.place.client_side_apply(objects).await.unwrap(),
-                Deed::ServerSideApply(objects) => self.place.server_side_apply(objects).await.unwrap(),
-                Deed::Scale(replicas) => self.scale(*replicas).await,
-                Deed::Await(state) => self.reach(state).await,
-                Deed::AwaitNumber(replicas) => self.reach_number(*replicas).await,
+    /// Takes these steps, one after the other.
+    pub async fn act(&self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Apply(spec) => self.apply(spec).await,
+                Step::ClientSideApply(objects) => self.place.client_side_apply(objects).await.unwrap(),
+                Step::ServerSideApply(objects) => self.place.server_side_apply(objects).await.unwrap(),
+                Step::Scale(replicas) => self.scale(*replicas).await,
+                Step::Await(state) => self.reach(state).await,
+                Step::AwaitReplicas(replicas) => self.reach_replicas(*replicas).await,
             }
         }
     }
@@ -76,29 +76,29 @@ impl Stage {
         .await;
     }
 
-    /// Waits until all is like this.
+    /// Waits for this state.
     pub async fn reach(&self, wanted: &State) {
         self.eventually(&format!("{wanted:?}"), async || self.has_reached(wanted).await).await;
     }
 
-    async fn reach_number(&self, replicas: i32) {
+    async fn reach_replicas(&self, replicas: i32) {
         self.eventually(&format!("{replicas} replicas"), async || {
-            let number = self.get::<Deployment>().await?.and_then(|deployment| deployment.spec?.replicas);
-            if number == Some(replicas) { Ok(()) } else { Err(format!("{number:?}")) }
+            let count = self.get::<Deployment>().await?.and_then(|deployment| deployment.spec?.replicas);
+            if count == Some(replicas) { Ok(()) } else { Err(format!("{count:?}")) }
         })
         .await;
     }
 
-    /// Whether all is like this; if not, how it is.
+    /// Checks for this state; the error describes another.
     async fn has_reached(&self, wanted: &State) -> Result<(), String> {
         let workload = self.get::<Workload>().await?.ok_or("there is no Workload")?;
         let status = workload.status.clone().unwrap_or_default();
         let is_current = status.observed_generation.is_some()
             && status.observed_generation == workload.metadata.generation;
         let is_ready = status.conditions.iter().any(|one| one.type_ == "Ready" && one.status == "True");
-        let told = status.replica_ownership.as_ref();
-        // The rest is looked at only if this says that it may be so.
-        if !is_current || !is_ready || told.is_none_or(|told| told.phase != wanted.phase) {
+        let ownership = status.replica_ownership.as_ref();
+        // The rest is read only if the status allows this state.
+        if !is_current || !is_ready || ownership.is_none_or(|seen| seen.phase != wanted.phase) {
             return Err(format!("the status is current: {is_current}, and {status:?}"));
         }
         let deployment = self.get::<Deployment>().await?.ok_or("there is no Deployment")?;
@@ -118,7 +118,7 @@ impl Stage {
         eventually(&format!("{what} in {}", self.title), probe).await
     }
 
-    /// Does it again while the API server isn't there.
+    /// Retries while the API server can't be reached.
     async fn retry<T>(&self, what: &str, request: impl AsyncFn() -> kube::Result<T>) -> T {
         self.eventually(what, async || match request().await {
             Err(kube::Error::Api(refusal)) => panic!("{}: can't {what}: {refusal}", self.title),
@@ -134,7 +134,7 @@ impl Stage {
         self.place.api::<K>().get_opt(NAME).await.map_err(|error| error.to_string())
     }
 
-    /// Holds all that the number has been against what it may be.
+    /// Compares all replica counts that were stored with those that the scenario allows.
     pub async fn judge(&self, watch: &ReplicaWatch, scenario: &Scenario) {
         let history = match watch.history().await {
             Ok(history) => history,
@@ -146,7 +146,7 @@ impl Stage {
         assert_eq!(
             history.values(),
             scenario.values,
-            "{}: a value that nobody asked for:\n{history}",
+            "{}: a replica count that nothing asked for:\n{history}",
             self.title
         );
     }
