@@ -1,11 +1,11 @@
-//! Baton on a scene.
+//! Baton in a scene.
 
 use super::scene::{Scene, failed};
 use crate::{Operator, OperatorOptions};
 
 impl Scene {
-    /// Starts Baton for the namespace of this scene. It works until what is returned is dropped, which panics if Baton itself has
-    /// predicted anything wrongly.
+    /// Starts Baton for the namespace of this scene. Dropping the returned operator stops it, and panics if a prediction of Baton's
+    /// own was wrong.
     pub async fn baton(&self) -> Operator {
         let options = OperatorOptions {
             namespace: Some(self.namespace().to_owned()),

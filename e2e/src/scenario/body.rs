@@ -1,11 +1,11 @@
-//! Bodies: what a scenario writes down, and what is sent.
+//! Bodies: the YAML of a scenario, and the JSON that is sent.
 
 use baton_testbed::{
     Json,
     prediction::{Method, Owners, Resource, edit::perform},
 };
 
-/// A document of a scenario: YAML, and so JSON too.
+/// A document of a scenario, in YAML or JSON.
 ///
 /// # Panics
 /// When it is neither.
@@ -13,11 +13,11 @@ pub(super) fn parse(text: &str) -> Json {
     match serde_norway::from_str(text) {
         Ok(Json::Null) => Json::object(),
         Ok(json) => json,
-        Err(error) => panic!("this is no YAML: {error}\n{text}"),
+        Err(error) => panic!("this isn't YAML: {error}\n{text}"),
     }
 }
 
-/// The body with what says which object it is, at its start, where it doesn't say so itself.
+/// The body with apiVersion, kind and name at its start. Those that it has already stay.
 pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
     let Json::Object(members) = body else { return body };
     let mut whole =
@@ -31,7 +31,7 @@ pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
         }
     }
     if metadata.get("name").is_none() && metadata.get("generateName").is_none() {
-        let Json::Object(own) = metadata else { unreachable!("it was made an object above") };
+        let Json::Object(own) = metadata else { unreachable!("it is an object, see above") };
         metadata = Json::Object([("name".to_owned(), name.into())].into_iter().chain(own).collect());
     }
     whole.set("metadata", metadata);
@@ -41,7 +41,7 @@ pub(super) fn completed(body: Json, resource: &Resource, name: &str) -> Json {
     whole
 }
 
-/// What a write other than an apply, to this object, says of `managedFields`.
+/// What a write to this object, other than an apply, sets `managedFields` to.
 pub(super) fn owners_in(method: Method, body: &Json, live: Option<&Json>) -> Owners {
     let otherwise = match method {
         Method::Create | Method::Replace => Owners::Absent,
@@ -71,12 +71,12 @@ pub(super) fn owners_in(method: Method, body: &Json, live: Option<&Json>) -> Own
     }
 }
 
-/// A value of a scenario: YAML, and so JSON too. Unlike a [document](parse) it may be nothing.
+/// A value of a scenario, in YAML or JSON. Unlike a [document](parse) it may be null.
 pub(super) fn parse_value(text: &str) -> Json {
-    serde_norway::from_str(text).unwrap_or_else(|error| panic!("this is no YAML: {error}\n{text}"))
+    serde_norway::from_str(text).unwrap_or_else(|error| panic!("this isn't YAML: {error}\n{text}"))
 }
 
-/// Whether a text is YAML at all.
+/// Whether a text is YAML.
 pub(super) fn is_yaml(text: &str) -> bool {
     serde_norway::from_str::<Json>(text).is_ok()
 }

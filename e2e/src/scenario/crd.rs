@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions as scenarios write them: a kind and what its versions' schemas say.
+//! CustomResourceDefinitions as scenarios write them: a kind, and the schemas of its versions.
 
 use baton_testbed::{
     Json,
@@ -12,11 +12,11 @@ use super::body;
 /// The group of all custom resources that scenarios define.
 const GROUP: &str = "example.com";
 
-/// A custom resource. Its kind has to be unique among all scenarios, since they share a cluster.
+/// A kind of custom resources. It has to be unique among all scenarios, since they share a cluster.
 #[derive(Clone, Debug)]
 pub struct Crd {
     kind: &'static str,
-    /// Names and schemas; the first is the one that is stored.
+    /// Names and schemas. The first version is stored.
     versions: Vec<(&'static str, Json)>,
     status: bool,
     scale: bool,
@@ -28,26 +28,26 @@ impl Crd {
         Self { kind, versions: Vec::new(), status: false, scale: false }.version("v1", properties)
     }
 
-    /// One that takes anything in its `spec`, and says nothing about how it merges.
+    /// One whose `spec` may be anything, without markers.
     pub fn schemaless(kind: &'static str) -> Self {
         Self::new(kind, "spec: {type: object, x-kubernetes-preserve-unknown-fields: true}")
     }
 
-    /// One more version that is served.
+    /// Adds a served version.
     #[must_use]
     pub fn version(mut self, version: &'static str, properties: &str) -> Self {
         self.versions.push((version, body::parse(properties)));
         self
     }
 
-    /// With a status subresource.
+    /// Adds a status subresource.
     #[must_use]
     pub fn with_status(mut self) -> Self {
         self.status = true;
         self
     }
 
-    /// With a scale subresource, of `.spec.replicas` and `.status.replicas`.
+    /// Adds a scale subresource, of `.spec.replicas` and `.status.replicas`.
     #[must_use]
     pub fn with_scale(mut self) -> Self {
         self.scale = true;
@@ -67,8 +67,8 @@ impl Crd {
         format!("{}.{GROUP}", self.plural())
     }
 
-    /// What an API server is told. `probe` is the name of one more property in all schemas, by which it can be told from
-    /// outside whether this CRD is in use.
+    /// What is sent to the API server. `probe` is the name of an additional property in all schemas: a client can see by it whether
+    /// the server uses this CRD.
     pub(super) fn object(&self, probe: &str) -> Json {
         let mut subresources = json!({});
         if self.status {
@@ -103,7 +103,7 @@ impl Crd {
         body::parse(&object.to_string())
     }
 
-    /// What is served in a version, by the CRD that was [made](Self::object) of this.
+    /// The resource of a version, by the [CRD that was sent](Self::object).
     pub(super) fn resource(&self, version: &str, object: Json) -> Resource {
         Resource {
             group: GROUP.to_owned(),

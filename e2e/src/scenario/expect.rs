@@ -1,4 +1,4 @@
-//! What a scenario expects of its subject, as it was last seen.
+//! What a scenario expects of its subject, as it was last read.
 
 use baton_testbed::Json;
 
@@ -17,7 +17,7 @@ impl Scene {
         let found = self.at(path);
         self.assert(found.is_some_and(|found| found.same_value(&wanted)), || {
             format!(
-                "expected is {wanted} at {path}, and there is {}",
+                "expected {wanted} at {path}, found {}",
                 found.map_or("nothing".to_owned(), Json::to_string)
             )
         });
@@ -28,26 +28,23 @@ impl Scene {
     pub fn expect_absent(&self, path: &str) {
         let found = self.at(path);
         self.assert(found.is_none(), || {
-            format!(
-                "expected is nothing at {path}, and there is {}",
-                found.map_or(String::new(), Json::to_string)
-            )
+            format!("expected nothing at {path}, found {}", found.map_or(String::new(), Json::to_string))
         });
     }
 
-    /// Expects that this manager, and nobody else, owns a path: `kubectl (Apply)`, `hpa (Update scale)`.
+    /// Expects that only this manager owns a path: `kubectl (Apply)`, `hpa (Update scale)`.
     #[track_caller]
     pub fn expect_owner(&self, path: &str, manager: &str) {
         self.expect_owners(path, &[manager]);
     }
 
-    /// Expects that nobody owns a path.
+    /// Expects that no manager owns a path.
     #[track_caller]
     pub fn expect_no_owner(&self, path: &str) {
         self.expect_owners(path, &[]);
     }
 
-    /// Expects that exactly these managers own a path, in any order: that of `managedFields` depends on the second.
+    /// Expects that exactly these managers own a path, in any order: that of `managedFields` depends on the times.
     #[track_caller]
     pub fn expect_owners(&self, path: &str, managers: &[&str]) {
         let owners = owners::owners(self.live.as_ref());
@@ -55,7 +52,7 @@ impl Scene {
         let found = sorted(owning.map(|owner| owner.name.as_str()));
         let wanted = sorted(managers.iter().copied());
         self.assert(found == wanted, || {
-            format!("expected is that {path} is owned by {wanted:?}, and it is by {found:?}")
+            format!("expected {path} to be owned by {wanted:?}, found {found:?}")
         });
     }
 
@@ -64,9 +61,7 @@ impl Scene {
     pub fn expect_managers(&self, managers: &[&str]) {
         let owners = self.managers();
         let (found, wanted) = (sorted(owners.iter().map(String::as_str)), sorted(managers.iter().copied()));
-        self.assert(found == wanted, || {
-            format!("expected are the field managers {wanted:?}, and there are {found:?}")
-        });
+        self.assert(found == wanted, || format!("expected the field managers {wanted:?}, found {found:?}"));
     }
 
     /// Expects exactly these field managers, in the order of `managedFields`.
@@ -74,7 +69,7 @@ impl Scene {
     pub fn expect_managers_in_order(&self, managers: &[&str]) {
         let found = self.managers();
         self.assert(found == managers, || {
-            format!("expected are the field managers {managers:?}, and there are {found:?}")
+            format!("expected the field managers {managers:?}, found {found:?}")
         });
     }
 
@@ -85,9 +80,7 @@ impl Scene {
         let owner = owners.iter().find(|owner| owner.name == manager);
         let found = sorted(owner.iter().flat_map(|owner| &owner.paths).map(String::as_str));
         let wanted = sorted(paths.iter().copied());
-        self.assert(found == wanted, || {
-            format!("expected is that {manager} owns {wanted:?}, and it owns {found:?}")
-        });
+        self.assert(found == wanted, || format!("expected {manager} to own {wanted:?}, found {found:?}"));
     }
 
     #[track_caller]
@@ -100,7 +93,7 @@ impl Scene {
         owners::owners(self.live.as_ref()).into_iter().map(|owner| owner.name).collect()
     }
 
-    /// The subject and who owns what of it.
+    /// The subject and its owners.
     fn shown(&self) -> String {
         let owners: Vec<_> = owners::owners(self.live.as_ref()).iter().map(Owner::to_string).collect();
         let mut object = self.live.clone().unwrap_or(Json::Null);

@@ -1,5 +1,5 @@
-//! Writes that others send, such as kubectl or an autoscaler: found in the audit log, and held against what the merge core
-//! predicts, like the scenario's own.
+//! Writes of other clients, such as kubectl or an autoscaler: read from the audit log, and compared with the prediction of the
+//! merge core, like the scenario's own.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ use super::{
     step,
 };
 
-/// How far a request's own time may be from the one that the object bears.
+/// How far the time of a request may be from the time that the object records.
 const SKEW: Duration = Duration::from_secs(1);
 
-/// What a request says beside its body.
+/// A request without its body.
 struct Sent<'a> {
     uri: &'a str,
-    /// Not later than the server began with it.
+    /// Not later than the server began to process it.
     began: Timestamp,
     dry_run: bool,
 }
 
 impl Scene {
-    /// Takes note of an apply that a client of the scenario's own has sent since the subject was last seen, and that the server
-    /// did. Of a body that is YAML and no JSON there is no line in the audit log: what it says has to be told here.
-    pub async fn somebody_applied(&mut self, by: &str, manager: &str, intent: &str) {
+    /// Records a successful apply that a client of the scenario sent since the subject was last read. The intent is passed here: the
+    /// audit log has no line for a body that is YAML, not JSON.
+    pub async fn record_apply(&mut self, by: &str, manager: &str, intent: &str) {
         let step = self.apply_as(manager, intent);
         let write = step.write(None);
         let uri = step.request(write.as_ref()).uri;
@@ -44,18 +44,18 @@ impl Scene {
         let now = Timestamp::now();
         let sent = Sent { uri: &uri, began: now.saturating_sub(PATIENCE).unwrap_or(now), dry_run: false };
         let outcome = after.as_ref().unwrap_or(&Json::Null);
-        self.hold(Some(by), &sent, write, before.as_ref(), Ok(outcome));
+        self.check(Some(by), &sent, write, before.as_ref(), Ok(outcome));
         self.live = after;
     }
 
-    /// Takes note of what others have written to the subject since it was last seen, and holds each write against its
-    /// prediction. `by` tells what the scenario did to have it written, if anything.
-    pub(super) async fn take_note_of_others(&mut self, by: Option<&str>) {
-        self.take_note_of_rivals(by, 0).await;
+    /// Records the writes of other clients to the subject since it was last read, and compares each with its prediction. `by` is what
+    /// the scenario did to cause them, if anything.
+    pub(super) async fn record_others(&mut self, by: Option<&str>) {
+        self.record_rivals(by, 0).await;
     }
 
-    /// As [`take_note_of_others`](Self::take_note_of_others), where so many writes at the least were done.
-    pub(super) async fn take_note_of_rivals(&mut self, by: Option<&str>, at_least: usize) {
+    /// Like [`record_others`](Self::record_others), but waits for at least this many successful writes.
+    pub(super) async fn record_rivals(&mut self, by: Option<&str>, at_least: usize) {
         let mark = self.end_of_audit_log();
         let (resource, name) = self.subject();
         let before = self.live.take();
@@ -64,7 +64,7 @@ impl Scene {
         self.mark = mark;
         self.seen.extend(lines.iter().map(|line| line.text(&["auditID"]).to_owned()));
         let count = lines.len();
-        // Nothing where it isn't known how the object was: a scale doesn't tell its parent.
+        // Nothing where the object isn't known: the response to a write of a scale doesn't have it.
         let mut live = Some(before);
         for (i, line) in lines.iter().enumerate() {
             let response = line.0.get("responseObject").cloned().unwrap_or(Json::Null);
@@ -85,10 +85,10 @@ impl Scene {
                 .filter(|by| !by.starts_with("kubectl") || line.text(&["userAgent"]).starts_with("kubectl/"));
             match (&live, &outcome) {
                 (Some(live), Err(refusal)) => {
-                    self.hold(by, &sent, line.write(live.as_ref()), live.as_ref(), Err(refusal));
+                    self.check(by, &sent, line.write(live.as_ref()), live.as_ref(), Err(refusal));
                 }
                 (Some(live), Ok(Some(object))) => {
-                    self.hold(by, &sent, line.write(live.as_ref()), live.as_ref(), Ok(object));
+                    self.check(by, &sent, line.write(live.as_ref()), live.as_ref(), Ok(object));
                 }
                 _ => drop(self.stage().predict(None)),
             }
@@ -99,7 +99,7 @@ impl Scene {
         self.live = after;
     }
 
-    fn hold(
+    fn check(
         &mut self,
         by: Option<&str>,
         sent: &Sent<'_>,
@@ -112,7 +112,7 @@ impl Scene {
         let predicted = self.stage().predict(done.as_ref());
         let Some(write) = write else { return };
         let manager = Manager::Named(write.manager.clone());
-        let what = step::told(write.method, &manager, write.subresource);
+        let what = step::sentence(write.method, &manager, write.subresource);
         let sentence = by.map_or_else(|| what.clone(), |by| format!("{by}: {what}"));
         if let Some((prediction, Accuracy::Mismatch(difference))) = &predicted {
             let refusal = outcome.err().map(response::refused);
@@ -138,11 +138,11 @@ impl Scene {
             before: before.cloned(),
             after: outcome.ok().or(before).cloned(),
         };
-        self.take_note_of(recorded);
+        self.keep(recorded);
     }
 
-    /// The writes that led from one state of the subject to another and that nobody has taken note of yet, in the order in which
-    /// they were done, once the last one of them is written down.
+    /// The writes that led from one state of the subject to another and aren't recorded yet, in the order in which the server did them.
+    /// Waits until the last one is in the audit log.
     async fn unseen(&self, before: Option<&Json>, after: Option<&Json>, at_least: usize) -> Vec<Line> {
         let Some(audit) = self.stage().audit().unwrap_or_else(failed) else { return Vec::new() };
         let (first, last) = (before.and_then(resource_version), after.and_then(resource_version));

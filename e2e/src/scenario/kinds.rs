@@ -1,4 +1,4 @@
-//! The kinds that scenarios are about. Where their schemas come from is the stage's business.
+//! The kinds of the objects in scenarios. The stage has their schemas.
 
 /// A kind of objects in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl BuiltIn {
         Self { group, version, kind, plural, namespaced: true }
     }
 
-    /// The same in no namespace.
+    /// The same kind, but not in namespaces.
     #[must_use]
     pub const fn of_the_cluster(self) -> Self {
         Self { namespaced: false, ..self }

@@ -1,4 +1,4 @@
-//! kubectl in a scenario: what it writes is predicted, too.
+//! kubectl in a scenario: its writes are predicted, too.
 
 use std::{future::IntoFuture, pin::Pin};
 
@@ -18,44 +18,44 @@ pub struct KubectlStep<'s> {
     input: Option<Json>,
     fails_with: Option<String>,
     prints: Vec<String>,
-    asks: Option<Vec<&'static str>>,
+    sends: Option<Vec<&'static str>>,
 }
 
 impl Scene {
     /// kubectl as administrator, in the namespace of the scene: `"apply --server-side -f -"`.
     pub fn kubectl(&mut self, args: &str) -> KubectlStep<'_> {
         let args = args.split_whitespace().map(str::to_owned).collect();
-        KubectlStep { scene: self, args, input: None, fails_with: None, prints: Vec::new(), asks: None }
+        KubectlStep { scene: self, args, input: None, fails_with: None, prints: Vec::new(), sends: None }
     }
 }
 
 impl KubectlStep<'_> {
-    /// What it reads for `-f -`: the subject, written like every body.
+    /// What it reads for `-f -`: the subject, written like all bodies.
     pub fn reading(mut self, object: &str) -> Self {
         let (resource, name) = self.scene.subject();
         self.input = Some(body::completed(body::parse(object), &resource, &name));
         self
     }
 
-    /// Expects that it fails, with this in what it says.
+    /// Expects that it fails, with this in its error output.
     pub fn fails(mut self, text: &str) -> Self {
         self.fails_with = Some(text.to_owned());
         self
     }
 
-    /// Expects this in what it says.
-    pub fn says(mut self, text: &str) -> Self {
+    /// Expects this in its output.
+    pub fn prints(mut self, text: &str) -> Self {
         self.prints.push(text.to_owned());
         self
     }
 
     /// Expects that it sends these requests about the subject, named by their verbs, and no others.
-    pub fn asks(mut self, verbs: &[&'static str]) -> Self {
-        self.asks = Some(verbs.to_owned());
+    pub fn sends(mut self, verbs: &[&'static str]) -> Self {
+        self.sends = Some(verbs.to_owned());
         self
     }
 
-    /// What is to be run.
+    /// The command.
     pub(super) fn command(&self) -> baton_testbed::Kubectl {
         let args = self.args.iter().map(String::as_str).chain(["--namespace", self.scene.namespace()]);
         let command = self.scene.stage().cluster().real().kubectl_command(args).unwrap_or_else(failed);
@@ -67,32 +67,32 @@ impl KubectlStep<'_> {
 
     async fn run(self) -> Output {
         let command = self.command();
-        let Self { scene, args, input: _, fails_with, prints, asks } = self;
-        let told = format!("kubectl {}", args.join(" "));
+        let Self { scene, args, input: _, fails_with, prints, sends } = self;
+        let sentence = format!("kubectl {}", args.join(" "));
         let mark = scene.end_of_audit_log();
         let output = command.run().await.unwrap_or_else(failed);
         match &fails_with {
             None => assert!(output.status.success(), "{}: {output}", scene.title()),
             Some(text) => assert!(
                 !output.status.success() && output.stderr.contains(text),
-                "{}: expected is a failure with {text:?}\n{output}",
+                "{}: expected a failure with {text:?}\n{output}",
                 scene.title()
             ),
         }
         for text in prints {
-            let said = [&*output.stdout, &*output.stderr].concat();
-            assert!(said.contains(&text), "{}: expected is that it says {text:?}\n{output}", scene.title());
+            let printed = [&*output.stdout, &*output.stderr].concat();
+            assert!(printed.contains(&text), "{}: expected {text:?} in the output\n{output}", scene.title());
         }
-        if let Some(verbs) = asks {
+        if let Some(verbs) = sends {
             scene.expect_requests(mark, &verbs).await;
         }
-        scene.take_note_of_others(Some(&told)).await;
+        scene.record_others(Some(&sentence)).await;
         output
     }
 }
 
 impl Scene {
-    /// Expects these requests about the subject since a mark, and no others. The log may be a moment behind.
+    /// Expects these requests about the subject since a mark, and no others. The log may be late.
     async fn expect_requests(&self, since: Mark, verbs: &[&str]) {
         eventually(&format!("the requests {verbs:?} in {}", self.title()), async || {
             let found = self.requests_since(since);
@@ -110,7 +110,7 @@ impl Scene {
         };
         let is_named = |request: &AuditEntry| match &request.name {
             Some(own) => *own == name,
-            // A creation names its object in what it sends.
+            // A creation names its object in its body.
             None => request.request_object.as_ref().is_some_and(|sent| sent["metadata"]["name"] == *name),
         };
         let requests = log.since(since).unwrap_or_else(failed).resource(&resource.plural);

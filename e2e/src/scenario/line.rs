@@ -1,4 +1,4 @@
-//! Lines of the audit log, as far as they tell of writes. Their field sets keep their order.
+//! Lines of the audit log about writes. Their field sets keep their order.
 
 use baton_testbed::{
     Json,
@@ -34,7 +34,7 @@ impl Line {
                     .is_some_and(by_name))
     }
 
-    /// The version of the object that came of it.
+    /// The version of the object after it.
     pub(super) fn resource_version(&self) -> Option<u64> {
         self.0.get("responseObject").and_then(resource_version)
     }
@@ -44,18 +44,18 @@ impl Line {
         code.parse().unwrap_or_default()
     }
 
-    /// Whether something came of it that is stored, as far as the response's code tells.
+    /// Whether it succeeded and isn't a dry run. It may have changed nothing.
     pub(super) fn is_done(&self) -> bool {
         self.status().is_none() && self.query("dryRun").is_none()
     }
 
-    /// What a refusal says.
+    /// The status of a refusal.
     pub(super) fn status(&self) -> Option<Status> {
         if (200..300).contains(&self.code()) {
             return None;
         }
-        let told = self.0.get("responseObject").or_else(|| self.0.get("responseStatus"));
-        let status = told.and_then(|told| serde_json::from_str(&told.to_string()).ok());
+        let status = self.0.get("responseObject").or_else(|| self.0.get("responseStatus"));
+        let status = status.and_then(|status| serde_json::from_str(&status.to_string()).ok());
         Some(status.unwrap_or_else(|| Status::failure("refused", "Unknown").with_code(self.code())))
     }
 
@@ -63,14 +63,14 @@ impl Line {
         query::value(self.text(&["requestURI"]), key)
     }
 
-    /// What was sent. A deletion, for one, is none that the merge core knows.
+    /// The write; none where the merge core predicts nothing, such as for a deletion.
     pub(super) fn write(&self, live: Option<&Json>) -> Option<Write> {
         let body = self.0.get("requestObject")?.clone();
         let method = match self.text(&["verb"]) {
             "create" => Method::Create,
             "update" => Method::Replace,
             "patch" if matches!(body, Json::List(_)) => Method::JsonPatch,
-            // Of all patches only an intent says what kind it is.
+            // Only an apply has the kind in its body.
             "patch" if body.get("kind").is_some() => {
                 Method::Apply { force: self.query("force").as_deref() == Some("true") }
             }
@@ -85,7 +85,7 @@ impl Line {
             "" => "",
             "scale" => "scale",
             "status" => "status",
-            // Such as an eviction: nothing is merged there.
+            // Such as an eviction, which merges nothing.
             _ => return None,
         };
         Some(Write {
@@ -99,13 +99,13 @@ impl Line {
     }
 }
 
-/// A server counts its versions.
+/// The version of an object, as a number.
 pub(super) fn resource_version(object: &Json) -> Option<u64> {
     object.at(&["metadata", "resourceVersion"])?.as_str()?.parse().ok()
 }
 
-/// The lines in the order of what was stored: of requests that are under way at the same time, the log has first what ended
-/// first. A refusal stays behind what it stood behind.
+/// The lines in the order in which the objects were stored. The log has concurrent requests in the order in which they ended. A
+/// refusal stays behind the line before it.
 pub(super) fn in_order(lines: Vec<Line>) -> Vec<Line> {
     let mut latest = 0;
     let mut keyed: Vec<(u64, Line)> = Vec::new();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_stands_in_the_order_of_its_versions_and_a_refusal_behind_what_it_was_behind() {
+    fn writes_are_sorted_by_version_and_a_refusal_stays_behind_the_line_before_it() {
         let logged = vec![
             line("first", 200, "9", "/x"),
             line("refused", 409, "", "/x"),

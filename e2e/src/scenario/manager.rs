@@ -1,24 +1,24 @@
-//! Who writes.
+//! The field manager of a write.
 
-/// How a request says which field manager it is from.
+/// How a request names its field manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Manager {
     /// By the parameter `fieldManager`.
     Named(String),
-    /// By its `User-Agent` alone.
+    /// Only by its `User-Agent`.
     UserAgent(String),
     /// Not at all.
-    Nobody,
+    Unnamed,
 }
 
-/// A client that doesn't name its field manager, and calls itself this.
+/// A client with this user agent that doesn't name its field manager.
 pub fn user_agent(text: &str) -> Manager {
     Manager::UserAgent(text.to_owned())
 }
 
-/// A client that neither names its field manager nor itself.
-pub fn nobody() -> Manager {
-    Manager::Nobody
+/// A client without a user agent that doesn't name its field manager.
+pub fn unnamed() -> Manager {
+    Manager::Unnamed
 }
 
 impl From<&str> for Manager {
@@ -28,22 +28,21 @@ impl From<&str> for Manager {
 }
 
 impl Manager {
-    /// The field manager that an API server records: without a name it is the product in front of the user agent's first
-    /// slash (`managerOrUserAgent` of `k8s.io/apiserver/pkg/endpoints/handlers`).
+    /// The field manager that an API server records. Without a name, it is the part of the user agent before the first slash (`managerOrUserAgent` of `k8s.io/apiserver/pkg/endpoints/handlers`).
     pub(super) fn recorded(&self) -> &str {
         match self {
             Self::Named(name) => name,
             Self::UserAgent(text) => text.split('/').next().unwrap_or_default(),
-            Self::Nobody => "unknown",
+            Self::Unnamed => "unknown",
         }
     }
 
-    /// How a sentence names it.
-    pub(super) fn told(&self) -> String {
+    /// The manager in a sentence.
+    pub(super) fn phrase(&self) -> String {
         match self {
             Self::Named(name) => format!("as {name}"),
             Self::UserAgent(text) => format!("with the user agent {text}"),
-            Self::Nobody => "without a field manager".to_owned(),
+            Self::Unnamed => "without a field manager".to_owned(),
         }
     }
 }

@@ -20,22 +20,22 @@
 //! # }
 //! ```
 //!
-//! A [`Scene`] has a namespace of its own and a subject, a ConfigMap unless another is chosen by [`Scene::of`]. Bodies are
-//! YAML without what says which object is meant. A [`ScenarioStep`] is sent when it is awaited, and panics, with live object, request,
-//! prediction and response side by side, when
+//! A [`Scene`] has its own namespace and a subject: a ConfigMap, or the object that [`Scene::of`] chooses. Bodies are YAML without
+//! the object's kind and name. A [`ScenarioStep`] is sent when it is awaited. It panics, with live object, request, prediction and
+//! response side by side, when
 //!
-//! - the server responses something else than the step expects: success, unless it says otherwise,
+//! - the response isn't what the step expects: success, if it expects nothing else,
 //! - the merge core predicted another object, other `managedFields` or other conflicts,
 //! - a refusal or a dry run changed the object.
 //!
-//! A step reads the object before and after it is sent, so nobody else may write to it in the meantime. Where a controller
-//! does, [`Scene::kubectl`] is the way to write, and [`Scene::eventually`] to wait: they find all that was written, by
-//! whomever, in the audit log, and hold each write against its own prediction.
+//! A step reads the object before and after it is sent, so no other client may write to it in the meantime. Where a controller
+//! does, write with [`Scene::kubectl`] and wait with [`Scene::eventually`]: they find the writes of all clients in the audit log,
+//! and compare each with its prediction.
 //!
 //! [`Scene::rehearse`] sends a step as a dry run first, and compares the two responses.
 //!
-//! What follows from a step is checked by the `expect` sentences of the scene, which look at the object as the last step left
-//! it. `docs/seeds.md` says which sentence of which document a scenario shows.
+//! The `expect` sentences of the scene check the object as the last step left it. `docs/seeds.md` lists which sentence of which
+//! document a scenario shows.
 
 mod baton;
 mod body;
@@ -65,7 +65,7 @@ pub use self::{
     crd::Crd,
     kinds::{BuiltIn, Kind, builtin},
     kubectl::KubectlStep,
-    manager::{Manager, nobody, user_agent},
+    manager::{Manager, unnamed, user_agent},
     play::{Play, Playing},
     race::{Race, Rival},
     record::{Counts, Recorded},

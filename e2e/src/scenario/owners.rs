@@ -1,4 +1,4 @@
-//! Who owns which paths of an object, read from its `managedFields`.
+//! The owners of an object's paths, read from its `managedFields`.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub(super) fn owners(object: Option<&Json>) -> Vec<Owner> {
     entries(object).iter().map(Owner::read).collect()
 }
 
-/// How an entry is called.
+/// The name of an entry.
 pub(super) fn name(entry: &Json) -> String {
     let text = |member: &str| entry.get(member).and_then(Json::as_str).unwrap_or_default();
     let how = [text("operation"), text("subresource")].join(" ");

@@ -2,8 +2,8 @@
 
 use baton_testbed::Json;
 
-/// The value at a path, spelled as the API server spells it in a conflict. Names of members may contain dots: the longest
-/// name that fits is meant.
+/// The value at a path, spelled as the API server spells it in a conflict. Names of members may contain dots: the longest name that
+/// fits is used.
 pub(super) fn at<'j>(json: &'j Json, path: &str) -> Option<&'j Json> {
     if path.is_empty() {
         return Some(json);
@@ -45,12 +45,12 @@ fn element(path: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether a value is the one that is spelled so.
+/// Whether a value has this spelling.
 fn is(value: &Json, spelled: &str) -> bool {
     spelled.parse().is_ok_and(|spelled: Json| spelled.same_value(value))
 }
 
-/// Whether an item has these keys, spelled `name="web",port=80`. A protocol that isn't there is TCP.
+/// Whether an item has these keys, spelled `name="web",port=80`.
 fn has_keys(item: &Json, keys: &str) -> bool {
     let Some((name, rest)) = keys.split_once('=') else { return false };
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Json>();

@@ -1,4 +1,4 @@
-//! A scenario as it is listed and played.
+//! A scenario in the list of all scenarios.
 
 use std::pin::Pin;
 
@@ -9,17 +9,17 @@ use super::Scene;
 pub struct Play {
     /// Its name, with its module.
     pub name: &'static str,
-    /// The file that it is written in, relative to the workspace.
+    /// Its file, relative to the workspace.
     pub file: &'static str,
     /// Plays it.
     pub run: for<'s> fn(&'s mut Scene) -> Playing<'s>,
 }
 
-/// A scenario that is played, on the thread where it began.
+/// A scenario that is being played. It stays on its thread.
 pub type Playing<'s> = Pin<Box<dyn Future<Output = ()> + 's>>;
 
 impl Play {
-    /// Its name without those of modules.
+    /// Its name without its module.
     pub fn title(&self) -> &'static str {
         self.name.rsplit("::").next().unwrap_or(self.name)
     }

@@ -1,5 +1,5 @@
-//! Writes that are sent at the same time, so that nobody can say which comes first. Each that is done is predicted all the
-//! same, afterwards, in the order in which the server did them.
+//! Writes that are sent at the same time, in an order that only the server decides. Each successful one is predicted afterwards, in
+//! that order.
 
 use baton_testbed::{Json, raw::Request};
 use futures::{FutureExt as _, future::join_all};
@@ -12,7 +12,7 @@ use super::{
 /// A write that is sent together with others.
 #[must_use = "a rival does nothing until it runs against others"]
 pub struct Rival {
-    /// The path of the object that it is about.
+    /// The path of its object.
     object: String,
     sent: Sent,
 }
@@ -22,15 +22,15 @@ enum Sent {
     Kubectl(baton_testbed::Kubectl),
 }
 
-/// What came of writes that were sent at the same time, in the order in which they were given.
-#[must_use = "who writes at the same time as others may be refused"]
+/// The outcomes of writes that were sent at the same time, in the order in which they were passed.
+#[must_use = "a write at the same time as others may be refused"]
 pub struct Race {
     title: String,
     outcomes: Vec<Result<(), String>>,
 }
 
 impl ScenarioStep<'_> {
-    /// Not sent by itself, but at the same time as others. What the step expects counts for nothing.
+    /// A write to send at the same time as others. What the step expects is ignored.
     pub fn as_rival(self) -> Rival {
         let sent = Sent::Request(self.request(self.write(self.scene.live.as_ref()).as_ref()));
         Rival { object: self.scene.path(), sent }
@@ -38,14 +38,14 @@ impl ScenarioStep<'_> {
 }
 
 impl KubectlStep<'_> {
-    /// Not run by itself, but at the same time as others. What is expected of it counts for nothing.
+    /// A call to run at the same time as others. What the step expects is ignored.
     pub fn as_rival(self) -> Rival {
         Rival { object: self.scene.path(), sent: Sent::Kubectl(self.command()) }
     }
 }
 
 impl Scene {
-    /// Sends these at the same time. What they do to the subject is predicted; of other objects only the outcome is seen.
+    /// Sends these at the same time. Writes to the subject are predicted; of those to other objects only the outcome is kept.
     pub async fn at_once(&mut self, rivals: impl IntoIterator<Item = Rival>) -> Race {
         let client = self.stage().client().clone();
         let run = |sent| match sent {
@@ -69,7 +69,7 @@ impl Scene {
         let subject = self.path();
         let wins = |(object, outcome): &(&String, &Result<_, _>)| **object == subject && outcome.is_ok();
         let done = objects.iter().zip(&outcomes).filter(wins).count();
-        self.take_note_of_rivals(Some("at the same time"), done).await;
+        self.record_rivals(Some("at the same time"), done).await;
         Race { title: self.title().to_owned(), outcomes }
     }
 
@@ -78,32 +78,31 @@ impl Scene {
         format!("{}/{}", self.resource().path(self.namespace()), self.name())
     }
 
-    /// The value at a path as a text.
+    /// The text at a path.
     pub fn text(&self, path: &str) -> &str {
         self.at(path).and_then(Json::as_str).unwrap_or_default()
     }
 }
 
 impl Race {
-    /// Expects that all of them are done.
+    /// Expects that all succeed.
     #[track_caller]
     pub fn all_win(self) {
         let Self { title, outcomes } = self;
-        assert!(outcomes.iter().all(Result::is_ok), "{title}: expected is that all are done: {outcomes:#?}");
+        assert!(outcomes.iter().all(Result::is_ok), "{title}: expected all to succeed: {outcomes:#?}");
     }
 
-    /// Expects that exactly one of them is done, and that the others are refused with this text. Says which one is done,
-    /// counted from 0.
+    /// Expects that exactly one succeeds, and that the others are refused with this text. Returns which one succeeded, counted from 0.
     #[track_caller]
     pub fn one_wins(self, text: &str) -> usize {
         let Self { title, outcomes } = self;
         let winners: Vec<_> = (0..outcomes.len()).filter(|i| outcomes[*i].is_ok()).collect();
         let others = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         let [winner] = winners[..] else {
-            panic!("{title}: expected is that exactly one is done: {outcomes:#?}");
+            panic!("{title}: expected exactly one to succeed: {outcomes:#?}");
         };
         for refusal in others {
-            assert!(refusal.contains(text), "{title}: expected is a refusal with {text:?}: {refusal}");
+            assert!(refusal.contains(text), "{title}: expected a refusal with {text:?}: {refusal}");
         }
         winner
     }

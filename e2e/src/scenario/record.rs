@@ -1,25 +1,25 @@
-//! What is kept of the steps of a scenario, and how many there were.
+//! The recorded steps of a scenario, and their counts.
 
 use std::{fmt, sync::Mutex};
 
 use baton_testbed::{Json, lock, prediction::Accuracy};
 
-/// One step, as a reader wants to see it.
+/// One step, as a reader sees it.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// The step as a sentence: `apply as kubectl, by force`.
     pub sentence: String,
     /// The subresource that is written; empty for the object itself.
     pub subresource: &'static str,
-    /// Whether a controller wrote it, unasked.
+    /// Whether a controller wrote it by itself.
     pub by_others: bool,
-    /// What was sent, without what says which object is meant.
+    /// What was sent, as the scenario wrote it.
     pub sent: Option<Json>,
     /// The server's message where it refused.
     pub refusal: Option<String>,
     /// The object before.
     pub before: Option<Json>,
-    /// The object after, or in a dry run the response.
+    /// The object after, or the response of a dry run.
     pub after: Option<Json>,
 }
 
@@ -27,23 +27,23 @@ pub struct Recorded {
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<Counts>);
 
-/// How many steps there were, and what became of the predictions for them.
+/// How many steps there were, and how accurate their predictions were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Writes that were sent.
     pub steps: usize,
-    /// Predictions that came true to the letter.
+    /// Predictions that were exact.
     pub matched: usize,
-    /// Predictions that came true but for what the server fills in by itself.
+    /// Predictions that were exact except for defaults of the server.
     pub modulo_defaulting: usize,
-    /// Writes that something behind the field manager refused: validation, admission, a stale version.
+    /// Writes that were refused after the merge: by validation, by admission, for a stale version.
     pub refused_later: usize,
-    /// Writes for which the merge core says that it can't know.
+    /// Writes for which the merge core made no prediction.
     pub unknown: usize,
 }
 
 impl Tally {
-    /// Counts a step, with what became of the prediction, where there was one.
+    /// Counts a step, with the accuracy of its prediction, if there was one.
     pub(super) fn add(&self, accuracy: Option<&Accuracy>) {
         let mut counts = lock(&self.0);
         counts.steps += 1;
@@ -65,11 +65,11 @@ impl Tally {
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { steps, matched, modulo_defaulting, refused_later, unknown } = self;
-        let unasked = steps - matched - modulo_defaulting - refused_later - unknown;
+        let unpredictable = steps - matched - modulo_defaulting - refused_later - unknown;
         write!(
             f,
-            "{steps} steps: {matched} predicted to the letter, {modulo_defaulting} but for defaults, {refused_later} refused \
-             behind the field manager, {unknown} where the core abstains, {unasked} where there is nothing to predict"
+            "{steps} steps: {matched} predicted exactly, {modulo_defaulting} except for defaults, {refused_later} refused after the \
+             merge, {unknown} without a prediction of the core, {unpredictable} where there is nothing to predict"
         )
     }
 }

@@ -1,4 +1,4 @@
-//! A dry run, and then the same for real: both responses have to be the same, but for what only a server decides.
+//! A dry run, and then the real write: both responses have to be the same, except for values that the server generates.
 
 use baton_testbed::Json;
 
@@ -7,18 +7,18 @@ use super::{
     show::{self, Failure},
 };
 
-/// What was responded to a write that was tried before it was made.
+/// The responses to a write that was sent as a dry run first.
 #[derive(Clone, Debug)]
 pub struct RehearsedStep {
     /// The response to the dry run.
     pub dry_run: StepResponse,
-    /// The response to the same write for real.
+    /// The response to the real write.
     pub real: StepResponse,
 }
 
 impl Scene {
     /// Sends a step as a dry run, and then for real. Code, warnings and body of the two responses have to be the same, owners
-    /// included, but for `resourceVersion`, times of owners and of the write itself, and the `uid` and the generated name of a
+    /// included, except for `resourceVersion`, the times of owners and of the write, and the `uid` and the generated name of a
     /// new object.
     ///
     /// # Panics
@@ -32,11 +32,12 @@ impl Scene {
         let bodies = [&dry_run, &real].map(|responded| comparable(&responded.body, responded.code == 201));
         let mut problems = Vec::new();
         if dry_run.code != real.code {
-            problems.push(format!("the dry run is responded with {}, the real one isn't", dry_run.code));
+            problems
+                .push(format!("the code of the dry run is {}, that of the real write isn't", dry_run.code));
         }
         if dry_run.warnings != real.warnings {
             let (tried, real) = (&dry_run.warnings, &real.warnings);
-            problems.push(format!("the dry run warns of {tried:?}, the real one of {real:?}"));
+            problems.push(format!("the dry run warns of {tried:?}, the real write of {real:?}"));
         }
         if bodies[0] != bodies[1] {
             problems.push("the bodies differ".to_owned());
@@ -45,7 +46,7 @@ impl Scene {
             let nothing = Json::Null;
             let failure = Failure {
                 scenario: self.title(),
-                sentence: "rehearsed: the dry run in the place of the prediction",
+                sentence: "rehearsed: the dry run is shown as the prediction",
                 problems: &problems,
                 live: &nothing,
                 request: &nothing,
@@ -60,11 +61,11 @@ impl Scene {
     }
 }
 
-/// An response without what two responses to the same write can't share. A member that differs by nature stays, without its value.
+/// A response without what always differs between two responses to the same write. Such a member stays, without its value.
 fn comparable(body: &Json, is_new: bool) -> Json {
     let mut body = body.clone();
     if let Some(Json::List(causes)) = body.get_mut("details").and_then(|details| details.get_mut("causes")) {
-        // Those of a conflict come in any order.
+        // The causes of a conflict come in any order.
         causes.sort_by_cached_key(Json::to_string);
     }
     let Some(metadata) = body.get_mut("metadata") else { return body };
@@ -83,7 +84,7 @@ fn comparable(body: &Json, is_new: bool) -> Json {
                 entry.set("time", "*");
             }
         }
-        // Their order goes by time.
+        // They are ordered by time.
         entries.sort_by_cached_key(Json::to_string);
     }
     body
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_decides_for_a_new_object_is_left_out_of_the_comparison() {
+    fn generated_values_of_a_new_object_are_not_compared() {
         let tried = r#"{"metadata":{"name":"a-1","generateName":"a-","uid":"1","creationTimestamp":"t"}}"#;
         let real = r#"{"metadata":{"name":"a-2","generateName":"a-","uid":"2","resourceVersion":"7","creationTimestamp":"u"}}"#;
         assert_eq!(comparable(tried, true), comparable(real, true));
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_are_compared_but_for_their_times_and_order() {
+    fn owners_are_compared_except_for_times_and_order() {
         let owners =
             |entries: &str| comparable(&format!(r#"{{"metadata":{{"managedFields":[{entries}]}}}}"#), false);
         let (a, b) = (r#"{"manager":"a","time":"1"}"#, r#"{"manager":"b","time":"1"}"#);

@@ -1,4 +1,4 @@
-//! What a server responded to a step, and what the step expected.
+//! The response to a step, and what the step expects of it.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +9,22 @@ use super::{body, owners, path, show};
 /// What a step expects of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
-    /// Any success, or the one with this code.
+    /// Any success, or only this code.
     Success(Option<u16>),
     /// A success that stores nothing.
     NoChange,
-    /// A conflict with these managers on these fields, and no others.
+    /// A conflict with exactly these managers on these fields.
     Conflicts(BTreeSet<(String, String)>),
-    /// A refusal with this code, in whose message this text is.
+    /// A refusal with this code, and this text in its message.
     Refusal(u16, String),
 }
 
-/// What the server responded to a step.
+/// The response to a step.
 #[derive(Clone, Debug)]
 pub struct StepResponse {
     /// The HTTP status code.
     pub code: u16,
-    /// The object, or the `Status` that tells the refusal.
+    /// The object, or the `Status` of a refusal.
     pub body: Json,
     /// The texts of `Warning` headers.
     pub warnings: Vec<String>,
@@ -42,7 +42,7 @@ impl StepResponse {
         let (wanted, found) = (body::parse_value(value), self.at(path));
         assert!(
             found.is_some_and(|found| found.same_value(&wanted)),
-            "expected is {wanted} at {path} of the response, and there is {}\n{}",
+            "expected {wanted} at {path} of the response, found {}\n{}",
             found.map_or("nothing".to_owned(), Json::to_string),
             show::yaml(&self.body)
         );
@@ -54,7 +54,7 @@ impl StepResponse {
         let found = self.at(path);
         assert!(
             found.is_none(),
-            "expected is nothing at {path} of the response, and there is {}",
+            "expected nothing at {path} of the response, found {}",
             found.map_or(String::new(), Json::to_string)
         );
     }
@@ -66,7 +66,7 @@ impl StepResponse {
 }
 
 impl Expected {
-    /// What the response lacks.
+    /// Why the response isn't the expected one, if so.
     pub(super) fn unmet(
         &self,
         responded: &StepResponse,
@@ -75,31 +75,31 @@ impl Expected {
     ) -> Option<String> {
         let StepResponse { code, body, .. } = responded;
         let message = body.get("message").and_then(Json::as_str).unwrap_or_default();
-        let told = if *code < 300 { code.to_string() } else { format!("{code}: {message}") };
+        let shown = if *code < 300 { code.to_string() } else { format!("{code}: {message}") };
         let is_done = (200..300).contains(code);
         match self {
             Self::Success(wanted) if is_done && wanted.is_none_or(|wanted| wanted == *code) => None,
             Self::Success(wanted) => {
                 let wanted = wanted.map_or("a success".to_owned(), |code| format!("the code {code}"));
-                Some(format!("expected is {wanted}; the server responds {told}"))
+                Some(format!("expected {wanted}; the server responds {shown}"))
             }
-            Self::NoChange if !is_done => Some(format!("expected is no change; the server responds {told}")),
+            Self::NoChange if !is_done => Some(format!("expected no change; the server responds {shown}")),
             Self::NoChange => {
-                (before != after).then(|| "expected is no change; the object has changed".to_owned())
+                (before != after).then(|| "expected no change; the object has changed".to_owned())
             }
             Self::Conflicts(rows) => {
                 let found = conflicts(body);
                 (found != *rows || *code != 409).then(|| {
-                    format!("expected are conflicts {rows:?}; the server responds {told}, with {found:?}")
+                    format!("expected the conflicts {rows:?}; the server responds {shown}, with {found:?}")
                 })
             }
             Self::Refusal(wanted, text) => (code != wanted || !message.contains(text))
-                .then(|| format!("expected is {wanted} with {text:?}; the server responds {told}")),
+                .then(|| format!("expected {wanted} with {text:?}; the server responds {shown}")),
         }
     }
 }
 
-/// The managers and fields that a `409 Conflict` tells, the manager with its subresource.
+/// The managers and fields of a `409 Conflict`, the manager with its subresource.
 fn conflicts(status: &Json) -> BTreeSet<(String, String)> {
     let Ok(status) = serde_json::from_str(&status.to_string()) else { return BTreeSet::new() };
     let response = response::refused(&status);

@@ -1,23 +1,23 @@
-//! A step that failed, laid out for eyes: live object beside request, prediction beside response.
+//! The text of a failed step: live object beside request, prediction beside response.
 
 use std::fmt::Write as _;
 
 use baton_testbed::Json;
 
-/// The widest column, in characters. What is longer is cut.
+/// The widest column, in characters. Longer lines are cut.
 const WIDEST: usize = 78;
 
 /// A step that failed.
 pub(super) struct Failure<'a> {
     pub(super) scenario: &'a str,
     pub(super) sentence: &'a str,
-    /// What isn't as it should be.
+    /// What is wrong.
     pub(super) problems: &'a [String],
     /// The object before.
     pub(super) live: &'a Json,
     pub(super) request: &'a Json,
     pub(super) uri: &'a str,
-    /// What the merge core responded.
+    /// The prediction of the merge core.
     pub(super) prediction: &'a Json,
     /// The object after, or the refusal.
     pub(super) response: &'a Json,
@@ -27,7 +27,7 @@ pub(super) struct Failure<'a> {
 /// The text about a failure.
 pub(super) fn failure(failure: &Failure<'_>) -> String {
     let Failure { scenario, sentence, problems, live, request, uri, prediction, response, code } = failure;
-    // Side by side are two objects, as far as the core predicts one.
+    // The response is an object: show the predicted object beside it, if there is one.
     let predicted = prediction.get("object").unwrap_or(prediction);
     let mut text = format!("{scenario}: {sentence}\n{uri}\n");
     for problem in *problems {
@@ -40,7 +40,7 @@ pub(super) fn failure(failure: &Failure<'_>) -> String {
     text
 }
 
-/// Two documents beside each other; where it is asked for, with a mark between lines that differ.
+/// Two documents beside each other, with a mark between lines that differ if `marks` is set.
 fn beside(left: (&str, &Json), right: (&str, &Json), marks: bool) -> String {
     let lines = |(title, json): (&str, &Json)| -> Vec<String> {
         let yaml = yaml(json);
@@ -69,7 +69,7 @@ fn aligned<'t>(left: &'t [String], right: &'t [String], compared: bool) -> Vec<(
     if !compared {
         return (0..left.len().max(right.len())).map(|i| (line(left, i), line(right, i))).collect();
     }
-    // The titles stand beside each other, whatever they say.
+    // The titles are never equal, but belong beside each other.
     let mut pairs = vec![(line(left, 0), line(right, 0)), (line(left, 1), line(right, 1))];
     let (left, right) = (left.get(2..).unwrap_or_default(), right.get(2..).unwrap_or_default());
     for operation in similar::capture_diff_slices(similar::Algorithm::Myers, left, right) {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_marked_beside_what_is_alike() {
+    fn lines_that_differ_are_marked() {
         let (left, right): (Json, Json) =
             (r#"{"a":1,"b":2,"d":4}"#.parse().unwrap(), r#"{"a":1,"c":3,"d":4}"#.parse().unwrap());
         let shown = beside(("ONE", &left), ("OTHER", &right), true);

@@ -1,5 +1,5 @@
-//! What all scenarios share: an API server where nobody writes unasked but the autoscaler, the schemas that it serves, and
-//! the merge core.
+//! What all scenarios share: an API server, its schemas, and the merge core. Of the controllers, only the autoscaler writes to the
+//! objects of scenarios.
 
 use std::{
     collections::BTreeMap,
@@ -27,17 +27,17 @@ use tempfile::TempDir;
 
 use super::{Crd, kinds::BuiltIn, record::Tally};
 
-/// Without the other controllers nobody else writes to what scenarios are about.
+/// Without the other controllers, only scenarios and the autoscaler write to their objects.
 const CONTROLLERS: &str = "--controllers=namespace-controller,serviceaccount-controller,node-lifecycle-controller,\
     resourcequota-controller,horizontal-pod-autoscaler-controller,clusterrole-aggregation-controller";
 
-/// Baton's own crd, relative to the workspace.
+/// Baton's CRD, relative to the workspace.
 const WORKLOAD_CRD: &str = "manifests/crd/workloads.baton.rs.yaml";
 
-/// What is written into the audit log.
+/// The policy of the audit log.
 const AUDIT_POLICY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario/audit-policy.yaml");
 
-/// What the control plane is of.
+/// The release of the control plane.
 const RELEASE: Release = Release::new(36, 3);
 
 /// Longer than a second: entries of `managedFields` that are written after it have another time.
@@ -48,7 +48,7 @@ pub struct Stage {
     server: Server,
     client: Client,
     release: String,
-    /// The OpenAPI documents that were asked for, by group and version.
+    /// The files with the OpenAPI documents that were read, by group and version.
     documents: Mutex<BTreeMap<String, String>>,
     core: Mutex<Session>,
     tally: Tally,
@@ -56,7 +56,7 @@ pub struct Stage {
 
 enum Server {
     Real(Cluster),
-    /// One without an audit log: what others write is seen, and held against no prediction.
+    /// It has no audit log: the writes of other clients are read, but not compared with a prediction.
     InProcess {
         clock: Arc<AtomicI64>,
         namespaces: AtomicU32,
@@ -65,7 +65,7 @@ enum Server {
 }
 
 impl Stage {
-    /// Starts one on a control plane.
+    /// Starts a stage on a control plane.
     pub async fn start() -> Result<Self, Error> {
         let control_plane = ControlPlane::options()
             .controller_manager_arg(CONTROLLERS)
@@ -78,7 +78,7 @@ impl Stage {
         Ok(Self::on(Server::Real(control_plane.into()), client, release))
     }
 
-    /// Starts one on an API server inside this process.
+    /// Starts a stage on an API server inside this process.
     pub fn start_in_process() -> Result<Self, anyhow::Error> {
         let clock = Arc::new(AtomicI64::new(0));
         let ahead = clock.clone();
@@ -124,7 +124,7 @@ impl Stage {
         self.audit()?.map_or_else(|| Ok(Mark::default()), |log| log.mark())
     }
 
-    /// A new namespace. It goes with the server.
+    /// A new namespace. It exists as long as the server.
     pub(super) async fn namespace(&self) -> Result<String, Error> {
         match &self.server {
             Server::Real(cluster) => {
@@ -139,7 +139,7 @@ impl Stage {
                 namespace.metadata.name = Some(name.clone());
                 let created = Api::all(self.client.clone()).create(&PostParams::default(), &namespace).await;
                 created.map_err(Error::api(format!("create the namespace {name}")))?;
-                // As a controller does it elsewhere.
+                // A controller creates it on a control plane.
                 let mut account = ServiceAccount::default();
                 account.metadata.name = Some("default".to_owned());
                 let created = Api::namespaced(self.client.clone(), &name)
@@ -151,7 +151,7 @@ impl Stage {
         }
     }
 
-    /// Lets the clock go on, so that what comes next has another time.
+    /// Advances the clock, so that the next write has another time.
     pub(super) async fn next_second(&self) {
         match &self.server {
             Server::Real(_) => tokio::time::sleep(NEXT_SECOND).await,
@@ -179,12 +179,12 @@ impl Stage {
         &self.release
     }
 
-    /// What has been counted.
+    /// The counts of all steps.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// What the merge core predicts of a write, where that can be asked, and what becomes of the prediction.
+    /// The prediction of the merge core for a write, if it makes one, and its accuracy.
     pub(super) fn predict(&self, done: Option<&Done<'_>>) -> Option<(Json, Accuracy)> {
         let judged = done.and_then(Done::asked).map(|asked| {
             let mut core = lock(&self.core);
@@ -196,7 +196,7 @@ impl Stage {
         judged
     }
 
-    /// A kind that every API server has, or Baton's own, as this one serves it.
+    /// The resource of a built-in kind, or of Baton's, as this API server serves it.
     pub(super) async fn resource(&self, kind: BuiltIn) -> Result<Resource, Error> {
         let mut resource = Resource {
             group: kind.group.to_owned(),
@@ -228,8 +228,7 @@ impl Stage {
         Ok(name)
     }
 
-    /// Installs a crd, or changes the one that there is, and waits until it is in use in every version. The outcome is
-    /// what the server was told.
+    /// Creates or changes a CRD, and waits until the server uses it. Returns the object that was sent.
     pub(super) async fn define(&self, crd: &Crd, namespace: &str) -> Result<Json, Error> {
         static PROBES: AtomicU32 = AtomicU32::new(1);
         let probe = format!("probe{}", PROBES.fetch_add(1, Ordering::Relaxed));
@@ -257,7 +256,7 @@ impl Stage {
             headers: vec![("content-type", "application/json".to_owned())],
             body,
         };
-        // Whether the rest is valid is no concern of the probe's: an unknown field is told before.
+        // The rest may be invalid: the server refuses an unknown field before.
         wait_for(&format!("the CRD of {name}"), PATIENCE, async || {
             Ok::<_, Error>(match trial.clone().send(&self.client).await {
                 Ok(reply) if matches!(reply.code, 201 | 422) => Ok(()),

@@ -1,4 +1,4 @@
-//! One write of a scenario: built as a sentence, sent when it is awaited, and held against what the merge core predicted.
+//! One write of a scenario: built as a sentence, sent when it is awaited, and compared with the prediction of the merge core.
 
 use std::{collections::BTreeSet, future::IntoFuture, pin::Pin};
 
@@ -25,21 +25,21 @@ pub struct ScenarioStep<'s> {
     pub(super) scene: &'s mut Scene,
     pub(super) resource: Resource,
     pub(super) name: String,
-    /// How it writes; absent for a deletion, which the merge core knows nothing of.
+    /// How it writes; absent for a deletion, which the merge core doesn't predict.
     pub(super) method: Option<Method>,
     pub(super) manager: Manager,
     pub(super) subresource: &'static str,
-    /// What the scenario wrote down.
-    pub(super) told: Option<Json>,
-    /// What is sent, as JSON.
+    /// The body as the scenario wrote it.
+    pub(super) written: Option<Json>,
+    /// The body that is sent, as JSON.
     pub(super) body: Json,
-    /// What is sent instead, to the letter.
+    /// The exact text that is sent instead.
     verbatim: Option<String>,
     dry_run: bool,
     query: Vec<(&'static str, String)>,
     headers: Vec<(&'static str, String)>,
     expected: Expected,
-    /// What admission is expected to add: names of members.
+    /// The members that admission is expected to add.
     added: Vec<Vec<String>>,
 }
 
@@ -53,7 +53,7 @@ impl<'s> ScenarioStep<'s> {
             method,
             manager,
             subresource: "",
-            told: Some(body.clone()),
+            written: Some(body.clone()),
             body,
             verbatim: None,
             dry_run: false,
@@ -70,25 +70,25 @@ impl<'s> ScenarioStep<'s> {
         self
     }
 
-    /// Asks for everything but that it is stored.
+    /// Sends a dry run: the server does everything but store the object.
     pub fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self.with("dryRun", "All")
     }
 
-    /// With one more parameter.
+    /// Adds a query parameter.
     pub fn with(mut self, parameter: &'static str, value: &str) -> Self {
         self.query.push((parameter, value.to_owned()));
         self
     }
 
-    /// With one more header.
+    /// Adds a header.
     pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 
-    /// As this user, with what that user may do.
+    /// As this user, with their permissions.
     pub fn by_user(self, user: &str) -> Self {
         self.with_header("impersonate-user", user)
     }
@@ -99,14 +99,14 @@ impl<'s> ScenarioStep<'s> {
         self
     }
 
-    /// Sends this text instead, to the letter. It has to mean what the scenario wrote down.
+    /// Sends exactly this text instead. It has to mean the same as the body of the scenario.
     pub fn spelled(mut self, text: &str) -> Self {
         self.verbatim = Some(text.to_owned());
         self
     }
 
-    /// Expects that admission adds this member, such as `.metadata.annotations`. It comes after the field manager, so it is
-    /// no part of what is predicted.
+    /// Expects that admission adds this member, such as `.metadata.annotations`. Admission comes after the merge, so the prediction
+    /// doesn't have it.
     pub fn admission_adds(mut self, member: &str) -> Self {
         self.added.push(member.split('.').skip(1).map(str::to_owned).collect());
         self
@@ -118,14 +118,14 @@ impl<'s> ScenarioStep<'s> {
         self
     }
 
-    /// Expects a success after which the object is what it was.
+    /// Expects a success that leaves the object as it was.
     pub fn changes_nothing(mut self) -> Self {
         self.expected = Expected::NoChange;
         self
     }
 
-    /// Expects a conflict with this manager on this field; said several times, with each of them. A manager that wrote to a
-    /// subresource is spelled `kubectl (scale)`.
+    /// Expects a conflict with this manager on this field, one call for each field. A manager that wrote to a subresource is spelled
+    /// `kubectl (scale)`.
     pub fn conflicts_with(mut self, manager: &str, field: &str) -> Self {
         let row = (manager.to_owned(), field.to_owned());
         match &mut self.expected {
@@ -143,8 +143,8 @@ impl<'s> ScenarioStep<'s> {
 
     /// The step as a sentence.
     fn sentence(&self) -> String {
-        let written = self.method.map(|method| told(method, &self.manager, self.subresource));
-        let mut sentence = written.unwrap_or_else(|| "delete".to_owned());
+        let write = self.method.map(|method| sentence(method, &self.manager, self.subresource));
+        let mut sentence = write.unwrap_or_else(|| "delete".to_owned());
         for (name, value) in &self.query {
             sentence = format!("{sentence}, {name}={value}");
         }
@@ -195,7 +195,7 @@ impl<'s> ScenarioStep<'s> {
         let body = match (&self.verbatim, write) {
             (Some(text), _) => text.clone(),
             (None, Some(_)) => self.body.to_string(),
-            // A deletion that has a body takes its options from there, and none from the query.
+            // A deletion with a body takes its options only from there.
             (None, None) => String::new(),
         };
         Request { method, uri: format!("{path}?{}", parameters.join("&")), headers, body }
@@ -226,7 +226,7 @@ impl<'s> ScenarioStep<'s> {
         };
         let managed = outcome.map(|object| without(object, &self.added));
         let outcome = managed.as_ref().map_err(|status| *status);
-        // Of what isn't even JSON nothing can be asked.
+        // A body that isn't YAML has no prediction.
         let is_json = self.verbatim.as_deref().is_none_or(body::is_yaml);
         let done = write.as_ref().filter(|_| is_json).map(|write| Done {
             resource: &self.resource,
@@ -261,23 +261,23 @@ impl<'s> ScenarioStep<'s> {
             sentence,
             subresource: self.subresource,
             by_others: false,
-            sent: self.told,
+            sent: self.written,
             refusal,
             before,
             after: seen,
         };
-        self.scene.take_note(recorded, after, reply.audit_id);
+        self.scene.keep_own(recorded, after, reply.audit_id);
         responded
     }
 
-    /// The name of the object that came of it, where the server has chosen it.
+    /// The name of the resulting object, which the server may have generated.
     fn name_of_outcome(&self, responded: &StepResponse) -> String {
         let generated = self.body.at(&["metadata", "generateName"]).is_some();
         let name = responded.body.at(&["metadata", "name"]).and_then(Json::as_str).filter(|_| generated);
         name.unwrap_or(&self.name).to_owned()
     }
 
-    /// Everything that isn't as it should be.
+    /// Everything that is wrong.
     fn problems(
         &self,
         reply: &Reply,
@@ -291,13 +291,13 @@ impl<'s> ScenarioStep<'s> {
         for member in &self.added {
             let path: Vec<_> = member.iter().map(String::as_str).collect();
             if responded.body.at(&path).is_none() {
-                problems.push(format!("expected is that admission adds .{}", path.join(".")));
+                problems.push(format!("expected admission to add .{}", path.join(".")));
             }
         }
         let is_done = (200..300).contains(&reply.code);
         if (self.dry_run || !is_done) && before != after {
             problems.push(format!(
-                "{}, and yet the object has changed",
+                "{}, but the object has changed",
                 if is_done { "a dry run" } else { "refused" }
             ));
         }
@@ -309,7 +309,7 @@ impl<'s> ScenarioStep<'s> {
 }
 
 /// A write as a sentence.
-pub(super) fn told(method: Method, manager: &Manager, subresource: &str) -> String {
+pub(super) fn sentence(method: Method, manager: &Manager, subresource: &str) -> String {
     let verb = match method {
         Method::Apply { .. } => "apply",
         Method::Replace => "update",
@@ -317,7 +317,7 @@ pub(super) fn told(method: Method, manager: &Manager, subresource: &str) -> Stri
     };
     let through = if subresource.is_empty() { String::new() } else { format!(" through {subresource}") };
     let force = if method == (Method::Apply { force: true }) { ", by force" } else { "" };
-    format!("{verb} {}{through}{force}", manager.told())
+    format!("{verb} {}{through}{force}", manager.phrase())
 }
 
 /// An object without these members.
@@ -329,7 +329,7 @@ fn without(object: &Json, members: &[Vec<String>]) -> Json {
     object
 }
 
-/// What a reader of a failure wants to see of the response: the object as it is now, or the refusal.
+/// The result as a failure shows it: the live object, or the refusal.
 fn outcome_shown(result: &Answer, responded: &StepResponse, after: Option<&Json>) -> Json {
     match (result, after) {
         (Err(status), _) => response::refused(status),

@@ -1,11 +1,11 @@
-//! How a scenario writes to its subject: each verb begins a step.
+//! How a scenario writes to its subject: each verb starts a step.
 
 use baton_testbed::{
     Json,
     prediction::{Method, edit::overlaid},
 };
 
-use super::{Manager, ScenarioStep, Scene, body, nobody};
+use super::{Manager, ScenarioStep, Scene, body, unnamed};
 
 impl Scene {
     /// Server-side apply.
@@ -18,19 +18,18 @@ impl Scene {
         self.whole(Method::Create, manager, object)
     }
 
-    /// A replacement by this object: PUT, without having read it.
+    /// A replacement by this object: PUT, without a read before.
     pub fn replace_as(&mut self, manager: impl Into<Manager>, object: &str) -> ScenarioStep<'_> {
         self.whole(Method::Replace, manager, object)
     }
 
-    /// Read, change, write: PUT of the live object with this laid over it. Maps are merged, lists are replaced, and null
-    /// removes.
+    /// Read, change, write: PUT of the live object with these changes. Maps are merged, lists are replaced, and null removes.
     pub fn update_as(&mut self, manager: impl Into<Manager>, changes: &str) -> ScenarioStep<'_> {
-        let told = body::parse(changes);
+        let written = body::parse(changes);
         let live = self.live.clone().unwrap_or_else(Json::object);
-        let whole = overlaid(&live, &told);
+        let whole = overlaid(&live, &written);
         let mut step = self.step(Method::Replace, manager, whole);
-        step.told = Some(told);
+        step.written = Some(written);
         step
     }
 
@@ -49,29 +48,29 @@ impl Scene {
         self.step(Method::JsonPatch, manager, body::parse(operations))
     }
 
-    /// A new replica count by the scale subresource, as an autoscaler or `kubectl scale` writes it.
+    /// A new replica count through the scale subresource, as an autoscaler or `kubectl scale` writes it.
     pub fn scale_as(&mut self, manager: impl Into<Manager>, replicas: i64) -> ScenarioStep<'_> {
         let spec = Json::object().with("replicas", replicas);
         self.step(Method::MergePatch, manager, Json::object().with("spec", spec)).to("scale")
     }
 
-    /// A new status by the status subresource.
+    /// A new status through the status subresource.
     pub fn status_as(&mut self, manager: impl Into<Manager>, patch: &str) -> ScenarioStep<'_> {
         self.merge_patch_as(manager, patch).to("status")
     }
 
     /// A deletion.
     pub fn delete(&mut self) -> ScenarioStep<'_> {
-        let mut step = ScenarioStep::new(self, None, nobody(), Json::object());
-        step.told = None;
+        let mut step = ScenarioStep::new(self, None, unnamed(), Json::object());
+        step.written = None;
         step
     }
 
     fn whole(&mut self, method: Method, manager: impl Into<Manager>, text: &str) -> ScenarioStep<'_> {
-        let told = body::parse(text);
-        let whole = body::completed(told.clone(), self.resource(), self.name());
+        let written = body::parse(text);
+        let whole = body::completed(written.clone(), self.resource(), self.name());
         let mut step = self.step(method, manager, whole);
-        step.told = Some(told);
+        step.written = Some(written);
         step
     }
 

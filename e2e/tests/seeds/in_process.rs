@@ -1,12 +1,12 @@
-//! What isn't played again on the API server inside this process, and why.
+//! The scenarios that aren't played on the API server inside this process, and why.
 
 use baton_e2e::{apiserver_diff::CHARGED_FOR_REFUSED, scenario::Play};
 use libtest_mimic::Trial;
 
-/// What scenarios need that isn't there, and those that need it, by their names without that of this program.
+/// What that server doesn't have, and the scenarios that need it, by their names without the name of this program.
 const NOT_IN_PROCESS: &[(&str, &[&str])] = &[
     (
-        "kubectl, or what the audit log says of it",
+        "kubectl, or the audit log of its requests",
         &[
             "alpha_article::apply::a_replacement_loses_what_others_manage",
             "alpha_article::apply::apply_declares_the_wanted_object",
@@ -88,7 +88,7 @@ const NOT_IN_PROCESS: &[(&str, &[&str])] = &[
     ("the order of members on the wire", &["apply_kep::integration_tests::managed_fields_have_one_form"]),
     ("another control plane", &["dry_run_kep::admission::dry_runs_count_no_events_and_create_no_namespaces"]),
     (
-        "an autoscaler, which here would write before a prediction is judged",
+        "an autoscaler, which would write here before a prediction is compared",
         &["conflict_article::writes::a_control_loop_reports_in_the_status"],
     ),
     (CHARGED_FOR_REFUSED, &["dry_run_kep::admission::a_quota_is_charged_for_what_is_refused_later"]),
@@ -102,10 +102,10 @@ pub fn can_be_played(play: &Play) -> bool {
     names().all(|name| name != super::title(play.name))
 }
 
-/// Every scenario that is named here is there.
+/// Every scenario that is named here exists.
 pub fn list_is_current(plays: &[Play]) -> Trial {
-    let is_there = |name: &&str| plays.iter().any(|play| super::title(play.name) == *name);
-    let gone: Vec<_> = names().filter(|name| !is_there(name)).collect();
+    let exists = |name: &&str| plays.iter().any(|play| super::title(play.name) == *name);
+    let gone: Vec<_> = names().filter(|name| !exists(name)).collect();
     Trial::test("in_process::list_is_current", move || match gone.as_slice() {
         [] => Ok(()),
         gone => Err(format!("there are no such scenarios: {gone:?}").into()),

@@ -40,9 +40,9 @@ impl Stored {
     }
 }
 
-/// All that the server stores, but for what scenarios define.
+/// All kinds that the server stores, except for those that scenarios define.
 pub async fn everything(s: &Scene) -> Vec<Stored> {
-    // Without it there are no Pods.
+    // Pods need it.
     let accounts: Api<ServiceAccount> = Api::namespaced(s.stage().client().clone(), s.namespace());
     poll(PATIENCE, async || accounts.get("default").await).await.unwrap();
     let request = rcgen::CertificateParams::default().serialize_request(&rcgen::KeyPair::generate().unwrap());
@@ -67,7 +67,7 @@ pub async fn everything(s: &Scene) -> Vec<Stored> {
             object["apiVersion"] = json!(resource.api_version);
             object["kind"] = json!(resource.kind);
             if object["metadata"].is_null() {
-                // What isn't in a namespace mustn't meet what other scenarios make.
+                // An object outside namespaces needs a name that other scenarios don't use.
                 object["metadata"] = json!({"name": format!("{}-stored", s.namespace())});
             }
             known.insert(key);

@@ -1,9 +1,8 @@
-//! Every promise of the documents that server-side apply was made from, predicted and played: on the API server inside this
-//! process, but for what `in_process.rs` names, and on a real kube-apiserver when that is asked for with `--ignored`.
+//! Every promise of the documents that define server-side apply, played as scenarios and predicted: on the API server inside this
+//! process, except for the scenarios that `in_process.rs` names, and with `--ignored` on a real kube-apiserver.
 //!
-//! What is promised stands in `docs/seeds.md`, each promise with the scenarios that show it kept. After a run of all of them on the
-//! real server this and `docs/server-side-apply.md` are held against what was played, or brought up to date, with
-//! `BATON_WRITE_DOCS=1`.
+//! `docs/seeds.md` lists the promises, each with the scenarios that show it. After a run of all scenarios on the real server, this
+//! document and `docs/server-side-apply.md` are compared with the run. With `BATON_WRITE_DOCS=1` they are written.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod alpha_article;
@@ -25,10 +24,10 @@ use baton_e2e::scenario::{Play, Recorded, Scene, Stage, docs};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::{runtime::Runtime, sync::OnceCell};
 
-/// Scenarios mostly wait for the server, and share nothing but it.
+/// Scenarios mostly wait for the server, and share only the server.
 const AT_ONCE: usize = 8;
 
-/// Where client-side apply keeps what it applied.
+/// The annotation in which client-side apply keeps what it applied.
 const LAST_APPLIED: &str = ".metadata.annotations.kubectl.kubernetes.io/last-applied-configuration";
 
 /// All scenarios.
@@ -38,10 +37,10 @@ fn plays() -> Vec<Play> {
         .concat()
 }
 
-/// What was played, by scenario.
+/// The recorded steps, by scenario.
 type Played = Arc<Mutex<BTreeMap<String, Vec<Recorded>>>>;
 
-/// A stage, started by the first scenario.
+/// A stage, which the first scenario starts.
 #[derive(Default)]
 struct Theatre {
     stage: OnceCell<Arc<Stage>>,
@@ -72,7 +71,7 @@ impl Theatre {
     }
 }
 
-/// The name of a scenario without that of this program.
+/// The name of a scenario without the name of this program.
 fn title(name: &str) -> &str {
     name.split_once("::").map_or(name, |(_, title)| title)
 }
@@ -118,7 +117,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Holds the documents against what was played.
+/// Compares the documents with what was played.
 fn documents(stage: &Stage, played: &Played) -> ExitCode {
     let played = played.lock().unwrap_or_else(PoisonError::into_inner);
     let compare = || {
@@ -134,11 +133,11 @@ fn documents(stage: &Stage, played: &Played) -> ExitCode {
         Ok(differences) if differences.is_empty() => ExitCode::SUCCESS,
         Ok(differences) => {
             let again = format!("{}=1 cargo test -p baton-e2e --test seeds -- --ignored", docs::WRITE_DOCS);
-            eprintln!("{differences}\ndocs/ doesn't tell what was played; run `{again}`");
+            eprintln!("{differences}\ndocs/ is out of date; run `{again}`");
             ExitCode::FAILURE
         }
         Err(error) => {
-            eprintln!("the documents can't be made: {error}");
+            eprintln!("the documents can't be rendered: {error}");
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,5 @@
-//! The map from promises to scenarios, without a server: no promise is without a scenario, no scenario without a promise, and
-//! what the documents name is there.
+//! The map from promises to scenarios, without a server: each promise has a scenario, each scenario has a promise, and what the
+//! documents name exists.
 
 use std::{collections::BTreeSet, fs};
 
@@ -22,7 +22,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Fails with what is found in the rows of the table.
+/// Fails with what `find` finds in the rows of the table.
 fn none(find: impl FnOnce(&[Row<'_>]) -> Vec<String>) -> Result<(), Failed> {
     let document = File::of("seeds.md").read().map_err(|error| error.report())?;
     let found = find(&rows(&document)?);
@@ -51,11 +51,11 @@ fn each_promise_names_existing_scenarios() -> Result<(), Failed> {
     };
     none(|rows| {
         let all = rows.iter().flat_map(|row| &row.shown_by);
-        all.filter(|shown| !is_there(shown)).map(|shown| format!("there is no {shown:?}")).collect()
+        all.filter(|shown| !is_there(shown)).map(|shown| format!("{shown:?} doesn't exist")).collect()
     })
 }
 
-/// A row names a scenario by its title alone, which no other scenario may have.
+/// A row names a scenario only by its title, so titles have to be unique.
 fn each_scenario_shows_a_promise() -> Result<(), Failed> {
     none(|rows| {
         let shown: BTreeSet<_> = rows.iter().flat_map(|row| &row.shown_by).map(|(name, _)| *name).collect();
@@ -63,11 +63,11 @@ fn each_scenario_shows_a_promise() -> Result<(), Failed> {
         titles.sort_unstable();
         let twice = titles.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         let unnamed = titles.iter().copied().filter(|title| !shown.contains(title));
-        twice.chain(unnamed).map(|title| format!("{title} shows no promise, or is there twice")).collect()
+        twice.chain(unnamed).map(|title| format!("{title} shows no promise, or isn't unique")).collect()
     })
 }
 
-/// A link whose text is code, to a file, is to something in that file.
+/// A link to a file, whose text is code, names something in that file.
 fn what_the_tutorial_names_exists() -> Result<(), Failed> {
     let docs = workspace().join("docs");
     let text = fs::read_to_string(docs.join("server-side-apply.md"))?;
@@ -78,7 +78,7 @@ fn what_the_tutorial_names_exists() -> Result<(), Failed> {
     });
     let is_missing = |(shown, target): &(&str, &str)| {
         let path = docs.join(target);
-        // Where other links lead is checked for all pages.
+        // Another test checks other links, on all pages.
         let Some(name) = shown.strip_prefix('`').and_then(|name| name.strip_suffix('`')) else {
             return false;
         };

@@ -1,4 +1,4 @@
-//! The documents that are written by hand and brought up to date by scenarios: the [table] of all promises, and the [tutorial].
+//! The documents with generated parts, which are written from the scenarios: the [table] of all promises, and the [tutorial].
 
 pub mod table;
 pub mod tutorial;
@@ -7,25 +7,25 @@ use std::{env, fs, path::PathBuf};
 
 use baton_testbed::{Error, workspace};
 
-/// Why a document can't be made.
+/// Why a document can't be rendered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unmade {
-    /// It names a scenario that isn't there, or wasn't played.
+pub enum RenderError {
+    /// It names a scenario that doesn't exist, or wasn't played.
     #[error("there is no scenario {0}: see `cargo test -p baton-e2e --test seeds -- --list`")]
     NoScenario(String),
     /// It asks for steps that a scenario doesn't have.
     #[error("{0} has no such steps: it has {1}")]
     NoSteps(String, usize),
-    /// A begin without an end.
-    #[error("<!-- scenario {0} is never ended by <!-- end -->")]
-    Unended(String),
+    /// A begin mark without an end mark.
+    #[error("<!-- scenario {0} --> has no <!-- end -->")]
+    NoEnd(String),
     /// A line of the table isn't a row with four cells.
-    #[error("this is no row of a promise: {0}")]
+    #[error("this line isn't a row with four cells: {0}")]
     NoRow(String),
 }
 
-/// The environment variable that has documents written instead of compared.
+/// If this environment variable is set, documents are written instead of compared.
 pub const WRITE_DOCS: &str = "BATON_WRITE_DOCS";
 
 /// A document in the folder `docs`.
@@ -36,12 +36,12 @@ pub struct File {
 }
 
 impl File {
-    /// The one of this name, such as `seeds.md`.
+    /// The document of this name, such as `seeds.md`.
     pub fn of(name: &'static str) -> Self {
         Self { path: workspace().join("docs").join(name), name }
     }
 
-    /// What it says now; nothing where it isn't there yet.
+    /// Its text; empty if the file doesn't exist.
     pub fn read(&self) -> Result<String, Error> {
         match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -49,7 +49,7 @@ impl File {
         }
     }
 
-    /// In what it differs from this, if it does; with [`WRITE_DOCS`] set, it is written instead.
+    /// The difference to this text, if there is one. With [`WRITE_DOCS`] set, the text is written instead.
     pub fn outdated(&self, wanted: &str) -> Result<Option<String>, Error> {
         let found = self.read()?;
         if found == wanted {

@@ -1,27 +1,27 @@
-//! `docs/seeds.md`: what documents promise, by hand, and for each promise the scenarios that show it, with links that are made
-//! here. A row that is new names its scenarios as code, such as `` `two_appliers_share_an_object` ``, and tests of other suites
-//! with a link.
+//! `docs/seeds.md`: what documents promise, written by hand, and the scenarios that show each promise. This module writes the links
+//! to them. A new row names its scenarios as code, such as `` `two_appliers_share_an_object` ``, and tests of other suites with a
+//! link.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
 };
 
-use super::{super::Play, Unmade};
+use super::{super::Play, RenderError};
 
-/// What ends the head of the table.
+/// The end of the table's head.
 const HEAD: &str = "| --- | --- | --- | --- |\n";
-/// How a row says that a server no longer keeps a promise.
+/// Marks what a server does today where it no longer keeps the promise.
 const TODAY: &str = "**Today:** ";
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row<'t> {
-    /// What is promised, and what a server does today where it no longer keeps to it.
+    /// What is promised, and what a server does today if it no longer keeps the promise.
     pub promise: &'t str,
     /// The document and its section.
     pub section: &'t str,
-    /// What shows that the promise is kept: names, and for tests of other suites their files, relative to the workspace.
+    /// The names of the tests that show it, with the file for tests of other suites, relative to the workspace.
     pub shown_by: Vec<(&'t str, Option<&'t str>)>,
 }
 
@@ -38,7 +38,7 @@ impl<'t> Row<'t> {
         Some(Self { promise, section, shown_by: shown_by.split(", ").map(show).collect() })
     }
 
-    /// The document.
+    /// The document that makes the promise.
     pub fn document(&self) -> &'t str {
         self.section.split(", ").next().unwrap_or(self.section)
     }
@@ -47,25 +47,26 @@ impl<'t> Row<'t> {
 /// The rows of the document.
 ///
 /// # Errors
-/// The first line of the table that isn't a row.
-pub fn rows(document: &str) -> Result<Vec<Row<'_>>, Unmade> {
+/// When a line of the table isn't a row: the first such line.
+pub fn rows(document: &str) -> Result<Vec<Row<'_>>, RenderError> {
     let lines = document.split_once(HEAD).map_or("", |(_, table)| table).lines();
-    lines.map(|line| Row::read(line).ok_or_else(|| Unmade::NoRow(line.to_owned()))).collect()
+    lines.map(|line| Row::read(line).ok_or_else(|| RenderError::NoRow(line.to_owned()))).collect()
 }
 
-/// The document, with figures, links and release brought up to date.
-pub fn render(document: &str, plays: &[Play], release: &str) -> Result<String, Unmade> {
+/// The document with its current figures, links and release.
+pub fn render(document: &str, plays: &[Play], release: &str) -> Result<String, RenderError> {
     let rows = rows(document)?;
     let files: BTreeMap<_, _> = plays.iter().map(|play| (play.title(), play.file)).collect();
     let documents: BTreeSet<_> = rows.iter().map(Row::document).collect();
     let changed = rows.iter().filter(|row| row.promise.contains(TODAY)).count();
     let mut text = format!(
         "<!-- The promises are written by hand; `BATON_WRITE_DOCS=1 cargo test -p baton-e2e --test seeds -- --ignored` writes figures and links. -->\n\n\
-         # What is promised of server-side apply, and where it is shown\n\n\
+         # What the documents of server-side apply promise, and which scenario shows it\n\n\
          {} promises of {} documents, in our own words and in the order in which the documents make them; {} \
-         scenarios show them on a real kube-apiserver {release}. Each write in them is held against what the merge core predicts: \
-         object, `managedFields` and conflicts. (For deletions, and for what is refused before anything is merged, there is \
-         nothing to predict.) {changed} promises say what a server does differently today.\n\n\
+         scenarios show them on a real kube-apiserver {release}. For each write, the object, its \
+         `managedFields` and the conflicts are compared with the prediction of the merge core. (Deletions, and writes that are refused \
+         before the merge, have no prediction.) {changed} promises no longer hold as written; \
+         their rows say what a server does today.\n\n\
          [`server-side-apply.md`](server-side-apply.md) teaches the model with some of these scenarios.\n\n\
          | promise | document, section | scenario | server |\n{HEAD}",
         rows.len(),
@@ -75,7 +76,7 @@ pub fn render(document: &str, plays: &[Play], release: &str) -> Result<String, U
     for Row { promise, section, shown_by } in &rows {
         let link = |(name, file): &(&str, Option<&str>)| {
             let file = file.or_else(|| files.get(name).copied());
-            let file = file.ok_or_else(|| Unmade::NoScenario((*name).to_owned()))?;
+            let file = file.ok_or_else(|| RenderError::NoScenario((*name).to_owned()))?;
             Ok(format!("[`{name}`](../{file})"))
         };
         let links = shown_by.iter().map(link).collect::<Result<Vec<_>, _>>()?.join(", ");

@@ -1,4 +1,4 @@
-//! `docs/server-side-apply.md`: prose by hand, with the steps of scenarios between its lines, as a server recorded them.
+//! `docs/server-side-apply.md`: hand-written text, with the steps of scenarios between its lines, as they were recorded on a server.
 //!
 //! A line `<!-- scenario NAME -->` begins what is generated, and `<!-- end -->` ends it. `<!-- scenario NAME 2..4 -->` shows
 //! only some steps, counted from 1.
@@ -9,25 +9,25 @@ use baton_testbed::Json;
 
 use super::{
     super::{Recorded, owners, show::yaml},
-    Unmade,
+    RenderError,
 };
 
 const BEGIN: &str = "<!-- scenario ";
 const END: &str = "<!-- end -->";
 
-/// What another server, or this one at another time, would decide otherwise, and no reader learns anything from.
-const ITS_OWN: [&str; 7] =
+/// Members whose values differ in each run, and that teach a reader nothing.
+const VARYING: [&str; 7] =
     ["uid", "resourceVersion", "creationTimestamp", "generation", "time", "fieldsType", "lastTransitionTime"];
 
-/// The document, with what it asks for brought up to date.
-pub fn render(document: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, Unmade> {
+/// The document with its generated parts up to date.
+pub fn render(document: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, RenderError> {
     let mut text = String::new();
     let mut rest = document;
     while let Some(at) = rest.find(BEGIN) {
         let line_end = rest[at..].find('\n').map_or(rest.len(), |end| at + end + 1);
         let asked = rest[at + BEGIN.len()..line_end].trim().trim_end_matches("-->").trim();
         text.push_str(&rest[..line_end]);
-        let end = rest[line_end..].find(END).ok_or_else(|| Unmade::Unended(asked.to_owned()))?;
+        let end = rest[line_end..].find(END).ok_or_else(|| RenderError::NoEnd(asked.to_owned()))?;
         text.push('\n');
         text.push_str(&steps(asked, played)?);
         rest = &rest[line_end + end..];
@@ -36,13 +36,13 @@ pub fn render(document: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Resul
     Ok(text)
 }
 
-/// The steps that are asked for.
-fn steps(asked: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, Unmade> {
+/// The steps that a begin mark asks for.
+fn steps(asked: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String, RenderError> {
     let (name, range) = asked.split_once(' ').unwrap_or((asked, ""));
     let of_name =
         |(known, _): &(&String, &Vec<Recorded>)| *known == name || known.ends_with(&format!("::{name}"));
-    let (_, steps) = played.iter().find(of_name).ok_or_else(|| Unmade::NoScenario(name.to_owned()))?;
-    // How often a controller writes a status is its own affair.
+    let (_, steps) = played.iter().find(of_name).ok_or_else(|| RenderError::NoScenario(name.to_owned()))?;
+    // How often a controller writes a status differs in each run.
     let steps: Vec<_> =
         steps.iter().filter(|step| !(step.by_others && step.subresource == "status")).collect();
     let number = |text: &str, otherwise: usize| text.trim().parse().unwrap_or(otherwise);
@@ -52,23 +52,24 @@ fn steps(asked: &str, played: &BTreeMap<String, Vec<Recorded>>) -> Result<String
         None => (number(range, 0), number(range, 0)),
     };
     let wanted = first.checked_sub(1).and_then(|first| steps.get(first..last));
-    let wanted = wanted.ok_or_else(|| Unmade::NoSteps(name.to_owned(), steps.len()))?;
+    let wanted = wanted.ok_or_else(|| RenderError::NoSteps(name.to_owned(), steps.len()))?;
     Ok(wanted.iter().copied().map(step).collect())
 }
 
-/// A step: the sentence, what is sent, and what comes of it.
+/// A step: the sentence, what is sent, and the result.
 fn step(step: &Recorded) -> String {
     let mut text = format!("**{}**\n\n", step.sentence);
     if let Some(sent) = &step.sent {
         let _ = write!(text, "```yaml\n{}```\n\n", document(&without_identity(sent)));
     }
     if let Some(refusal) = &step.refusal {
-        let _ = write!(text, "The server refuses:\n\n```text\n{}\n```\n\n", timeless(refusal).trim_end());
+        let _ =
+            write!(text, "The server refuses:\n\n```text\n{}\n```\n\n", without_times(refusal).trim_end());
         return text;
     }
     let after = match (&step.before, &step.sent) {
-        // Of a new object, what nobody asked for would bury the rest.
-        (None, Some(sent)) => step.after.as_ref().map(|after| asked_for(after, sent)),
+        // The defaults of a new object would hide the rest.
+        (None, Some(sent)) => step.after.as_ref().map(|after| sent_fields(after, sent)),
         _ => step.after.clone(),
     };
     let difference = difference(&shown(step.before.as_ref()), &shown(after.as_ref()));
@@ -80,29 +81,29 @@ fn step(step: &Recorded) -> String {
     text
 }
 
-/// Of an object, what somebody asked for, and who owns it.
-fn asked_for(object: &Json, sent: &Json) -> Json {
+/// The fields of an object that were sent, and its owners.
+fn sent_fields(object: &Json, sent: &Json) -> Json {
     match (object, sent) {
         (Json::Object(members), Json::Object(_)) => {
-            let asked = |(name, value): &(String, Json)| match (sent.get(name), &**name) {
-                (Some(sent), _) => Some((name.clone(), asked_for(value, sent))),
+            let field = |(name, value): &(String, Json)| match (sent.get(name), &**name) {
+                (Some(sent), _) => Some((name.clone(), sent_fields(value, sent))),
                 (None, "managedFields") => Some((name.clone(), value.clone())),
-                (None, "metadata") => Some((name.clone(), asked_for(value, &Json::object()))),
+                (None, "metadata") => Some((name.clone(), sent_fields(value, &Json::object()))),
                 (None, _) => None,
             };
-            Json::Object(members.iter().filter_map(asked).collect())
+            Json::Object(members.iter().filter_map(field).collect())
         }
         (Json::List(items), Json::List(sent)) if items.len() == sent.len() => {
-            Json::List(items.iter().zip(sent).map(|(item, sent)| asked_for(item, sent)).collect())
+            Json::List(items.iter().zip(sent).map(|(item, sent)| sent_fields(item, sent)).collect())
         }
         _ => object.clone(),
     }
 }
 
-/// A document without what the next run would have otherwise.
+/// A document without what differs in each run.
 fn document(json: &Json) -> String {
     let text = yaml(&scrubbed(json));
-    // Namespaces of scenes end in what a server has chosen.
+    // The server generates the end of a scene's namespace.
     let mut parts = text.split("scene-");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + "scene" + part.get(5..).unwrap_or_default())
@@ -111,23 +112,23 @@ fn document(json: &Json) -> String {
 fn scrubbed(json: &Json) -> Json {
     match json {
         Json::Object(members) => {
-            let kept = members.iter().filter(|(name, _)| !ITS_OWN.contains(&&**name));
+            let kept = members.iter().filter(|(name, _)| !VARYING.contains(&&**name));
             Json::Object(kept.map(|(name, value)| (name.clone(), scrubbed(value))).collect())
         }
         Json::List(items) => {
-            // An operation of a JSON patch on one of them.
-            let is_its_own = |item: &&Json| {
+            // An operation of a JSON patch may set one of them.
+            let is_kept = |item: &&Json| {
                 let path = item.get("path").and_then(Json::as_str).unwrap_or_default();
-                path.strip_prefix("/metadata/").is_none_or(|name| !ITS_OWN.contains(&name))
+                path.strip_prefix("/metadata/").is_none_or(|name| !VARYING.contains(&name))
             };
-            Json::List(items.iter().filter(is_its_own).map(scrubbed).collect())
+            Json::List(items.iter().filter(is_kept).map(scrubbed).collect())
         }
         other => other.clone(),
     }
 }
 
-/// A message without the time in it.
-fn timeless(message: &str) -> String {
+/// A message without times.
+fn without_times(message: &str) -> String {
     let is_time = |word: &str| word.trim_end_matches([':', ',', '"']).parse::<jiff::Timestamp>().is_ok();
     let words: Vec<_> = message.split(' ').collect();
     let mut kept = Vec::new();
@@ -143,7 +144,7 @@ fn timeless(message: &str) -> String {
     kept.join(" ")
 }
 
-/// What is sent, without what says to which object.
+/// A body without the fields that identify its object.
 fn without_identity(body: &Json) -> Json {
     let mut body = body.clone();
     body.take("apiVersion");
@@ -158,7 +159,7 @@ fn without_identity(body: &Json) -> Json {
     body
 }
 
-/// An object as readers want it, who owns what at its end.
+/// An object as a reader needs it, with its owners at the end.
 fn shown(object: Option<&Json>) -> String {
     let Some(object) = object else { return String::new() };
     let mut object = without_identity(object);
@@ -167,7 +168,7 @@ fn shown(object: Option<&Json>) -> String {
         object.take("metadata");
     }
     if let Some(Json::List(mut entries)) = entries {
-        // A server sorts them by time before it does by name.
+        // A server sorts them by time first, which differs in each run.
         entries.sort_by_cached_key(owners::name);
         object.set("managedFields", entries);
     }
@@ -184,7 +185,7 @@ fn difference(before: &str, after: &str) -> String {
         lines.push_str(line);
         lines.push('\n');
     }
-    // What isn't shown at the start says nothing.
+    // A mark for omitted lines is useless at the start.
     lines.strip_prefix(" …\n").map(str::to_owned).unwrap_or(lines)
 }
 
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_the_marks_is_replaced_and_nothing_else() {
+    fn only_the_text_between_the_marks_is_replaced() {
         let document = "before\n<!-- scenario fields::one -->\nold\n<!-- end -->\nafter\n";
         let made = render(document, &played()).unwrap();
         assert_eq!(
@@ -221,16 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_told() {
-        let ask = |text: &str| render(text, &played()).unwrap_err().to_string();
-        assert!(ask("<!-- scenario two -->\n<!-- end -->").contains("no scenario two"));
-        assert!(ask("<!-- scenario fields::one 2 -->\n<!-- end -->").contains("no such steps"));
-        assert!(ask("<!-- scenario fields::one -->\n").contains("never ended"));
+    fn missing_scenarios_steps_and_end_marks_are_errors() {
+        let error = |text: &str| render(text, &played()).unwrap_err().to_string();
+        assert!(error("<!-- scenario two -->\n<!-- end -->").contains("no scenario two"));
+        assert!(error("<!-- scenario fields::one 2 -->\n<!-- end -->").contains("no such steps"));
+        assert!(error("<!-- scenario fields::one -->\n").contains("has no <!-- end -->"));
     }
 
     #[test]
     fn a_time_in_a_message_is_left_out() {
         let message = r#"conflict with "m" using v1 at 2026-01-02T03:04:05Z: .data.a"#;
-        assert_eq!(timeless(message), r#"conflict with "m" using v1: .data.a"#);
+        assert_eq!(without_times(message), r#"conflict with "m" using v1: .data.a"#);
     }
 }

@@ -1,4 +1,4 @@
-//! What applying is, what it is on the server's side, and what a cluster needs for it.
+//! What client-side and server-side apply do, and what a cluster needs for them.
 
 use baton_e2e::{plays, scenario::Scene};
 
@@ -15,15 +15,15 @@ plays! {
 async fn the_server_has_no_feature_gate(s: &mut Scene) {
     of_nginx(s).await;
     s.apply_as("kubectl", &nginx("nginx")).creates().await;
-    let metrics = s.kubectl("get --raw /metrics").says("kubernetes_feature_enabled{").await;
-    assert!(!metrics.stdout.contains(r#"name="ServerSideApply""#), "there is still a gate");
+    let metrics = s.kubectl("get --raw /metrics").prints("kubernetes_feature_enabled{").await;
+    assert!(!metrics.stdout.contains(r#"name="ServerSideApply""#), "the gate still exists");
 }
 
 async fn commands_create_replace_and_delete(s: &mut Scene) {
     of_nginx(s).await;
-    s.kubectl("create -f -").reading(&nginx("nginx")).asks(&["create"]).await;
+    s.kubectl("create -f -").reading(&nginx("nginx")).sends(&["create"]).await;
     s.kubectl("create -f -").reading(&nginx("nginx:1.15")).fails("(AlreadyExists)").await;
-    s.kubectl("replace -f -").reading(&nginx("nginx:1.15")).says("replaced").await;
+    s.kubectl("replace -f -").reading(&nginx("nginx:1.15")).prints("replaced").await;
     s.expect(IMAGE, "nginx:1.15");
     s.kubectl("delete deployment nginx --cascade=background").await;
     s.expect_absent("");
@@ -32,12 +32,12 @@ async fn commands_create_replace_and_delete(s: &mut Scene) {
 
 async fn apply_declares_the_wanted_object(s: &mut Scene) {
     of_nginx(s).await;
-    s.kubectl("apply -f -").reading(&nginx("nginx")).says("created").await;
-    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).says("configured").await;
+    s.kubectl("apply -f -").reading(&nginx("nginx")).prints("created").await;
+    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).prints("configured").await;
     s.expect(IMAGE, "nginx:1.15");
-    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).says("unchanged").await;
+    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).prints("unchanged").await;
     s.kubectl("delete deployment nginx").await;
-    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).says("created").await;
+    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).prints("created").await;
 }
 
 async fn a_replacement_loses_what_others_manage(s: &mut Scene) {
@@ -55,7 +55,7 @@ async fn what_was_applied_before_decides_what_is_removed(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {applied: '1', dropped: '1'}").await;
     s.merge_patch_as("kube-controller-manager", "data: {others: '1'}").await;
     s.kubectl("apply -f -").reading("data: {applied: '1'}").await;
-    // Neither of them is in the manifest. Only one was.
+    // The manifest has neither `dropped` nor `others`, but it had `dropped` before.
     s.expect(".data", "{applied: '1', others: '1'}");
 }
 
@@ -66,25 +66,25 @@ async fn the_annotation_holds_what_was_applied(s: &mut Scene) {
     assert_eq!(annotation["kind"], "Deployment");
     let containers = &annotation["spec"]["template"]["spec"]["containers"];
     assert_eq!(*containers, serde_json::json!([{"image": "nginx", "name": "nginx"}]));
-    // What the server fills in was never applied.
+    // A default of the server was never applied.
     s.expect(".spec.replicas", "1");
     assert_eq!(annotation["spec"].get("replicas"), None);
-    let shown = s.kubectl("apply view-last-applied deployment/nginx -o json").asks(&["get"]).await;
+    let shown = s.kubectl("apply view-last-applied deployment/nginx -o json").sends(&["get"]).await;
     assert_eq!(serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap(), annotation);
 }
 
 async fn client_side_apply_reads_and_sends_a_difference(s: &mut Scene) {
     of_nginx(s).await;
-    s.kubectl("apply -f -").reading(&nginx("nginx")).asks(&["get", "create"]).await;
-    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).asks(&["get", "patch"]).await;
+    s.kubectl("apply -f -").reading(&nginx("nginx")).sends(&["get", "create"]).await;
+    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).sends(&["get", "patch"]).await;
     let sent = last_sent(s);
     let pods = sent.at(&["spec", "template", "spec"]).unwrap();
-    // Such a directive means something in strategic merge patches alone.
+    // Only strategic merge patches have such a directive.
     assert!(pods.get("$setElementOrder/containers").is_some(), "{sent}");
     assert_eq!(pods.get("containers").unwrap().to_string(), r#"[{"image":"nginx:1.15","name":"nginx"}]"#);
     for unchanged in [&["kind"][..], &["spec", "selector"], &["spec", "template", "metadata"]] {
         assert!(sent.at(unchanged).is_none(), "{sent}");
     }
-    // Without a difference there is nothing to send.
-    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).asks(&["get"]).await;
+    // Without a difference, kubectl sends nothing.
+    s.kubectl("apply -f -").reading(&nginx("nginx:1.15")).sends(&["get"]).await;
 }

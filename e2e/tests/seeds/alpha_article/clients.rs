@@ -1,4 +1,4 @@
-//! Server-side apply without kubectl: from a library, and by nothing but HTTP.
+//! What kubectl sends for a server-side apply, and the same without kubectl: over plain HTTP.
 
 use baton_e2e::{plays, scenario::Scene};
 use baton_testbed::{PATIENCE, poll};
@@ -12,10 +12,10 @@ plays! {
 async fn kubectl_sends_only_a_patch(s: &mut Scene) {
     of_nginx(s).await;
     for image in ["nginx", "nginx:1.15", "nginx:1.15"] {
-        s.kubectl("apply --server-side -f -").reading(&nginx(image)).asks(&["patch"]).await;
+        s.kubectl("apply --server-side -f -").reading(&nginx(image)).sends(&["patch"]).await;
         s.expect(IMAGE, image);
-        for told in [&["kind"][..], &["spec", "selector"], &["spec", "template", "spec", "containers"]] {
-            assert!(last_sent(s).at(told).is_some(), "{}", last_sent(s));
+        for member in [&["kind"][..], &["spec", "selector"], &["spec", "template", "spec", "containers"]] {
+            assert!(last_sent(s).at(member).is_some(), "{}", last_sent(s));
         }
     }
     let log = s.stage().cluster().audit().unwrap().entries().unwrap();
@@ -34,24 +34,24 @@ async fn http_and_a_token_are_enough(s: &mut Scene) {
     let control_plane = s.stage().cluster().real();
     let kubeconfig = control_plane.kubeconfig_for_service_account(s.namespace(), "default").await;
     let client = Plain::new(&kubeconfig.unwrap()).await;
-    s.kubectl("get secrets").says("No resources found").await;
+    s.kubectl("get secrets").prints("No resources found").await;
     let body =
         format!("apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: nginx}}\n{}", nginx("nginx"));
     let path = format!("/apis/apps/v1/namespaces/{}/deployments/nginx?fieldManager=curl", s.namespace());
     let (code, refusal) = client.apply(&path, &body).await;
     assert!(code == 403 && refusal.contains("cannot patch resource"), "{code}: {refusal}");
-    s.look().await;
+    s.refresh().await;
     s.expect_absent("");
 
     let account = format!("{}:default", s.namespace());
     s.kubectl(&format!("create rolebinding default --clusterrole admin --serviceaccount {account}")).await;
-    // The server takes note of a binding a moment later.
+    // The server uses a new binding with a delay.
     let applied = poll(PATIENCE, async || match client.apply(&path, &body).await {
         (403, refusal) => Err(refusal),
         (code, _) => Ok(code),
     });
     assert_eq!(applied.await, Ok(201));
-    s.somebody_applied("curl", "curl", &nginx("nginx")).await;
+    s.record_apply("curl", "curl", &nginx("nginx")).await;
     s.expect(IMAGE, "nginx");
     s.expect_managers(&["curl (Apply)"]);
     s.expect_owner(IMAGE, "curl (Apply)");

@@ -1,4 +1,4 @@
-//! How kubectl is told to apply on the server's side, and the same story both ways.
+//! kubectl's flags for server-side apply, and a conflict with an edit.
 
 use baton_e2e::{plays, scenario::Scene};
 
@@ -15,7 +15,7 @@ async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
         s.kubectl(&format!("apply --experimental-{flag} -f -"))
             .reading(&nginx("nginx"))
             .fails("unknown flag: --experimental-")
-            .asks(&[])
+            .sends(&[])
             .await;
     }
     s.expect_absent("");
@@ -24,20 +24,20 @@ async fn the_flags_of_the_alpha_are_gone(s: &mut Scene) {
 async fn server_side_apply_conflicts_with_an_edit(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
-    s.kubectl("set image deployment nginx nginx=nginx:1.15").says("image updated").await;
+    s.kubectl("set image deployment nginx nginx=nginx:1.15").prints("image updated").await;
     s.expect(IMAGE, "nginx:1.15");
-    let told = s
+    let output = s
         .kubectl("apply --server-side -f -")
         .reading(&nginx("nginx"))
         .fails(&format!(
             "Apply failed with 1 conflict: conflict with \"kubectl-set\" using apps/v1: {IMAGE}\n"
         ))
         .await;
-    assert!(told.stderr.contains("--force-conflicts"), "{told}");
+    assert!(output.stderr.contains("--force-conflicts"), "{output}");
     s.expect(IMAGE, "nginx:1.15");
     s.expect_owner(IMAGE, "kubectl-set (Update)");
     let refused = s.apply_as("kubectl", &nginx("nginx")).conflicts_with("kubectl-set", IMAGE).await;
-    assert!(!refused.body.to_string().contains(" at 20"), "a time is told: {}", refused.body);
+    assert!(!refused.body.to_string().contains(" at 20"), "the conflict has a time: {}", refused.body);
 }
 
 async fn a_conflict_is_resolved_in_the_manifest(s: &mut Scene) {
@@ -45,10 +45,10 @@ async fn a_conflict_is_resolved_in_the_manifest(s: &mut Scene) {
     s.kubectl("apply --server-side -f -").reading(&nginx("nginx")).await;
     s.kubectl("set image deployment nginx nginx=nginx:1.15").await;
     let difference = "-      - image: nginx:1.15\n+      - image: nginx\n";
-    s.kubectl("diff -f -").reading(&nginx("nginx")).fails("").says(difference).await;
+    s.kubectl("diff -f -").reading(&nginx("nginx")).fails("").prints(difference).await;
     s.kubectl("diff --server-side -f -").reading(&nginx("nginx")).fails("Apply failed with 1 conflict").await;
     let forced = "diff --server-side --force-conflicts -f -";
-    s.kubectl(forced).reading(&nginx("nginx")).fails("").says(difference).await;
+    s.kubectl(forced).reading(&nginx("nginx")).fails("").prints(difference).await;
     s.expect(IMAGE, "nginx:1.15");
 
     s.kubectl("diff --server-side -f -").reading(&nginx("nginx:1.15")).await;

@@ -1,4 +1,4 @@
-//! An article about server-side apply as it was in Kubernetes 1.14, where it was new and had to be allowed first.
+//! An article about server-side apply in Kubernetes 1.14, where it was alpha behind a feature gate.
 
 mod apply;
 mod clients;
@@ -14,7 +14,7 @@ pub const PLAYS: &[&[Play]] = &[apply::PLAYS, clients::PLAYS, comparison::PLAYS,
 /// The image of the container, spelled as in conflicts.
 const IMAGE: &str = r#".spec.template.spec.containers[name="nginx"].image"#;
 
-/// Turns to the Deployment of the article.
+/// Makes the Deployment of the article the subject.
 async fn of_nginx(s: &mut Scene) {
     s.named("nginx").await;
     s.of(builtin::DEPLOYMENT).await;
@@ -31,7 +31,7 @@ fn nginx(image: &str) -> String {
     )
 }
 
-/// What was sent last.
+/// The body that was sent last.
 fn last_sent(s: &Scene) -> &Json {
     s.recorded().last().and_then(|step| step.sent.as_ref()).expect("something was sent")
 }

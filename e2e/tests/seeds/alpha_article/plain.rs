@@ -1,4 +1,4 @@
-//! A client that knows HTTP and a token, and nothing of Kubernetes: what curl would be.
+//! A client that knows only HTTP and a token, like curl.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -25,7 +25,7 @@ use tokio_rustls::{
     },
 };
 
-/// Where a server is, who signs for it, and a token for it.
+/// The address of a server, its certificate authority, and a token.
 pub struct Plain {
     server: Uri,
     tls: TlsConnector,
@@ -33,7 +33,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// A client for what a kubeconfig with a token names.
+    /// A client for the server of a kubeconfig with a token.
     pub async fn new(kubeconfig: &Path) -> Self {
         let text = fs::read_to_string(kubeconfig).unwrap();
         let file: Value = serde_norway::from_str(&text).unwrap();
@@ -52,7 +52,7 @@ impl Plain {
         Self { server: config.cluster_url, tls: TlsConnector::from(Arc::new(tls)), token }
     }
 
-    /// Sends a PATCH with an intent in YAML; says the status code and the body of the answer.
+    /// Sends a PATCH with an intent in YAML. Returns the status code and the body of the response.
     pub async fn apply(&self, path: &str, body: &str) -> (u16, String) {
         let authority = self.server.authority().unwrap();
         let stream = TcpStream::connect((authority.host(), authority.port_u16().unwrap())).await.unwrap();

@@ -1,4 +1,4 @@
-//! Where server-side apply keeps who manages what, and how that is spelled.
+//! Where server-side apply stores ownership, and in which format.
 
 use baton_e2e::{plays, scenario::Scene};
 use baton_testbed::Json;
@@ -15,13 +15,13 @@ plays! {
 async fn an_existing_annotation_stays_up_to_date(s: &mut Scene) {
     of_nginx(s).await;
     s.kubectl("apply -f -").reading(&nginx("nginx")).await;
-    // The intent, the annotation, the move of what was owned by client-side apply, and the intent again.
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).asks(&["patch"; 4]).await;
+    // The intent, the annotation, the move of client-side apply's fields, and the intent again.
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.15")).sends(&["patch"; 4]).await;
     s.expect_owner(LAST_APPLIED, "kubectl-last-applied (Apply)");
     assert!(s.text(LAST_APPLIED).contains("nginx:1.15"), "{}", s.text(LAST_APPLIED));
     s.expect_managers(&["kubectl-last-applied (Apply)", "kubectl (Apply)"]);
-    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.16")).asks(&["patch"]).await;
-    // This time the server has seen to it.
+    s.kubectl("apply --server-side -f -").reading(&nginx("nginx:1.16")).sends(&["patch"]).await;
+    // This time the server updated it.
     assert!(s.text(LAST_APPLIED).contains("nginx:1.16"), "{}", s.text(LAST_APPLIED));
     s.expect(IMAGE, "nginx:1.16");
 }
@@ -30,7 +30,7 @@ async fn kubectl_applies_as_another_manager(s: &mut Scene) {
     let apply = "apply --server-side --field-manager=my-controller -f -";
     s.kubectl(apply).reading("data: {key: value}").await;
     s.expect_managers(&["my-controller (Apply)"]);
-    // So its part isn't taken for one of the user's own.
+    // So an apply of the user's doesn't remove its fields.
     s.kubectl("apply --server-side -f -").reading("data: {other: value}").await;
     s.expect(".data", "{key: value, other: value}");
     s.expect_owner(".data.key", "my-controller (Apply)");
@@ -76,7 +76,7 @@ async fn an_index_of_a_list_written_by_hand(s: &mut Scene) {
     s.json_patch_as("hand", &patch).await;
     s.expect(".metadata.managedFields[1].fieldsV1", "{f:metadata: {f:finalizers: {i:0: {}}}}");
     s.expect_owner(".metadata.finalizers[0]", "indexed (Update)");
-    // It stays there, whatever becomes of the list.
+    // The index stays when the list changes.
     s.apply_as("kubectl", "metadata: {finalizers: [example.com/new]}").await;
     s.expect_owner(".metadata.finalizers[0]", "indexed (Update)");
 }

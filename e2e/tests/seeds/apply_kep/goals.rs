@@ -1,4 +1,4 @@
-//! What apply is for, and what it isn't for.
+//! The goals and non-goals of apply.
 
 use baton_e2e::{
     plays,
@@ -7,7 +7,7 @@ use baton_e2e::{
 use baton_testbed::AdmissionWebhook;
 
 use super::{WEB, wire};
-use crate::dry_run_kep::webhooks::{MUTATING, ask};
+use crate::dry_run_kep::webhooks::{MUTATING, install};
 
 plays! {
     people_and_systems_each_own_their_fields, what_an_autoscaler_sets_survives_an_apply,
@@ -46,7 +46,7 @@ async fn defaults_have_no_owner(s: &mut Scene) {
     s.expect_no_owner(".spec.replicas");
     s.expect_no_owner(".spec.strategy.type");
     s.apply_as("team", WEB).changes_nothing().await;
-    // Whoever wants another value than the default is in nobody's way.
+    // A manager that applies another value than the default conflicts with none.
     s.apply_as("other", "spec: {replicas: 3}").await;
     s.expect_owner(".spec.replicas", "other (Apply)");
     s.apply_as("team", WEB).changes_nothing().await;
@@ -55,7 +55,7 @@ async fn defaults_have_no_owner(s: &mut Scene) {
 async fn what_a_mutating_webhook_adds_survives(s: &mut Scene) {
     let touched = ".metadata.annotations.webhook.test/touched";
     let webhook = AdmissionWebhook::start().await.unwrap();
-    ask(s, &webhook, MUTATING, "/mutate", "None").await;
+    install(s, &webhook, MUTATING, "/mutate", "None").await;
 
     s.apply_as("team", "data: {greeting: hello}").admission_adds(".metadata.annotations").await;
     s.expect(touched, "'true'");
@@ -110,7 +110,7 @@ async fn the_steps_before_do_not_matter(s: &mut Scene) {
 
 async fn the_change_of_an_intent_is_the_change_of_the_object(s: &mut Scene) {
     s.apply_as("team", "data: {stays: a, changes: b, goes: c}").await;
-    s.merge_patch_as("someone", "data: {foreign: d}").await;
+    s.merge_patch_as("editor", "data: {foreign: d}").await;
     s.apply_as("team", "data: {stays: a, changes: B, comes: e}").await;
     s.expect(".data", "{stays: a, changes: B, comes: e, foreign: d}");
 }
@@ -188,7 +188,7 @@ async fn the_type_of_a_service_is_changed(s: &mut Scene) {
     s.apply_as("team", spec).await;
     s.expect(".spec.type", "ClusterIP");
     s.expect_absent(".spec.ports[0].nodePort");
-    // Another address is what can't be had.
+    // The address can't be changed.
     s.apply_as("team", "spec: {clusterIP: 10.0.0.77, ports: [{port: 80}]}")
         .is_refused(422, "spec.clusterIPs[0]")
         .await;

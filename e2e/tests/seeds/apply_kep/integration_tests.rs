@@ -1,4 +1,4 @@
-//! What the plan tests of a whole server, and of kubectl.
+//! The integration tests of the plan: of a whole server, and of kubectl.
 
 use baton_e2e::{
     plays,
@@ -69,7 +69,7 @@ async fn managed_fields_stay_as_they_are(s: &mut Scene) {
     s.apply_as("other", "spec: {minReadySeconds: 3}").dry_run().await;
     s.apply_as("other", "spec: {paused: false}").conflicts_with("console", ".spec.paused").await;
     s.status_as("controller", "status: {replicas: 1}").await;
-    // The new entry is all that is new.
+    // Only the new entry is new.
     let after = s.at(".metadata.managedFields").unwrap();
     assert_eq!(after.items()[..2], before.items()[..]);
     s.expect_managers(&["pipeline (Apply)", "console (Update)", "controller (Update status)"]);
@@ -108,7 +108,7 @@ async fn kubectl_applies_server_side(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.kubectl("apply --server-side -f -")
         .reading(WEB)
-        .says("deployment.apps/example serverside-applied")
+        .prints("deployment.apps/example serverside-applied")
         .await;
     let changed = WEB.replace("nginx:1", "nginx:2").replace("spec: {sel", "spec: {minReadySeconds: 3, sel");
     s.kubectl("apply --server-side -f -").reading(&changed).await;
@@ -140,7 +140,7 @@ async fn kubectl_takes_over_by_force(s: &mut Scene) {
     s.expect_owners(".data.a", &["pipeline (Apply)", "kubectl (Apply)"]);
 }
 
-/// Manifests as they follow each other in a repository.
+/// Manifests in the order of their commits in a repository.
 const MANIFESTS: [&str; 4] = [
     "metadata: {labels: {team: blue}}\nspec: {selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 443}]}",
     "metadata: {labels: {team: red, tier: front}}\nspec: {selector: {app: web}, ports: [{name: a, port: 80, targetPort: http}]}",
@@ -156,7 +156,7 @@ async fn the_same_manifests_give_the_same_object(s: &mut Scene) {
             s.named(name).await;
             s.kubectl(command).reading(manifest).await;
             let mut spec = s.at(".spec").unwrap().clone();
-            // Each has an address of its own.
+            // Each has its own address.
             spec.take("clusterIP");
             spec.take("clusterIPs");
             seen.push((spec, s.at(".metadata.labels").cloned()));

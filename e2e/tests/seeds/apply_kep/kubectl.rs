@@ -1,4 +1,4 @@
-//! kubectl.
+//! kubectl's flag for server-side apply.
 
 use baton_e2e::{plays, scenario::Scene};
 use baton_testbed::{Action, PATIENCE, Proxy, Route, poll};
@@ -10,7 +10,10 @@ plays! {
 }
 
 async fn the_flag_is_server_side(s: &mut Scene) {
-    s.kubectl("apply --server-side -f -").reading("data: {greeting: hello}").says("serverside-applied").await;
+    s.kubectl("apply --server-side -f -")
+        .reading("data: {greeting: hello}")
+        .prints("serverside-applied")
+        .await;
     s.expect_managers(&["kubectl (Apply)"]);
     s.expect_absent(".metadata.annotations");
     let shown = s.kubectl("apply view-last-applied configmap/example").await;
@@ -21,7 +24,7 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
     let cluster = s.stage().cluster();
     let control_plane = cluster.real();
     let namespace = s.namespace();
-    // kubectl proves who it is to nobody who doesn't speak TLS.
+    // kubectl sends no credentials without TLS, so the anonymous user needs permissions.
     let discovers = [
         "create",
         "clusterrolebinding",
@@ -35,7 +38,7 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
         let args = line.iter().copied().chain(["--namespace", namespace]);
         control_plane.kubectl(args).await.unwrap().success().unwrap();
     }
-    // A server that knows no such patch.
+    // A server without server-side apply.
     let proxy = Proxy::start(cluster, |request| match request.method.as_str() {
         "PATCH" => {
             Action::fail(415, "UnsupportedMediaType", "the body of the request was in an unknown format")
@@ -52,7 +55,7 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
             .chain(flags.iter().copied());
         control_plane.kubectl_command(args).unwrap().input(manifest).run().await.unwrap()
     };
-    // A role binding counts a moment after it was made.
+    // The server uses a new role binding with a delay.
     let is_allowed = async || {
         let output = apply(&["--dry-run=server"]).await;
         if output.status.success() { Ok(()) } else { Err(output.to_string()) }
@@ -66,11 +69,11 @@ async fn kubectl_does_not_fall_back(s: &mut Scene) {
     );
     let uri = format!("{}/example", wire::config_maps(s));
     assert_eq!(wire::send(s, "GET", &uri, "application/json", "").await.unwrap_err().0, 404);
-    // It could have: by itself it creates the object without a patch.
+    // A fallback would have worked: client-side apply creates the object.
     let output = apply(&[]).await;
     assert!(output.status.success(), "{output}");
     let binding = ["delete", "clusterrolebinding", namespace];
     control_plane.kubectl(binding).await.unwrap().success().unwrap();
-    s.look().await;
+    s.refresh().await;
     s.expect_managers(&["kubectl-client-side-apply (Update)"]);
 }

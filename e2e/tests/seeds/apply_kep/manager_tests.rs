@@ -1,4 +1,4 @@
-//! What the plan tests of the keeping of managers.
+//! The unit tests of the plan: how managers are stored.
 
 use baton_e2e::{
     plays,
@@ -72,7 +72,7 @@ async fn managers_are_sorted(s: &mut Scene) {
     s.apply_as("a", "data: {a: x}").await;
     s.expect_managers_in_order(&["y (Apply)", "a (Apply)", "z (Update)", "b (Update)"]);
 
-    // Of one time, it is the name; then the version, then the subresource.
+    // Entries of the same time are sorted by name, then by version, then by subresource.
     s.of(builtin::AUTOSCALER).await;
     s.apply_as(
         "y",
@@ -108,8 +108,8 @@ async fn managers_are_sorted(s: &mut Scene) {
 
 async fn conflicts_are_readable(s: &mut Scene) {
     s.apply_as("alice", "data: {a: '1', b: '1'}").await;
-    let told = s.apply_as("bob", "data: {a: '2'}").conflicts_with("alice", ".data.a").await;
-    let text = |path: &str| told.at(path).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let response = s.apply_as("bob", "data: {a: '2'}").conflicts_with("alice", ".data.a").await;
+    let text = |path: &str| response.at(path).and_then(Json::as_str).unwrap_or_default().to_owned();
     assert_eq!((text(".kind").as_str(), text(".reason").as_str()), ("Status", "Conflict"));
     assert_eq!(text(".message"), r#"Apply failed with 1 conflict: conflict with "alice": .data.a"#);
     assert_eq!(text(".details.causes[0].reason"), "FieldManagerConflict");
@@ -117,13 +117,13 @@ async fn conflicts_are_readable(s: &mut Scene) {
     assert_eq!(text(".details.causes[0].field"), ".data.a");
 
     s.update_as("console", "data: {c: '1'}").await;
-    let told = s
+    let response = s
         .apply_as("bob", "data: {a: '2', b: '2', c: '2'}")
         .conflicts_with("alice", ".data.a")
         .conflicts_with("alice", ".data.b")
         .conflicts_with("console", ".data.c")
         .await;
-    let message = told.at(".message").and_then(Json::as_str).unwrap_or_default();
+    let message = response.at(".message").and_then(Json::as_str).unwrap_or_default();
     assert!(message.starts_with("Apply failed with 3 conflicts:"), "{message}");
     assert!(message.contains("conflicts with \"alice\":\n- .data.a\n- .data.b"), "{message}");
     assert!(message.contains("conflicts with \"console\" using v1"), "{message}");
@@ -152,7 +152,7 @@ async fn field_sets_round_trip(s: &mut Scene) {
     )
     .await;
     let fields = s.at(".metadata.managedFields[0].fieldsV1").unwrap().to_string();
-    // Written by hand under another manager, they come back as they were.
+    // Written by hand for another manager, they are read back unchanged.
     let entry = format!(
         "{{manager: copy, operation: Update, apiVersion: example.com/v1, time: '2026-01-02T03:04:05Z', \
          fieldsType: FieldsV1, fieldsV1: {fields}}}"
@@ -178,7 +178,7 @@ async fn broken_managed_fields_are_caught(s: &mut Scene) {
     for fields in ["[]", "text", "{'f:data': 1}", "{'f:data': {'f:a': [1]}}", "{'nothing': {}}"] {
         s.merge_patch_as("console", &managed(fields)).changes_nothing().await;
     }
-    // So are operations and types of fields that aren't there.
+    // So are unknown operations and types of fields.
     for (right, wrong) in [("operation: Update", "operation: Destroy"), ("FieldsV1,", "FieldsV9,")] {
         s.merge_patch_as("console", &managed("{'f:data': {'f:a': {}}}").replace(right, wrong))
             .changes_nothing()
@@ -215,7 +215,7 @@ async fn path_elements_round_trip(s: &mut Scene) {
             r#".spec.tags[="b \"c\""]"#,
         ],
     );
-    // An index is only where no schema says that a list is one value.
+    // Only a list without a schema can have an index.
     s.define(Crd::schemaless("KepIndexes")).await;
     s.apply_as("alice", "spec: {names: [n, m]}").await;
     let fields = "{\"f:spec\":{\"f:names\":{\"i:0\":{},\"i:1\":{\"f:a\":{}}}}}";

@@ -1,4 +1,4 @@
-//! What the plan tests of the merge itself.
+//! The tests of the merge in the plan.
 
 use baton_e2e::{
     plays,
@@ -121,7 +121,7 @@ async fn an_update_owns_the_difference(s: &mut Scene) {
 
 async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
     s.define(Crd::new("KepValid", SHAPE)).await;
-    for (spec, told) in [
+    for (spec, message) in [
         ("{nothing: 1}", ".spec.nothing: field not declared in schema"),
         ("{name: 1}", ".spec.name: expected string"),
         ("{count: x}", ".spec.count: expected numeric"),
@@ -134,7 +134,7 @@ async fn what_does_not_fit_the_schema_is_refused(s: &mut Scene) {
         ("{parts: [null]}", ".spec.parts"),
         ("{parts: [{name: one, size: x}]}", ".spec.parts[name=\"one\"].size: expected numeric"),
     ] {
-        s.apply_as("alice", &format!("spec: {spec}")).is_refused(500, told).await;
+        s.apply_as("alice", &format!("spec: {spec}")).is_refused(500, message).await;
     }
     s.expect_absent("");
 }
@@ -158,12 +158,12 @@ async fn all_conflicts_are_reported_at_once(s: &mut Scene) {
 async fn what_is_no_conflict(s: &mut Scene) {
     s.define(Crd::new("KepNoConflict", SHAPE)).await;
     s.apply_as("alice", "spec: {name: x, count: 1, ratio: 1, tags: [a], limits: {cpu: 1}}").await;
-    // Neither the same value, nor another spelling of it, nor what was one's own, nor what nobody owns.
+    // No conflict: the same value, another spelling of it, a field of one's own, a field without an owner.
     s.apply_as("bob", "spec: {name: x, ratio: 1.0, tags: [b], limits: {memory: 1}}").await;
     s.expect_owners(".spec.ratio", &["alice (Apply)", "bob (Apply)"]);
     s.apply_as("alice", "spec: {name: x, count: 2, tags: [a], limits: {cpu: 2}}").await;
     s.apply_as("bob", "spec: {name: x, tags: [a, b], on: true, limits: {memory: 2}}").await;
-    // One's own update isn't one's own apply.
+    // An update by the same name is another manager.
     s.update_as("bob", "spec: {on: false}").await;
     s.apply_as("bob", "spec: {name: x, tags: [a, b], on: true}").conflicts_with("bob", ".spec.on").await;
 }
@@ -201,7 +201,7 @@ async fn apply_works_for_items_of_sets(s: &mut Scene) {
     s.apply_as("alice", "spec: {tags: [a, c]}").await;
     s.apply_as("bob", "spec: {tags: [b, c]}").await;
     s.expect_owners(r#".spec.tags[="c"]"#, &["alice (Apply)", "bob (Apply)"]);
-    // Who applies says the order of its own.
+    // The applier decides the order of its own items.
     s.apply_as("alice", "spec: {tags: [c, a]}").await;
     s.expect(".spec.tags", "[b, c, a]");
     s.apply_as("alice", "spec: {tags: [d]}").await;
@@ -214,14 +214,14 @@ async fn apply_works_for_items_of_sets(s: &mut Scene) {
 
 async fn numbers_and_booleans_are_in_sets(s: &mut Scene) {
     let set = |of: &str| format!("{{type: array, x-kubernetes-list-type: set, items: {{type: {of}}}}}");
-    let properties = format!("{{numbers: {}, truths: {}}}", set("integer"), set("boolean"));
+    let properties = format!("{{numbers: {}, booleans: {}}}", set("integer"), set("boolean"));
     s.define(Crd::new("KepNumbers", &format!("spec: {{type: object, properties: {properties}}}"))).await;
-    s.apply_as("alice", "spec: {numbers: [1, 3], truths: [true]}").await;
-    s.apply_as("bob", "spec: {numbers: [2], truths: [false]}").await;
-    s.expect_fields("alice (Apply)", &[".spec.numbers[=1]", ".spec.numbers[=3]", ".spec.truths[=true]"]);
-    s.expect_fields("bob (Apply)", &[".spec.numbers[=2]", ".spec.truths[=false]"]);
+    s.apply_as("alice", "spec: {numbers: [1, 3], booleans: [true]}").await;
+    s.apply_as("bob", "spec: {numbers: [2], booleans: [false]}").await;
+    s.expect_fields("alice (Apply)", &[".spec.numbers[=1]", ".spec.numbers[=3]", ".spec.booleans[=true]"]);
+    s.expect_fields("bob (Apply)", &[".spec.numbers[=2]", ".spec.booleans[=false]"]);
     s.apply_as("alice", "spec: {}").await;
-    s.expect(".spec", "{numbers: [2], truths: [false]}");
+    s.expect(".spec", "{numbers: [2], booleans: [false]}");
 }
 
 async fn apply_works_for_items_of_lists_with_keys(s: &mut Scene) {
@@ -231,7 +231,7 @@ async fn apply_works_for_items_of_lists_with_keys(s: &mut Scene) {
     s.apply_as("bob", "spec: {parts: [{name: two, size: 3, tags: [t]}]}")
         .conflicts_with("alice", r#".spec.parts[name="two"].size"#)
         .await;
-    // An item goes with the last owner of the item itself; one that is shared loses its owner's fields.
+    // An item is removed with its last owner. A shared item loses the fields of the owner that dropped it.
     s.apply_as("alice", "spec: {parts: [{name: one, size: 1}]}").await;
     s.expect(".spec.parts[name=\"two\"]", "{name: two, tags: [t]}");
     s.apply_as("bob", "spec: {}").await;
@@ -283,14 +283,14 @@ async fn a_recursive_type_is_followed_all_the_way(s: &mut Scene) {
         of("type: integer")
     );
     wire::send(s, "PATCH", &format!("{uri}?fieldManager=alice"), wire::APPLY, &body).await.unwrap();
-    // The server writes to its status for a while.
+    // The server writes to its status several times.
     let is_established = async || {
         let text = wire::send(s, "GET", uri, "application/json", "").await.unwrap();
         let is_so = "\"reason\":\"InitialNamesAccepted\"";
         if text.contains(is_so) && text.contains("\"type\":\"Established\"") { Ok(()) } else { Err(text) }
     };
     poll(PATIENCE, is_established).await.unwrap();
-    s.look().await;
+    s.refresh().await;
     s.expect_owner(".spec.versions", "alice (Apply)");
     s.apply_as("bob", &of("type: string")).conflicts_with("alice", ".spec.versions").await;
 }
@@ -302,7 +302,7 @@ async fn apply_works_for_several_appliers(s: &mut Scene) {
     s.apply_as("carol", "spec: {limits: {c: 1, d: 1}}").await;
     s.expect_owners(".spec.limits.b", &["alice (Apply)", "bob (Apply)"]);
     s.expect_owners(".spec.limits.c", &["bob (Apply)", "carol (Apply)"]);
-    // Whoever takes over by force takes it from all.
+    // A forced apply takes a field over from all its owners.
     s.apply_as("carol", "spec: {limits: {b: 2, c: 1, d: 1}, whole: {x: 2}}").by_force().await;
     s.expect_owner(".spec.limits.b", "carol (Apply)");
     s.expect_owner(".spec.whole", "carol (Apply)");
@@ -334,7 +334,7 @@ fn cpu(percent: u8) -> String {
 async fn a_field_that_is_elsewhere_in_another_version(s: &mut Scene) {
     s.of(builtin::AUTOSCALER).await;
     s.apply_as("alice", &format!("spec: {{maxReplicas: 3, {TARGET}, metrics: {}}}", cpu(60))).await;
-    // In v1 it is called otherwise.
+    // In v1 the field has another name.
     s.of(builtin::AUTOSCALER_V1).await;
     s.expect(".spec.targetCPUUtilizationPercentage", "60");
     s.apply_as("bob", "spec: {targetCPUUtilizationPercentage: 50}")
@@ -348,7 +348,7 @@ async fn a_field_that_is_elsewhere_in_another_version(s: &mut Scene) {
     s.apply_as("alice", &format!("spec: {{maxReplicas: 3, {TARGET}, metrics: {}}}", cpu(60)))
         .conflicts_with("bob", ".spec.targetCPUUtilizationPercentage")
         .await;
-    // One manager may change the version that it applies in: what it owned there it owns here, or gives up.
+    // A manager may change its version: it keeps or releases the fields that it owned in the other one.
     s.apply_as("bob", &format!("spec: {{metrics: {}}}", cpu(70))).await;
     s.expect_owner(".spec.metrics", "bob (Apply)");
     s.expect_no_owner(".spec.targetCPUUtilizationPercentage");
@@ -363,7 +363,7 @@ async fn a_key_that_only_one_version_has(s: &mut Scene) {
     s.of(builtin::AUTOSCALER).await;
     s.apply_as("alice", &format!("spec: {{maxReplicas: 3, {TARGET}, metrics: [{memory}]}}")).await;
     s.expect_absent(annotation);
-    // A metric that v1 has no field for is the value of a key there.
+    // v1 has no field for this metric: it is in an annotation there.
     s.of(builtin::AUTOSCALER_V1).await;
     assert!(s.at(annotation).is_some());
     s.apply_as("bob", "metadata: {annotations: {team: blue}}").await;
@@ -379,7 +379,7 @@ const OLD: &str = "spec: {type: object, properties: {a: {type: integer}, b: {typ
 
 async fn a_version_that_was_removed(s: &mut Scene) {
     s.define(Crd::new("KepVersions", OLD).version("v2", OLD)).await;
-    for name in ["mended", "written"] {
+    for name in ["repaired", "written"] {
         s.of("KepVersions").await;
         s.named(name).await;
         s.apply_as("bob", "spec: {b: 1}").await;
@@ -392,14 +392,14 @@ async fn a_version_that_was_removed(s: &mut Scene) {
     let fails = "request to convert CR to an invalid group/version: example.com/v2";
     s.apply_as("bob", "spec: {a: 2, b: 1}").is_refused(500, fails).await;
     s.apply_as("alice", "spec: {a: 1}").is_refused(500, fails).await;
-    // Other writes are done, and cost the object all of its owners.
+    // Other writes succeed, and remove all owners of the object.
     s.merge_patch_as("console", "spec: {b: 2}").await;
     s.expect_absent(".metadata.managedFields");
     s.apply_as("bob", "spec: {b: 3}").conflicts_with("before-first-apply", ".spec.b").await;
-    // Only who takes the one entry out keeps the others.
-    s.named("mended").await;
-    let hers = s.managers().iter().position(|manager| manager == "alice (Apply)").unwrap();
-    s.json_patch_as("console", &format!("[{{op: remove, path: /metadata/managedFields/{hers}}}]")).await;
+    // A client that removes only the broken entry keeps the others.
+    s.named("repaired").await;
+    let broken = s.managers().iter().position(|manager| manager == "alice (Apply)").unwrap();
+    s.json_patch_as("console", &format!("[{{op: remove, path: /metadata/managedFields/{broken}}}]")).await;
     s.expect_managers(&["bob (Apply)"]);
     s.apply_as("bob", "spec: {a: 2, b: 1}").await;
     s.expect(".spec", "{a: 2, b: 1}");

@@ -14,7 +14,7 @@ mod wire;
 
 use baton_e2e::scenario::Play;
 
-/// The spec of a Deployment that says no more than it has to.
+/// The smallest spec of a Deployment.
 const WEB: &str = "spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, \
     spec: {containers: [{name: app, image: nginx:1}]}}}";
 

@@ -1,4 +1,4 @@
-//! What was proposed, in short: apply in the control plane, by managers of fields.
+//! The proposal: apply in the control plane, with field managers.
 
 use baton_e2e::{
     plays,
@@ -17,14 +17,14 @@ async fn the_content_type_makes_a_patch_an_apply(s: &mut Scene) {
         r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "example"}, "data": {"a": "b"}}"#;
     let all = wire::config_maps(s);
     let uri = format!("{all}/example?fieldManager=pipeline");
-    // Only an apply creates what isn't there.
+    // Only an apply creates a missing object.
     let (merge, patch) = ("application/merge-patch+json", r#"{"data": {"a": "c"}}"#);
     assert_eq!(wire::send(s, "PATCH", &uri, merge, patch).await.unwrap_err().0, 404);
     wire::send(s, "PATCH", &uri, wire::APPLY, intent).await.unwrap();
-    s.look().await;
+    s.refresh().await;
     s.expect_owner(".data.a", "pipeline (Apply)");
     wire::send(s, "PATCH", &uri, merge, patch).await.unwrap();
-    s.look().await;
+    s.refresh().await;
     s.expect_owner(".data.a", "pipeline (Update)");
     for (method, uri) in [("PUT", &uri), ("POST", &all)] {
         let (code, message) = wire::send(s, method, uri, wire::APPLY, intent).await.unwrap_err();
@@ -53,7 +53,7 @@ async fn scaling_an_unowned_replica_count_makes_no_owner(s: &mut Scene) {
     s.scale_as("autoscaler", 3).await;
     s.expect(".spec.replicas", "3");
     s.expect_no_owner(".spec.replicas");
-    // By the object itself it is otherwise, and from then on by the subresource as well.
+    // A write to the object makes an owner, and then a write to the subresource does, too.
     s.merge_patch_as("console", "spec: {replicas: 4}").await;
     s.scale_as("autoscaler", 5).await;
     s.expect_owner(".spec.replicas", "autoscaler (Update scale)");

@@ -16,7 +16,7 @@ plays! {
 }
 
 const SHAPE: &str = "spec: {type: object, properties: {size: {type: integer}}}\n\
-    status: {type: object, properties: {seen: {type: integer}, told: {type: string}}}";
+    status: {type: object, properties: {seen: {type: integer}, note: {type: string}}}";
 
 async fn an_object_is_prepared(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
@@ -46,7 +46,7 @@ async fn a_status_is_owned_through_its_subresource(s: &mut Scene) {
     s.apply_as("controller", WEB).await;
     s.apply_as("controller", "status: {observedGeneration: 1, replicas: 7}").to("status").await;
     s.status_as("helper", "status: {readyReplicas: 3}").await;
-    // The same manager has two entries, which know nothing of each other.
+    // The same manager has two independent entries.
     s.expect_managers(&["controller (Apply)", "controller (Apply status)", "helper (Update status)"]);
     s.expect_fields("controller (Apply status)", &[".status.observedGeneration", ".status.replicas"]);
     s.expect_owner(".status.readyReplicas", "helper (Update status)");
@@ -74,12 +74,12 @@ async fn a_custom_resource_with_a_status(s: &mut Scene) {
     s.expect_fields("team (Apply)", &[".spec.size"]);
     s.status_as("controller", "status: {seen: 7}").await;
     s.expect_owner(".status.seen", "controller (Update status)");
-    s.apply_as("other", "status: {seen: 8, told: something}")
+    s.apply_as("other", "status: {seen: 8, note: something}")
         .to("status")
         .conflicts_with("controller (status)", ".status.seen")
         .await;
-    s.apply_as("other", "status: {told: something}").to("status").await;
-    s.expect_owner(".status.told", "other (Apply status)");
+    s.apply_as("other", "status: {note: something}").to("status").await;
+    s.expect_owner(".status.note", "other (Apply status)");
 }
 
 async fn each_version_resets_its_status(s: &mut Scene) {
@@ -115,8 +115,8 @@ async fn a_status_in_an_apply_is_dropped(s: &mut Scene) {
     s.of(builtin::DEPLOYMENT).await;
     s.apply_as("team", WEB).await;
     s.status_as("controller", "status: {replicas: 7}").await;
-    let answered = s.apply_as("team", &format!("{WEB}\nstatus: {{replicas: 8}}")).changes_nothing().await;
-    assert_eq!(answered.warnings, [""; 0]);
+    let response = s.apply_as("team", &format!("{WEB}\nstatus: {{replicas: 8}}")).changes_nothing().await;
+    assert_eq!(response.warnings, [""; 0]);
     s.expect(".status.replicas", "7");
     s.expect_owner(".status.replicas", "controller (Update status)");
 }

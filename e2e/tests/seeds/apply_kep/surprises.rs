@@ -1,4 +1,4 @@
-//! The surprises of client-side apply, and that nobody is surprised any more.
+//! The surprises of client-side apply, and how server-side apply avoids them.
 
 use baton_e2e::{
     plays,
@@ -32,14 +32,14 @@ async fn applied_edited_and_applied(s: &mut Scene) {
     s.apply_as("kubectl", "data: {greeting: hello, size: large}")
         .conflicts_with("kubectl-edit", ".data.greeting")
         .await;
-    // What was edited can be taken over into the intent; what the intent drops goes, and the edit's own field stays.
+    // The intent takes the edited value. A field that the intent drops is removed, and the edit's own field stays.
     s.apply_as("kubectl", "data: {greeting: hi}").await;
     s.expect_owners(".data.greeting", &["kubectl (Apply)", "kubectl-edit (Update)"]);
     s.expect_absent(".data.size");
     s.expect(".data.colour", "red");
 }
 
-/// The subject as a reader gets it, without what says who owns it.
+/// The subject as a client reads it, without its owners.
 fn as_read(s: &Scene) -> Json {
     let mut read = s.at("").unwrap().clone();
     read.entry("metadata").take("managedFields");
@@ -62,7 +62,7 @@ async fn read_edited_and_applied(s: &mut Scene) {
     s.expect_owners(".data.greeting", &["alice (Apply)", "carol (Apply)"]);
     s.expect_owners(".data.colour", &["carol (Apply)", "bob (Update)"]);
 
-    // What was read has become old: its version is told.
+    // The object that was read is stale: it has the old version.
     edited.entry("data").set("size", "small");
     s.apply_as("carol", &edited.to_string()).is_refused(409, "the object has been modified").await;
 }
@@ -121,10 +121,11 @@ async fn a_leftover_of_a_union_blocks_a_change(s: &mut Scene) {
     }
     s.merge_patch_as("console", "spec: {strategy: {type: Recreate, rollingUpdate: null}}").await;
     s.expect(".spec.strategy", "{type: Recreate}");
-    // What somebody has applied goes by itself.
-    s.named("said").await;
-    let said = "spec: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}, sel";
-    s.apply_as("alice", &WEB.replace("spec: {sel", said)).await;
+    // An applied value is removed with the intent.
+    s.named("applied").await;
+    let applied =
+        "spec: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}, sel";
+    s.apply_as("alice", &WEB.replace("spec: {sel", applied)).await;
     s.apply_as("alice", &WEB.replace("spec: {sel", "spec: {strategy: {type: Recreate}, sel")).await;
     s.expect(".spec.strategy", "{type: Recreate}");
 }

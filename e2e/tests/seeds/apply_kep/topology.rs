@@ -1,4 +1,4 @@
-//! Lists, maps and structs: what is one value, and what is many.
+//! Lists, maps and structs: which are one value, and which merge by their items.
 
 use baton_e2e::{
     plays,
@@ -39,14 +39,17 @@ async fn openapi_shows_how_fields_merge(s: &mut Scene) {
     assert_eq!(of("io.k8s.api.core.v1.PodSpec", "nodeSelector")["x-kubernetes-map-type"], "atomic");
     assert_eq!(schemas["io.k8s.api.core.v1.ObjectReference"]["x-kubernetes-map-type"], "atomic");
 
-    // A custom resource's says what its CRD does.
-    s.define(with_it("KepTold", KEYED)).await;
-    let told = async || {
+    // The schema of a custom resource has the markers of its CRD.
+    s.define(with_it("KepShown", KEYED)).await;
+    let published = async || {
         let document: Value = read(s, "/openapi/v3/apis/example.com/v1").await;
-        let it = document["components"]["schemas"]["com.example.v1.KepTold"]["properties"]["spec"]["properties"]["it"].clone();
+        let it =
+            document["components"]["schemas"]["com.example.v1.KepShown"]["properties"]["spec"]["properties"]
+                ["it"]
+                .clone();
         if it.is_null() { Err(()) } else { Ok(it) }
     };
-    let it = poll(PATIENCE, told).await.unwrap();
+    let it = poll(PATIENCE, published).await.unwrap();
     assert_eq!(it["x-kubernetes-list-map-keys"], json!(["name"]));
 }
 
@@ -93,12 +96,12 @@ async fn a_set_of_maps_is_refused(s: &mut Scene) {
         "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
         "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "object"}}},
     });
-    for (list, told) in [
+    for (list, refusal) in [
         (set(json!({"type": "object"})), "must be atomic as item of a list with x-kubernetes-list-type=set"),
         (keyed, "must be a scalar type"),
     ] {
         let (code, message) = post(list).await.unwrap_err();
-        assert!(code == 422 && message.contains(told), "{code}: {message}");
+        assert!(code == 422 && message.contains(refusal), "{code}: {message}");
     }
     post(set(json!({"type": "string"}))).await.unwrap();
     post(set(json!({"type": "object", "x-kubernetes-map-type": "atomic"}))).await.unwrap();
@@ -145,8 +148,9 @@ async fn no_list_relies_on_older_markers(s: &mut Scene) {
         let Some(schemas) = document["components"]["schemas"].as_object() else { continue };
         for (name, schema) in schemas {
             for (field, of) in schema["properties"].as_object().into_iter().flatten() {
-                let merges =
-                    of["x-kubernetes-patch-strategy"].as_str().is_some_and(|told| told.contains("merge"));
+                let merges = of["x-kubernetes-patch-strategy"]
+                    .as_str()
+                    .is_some_and(|strategy| strategy.contains("merge"));
                 if of["type"] == "array" && merges {
                     marked += 1;
                     if of["x-kubernetes-list-type"].is_null() {
@@ -157,8 +161,8 @@ async fn no_list_relies_on_older_markers(s: &mut Scene) {
         }
     }
     assert!(marked > 50, "{marked} lists have the older markers");
-    assert_eq!(bare, [""; 0], "have no other markers than the older ones");
-    // One with both: what a strategic patch merges by its key, an apply does, too.
+    assert_eq!(bare, [""; 0], "these have only the older markers");
+    // A list with both markers: a strategic patch and an apply merge it by the same key.
     s.of(builtin::SERVICE_ACCOUNT).await;
     s.apply_as("alice", "secrets: [{name: one}]").await;
     s.strategic_patch_as("bob", "secrets: [{name: two}]").await;

@@ -1,12 +1,12 @@
-//! Requests that no step makes: to the letter, by whatever method and content type.
+//! Requests that steps can't send: with any method, content type and body.
 
 use baton_e2e::scenario::Scene;
 use hyper::Request;
 
-/// The content type by which a PATCH is an apply.
+/// The content type that makes a PATCH an apply.
 pub const APPLY: &str = "application/apply-patch+yaml";
 
-/// Sends it. The outcome is the text of a success, or code and message of a refusal.
+/// Sends a request. Returns the text of a success, or the code and the message of a refusal.
 pub async fn send(
     s: &Scene,
     method: &str,

@@ -1,4 +1,4 @@
-//! Writes that name the fields that they are about.
+//! Server-side applies of several managers to one object.
 
 use baton_e2e::{plays, scenario::Scene};
 
@@ -35,12 +35,12 @@ async fn kubectl_hides_managed_fields(s: &mut Scene) {
     of_a_namespace(s).await;
     s.kubectl("apply -f -").reading("metadata: {labels: {label1: '1'}}").await;
     let get = format!("get namespace {} -o yaml", s.name());
-    let hidden = s.kubectl(&get).says("label1: \"1\"").await;
+    let hidden = s.kubectl(&get).prints("label1: \"1\"").await;
     assert!(!hidden.stdout.contains("managedFields"), "{hidden}");
     s.kubectl(&format!("{get} --show-managed-fields"))
-        .says("managedFields:")
-        .says("manager: kubectl-client-side-apply")
-        .says("f:label1: {}")
+        .prints("managedFields:")
+        .prints("manager: kubectl-client-side-apply")
+        .prints("f:label1: {}")
         .await;
 }
 
@@ -77,7 +77,7 @@ async fn the_example_of_the_labels(s: &mut Scene) {
     s.expect_owner(".metadata.labels.label1", "new-field-manager (Apply)");
     s.expect_owner(".metadata.labels.newlabel", "kubectl (Apply)");
     let get = format!("get namespace {} -o yaml --show-managed-fields", s.name());
-    s.kubectl(&get).says("manager: new-field-manager").await;
+    s.kubectl(&get).prints("manager: new-field-manager").await;
 }
 
 async fn two_controllers_that_force_undo_each_other(s: &mut Scene) {

@@ -1,5 +1,5 @@
-//! An article on how conflicts are resolved: from creations at the same time to server-side apply. Its subject is a Namespace
-//! and the labels on it.
+//! An article on how conflicts are resolved, from concurrent creations to server-side apply. Its subject is a Namespace with
+//! labels.
 
 mod apply;
 mod versions;
@@ -9,22 +9,22 @@ use baton_e2e::scenario::{Play, Scene, builtin};
 
 pub const PLAYS: &[&[Play]] = &[apply::PLAYS, versions::PLAYS, writes::PLAYS];
 
-/// How many write at the same time.
+/// How many clients write at the same time.
 const CROWD: usize = 4;
 
-/// Turns to a Namespace that no other scene has.
+/// Makes a Namespace that no other scene uses the subject.
 async fn of_a_namespace(s: &mut Scene) {
     let name = format!("{}-labeled", s.namespace());
     s.named(&name).await;
     s.of(builtin::NAMESPACE).await;
 }
 
-/// A label of each one's own, as text.
+/// A body with a label for this client only.
 fn own_label(i: usize) -> String {
     format!("metadata: {{labels: {{label{i}: '{i}'}}}}")
 }
 
-/// One label for all, with a value of each one's own.
+/// A body with one label for all clients, with this client's value.
 fn same_label(i: usize) -> String {
     format!("metadata: {{labels: {{label: '{i}'}}}}")
 }

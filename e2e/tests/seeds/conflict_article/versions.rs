@@ -1,4 +1,4 @@
-//! Writes that name the version of the object that they are meant for.
+//! Writes with the `resourceVersion` of the object that they change.
 
 use baton_e2e::{plays, scenario::Scene};
 
@@ -43,8 +43,8 @@ async fn kubectl_leaves_out_a_resource_version_that_it_has_just_read(s: &mut Sce
     s.kubectl("apply -f -").reading("metadata: {labels: {label0: '0'}}").await;
     let version = s.text(".metadata.resourceVersion").to_owned();
     let file = |i| format!("metadata: {{resourceVersion: '{version}', labels: {{label{i}: '{i}'}}}}");
-    s.kubectl("apply -f -").reading(&file(1)).asks(&["get", "patch"]).await;
-    // It isn't part of the difference that kubectl sends, and so the server has nothing to compare.
+    s.kubectl("apply -f -").reading(&file(1)).sends(&["get", "patch"]).await;
+    // It isn't in the patch that kubectl sends, so the server doesn't compare it.
     let sent = s.recorded().last().unwrap().sent.clone().unwrap();
     assert!(sent.at(&["metadata", "labels", "label1"]).is_some(), "{sent}");
     assert!(sent.at(&["metadata", "resourceVersion"]).is_none(), "{sent}");
@@ -68,7 +68,7 @@ async fn after_a_conflict_a_client_reads_again(s: &mut Scene) {
     s.merge_patch_as("other", "metadata: {annotations: {by: other}}").await;
     let edited = format!("metadata: {{resourceVersion: '{read}', labels: {{label: edited}}}}");
     s.update_as("admin", &edited).is_refused(409, "please apply your changes to the latest version").await;
-    s.look().await;
+    s.refresh().await;
     s.update_as("admin", "metadata: {labels: {label: edited}}").await;
     s.expect(".metadata.labels.label", "edited");
     s.expect(".metadata.annotations.by", "other");

@@ -1,4 +1,4 @@
-//! Writes that don't know of each other.
+//! Writes of clients that don't know of each other.
 
 use baton_e2e::{
     plays,
@@ -30,7 +30,7 @@ async fn a_control_loop_reports_in_the_status(s: &mut Scene) {
     s.of(builtin::AUTOSCALER).await;
     let target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: absent}";
     s.apply_as("user", &format!("spec: {{maxReplicas: 3, {target}}}")).creates().await;
-    // The autoscaler has looked for what it is to scale.
+    // The autoscaler didn't find its target.
     s.eventually(r#".status.conditions[type="AbleToScale"].status"#, "'False'").await;
     s.expect_owner(".spec.maxReplicas", "user (Apply)");
     s.expect_owner(
@@ -71,10 +71,10 @@ async fn the_last_of_many_client_side_applies_wins(s: &mut Scene) {
         (0..CROWD).map(|i| s.kubectl("apply -f -").reading(&same_label(i)).as_rival()).collect();
     s.at_once(rivals).await.all_win();
     let last = s.text(".metadata.labels.label").to_owned();
-    assert!((0..CROWD).any(|i| last == i.to_string()), "{last} is of none of them");
+    assert!((0..CROWD).any(|i| last == i.to_string()), "none of them sent {last}");
 }
 
-/// What two kubectls send that both have seen label0: each takes it away, and adds its own.
+/// The patches of two kubectls that both read label0: each removes it, and adds its own label.
 async fn two_patches_from_one_read_mix(s: &mut Scene) {
     of_a_namespace(s).await;
     s.create_as("kubectl-client-side-apply", "metadata: {labels: {label0: '0'}}").await;
@@ -85,7 +85,7 @@ async fn two_patches_from_one_read_mix(s: &mut Scene) {
     let rivals = patches.map(|patch| s.strategic_patch_as("kubectl-client-side-apply", patch).as_rival());
     s.at_once(rivals).await.all_win();
     s.expect_absent(".metadata.labels.label0");
-    // Nobody has asked for both.
+    // Neither client asked for both.
     s.expect(".metadata.labels.label1", "'1'");
     s.expect(".metadata.labels.label2", "'2'");
 }

@@ -1,4 +1,4 @@
-//! What admission plugins with side effects do about a dry run.
+//! How admission plugins with side effects treat a dry run.
 
 use std::io::Write as _;
 
@@ -21,7 +21,7 @@ plays! {
 /// How many events a namespace may have at once.
 const BURST: usize = 3;
 
-fn trial() -> PostParams {
+fn dry_run() -> PostParams {
     PostParams { dry_run: true, ..PostParams::default() }
 }
 
@@ -29,18 +29,18 @@ fn quotas(s: &Scene) -> Api<ResourceQuota> {
     Api::namespaced(s.stage().client().clone(), s.namespace())
 }
 
-/// A quota of this many objects, once it is in force.
+/// Creates a quota of this many objects, and waits until it is in force.
 async fn set_quota(s: &Scene, count: &str) {
     let quota = json!({"metadata": {"name": "objects"}, "spec": {"hard": {"configmaps": count}}});
     quotas(s).create(&PostParams::default(), &serde_json::from_value(quota).unwrap()).await.unwrap();
     expect_used(s, "0").await;
     let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
     let probe: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
-    // Until the plugin knows it, too, it refuses everything.
-    poll(PATIENCE, async || objects.create(&trial(), &probe).await).await.unwrap();
+    // The plugin refuses everything until it knows the quota, too.
+    poll(PATIENCE, async || objects.create(&dry_run(), &probe).await).await.unwrap();
 }
 
-/// Waits until this many objects count.
+/// Waits until this many objects count against the quota.
 async fn expect_used(s: &Scene, count: &str) {
     let probe = async || {
         let status = quotas(s).get("objects").await.unwrap().status.unwrap_or_default();
@@ -48,10 +48,10 @@ async fn expect_used(s: &Scene, count: &str) {
         if used.as_deref() == Some(count) { Ok(()) } else { Err(used) }
     };
     let found = poll(PATIENCE, probe).await;
-    assert_eq!(found, Ok(()), "expected is that {count} are used");
+    assert_eq!(found, Ok(()), "expected {count} to be used");
 }
 
-/// How many objects count now.
+/// How many objects count against the quota now.
 async fn used(s: &Scene) -> String {
     quotas(s).get("objects").await.unwrap().status.unwrap().used.unwrap()["configmaps"].0.clone()
 }
@@ -75,7 +75,7 @@ async fn a_quota_is_charged_for_what_is_refused_later(s: &mut Scene) {
     assert_eq!(used(s).await, "1");
     s.create_as("me", "data: {key: b}").is_refused(409, "already exists").await;
     assert_eq!(used(s).await, "2");
-    // The controller counts again when something goes.
+    // The controller counts again after a deletion.
     s.delete().await;
     expect_used(s, "0").await;
 }
@@ -101,14 +101,14 @@ async fn dry_runs_count_no_events_and_create_no_namespaces(s: &mut Scene) {
     assert_eq!(cluster.version().await.unwrap(), s.stage().release());
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    // What is refused isn't to be sent again.
+    // A refused request must not be sent again.
     config.default_retry = false;
     let client = Client::try_from(config).unwrap();
 
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let objects: Api<ConfigMap> = Api::namespaced(client.clone(), "provided");
     let object: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "example"}})).unwrap();
-    let tried = objects.create(&trial(), &object).await;
+    let tried = objects.create(&dry_run(), &object).await;
     assert!(matches!(&tried, Err(kube::Error::Api(status)) if status.code == 404), "{tried:?}");
     assert_eq!(namespaces.get_opt("provided").await.unwrap(), None);
     objects.create(&PostParams::default(), &object).await.unwrap();
@@ -126,7 +126,7 @@ async fn dry_runs_count_no_events_and_create_no_namespaces(s: &mut Scene) {
         };
         join_all((0..10 * BURST).map(code)).await
     };
-    assert_eq!(codes(&trial()).await, [201; 10 * BURST]);
+    assert_eq!(codes(&dry_run()).await, [201; 10 * BURST]);
     let codes = codes(&PostParams::default()).await;
     assert!(codes.contains(&429) && codes.contains(&201), "{codes:?}");
 }

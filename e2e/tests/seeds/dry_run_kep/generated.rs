@@ -1,4 +1,4 @@
-//! Values that the server makes up.
+//! Values that the server generates.
 
 use baton_e2e::{
     plays,
@@ -17,13 +17,13 @@ plays! {
 const GENERATE: &str = "{metadata: {generateName: web-}, data: {key: a}}";
 const HELD: &str = "{metadata: {finalizers: [example.com/hold]}, data: {key: a}}";
 
-fn text(answer: &StepResponse, path: &str) -> String {
-    answer.at(path).and_then(Json::as_str).unwrap_or_default().to_owned()
+fn text(response: &StepResponse, path: &str) -> String {
+    response.at(path).and_then(Json::as_str).unwrap_or_default().to_owned()
 }
 
 #[track_caller]
-fn expect_now(answer: &StepResponse, path: &str) {
-    let time: Timestamp = text(answer, path).parse().unwrap();
+fn expect_now(response: &StepResponse, path: &str) {
+    let time: Timestamp = text(response, path).parse().unwrap();
     let age = Timestamp::now().duration_since(time).abs();
     assert!(age < SignedDuration::from_secs(30), "{path} is {time}");
 }
@@ -53,36 +53,36 @@ async fn the_resource_version_follows_the_stored_object(s: &mut Scene) {
 }
 
 async fn a_dry_run_generates_its_own_uid(s: &mut Scene) {
-    let answers = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
-    let [told, real] = [answers.dry_run, answers.real].map(|answer| text(&answer, ".metadata.uid"));
-    assert_eq!(told.len(), 36);
-    assert_ne!(told, real);
+    let responses = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
+    let [tried, real] = [responses.dry_run, responses.real].map(|response| text(&response, ".metadata.uid"));
+    assert_eq!(tried.len(), 36);
+    assert_ne!(tried, real);
 }
 
 async fn a_dry_run_generates_its_own_name(s: &mut Scene) {
-    let answers = s.rehearse(|s| s.create_as("me", GENERATE)).await;
-    let [told, real] = [answers.dry_run, answers.real].map(|answer| text(&answer, ".metadata.name"));
-    assert!(told.starts_with("web-") && told.len() > 4);
-    assert_ne!(told, real);
-    s.named(&told).await;
+    let responses = s.rehearse(|s| s.create_as("me", GENERATE)).await;
+    let [tried, real] = [responses.dry_run, responses.real].map(|response| text(&response, ".metadata.name"));
+    assert!(tried.starts_with("web-") && tried.len() > 4);
+    assert_ne!(tried, real);
+    s.named(&tried).await;
     s.expect_absent("");
 }
 
 async fn a_dry_run_sets_the_time_of_creation(s: &mut Scene) {
-    let answers = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
-    expect_now(&answers.dry_run, ".metadata.creationTimestamp");
+    let responses = s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
+    expect_now(&responses.dry_run, ".metadata.creationTimestamp");
     let changed = s.merge_patch_as("me", "data: {key: b}").dry_run().await;
     assert_eq!(
         text(&changed, ".metadata.creationTimestamp"),
-        text(&answers.real, ".metadata.creationTimestamp")
+        text(&responses.real, ".metadata.creationTimestamp")
     );
 }
 
 async fn a_dry_run_sets_the_time_of_deletion(s: &mut Scene) {
     s.create_as("me", HELD).await;
-    let told = s.delete().dry_run().await;
-    expect_now(&told, ".metadata.deletionTimestamp");
-    told.expect(".metadata.deletionGracePeriodSeconds", "0");
+    let tried = s.delete().dry_run().await;
+    expect_now(&tried, ".metadata.deletionTimestamp");
+    tried.expect(".metadata.deletionGracePeriodSeconds", "0");
     s.expect_absent(".metadata.deletionTimestamp");
     s.rehearse(Scene::delete).await;
 }
@@ -94,12 +94,12 @@ async fn a_new_object_has_no_resource_version(s: &mut Scene) {
 
 async fn a_change_keeps_the_resource_version(s: &mut Scene) {
     let version = text(&s.create_as("me", "data: {key: a}").await, ".metadata.resourceVersion");
-    for answer in [
+    for response in [
         s.update_as("me", "data: {key: b}").dry_run().await,
         s.merge_patch_as("me", "data: {key: b}").dry_run().await,
         s.apply_as("you", "data: {other: b}").dry_run().await,
     ] {
-        assert_eq!(text(&answer, ".metadata.resourceVersion"), version);
+        assert_eq!(text(&response, ".metadata.resourceVersion"), version);
     }
     s.expect(".data", "{key: a}");
 }

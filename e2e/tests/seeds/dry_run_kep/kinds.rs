@@ -23,19 +23,19 @@ plays! {
     every_operation_that_stores_has_the_parameter,
 }
 
-fn done<T>(answer: kube::Result<T>, what: &str) -> T {
-    answer.unwrap_or_else(|error| panic!("{what}: {error}"))
+fn done<T>(response: kube::Result<T>, what: &str) -> T {
+    response.unwrap_or_else(|error| panic!("{what}: {error}"))
 }
 
 async fn every_kind_is_created_in_a_dry_run(s: &mut Scene) {
     let options = PostParams { dry_run: true, ..PostParams::default() };
     let everything = everything(s).await;
-    assert!(everything.len() > 50, "there are more kinds than {}", everything.len());
+    assert!(everything.len() > 50, "only {} kinds", everything.len());
     for tried in everything {
         let (api, what) = (tried.api(s), tried.text());
-        let told = done(api.create(&options, &tried.object).await, &what);
+        let response = done(api.create(&options, &tried.object).await, &what);
         assert_eq!(
-            (told.metadata.name.as_deref(), &told.metadata.resource_version),
+            (response.metadata.name.as_deref(), &response.metadata.resource_version),
             (Some(tried.name()), &None),
             "{what}"
         );
@@ -45,27 +45,27 @@ async fn every_kind_is_created_in_a_dry_run(s: &mut Scene) {
 
 async fn every_kind_in_a_namespace_is_changed_in_a_dry_run(s: &mut Scene) {
     let tried: Vec<_> = everything(s).await.into_iter().filter(|tried| tried.namespaced).collect();
-    assert!(tried.len() > 25, "there are more kinds in namespaces than {}", tried.len());
-    let trial = PostParams { dry_run: true, ..PostParams::default() };
+    assert!(tried.len() > 25, "only {} kinds in namespaces", tried.len());
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     for tried in tried {
         let (api, what) = (tried.api(s), tried.text());
-        // The other versions of a kind find what is there already.
+        // For other versions of the kind, the object exists already.
         if api.get_opt(tried.name()).await.unwrap().is_none() {
             done(api.create(&PostParams::default(), &tried.object).await, &what);
         }
         let is_changed = |object: &DynamicObject| object.labels().contains_key("tried");
         let patch = Patch::Merge(json!({"metadata": {"labels": {"tried": "true"}}}));
         let options = PatchParams { dry_run: true, ..PatchParams::default() };
-        let told = api.patch(tried.name(), &options, &patch).await;
-        assert!(is_changed(&done(told, &what)), "{what}");
+        let response = api.patch(tried.name(), &options, &patch).await;
+        assert!(is_changed(&done(response, &what)), "{what}");
         let replaced = async || {
             let mut object = api.get(tried.name()).await?;
             object.labels_mut().insert("tried".to_owned(), "true".to_owned());
-            api.replace(tried.name(), &trial, &object).await
+            api.replace(tried.name(), &dry_run, &object).await
         };
-        // Controllers may come between the read and the write.
-        let told = poll(PATIENCE, replaced).await;
-        assert!(is_changed(&done(told, &what)), "{what}");
+        // A controller may write between the read and the write.
+        let response = poll(PATIENCE, replaced).await;
+        assert!(is_changed(&done(response, &what)), "{what}");
         let options = DeleteParams { dry_run: true, ..DeleteParams::default() };
         done(api.delete(tried.name(), &options).await, &what);
         done(api.delete_collection(&options, &ListParams::default()).await, &what);
@@ -89,20 +89,20 @@ async fn pods_are_bound_and_evicted_in_a_dry_run(s: &mut Scene) {
     let bound: Value = pods.create_subresource("binding", s.name(), &options, &binding).await.unwrap();
     assert_eq!(bound["status"], "Success");
     pods.evict(s.name(), &EvictParams { post_options: options, ..EvictParams::default() }).await.unwrap();
-    s.look().await;
+    s.refresh().await;
     s.expect_absent(".spec.nodeName");
     s.expect_absent(".metadata.deletionTimestamp");
     pods.evict(s.name(), &EvictParams::default()).await.unwrap();
-    s.look().await;
+    s.refresh().await;
     s.expect_absent("");
 }
 
 async fn a_dry_run_of_a_service_takes_no_address_and_no_port(s: &mut Scene) {
     s.of(SERVICE).await;
     let service = "spec: {type: NodePort, ports: [{port: 80}]}";
-    for told in [s.create_as("me", service).dry_run().await, s.create_as("me", service).dry_run().await] {
-        told.expect(".spec.clusterIP", "10.96.0.0");
-        told.expect(".spec.ports[0].nodePort", "32769");
+    for response in [s.create_as("me", service).dry_run().await, s.create_as("me", service).dry_run().await] {
+        response.expect(".spec.clusterIP", "10.96.0.0");
+        response.expect(".spec.ports[0].nodePort", "32769");
     }
     let chosen = "spec: {type: NodePort, clusterIP: 10.96.0.77, ports: [{port: 80, nodePort: 30077}]}";
     s.rehearse(|s| s.create_as("me", chosen)).await;
@@ -119,7 +119,7 @@ async fn every_operation_that_stores_has_the_parameter(s: &mut Scene) {
         let request = hyper::Request::get(path).body(Vec::new()).unwrap();
         s.stage().client().request::<Value>(request).await.unwrap()
     };
-    // Baton's own is published a moment after it is served.
+    // The document of Baton's CRD is published with a delay.
     let documents = poll(PATIENCE, async || {
         let documents = read("/openapi/v3").await["paths"].as_object().unwrap().clone();
         if documents.contains_key("apis/baton.rs/v1alpha1") { Ok(documents) } else { Err(documents) }
@@ -132,7 +132,7 @@ async fn every_operation_that_stores_has_the_parameter(s: &mut Scene) {
         for (path, operations) in document["paths"].as_object().unwrap() {
             for method in ["post", "put", "patch", "delete"] {
                 let operation = &operations[method];
-                // What goes to a pod isn't stored anywhere.
+                // A connection to a pod stores nothing.
                 if operation.is_null() || operation["x-kubernetes-action"] == "connect" {
                     continue;
                 }
@@ -146,5 +146,5 @@ async fn every_operation_that_stores_has_the_parameter(s: &mut Scene) {
         }
     }
     assert_eq!(lacking, ["delete /apis/baton.rs/v1alpha1/namespaces/{namespace}/workloads"]);
-    assert!(count > 300, "there are more operations than {count}");
+    assert!(count > 300, "only {count} operations");
 }

@@ -1,4 +1,4 @@
-//! The flag by which kubectl is asked for a dry run.
+//! kubectl's flag for a dry run.
 
 use baton_e2e::{plays, scenario::Scene};
 use baton_testbed::{Mark, PATIENCE, poll};
@@ -16,17 +16,17 @@ plays! {
 /// What kubectl reads.
 const OBJECT: &str = "data: {key: some value}";
 
-/// Calls kubectl, has it say this, and returns the writes that it sent.
-async fn sent(s: &mut Scene, args: &str, says: &str) -> Vec<String> {
+/// Calls kubectl, expects this in its output, and returns the writes that it sent.
+async fn sent(s: &mut Scene, args: &str, prints: &str) -> Vec<String> {
     let mark = s.stage().cluster().audit().unwrap().mark().unwrap();
-    s.kubectl(args).reading(OBJECT).says(says).await;
+    s.kubectl(args).reading(OBJECT).prints(prints).await;
     writes_since(s, mark).await
 }
 
-/// The writes to objects of the subject's kind that were sent since a mark: their verbs, and which of them were dry runs.
+/// The writes to objects of the subject's kind since a mark: their verbs, and which of them were dry runs.
 async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
     let audit = s.stage().cluster().audit().unwrap();
-    // All of them are written down once a later request is.
+    // When a later request is in the log, all of them are.
     let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
     objects.get_opt("the-last").await.unwrap();
     let is_written = async || {
@@ -38,8 +38,8 @@ async fn writes_since(s: &Scene, mark: Mark) -> Vec<String> {
         }
     };
     let found = poll(PATIENCE, is_written).await.unwrap().resource("configmaps").writes();
-    let told = |dry_run| if dry_run { " for trial" } else { "" };
-    found.iter().map(|request| format!("{}{}", request.verb, told(request.is_dry_run()))).collect()
+    let suffix = |dry_run| if dry_run { " (dry run)" } else { "" };
+    found.iter().map(|request| format!("{}{}", request.verb, suffix(request.is_dry_run()))).collect()
 }
 
 const NOTHING: [&str; 0] = [];
@@ -49,7 +49,7 @@ async fn without_the_flag_everything_is_real(s: &mut Scene) {
     s.expect(".data.key", "some value");
     assert_eq!(sent(s, "delete configmap example", r#"configmap "example" deleted"#).await, ["delete"]);
     s.expect_absent("");
-    s.kubectl("apply --help").says("--dry-run='none'").await;
+    s.kubectl("apply --help").prints("--dry-run='none'").await;
 }
 
 async fn none_sends_the_real_request(s: &mut Scene) {
@@ -81,20 +81,20 @@ async fn client_sends_nothing(s: &mut Scene) {
 
 async fn server_sends_a_dry_run(s: &mut Scene) {
     let created = "configmap/example created (server dry run)";
-    assert_eq!(sent(s, "create -f - --dry-run=server", created).await, ["create for trial"]);
-    assert_eq!(sent(s, "apply -f - --dry-run=server", created).await, ["create for trial"]);
+    assert_eq!(sent(s, "create -f - --dry-run=server", created).await, ["create (dry run)"]);
+    assert_eq!(sent(s, "apply -f - --dry-run=server", created).await, ["create (dry run)"]);
     s.expect_absent("");
     s.create_as("me", "data: {key: a}").await;
     let configured = "configmap/example configured (server dry run)";
-    assert_eq!(sent(s, "apply -f - --dry-run=server", configured).await.last().unwrap(), "patch for trial");
+    assert_eq!(sent(s, "apply -f - --dry-run=server", configured).await.last().unwrap(), "patch (dry run)");
     assert_eq!(
         sent(s, "label configmap example a=b --dry-run=server", "(server dry run)").await,
-        ["patch for trial"]
+        ["patch (dry run)"]
     );
-    assert_eq!(sent(s, "replace -f - --dry-run=server", "(server dry run)").await, ["update for trial"]);
+    assert_eq!(sent(s, "replace -f - --dry-run=server", "(server dry run)").await, ["update (dry run)"]);
     assert_eq!(
         sent(s, "delete configmap example --dry-run=server", "(server dry run)").await,
-        ["delete for trial"]
+        ["delete (dry run)"]
     );
     s.expect(".data", "{key: a}");
     s.expect_managers(&["me (Update)"]);
@@ -102,7 +102,7 @@ async fn server_sends_a_dry_run(s: &mut Scene) {
 
 async fn server_side_apply_can_be_tried(s: &mut Scene) {
     let applied = "configmap/example serverside-applied (server dry run)";
-    assert_eq!(sent(s, "apply --server-side -f - --dry-run=server", applied).await, ["patch for trial"]);
+    assert_eq!(sent(s, "apply --server-side -f - --dry-run=server", applied).await, ["patch (dry run)"]);
     s.expect_absent("");
     s.create_as("me", "data: {key: a}").await;
     s.kubectl("apply --server-side -f - --dry-run=server")
@@ -111,7 +111,7 @@ async fn server_side_apply_can_be_tried(s: &mut Scene) {
         .await;
     let merged =
         sent(s, "apply --server-side --force-conflicts -f - --dry-run=server -o yaml", "key: some value");
-    assert_eq!(merged.await, ["patch for trial"]);
+    assert_eq!(merged.await, ["patch (dry run)"]);
     s.expect(".data.key", "a");
 }
 
@@ -153,14 +153,14 @@ async fn any_other_value_is_refused(s: &mut Scene) {
     s.expect_absent("");
 }
 
-/// A diff of what kubectl reads, from `a`.
+/// Expects a diff from `a` to the object that kubectl reads, made by a dry run.
 async fn expect_diff(s: &mut Scene, args: &str) {
     let audit = s.stage().cluster().audit().unwrap();
     let mark = audit.mark().unwrap();
-    let diff = s.kubectl(args).reading(OBJECT).fails("").says("\n-  key: a\n+  key: some value\n").await;
-    // Which says that there is a difference; more would be an error.
+    let diff = s.kubectl(args).reading(OBJECT).fails("").prints("\n-  key: a\n+  key: some value\n").await;
+    // 1 means that there is a difference; a higher code is an error.
     assert_eq!(diff.status.code(), Some(1), "{diff}");
-    assert_eq!(writes_since(s, mark).await, ["patch for trial"]);
+    assert_eq!(writes_since(s, mark).await, ["patch (dry run)"]);
     s.expect(".data.key", "a");
     let same = s.kubectl(args).reading("data: {key: a}").await;
     assert_eq!(same.stdout, "");

@@ -1,4 +1,4 @@
-//! What a dry run is for: to be told what a write would do.
+//! The response to a dry run shows what a write would do.
 
 use baton_e2e::{
     plays,
@@ -56,10 +56,10 @@ async fn a_dry_run_of_a_deletion_gets_the_real_response(s: &mut Scene) {
 }
 
 async fn a_dry_run_gets_the_real_warnings(s: &mut Scene) {
-    let answers = s
+    let responses = s
         .rehearse(|s| s.create_as("me", "{data: {key: a}, date: {key: b}}").with("fieldValidation", "Warn"))
         .await;
-    assert!(answers.dry_run.warnings[0].contains("unknown field"), "{:?}", answers.dry_run.warnings);
+    assert!(responses.dry_run.warnings[0].contains("unknown field"), "{:?}", responses.dry_run.warnings);
 }
 
 async fn a_dry_run_reports_a_conflict(s: &mut Scene) {
@@ -112,9 +112,9 @@ async fn a_dry_run_reports_what_admission_forbids(s: &mut Scene) {
 
 async fn a_dry_run_shows_the_result(s: &mut Scene) {
     s.create_as("controller", "data: {key: a}").await;
-    let told = s.apply_as("kubectl", "data: {key: b, other: c}").by_force().dry_run().await;
-    told.expect(".data", "{key: b, other: c}");
-    assert_eq!(told.managers(), ["kubectl (Apply)", "controller (Update)"]);
+    let response = s.apply_as("kubectl", "data: {key: b, other: c}").by_force().dry_run().await;
+    response.expect(".data", "{key: b, other: c}");
+    assert_eq!(response.managers(), ["kubectl (Apply)", "controller (Update)"]);
     s.expect(".data", "{key: a}");
     s.expect_managers(&["controller (Update)"]);
 }

@@ -1,4 +1,4 @@
-//! What becomes of a dry run where objects are stored.
+//! Dry runs in the storage.
 
 use std::pin::pin;
 
@@ -33,8 +33,8 @@ async fn a_collection_can_be_deleted_in_a_dry_run(s: &mut Scene) {
         s.create_as("me", "data: {key: a}").await;
     }
     let options = DeleteParams { dry_run: true, ..DeleteParams::default() };
-    let told = config_maps(s).delete_collection(&options, &ListParams::default()).await.unwrap();
-    assert_eq!(told.left().unwrap().items.len(), 2);
+    let tried = config_maps(s).delete_collection(&options, &ListParams::default()).await.unwrap();
+    assert_eq!(tried.left().unwrap().items.len(), 2);
     assert_eq!(names(s).await, ["one", "two"]);
     config_maps(s).delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
     assert_eq!(names(s).await, [""; 0]);
@@ -68,10 +68,10 @@ async fn a_late_refusal_is_the_same_in_a_dry_run(s: &mut Scene) {
     .await;
     let uid = "metadata: {uid: 00000000-0000-0000-0000-000000000000}";
     let refused = "Precondition failed: UID in precondition";
-    let told = s.update_as("me", uid).dry_run().is_refused(409, refused).await;
+    let tried = s.update_as("me", uid).dry_run().is_refused(409, refused).await;
     let real = s.update_as("me", uid).is_refused(409, refused).await;
-    // The key in the message is the only difference.
-    assert_eq!(told.body.to_string(), real.body.to_string().replace("Key: /registry/", "Key: /"));
+    // Only the key in the message differs.
+    assert_eq!(tried.body.to_string(), real.body.to_string().replace("Key: /registry/", "Key: /"));
     s.merge_patch_as("me", "immutable: true").await;
     s.rehearse(|s| s.merge_patch_as("me", "data: {key: b}").is_refused(422, "field is immutable")).await;
     s.delete()
@@ -83,8 +83,8 @@ async fn a_late_refusal_is_the_same_in_a_dry_run(s: &mut Scene) {
 async fn subresources_have_dry_runs(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.create_as("me", super::DEPLOYMENT).await;
-    let told = s.status_as("controller", "status: {observedGeneration: 1, replicas: 2}").dry_run().await;
-    told.expect(".status.replicas", "2");
+    let tried = s.status_as("controller", "status: {observedGeneration: 1, replicas: 2}").dry_run().await;
+    tried.expect(".status.replicas", "2");
     s.expect_absent(".status.replicas");
     s.rehearse(|s| s.status_as("controller", "status: {observedGeneration: 1, replicas: 2}")).await;
     s.scale_as("autoscaler", 5).dry_run().await.expect(".spec.replicas", "5");

@@ -1,4 +1,4 @@
-//! How a dry run is asked for, and what is left out then.
+//! How a client requests a dry run, and what the server still does then.
 
 use baton_e2e::{
     plays,
@@ -27,19 +27,19 @@ async fn a_dry_run_is_defaulted_and_mutated(s: &mut Scene) {
     s.of(POD).await;
     let pod =
         "spec: {serviceAccountName: example, schedulerName: nobody, containers: [{name: app, image: nginx}]}";
-    let told = s.rehearse(|s| s.create_as("me", pod)).await.dry_run;
-    // The first is a default; the others are the work of admission.
-    told.expect(".spec.restartPolicy", "Always");
-    told.expect(".spec.priority", "0");
-    told.expect(r#".spec.tolerations[key="node.kubernetes.io/not-ready"].tolerationSeconds"#, "300");
+    let tried = s.rehearse(|s| s.create_as("me", pod)).await.dry_run;
+    // The first is a default; admission sets the others.
+    tried.expect(".spec.restartPolicy", "Always");
+    tried.expect(".spec.priority", "0");
+    tried.expect(r#".spec.tolerations[key="node.kubernetes.io/not-ready"].tolerationSeconds"#, "300");
 }
 
 async fn every_kind_of_patch_is_merged(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.create_as("me", super::DEPLOYMENT).await;
     let containers = "spec: {template: {spec: {containers: [{name: sidecar, image: httpd}]}}}";
-    let names = |answer: &StepResponse| {
-        let items = answer.at(".spec.template.spec.containers").unwrap().items();
+    let names = |response: &StepResponse| {
+        let items = response.at(".spec.template.spec.containers").unwrap().items();
         items.iter().map(|item| item.get("name").unwrap().to_string()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names(&s.apply_as("you", containers).dry_run().await), r#""app" "sidecar""#);

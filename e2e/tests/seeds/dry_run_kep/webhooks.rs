@@ -1,4 +1,4 @@
-//! What webhooks are asked about dry runs, and what they have to say first.
+//! What webhooks get to know of dry runs, and what they have to declare.
 
 use baton_e2e::{
     plays,
@@ -20,7 +20,7 @@ plays! {
 const VALIDATING: &str = "ValidatingWebhookConfiguration";
 pub const MUTATING: &str = "MutatingWebhookConfiguration";
 
-/// A configuration that has the webhook at `path` asked about objects of the scene.
+/// A configuration that registers the webhook at `path` for objects of the scene.
 fn configuration(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -42,27 +42,29 @@ async fn register(s: &Scene, configuration: &Value) -> kube::Result<Value> {
     s.stage().client().request(Request::post(uri).body(configuration.to_string().into_bytes()).unwrap()).await
 }
 
-/// Tries to create an object that is no scenario's subject.
+/// A dry run of a creation, of an object that isn't the subject.
 async fn probe(s: &Scene) -> kube::Result<ConfigMap> {
     let objects: Api<ConfigMap> = Api::namespaced(s.stage().client().clone(), s.namespace());
     let object = serde_json::from_value(json!({"metadata": {"name": "probe"}})).unwrap();
     objects.create(&PostParams { dry_run: true, ..PostParams::default() }, &object).await
 }
 
-/// Has a webhook asked that declares this, and waits until it is.
-pub async fn ask(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, declared: &str) {
+/// Registers a webhook with this declaration, and waits until the server calls it.
+pub async fn install(s: &Scene, webhook: &AdmissionWebhook, kind: &str, path: &str, declared: &str) {
     let mut configuration = configuration(s, webhook, kind, path);
     configuration["webhooks"][0]["sideEffects"] = json!(declared);
     register(s, &configuration).await.unwrap();
-    let is_asked = poll(PATIENCE, async || {
-        let answer = probe(s).await;
-        if webhook.reviews().iter().any(|review| review.path == path) { Ok(()) } else { Err(answer) }
+    let is_called = poll(PATIENCE, async || {
+        let response = probe(s).await;
+        if webhook.reviews().iter().any(|review| review.path == path) { Ok(()) } else { Err(response) }
     });
-    is_asked.await.unwrap_or_else(|answer| panic!("nobody asks {path}; last answer: {answer:?}"));
+    is_called
+        .await
+        .unwrap_or_else(|response| panic!("the server doesn't call {path}; last response: {response:?}"));
 }
 
-/// What a webhook was asked about the subject: by which path, what is done, and whether it is a dry run.
-fn asked(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<bool>)> {
+/// The calls of a webhook about the subject: the path, the operation, and whether it is a dry run.
+fn calls(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<bool>)> {
     let about_subject = |review: &Review| {
         let object = (review.namespace.as_deref(), review.kind.as_str(), review.name.as_deref());
         object == (Some(s.namespace()), "ConfigMap", Some(s.name())) && review.user == "baton-testbed:admin"
@@ -73,7 +75,7 @@ fn asked(s: &Scene, webhook: &AdmissionWebhook) -> Vec<(String, String, Option<b
 
 async fn a_mutating_webhook_changes_a_dry_run(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
-    ask(s, &webhook, MUTATING, "/mutate", "None").await;
+    install(s, &webhook, MUTATING, "/mutate", "None").await;
     let created =
         s.rehearse(|s| s.create_as("me", "data: {key: a}").admission_adds(".metadata.annotations")).await;
     created.dry_run.expect(".metadata.annotations", "{webhook.test/touched: 'true'}");
@@ -85,7 +87,7 @@ async fn a_mutating_webhook_changes_a_dry_run(s: &mut Scene) {
 async fn a_validating_webhook_denies_a_dry_run(s: &mut Scene) {
     s.create_as("me", "data: {key: a}").await;
     let webhook = AdmissionWebhook::start().await.unwrap();
-    ask(s, &webhook, VALIDATING, "/deny", "None").await;
+    install(s, &webhook, VALIDATING, "/deny", "None").await;
     let message = "denied the request: the hook at /deny denies everything";
     s.rehearse(|s| s.create_as("me", "data: {key: a}").is_refused(400, message)).await;
     s.rehearse(|s| s.update_as("me", "data: {key: b}").is_refused(400, message)).await;
@@ -108,13 +110,13 @@ async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Scene) {
         let unsupported = |value: &str| {
             format!(r#"Unsupported value: "{value}": supported values: "None", "NoneOnDryRun""#)
         };
-        for (declared, told) in [
+        for (declared, problem) in [
             (Value::Null, "Required value: must specify one of None, NoneOnDryRun".to_owned()),
             (json!("Some"), unsupported("Some")),
             (json!("Unknown"), unsupported("Unknown")),
         ] {
             let (code, message) = refusal("sideEffects", declared).await;
-            let wanted = format!("webhooks[0].sideEffects: {told}");
+            let wanted = format!("webhooks[0].sideEffects: {problem}");
             assert!(code == 422 && message.ends_with(&wanted), "{code}: {message}");
         }
         let (code, message) = refusal("dryRunnable", json!(true)).await;
@@ -127,11 +129,11 @@ async fn a_webhook_has_to_declare_that_dry_runs_are_safe(s: &mut Scene) {
 
 async fn both_declarations_allow_dry_runs(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
-    ask(s, &webhook, VALIDATING, "/validate", "None").await;
-    ask(s, &webhook, MUTATING, "/any", "NoneOnDryRun").await;
+    install(s, &webhook, VALIDATING, "/validate", "None").await;
+    install(s, &webhook, MUTATING, "/any", "NoneOnDryRun").await;
     s.create_as("me", "data: {key: a}").dry_run().await;
     let created = |path: &str| (path.to_owned(), "CREATE".to_owned(), Some(true));
-    assert_eq!(asked(s, &webhook), ["/any", "/validate"].map(created));
+    assert_eq!(calls(s, &webhook), ["/any", "/validate"].map(created));
 }
 
 async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
@@ -152,7 +154,7 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     s.stage().cluster().real().put_into_etcd(&key, &old).await.unwrap();
     let is_in_force = poll(PATIENCE, async || match probe(s).await {
         Err(error) => Ok(error),
-        Ok(_) => Err("nothing is refused"),
+        Ok(_) => Err("the dry run isn't refused"),
     });
     is_in_force.await.unwrap();
 
@@ -161,18 +163,18 @@ async fn a_webhook_with_side_effects_stops_dry_runs(s: &mut Scene) {
     refused.expect(".reason", "BadRequest");
     assert_eq!(webhook.reviews(), []);
     s.create_as("me", "data: {key: a}").await;
-    assert_eq!(asked(s, &webhook), [("/any".to_owned(), "CREATE".to_owned(), Some(false))]);
+    assert_eq!(calls(s, &webhook), [("/any".to_owned(), "CREATE".to_owned(), Some(false))]);
     s.apply_as("you", "data: {other: a}").dry_run().is_refused(400, message).await;
     s.delete().dry_run().is_refused(400, message).await;
     assert_eq!(webhook.reviews().len(), 1);
-    // What it isn't asked about can be tried as ever.
+    // Dry runs that don't match the webhook still work.
     s.of(SERVICE_ACCOUNT).await;
     s.create_as("me", "automountServiceAccountToken: false").dry_run().creates().await;
 }
 
 async fn a_review_says_whether_the_request_is_a_dry_run(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
-    ask(s, &webhook, VALIDATING, "/validate", "NoneOnDryRun").await;
+    install(s, &webhook, VALIDATING, "/validate", "NoneOnDryRun").await;
     s.rehearse(|s| s.create_as("me", "data: {key: a}")).await;
     s.rehearse(|s| s.update_as("me", "data: {key: b}")).await;
     s.rehearse(|s| s.apply_as("you", "data: {other: b}")).await;
@@ -182,14 +184,14 @@ async fn a_review_says_whether_the_request_is_a_dry_run(s: &mut Scene) {
         .into_iter()
         .flat_map(|operation| [review(operation, true), review(operation, false)])
         .collect();
-    assert_eq!(asked(s, &webhook), expected);
+    assert_eq!(calls(s, &webhook), expected);
 }
 
 async fn a_request_that_is_no_dry_run_may_be_refused_later(s: &mut Scene) {
     let webhook = AdmissionWebhook::start().await.unwrap();
-    ask(s, &webhook, MUTATING, "/any", "None").await;
-    ask(s, &webhook, VALIDATING, "/deny", "None").await;
+    install(s, &webhook, MUTATING, "/any", "None").await;
+    install(s, &webhook, VALIDATING, "/deny", "None").await;
     s.create_as("me", "data: {key: a}").is_refused(400, "denied the request").await;
     let created = |path: &str| (path.to_owned(), "CREATE".to_owned(), Some(false));
-    assert_eq!(asked(s, &webhook), ["/any", "/deny"].map(created));
+    assert_eq!(calls(s, &webhook), ["/any", "/deny"].map(created));
 }

@@ -1,4 +1,4 @@
-//! The API, and who may use it.
+//! The permissions that an apply needs.
 
 use baton_e2e::{
     plays,
@@ -12,7 +12,7 @@ plays! {
     patch_is_needed_to_apply, create_is_needed_to_create,
 }
 
-/// Lets the user `jane` do this to every `ConfigMap` of the namespace.
+/// Gives the user `jane` these verbs on all `ConfigMap`s of the namespace.
 async fn allow(s: &mut Scene, verbs: &str) {
     s.of(ROLE).await;
     s.named("jane").await;
@@ -27,7 +27,7 @@ async fn allow(s: &mut Scene, verbs: &str) {
 }
 
 async fn patch_is_needed_to_apply(s: &mut Scene) {
-    s.create_as("somebody", "data: {key: one}").await;
+    s.create_as("editor", "data: {key: one}").await;
     let forbidden = r#"User "jane" cannot patch resource "configmaps""#;
     s.apply_as("kubectl", "data: {own: '1'}").by_user("jane").is_refused(403, forbidden).await;
     allow(s, "[update, create, get]").await;

@@ -1,4 +1,4 @@
-//! What Baton makes of the documentation's advice to controllers.
+//! How Baton follows the documentation's advice to controllers.
 
 use baton_e2e::{
     plays,
@@ -15,9 +15,9 @@ plays! {
 
 const TEMPLATE: &str = "template: {spec: {containers: [{name: app, image: 'nginx:1.14.2'}]}}";
 const BATON: &str = "baton (Apply)";
-const OF_THE_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
+const BY_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
 
-/// Applies a Workload with this on top, and turns to its Deployment.
+/// Applies a Workload with these fields in its spec, and makes its Deployment the subject.
 async fn workload(s: &mut Scene, spec: &str) {
     s.of(WORKLOAD).await;
     s.kubectl("apply --server-side -f -").reading(&format!("spec: {{{TEMPLATE}, {spec}}}")).await;
@@ -48,8 +48,8 @@ pub async fn baton_hands_replicas_over_and_takes_them_back(s: &mut Scene) {
 
     workload(s, "replicas: 3, autoscaling: {minReplicas: 5, maxReplicas: 10}").await;
     s.eventually(".spec.replicas", "5").await;
-    s.expect_owner(".spec.replicas", OF_THE_AUTOSCALER);
-    s.expect_managers(&[BATON, OF_THE_AUTOSCALER]);
+    s.expect_owner(".spec.replicas", BY_AUTOSCALER);
+    s.expect_managers(&[BATON, BY_AUTOSCALER]);
 
     workload(s, "replicas: 6").await;
     s.eventually(".spec.replicas", "6").await;

@@ -1,4 +1,4 @@
-//! Server-side beside client-side apply.
+//! Server-side apply compared with client-side apply.
 
 use baton_e2e::{
     plays,
@@ -27,7 +27,7 @@ async fn every_way_out_leaves_a_subset(s: &mut Scene) {
     for (name, intent, forced) in [
         ("overwritten", "data: {key: one}", true),
         ("shared", "data: {key: two}", false),
-        ("given-up", "data: {own: '1'}", false),
+        ("released", "data: {own: '1'}", false),
     ] {
         s.named(name).await;
         s.apply_as("kubectl", "data: {key: one}").await;
@@ -47,8 +47,8 @@ async fn every_way_out_leaves_a_subset(s: &mut Scene) {
 async fn client_side_apply_overwrites_without_a_warning(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {key: one}").await;
     s.update_as("editor", "data: {key: two}").await;
-    let told = s.kubectl("apply -f -").reading("data: {key: one}").says("configured").await;
-    assert_eq!(told.stderr, "", "nobody is warned");
+    let output = s.kubectl("apply -f -").reading("data: {key: one}").prints("configured").await;
+    assert_eq!(output.stderr, "", "a warning");
     s.expect(".data.key", "one");
 }
 
@@ -59,7 +59,7 @@ async fn the_api_version_may_change(s: &mut Scene) {
     s.of(AUTOSCALER).await;
     s.apply_as("kubectl", &format!("spec: {{{target}, maxReplicas: 6}}")).await;
     s.expect(".spec.maxReplicas", "6");
-    // What it applied in the older version and dropped in the newer one is gone, too.
+    // A field that was applied in the older version and dropped in the newer one is removed, too.
     s.expect(".spec.minReplicas", "1");
     s.expect_managers(&["kubectl (Apply)"]);
 }
@@ -71,7 +71,7 @@ const IN_V1: &str = "spec:
 const IN_V2: &str = "spec:
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
   maxReplicas: 5";
-/// What `targetCPUUtilizationPercentage` is called in the newer version.
+/// The field of the newer version that `targetCPUUtilizationPercentage` is converted to.
 const TARGET: &str = ".spec.metrics[0].resource.target.averageUtilization";
 
 async fn a_field_with_another_name_in_another_version_stays(s: &mut Scene) {

@@ -10,11 +10,11 @@ plays! {
 async fn a_conflict_names_manager_and_field(s: &mut Scene) {
     s.apply_as("kubectl", "data: {key: some value}").await;
     s.update_as("kube-controller-manager", "data: {key: new value, own: '1'}").await;
-    let answer = s
+    let response = s
         .apply_as("kubectl", "data: {key: some value}")
         .conflicts_with("kube-controller-manager", ".data.key")
         .await;
-    let cause = answer.at(".details.causes[0].message").map(ToString::to_string).unwrap_or_default();
+    let cause = response.at(".details.causes[0].message").map(ToString::to_string).unwrap_or_default();
     assert!(cause.contains(r#"conflict with \"kube-controller-manager\" using v1"#), "{cause}");
     s.expect(".data.key", "new value");
 }

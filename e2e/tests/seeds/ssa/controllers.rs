@@ -19,7 +19,7 @@ async fn a_controller_sends_all_that_it_cares_about(s: &mut Scene) {
 }
 
 async fn what_was_never_applied_can_only_be_patched_away(s: &mut Scene) {
-    s.create_as("somebody", "data: {old: '1', wanted: '1'}").await;
+    s.create_as("editor", "data: {old: '1', wanted: '1'}").await;
     s.apply_as("controller", "data: {wanted: '1'}").by_force().await;
     s.expect(".data.old", "'1'");
     s.apply_as("controller", "data: {wanted: '1', old: null}").by_force().await;
@@ -31,9 +31,9 @@ async fn what_was_never_applied_can_only_be_patched_away(s: &mut Scene) {
 async fn a_controller_needs_no_read_and_no_version(s: &mut Scene) {
     s.of(DEPLOYMENT).await;
     s.apply_as("controller", NGINX).by_force().creates().await;
-    s.update_as("somebody", "metadata: {labels: {more: '1'}}").await;
+    s.update_as("editor", "metadata: {labels: {more: '1'}}").await;
     s.scale_as("autoscaler", 5).await;
-    // Whatever has happened in between, the same request does.
+    // The same request works whatever was written in between.
     s.apply_as("controller", NGINX).by_force().await;
     s.expect(".spec.replicas", "3");
     s.expect(".metadata.labels", "{app: nginx, more: '1'}");

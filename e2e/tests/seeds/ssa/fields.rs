@@ -1,4 +1,4 @@
-//! Who manages which field.
+//! Which manager owns which field.
 
 use baton_e2e::{
     plays,
@@ -57,9 +57,9 @@ async fn a_manager_that_changes_a_value_owns_it(s: &mut Scene) {
 async fn a_removed_field_has_no_owner(s: &mut Scene) {
     s.create_as("owner", "data: {one: '1', two: '2', three: '3'}").await;
     s.merge_patch_as("owner", "data: {one: null}").await;
-    s.merge_patch_as("somebody", "data: {two: null}").await;
+    s.merge_patch_as("editor", "data: {two: null}").await;
     s.expect_fields("owner (Update)", &[".data", ".data.three"]);
-    // Who only removes manages nothing.
+    // A manager that only removes fields owns nothing.
     s.expect_managers(&["owner (Update)"]);
 }
 
@@ -72,7 +72,7 @@ async fn a_dropped_field_is_removed_or_defaulted(s: &mut Scene) {
     s.expect_absent(".spec.paused");
 }
 
-/// The example's Deployment with this on top of its spec.
+/// The example's Deployment with these fields in its spec.
 fn with_nginx(more: &str) -> String {
     NGINX.replacen("replicas: 3", &format!("replicas: 3\n      {}", more.replace(", ", "\n      ")), 1)
 }
@@ -121,6 +121,6 @@ async fn no_annotation_is_needed(s: &mut Scene) {
     s.expect_absent(".metadata.annotations");
     s.update_as("editor", "data: {other: two}").await;
     s.apply_as("applier", "data: {}").await;
-    // What it owned goes; what others made stays, though no applied state ever mentioned it.
+    // Its own field is removed. The other manager's field stays, though no apply ever had it.
     s.expect(".data", "{other: two}");
 }

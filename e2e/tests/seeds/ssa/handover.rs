@@ -1,4 +1,4 @@
-//! Ownership that passes from one manager to another: to an autoscaler, and between any two.
+//! Handover of a field from one manager to another, such as an autoscaler.
 
 use baton_e2e::{
     plays,
@@ -15,9 +15,9 @@ plays! {
     a_conflict_shows_that_the_autoscaler_owns_replicas,
 }
 
-const OF_THE_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
+const BY_AUTOSCALER: &str = "kube-controller-manager (Update scale)";
 
-/// An autoscaler that wants to see at least this many.
+/// An autoscaler with this minimum.
 fn autoscaler(at_least: u32) -> String {
     format!(
         "spec:
@@ -30,7 +30,7 @@ fn autoscaler(at_least: u32) -> String {
 
 async fn autoscale(s: &mut Scene, at_least: u32) {
     s.of(AUTOSCALER).await;
-    // Its controller writes a status whenever it likes, so this is no step of the scenario's own.
+    // The controller may write its status at any time, so a step of the scenario can't apply it.
     s.kubectl("apply --server-side -f -").reading(&autoscaler(at_least)).await;
     s.of(DEPLOYMENT).await;
 }
@@ -51,7 +51,7 @@ async fn the_basic_handover(s: &mut Scene) {
     s.expect_owner(".spec.replicas", "kubectl (Apply)");
     autoscale(s, 5).await;
     s.eventually(".spec.replicas", "5").await;
-    s.expect_owner(".spec.replicas", OF_THE_AUTOSCALER);
+    s.expect_owner(".spec.replicas", BY_AUTOSCALER);
     s.kubectl("apply --server-side -f -")
         .reading(NGINX)
         .fails(r#"conflict with "kube-controller-manager" with subresource "scale" using apps/v1: .spec.replicas"#)
@@ -75,8 +75,8 @@ async fn the_advanced_handover(s: &mut Scene) {
 
     autoscale(s, 5).await;
     s.eventually(".spec.replicas", "5").await;
-    s.expect_owner(".spec.replicas", OF_THE_AUTOSCALER);
-    s.expect_managers(&["kubectl (Apply)", OF_THE_AUTOSCALER]);
+    s.expect_owner(".spec.replicas", BY_AUTOSCALER);
+    s.expect_managers(&["kubectl (Apply)", BY_AUTOSCALER]);
 }
 
 async fn a_conflict_shows_that_the_autoscaler_owns_replicas(s: &mut Scene) {

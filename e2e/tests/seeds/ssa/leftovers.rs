@@ -1,4 +1,4 @@
-//! What the server filled in, and nobody owns, stays when the intent changes.
+//! Defaults and copies of the server that no manager owns stay when the intent changes.
 
 use baton_e2e::{
     plays,
@@ -29,8 +29,8 @@ const RECREATE: &str = "
         metadata: {labels: {app: nginx}}
         spec: {containers: [{name: nginx, image: 'nginx:1.14.2'}]}";
 
-/// What the server had filled in, with the value that it has.
-const CLAIMED: &str = "
+/// The intent with the server's default, at its live value.
+const WITH_DEFAULT: &str = "
     metadata: {labels: {app: nginx}}
     spec:
       replicas: 0
@@ -51,7 +51,7 @@ async fn a_default_without_an_owner_blocks_a_change(s: &mut Scene) {
             "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'",
         )
         .await;
-    s.apply_as("ci", CLAIMED).await;
+    s.apply_as("ci", WITH_DEFAULT).await;
     s.expect_owner(".spec.strategy.rollingUpdate.maxSurge", "ci (Apply)");
     s.apply_as("ci", RECREATE).await;
     s.expect_absent(".spec.strategy.rollingUpdate");

@@ -2,7 +2,7 @@
 
 use baton_e2e::{
     plays,
-    scenario::{Scene, nobody, user_agent},
+    scenario::{Scene, unnamed, user_agent},
 };
 
 plays! {
@@ -13,11 +13,11 @@ async fn an_apply_is_never_inferred(s: &mut Scene) {
     s.apply_as(user_agent("deployer/1.0"), "data: {key: '1'}")
         .is_refused(422, "fieldManager: Required value: is required for apply patch")
         .await;
-    s.apply_as(nobody(), "data: {key: '1'}").is_refused(422, "fieldManager: Required value").await;
+    s.apply_as(unnamed(), "data: {key: '1'}").is_refused(422, "fieldManager: Required value").await;
     s.expect_absent("");
-    // Any other write may do without.
-    s.create_as(nobody(), "data: {key: '1'}").creates().await;
-    s.merge_patch_as(nobody(), "data: {key: '2'}").await;
+    // Other writes need no manager.
+    s.create_as(unnamed(), "data: {key: '1'}").creates().await;
+    s.merge_patch_as(unnamed(), "data: {key: '2'}").await;
     s.expect_owner(".data.key", "unknown (Update)");
 }
 

@@ -1,4 +1,4 @@
-//! How objects are merged, and the markers that say so.
+//! How objects are merged, and the markers that decide it.
 
 use baton_e2e::{
     plays,

@@ -15,7 +15,7 @@ plays! {
     a_downgrade_from_another_name,
 }
 
-/// What client-side apply's annotation says.
+/// The value of client-side apply's annotation.
 fn last_applied(s: &Scene) -> String {
     s.at(LAST_APPLIED).and_then(|text| text.as_str()).unwrap_or_default().to_owned()
 }
@@ -26,7 +26,7 @@ async fn an_upgrade_without_conflict(s: &mut Scene) {
     s.expect_owner(".spec.replicas", "kubectl-client-side-apply (Update)");
     s.kubectl("apply --server-side -f -").reading(&NGINX.replace("replicas: 3", "replicas: 4")).await;
     s.expect(".spec.replicas", "4");
-    // The annotation has a manager of its own, so that it stays when the rest is applied by others.
+    // The annotation has its own manager, so it stays when others apply the rest.
     s.expect_managers(&["kubectl-last-applied (Apply)", "kubectl (Apply)"]);
     s.kubectl("apply --server-side -f -").reading(NGINX_WITHOUT_REPLICAS).await;
     s.expect(".spec.replicas", "1");
@@ -34,14 +34,14 @@ async fn an_upgrade_without_conflict(s: &mut Scene) {
 
 async fn the_annotation_shows_what_was_managed(s: &mut Scene) {
     s.kubectl("apply -f -").reading("data: {key: one, other: one}").await;
-    // A server-side apply as `kubectl` that changes a value takes it from client-side apply without a conflict.
+    // A server-side apply as `kubectl` takes over a changed value from client-side apply without a conflict.
     s.apply_as("kubectl", "data: {key: two, other: one}").await;
     s.expect_owner(".data.key", "kubectl (Apply)");
 
     s.named("outdated").await;
     s.kubectl("apply -f -").reading("data: {key: one}").await;
     s.merge_patch_as(
-        "meddler",
+        "editor",
         "metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}",
     )
     .await;
@@ -67,7 +67,7 @@ async fn an_upgrade_under_another_name(s: &mut Scene) {
         .fails(r#"conflict with "kubectl-client-side-apply" using v1: .data.key"#)
         .await;
     s.kubectl("apply --server-side --field-manager=my-manager -f -").reading("data: {key: one}").await;
-    // Once it has succeeded, kubectl itself moves client-side apply's fields to the new manager.
+    // After the apply, kubectl itself moves client-side apply's fields to the new manager.
     s.expect_owner(".data.key", "my-manager (Apply)");
 }
 
@@ -85,8 +85,8 @@ async fn a_downgrade_from_another_name(s: &mut Scene) {
     assert_eq!(last_applied(s), "");
     s.kubectl("apply -f -")
         .reading("data: {key: two}")
-        .says("missing the kubectl.kubernetes.io/last-applied")
+        .prints("missing the kubectl.kubernetes.io/last-applied")
         .await;
-    // Without the annotation client-side apply doesn't know that this was ever applied.
+    // Without the annotation, client-side apply doesn't know that this field was applied before.
     s.expect(".data", "{key: two, dropped: one}");
 }

@@ -20,7 +20,7 @@ mod topology;
 
 use baton_e2e::scenario::Play;
 
-/// The Deployment that the documentation's examples are about.
+/// The Deployment of the documentation's examples.
 const NGINX: &str = "
     metadata: {labels: {app: nginx}}
     spec:
@@ -32,7 +32,7 @@ const NGINX: &str = "
           containers:
           - {name: nginx, image: 'nginx:1.14.2'}";
 
-/// The same without its number of replicas.
+/// The same without its replica count.
 const NGINX_WITHOUT_REPLICAS: &str = "
     metadata: {labels: {app: nginx}}
     spec:
@@ -43,7 +43,7 @@ const NGINX_WITHOUT_REPLICAS: &str = "
           containers:
           - {name: nginx, image: 'nginx:1.14.2'}";
 
-/// Nothing but its number of replicas.
+/// Only its replica count.
 const NGINX_REPLICAS_ONLY: &str = "spec: {replicas: 3}";
 
 pub const PLAYS: &[&[Play]] = &[

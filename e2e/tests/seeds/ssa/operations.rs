@@ -1,4 +1,4 @@
-//! The operations that manage fields.
+//! The operations that change ownership.
 
 use baton_e2e::{plays, scenario::Scene};
 

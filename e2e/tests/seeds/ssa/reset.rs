@@ -1,4 +1,4 @@
-//! Managed fields that are cleared, and what isn't tracked.
+//! Cleared managed fields, and writes that aren't tracked.
 
 use baton_e2e::{
     plays,
@@ -39,7 +39,9 @@ async fn a_json_patch_clears(s: &mut Scene) {
     };
     s.json_patch_as("admin", &operations("'1'")).is_refused(422, "").await;
     s.expect_managers(&["kubectl (Apply)"]);
-    let Some(version) = s.at(".metadata.resourceVersion").cloned() else { panic!("an object has a version") };
+    let Some(version) = s.at(".metadata.resourceVersion").cloned() else {
+        panic!("the object has no version")
+    };
     s.json_patch_as("admin", &operations(&version.to_string())).with_header("if-match", "1").await;
     s.expect_absent(".metadata.managedFields");
 }

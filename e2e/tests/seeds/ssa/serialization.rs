@@ -1,4 +1,4 @@
-//! How an intent is written down.
+//! The formats of an intent.
 
 use baton_e2e::{plays, scenario::Scene};
 
@@ -32,12 +32,12 @@ async fn escapes_of_json(s: &mut Scene) {
     };
     s.apply_as("kubectl", r#"data: {key: "a\tbé"}"#).spelled(&body(r"a\tb\u00e9")).await;
     s.expect(".data.key", r#""a\tbé""#);
-    // A surrogate pair is JSON's way to write one character; to YAML these are two, and no characters.
+    // In JSON a surrogate pair is one character; in YAML it is two invalid ones.
     s.apply_as("kubectl", r#"data: {key: "😀"}"#).spelled(&body(r"\ud83d\ude00")).is_refused(400, "").await;
 }
 
 async fn an_empty_intent_changes_nothing(s: &mut Scene) {
-    s.create_as("somebody", "data: {key: some value}").await;
+    s.create_as("editor", "data: {key: some value}").await;
     s.apply_as("kubectl", "{}").spelled(r#"{"apiVersion":"v1","kind":"ConfigMap"}"#).changes_nothing().await;
-    s.expect_managers(&["somebody (Update)"]);
+    s.expect_managers(&["editor (Update)"]);
 }

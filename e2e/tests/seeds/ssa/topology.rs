@@ -1,4 +1,4 @@
-//! A schema that changes how a field merges, while there are objects.
+//! A schema that changes how a field merges, while objects exist.
 
 use baton_e2e::{
     plays,
@@ -10,7 +10,7 @@ plays! {
     from_atomic_to_set,
 }
 
-/// A Foo whose `spec.data` merges like this.
+/// A CRD whose `spec.data` has this map type.
 fn foo(kind: &'static str, map_type: &str) -> Crd {
     let data = format!(
         "{{type: object, x-kubernetes-map-type: {map_type}, additionalProperties: {{type: string}}}}"
@@ -18,7 +18,7 @@ fn foo(kind: &'static str, map_type: &str) -> Crd {
     Crd::new(kind, &format!("spec: {{type: object, properties: {{data: {data}}}}}"))
 }
 
-/// One with a list that merges like this.
+/// A CRD whose `spec.list` has this list type.
 fn list(kind: &'static str, list_type: &str, items: &str) -> Crd {
     let list = format!("{{type: array, x-kubernetes-list-type: {list_type}, items: {items}}}");
     Crd::new(kind, &format!("spec: {{type: object, properties: {{list: {list}}}}}"))
@@ -33,7 +33,7 @@ async fn from_granular_to_atomic(s: &mut Scene) {
         .conflicts_with("manager-one", ".spec.data")
         .conflicts_with("manager-two", ".spec.data")
         .await;
-    // Now even what each of the two applied before is a conflict with the other.
+    // Now a repeated apply of either manager conflicts with the other.
     s.apply_as("manager-one", "spec: {data: {key1: val1}}").conflicts_with("manager-two", ".spec.data").await;
 }
 
